@@ -1,0 +1,198 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Runner walks a Plan. Emit receives every event, one at a time; nil drops them.
+type Runner struct {
+	Emit func(Event)
+
+	mu sync.Mutex
+}
+
+// Finding is what a look at one step found.
+type Finding struct {
+	Row  int
+	Step string
+	Diff Diff  // empty: in place
+	Err  error // the look itself failed
+}
+
+// Look checks every step of every row and changes nothing.
+func (r *Runner) Look(ctx context.Context, plan Plan) []Finding {
+	var all []Finding
+	for i, row := range plan {
+		found := make([]Finding, len(row))
+		each(row, func(j int, s Step) { found[j] = r.look(ctx, i, s) })
+		all = append(all, found...)
+	}
+	return all
+}
+
+func (r *Runner) look(ctx context.Context, row int, s Step) Finding {
+	f := Finding{Row: row, Step: s.Name}
+	if s.Check == nil {
+		return f
+	}
+	f.Diff, f.Err = s.Check(ctx)
+	switch {
+	case f.Err != nil:
+		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: f.Err})
+	case len(f.Diff) > 0:
+		r.emit(Event{Row: row, Step: s.Name, Kind: Planned, Diff: f.Diff})
+	default:
+		r.emit(Event{Row: row, Step: s.Name, Kind: InPlace})
+	}
+	return f
+}
+
+// Do brings the host to where every step holds. All Checks of a row come
+// before its first Apply, so that all problems are told at once; the first
+// Apply that fails cancels its neighbours.
+func (r *Runner) Do(ctx context.Context, plan Plan) error {
+	for i, row := range plan {
+		diffs, err := r.checkRow(ctx, i, row)
+		if err != nil {
+			return err
+		}
+		if err := r.applyRow(ctx, i, row, diffs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runner) checkRow(ctx context.Context, row int, steps []Step) ([]Diff, error) {
+	diffs, errs := make([]Diff, len(steps)), make([]error, len(steps))
+	each(steps, func(j int, s Step) {
+		if diffs[j], errs[j] = check(ctx, s); errs[j] != nil {
+			errs[j] = fmt.Errorf("%s: %w", s.Name, errs[j])
+			r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: errs[j]})
+		}
+	})
+	return diffs, errors.Join(errs...)
+}
+
+func check(ctx context.Context, s Step) (Diff, error) {
+	if s.Check == nil {
+		return nil, nil
+	}
+	diff, err := s.Check(ctx)
+	if err == nil && len(diff) > 0 && s.Apply == nil {
+		err = errors.New(diff.String())
+	}
+	return diff, err
+}
+
+func (r *Runner) applyRow(ctx context.Context, row int, steps []Step, diffs []Diff) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	errs := make([]error, len(steps))
+	each(steps, func(j int, s Step) {
+		if errs[j] = r.apply(ctx, row, s, diffs[j]); errs[j] != nil {
+			cancel(fmt.Errorf("stopped because %w", errs[j]))
+		}
+	})
+	return firstCause(errs)
+}
+
+// firstCause prefers the error that made the row fail to those of the
+// neighbours which were only told to stop.
+func firstCause(errs []error) error {
+	var stopped error
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		if err != nil {
+			stopped = err
+		}
+	}
+	return stopped
+}
+
+func (r *Runner) apply(ctx context.Context, row int, s Step, diff Diff) error {
+	if len(diff) == 0 {
+		r.emit(Event{Row: row, Step: s.Name, Kind: InPlace})
+		return nil
+	}
+	r.emit(Event{Row: row, Step: s.Name, Kind: Started, Diff: diff})
+	err := s.Apply(r.reporting(ctx, row, s))
+	if err == nil && !s.Waits {
+		err = converged(ctx, s)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.Name, err)
+		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: err})
+		return err
+	}
+	r.emit(Event{Row: row, Step: s.Name, Kind: Done})
+	return nil
+}
+
+func converged(ctx context.Context, s Step) error {
+	left, err := s.Check(ctx)
+	if err != nil {
+		return fmt.Errorf("look again: %w", err)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("still to do after it was done: %s", left)
+	}
+	return nil
+}
+
+func (r *Runner) reporting(ctx context.Context, row int, s Step) context.Context {
+	return WithReporter(ctx, func(message string, bytes, total int64) {
+		r.emit(Event{Row: row, Step: s.Name, Kind: Progress, Message: message, Bytes: bytes, Total: total})
+	})
+}
+
+// Undo takes the plan back, last row first. It goes on after a failure, so
+// that one stubborn step does not leave the others behind, and returns all
+// errors joined.
+func (r *Runner) Undo(ctx context.Context, plan Plan) error {
+	var all []error
+	for i := len(plan) - 1; i >= 0; i-- {
+		errs := make([]error, len(plan[i]))
+		each(plan[i], func(j int, s Step) { errs[j] = r.undo(ctx, i, s) })
+		all = append(all, errs...)
+	}
+	return errors.Join(all...)
+}
+
+func (r *Runner) undo(ctx context.Context, row int, s Step) error {
+	if s.Undo == nil {
+		return nil
+	}
+	r.emit(Event{Row: row, Step: s.Name, Kind: Started})
+	if err := s.Undo(r.reporting(ctx, row, s)); err != nil {
+		err = fmt.Errorf("undo %s: %w", s.Name, err)
+		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: err})
+		return err
+	}
+	r.emit(Event{Row: row, Step: s.Name, Kind: Undone})
+	return nil
+}
+
+func (r *Runner) emit(e Event) {
+	if r.Emit == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.At = time.Now()
+	r.Emit(e)
+}
+
+func each(steps []Step, do func(int, Step)) {
+	var wg sync.WaitGroup
+	for j, s := range steps {
+		wg.Go(func() { do(j, s) })
+	}
+	wg.Wait()
+}

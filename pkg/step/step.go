@@ -1,0 +1,87 @@
+// Package step is the small engine behind every host verb: a list of steps
+// that can be looked at, done and undone.
+//
+//	Check ──empty Diff──▶ in place, nothing to do
+//	  │
+//	  └──some Diff──▶ Apply ──▶ Check again: a Diff that is left is a failure
+//
+//	Undo puts back what Apply found, from what the host itself remembers.
+package step
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// Diff lists what is missing on the host, one line a change, written for the
+// reader of a dry run: "write /etc/docker/daemon.json: bip = 10.1.3.1/24".
+// An empty Diff says that the goal is reached.
+type Diff []string
+
+func (d Diff) String() string { return strings.Join(d, "; ") }
+
+// Step is one thing that holds on a host once it has been applied.
+type Step struct {
+	// Name is the imperative that the user reads: "start etcd".
+	Name string
+	// Check compares host and goal and changes nothing. It must also answer
+	// on a host where the steps before it have not been applied yet.
+	Check func(context.Context) (Diff, error)
+	// Apply closes the Diff; it may run again after stopping half-way. A step
+	// without Apply only looks: its Diff, like its error, is a failure.
+	Apply func(context.Context) error
+	// Undo puts back what Apply found, from the host alone. It does nothing
+	// when Apply never ran. A step without Undo leaves nothing behind.
+	Undo func(context.Context) error
+	// Waits says that Apply returns only once it has seen the goal itself, so
+	// that a second Check would only repeat its last look.
+	Waits bool
+}
+
+// Plan is rows of steps. The steps of one row run at the same time; a row
+// begins when the one before it has ended.
+type Plan [][]Step
+
+// Steps returns the steps of all rows in order.
+func (p Plan) Steps() []Step {
+	var all []Step
+	for _, row := range p {
+		all = append(all, row...)
+	}
+	return all
+}
+
+// Problem is something a user must put right, or ignore by its name, before
+// anything on the host is touched.
+type Problem struct {
+	Name   string // what --ignore-preflight takes: "docker-version"
+	Text   string // what is wrong, naming field and value
+	Remedy string // what to do about it, an imperative
+}
+
+func (p *Problem) Error() string {
+	if p.Remedy == "" {
+		return p.Text + " [" + p.Name + "]"
+	}
+	return p.Text + "; " + p.Remedy + " [" + p.Name + "]"
+}
+
+// Problems returns every Problem in the tree of err, in order.
+func Problems(err error) []*Problem {
+	if err == nil {
+		return nil
+	}
+	var p *Problem
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*Problem
+		for _, e := range joined.Unwrap() {
+			all = append(all, Problems(e)...)
+		}
+		return all
+	}
+	if errors.As(err, &p) {
+		return []*Problem{p}
+	}
+	return Problems(errors.Unwrap(err))
+}
