@@ -1,0 +1,223 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/system"
+	"github.com/moby/moby/client"
+)
+
+// Labels that mark what is ours on an engine.
+const (
+	OurLabel  = "kube-bootstrap.dev/owner" // value: the name of the component
+	specLabel = "kube-bootstrap.dev/spec"  // value: hash of the Container
+)
+
+// Docker is one Docker engine of this host.
+type Docker struct {
+	*client.Client
+	Socket string
+}
+
+// OpenDocker returns the engine behind a socket, "/run/docker.sock". It does
+// not connect yet.
+func OpenDocker(socket string) (*Docker, error) {
+	c, err := client.New(client.WithHost("unix://" + socket))
+	if err != nil {
+		return nil, err
+	}
+	return &Docker{Client: c, Socket: socket}, nil
+}
+
+// Mount binds a path of the host into a container.
+type Mount struct {
+	Source, Target string
+	ReadOnly       bool
+	Shared         bool // rshared: mounts made inside reach the host
+}
+
+// Container is a container of ours as it shall run.
+type Container struct {
+	Name       string
+	Image      string // reference; it must be in the engine's store
+	Command    []string
+	Env        []string
+	Mounts     []Mount
+	Privileged bool
+	Caps       []string // capabilities to keep; all others are dropped unless Privileged
+	HostPID    bool
+	Restart    string // restart policy: "unless-stopped"
+}
+
+func (c Container) hash() string {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and bools only
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Running lists what Run would do: create, start, or replace a container that
+// was made from another Container. An engine that does not answer has none.
+func (d *Docker) Running(ctx context.Context, c Container) ([]string, error) {
+	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
+	switch {
+	case errdefs.IsNotFound(err), err != nil && client.IsErrConnectionFailed(err):
+		return []string{"run container " + c.Name + " from " + c.Image}, nil
+	case err != nil:
+		return nil, err
+	case now.Container.Config.Labels[OurLabel] == "":
+		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Socket)
+	case now.Container.Config.Labels[specLabel] != c.hash():
+		return []string{"replace container " + c.Name + ": its settings differ"}, nil
+	case !now.Container.State.Running:
+		return []string{"start container " + c.Name + ": it is " + string(now.Container.State.Status)}, nil
+	}
+	return nil, nil
+}
+
+// Run makes the container run as described, replacing one that differs. It
+// uses the host's network. A running one that is right is not touched.
+func (d *Docker) Run(ctx context.Context, c Container) error {
+	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
+	if err == nil && now.Container.Config.Labels[specLabel] == c.hash() {
+		_, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
+		return err
+	}
+	if err := d.Remove(ctx, c.Name); err != nil {
+		return err
+	}
+	if _, err := d.ContainerCreate(ctx, c.createOptions()); err != nil {
+		return fmt.Errorf("create container %s: %w", c.Name, err)
+	}
+	if _, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{}); err != nil {
+		return fmt.Errorf("start container %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+func (c Container) createOptions() client.ContainerCreateOptions {
+	hc := &container.HostConfig{
+		NetworkMode:   "host",
+		Privileged:    c.Privileged,
+		Mounts:        c.mounts(),
+		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(c.Restart)},
+		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "3"}},
+	}
+	if !c.Privileged {
+		hc.CapDrop, hc.CapAdd = []string{"ALL"}, c.Caps
+		hc.SecurityOpt = []string{"no-new-privileges"}
+	} else {
+		hc.CgroupnsMode = "host"
+	}
+	if c.HostPID {
+		hc.PidMode = "host"
+	}
+	return client.ContainerCreateOptions{
+		Name:       c.Name,
+		HostConfig: hc,
+		Config: &container.Config{
+			Image: c.Image, Cmd: c.Command, Env: c.Env, Entrypoint: []string{},
+			Labels: map[string]string{OurLabel: c.Name, specLabel: c.hash()},
+		},
+	}
+}
+
+func (c Container) mounts() []mount.Mount {
+	var all []mount.Mount
+	for _, m := range c.Mounts {
+		bind := &mount.BindOptions{}
+		if m.Shared {
+			bind.Propagation = mount.PropagationRShared
+		}
+		all = append(all, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, BindOptions: bind})
+	}
+	return all
+}
+
+// Remove stops and removes a container of ours. One that is not there, or an
+// engine that does not answer, is no error; one that is not ours is.
+func (d *Docker) Remove(ctx context.Context, name string) error {
+	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if now.Container.Config.Labels[OurLabel] == "" {
+		return fmt.Errorf("container %s on %s is not ours; rename or remove it", name, d.Socket)
+	}
+	_, err = d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Answers returns nil once the engine answers.
+func (d *Docker) Answers(ctx context.Context) error {
+	_, err := d.Ping(ctx, client.PingOptions{})
+	return err
+}
+
+// Facts returns what the engine says of itself.
+func (d *Docker) Facts(ctx context.Context) (system.Info, error) {
+	info, err := d.Info(ctx, client.InfoOptions{})
+	return info.Info, err
+}
+
+// HasImage reports whether the engine holds an image of that reference.
+func (d *Docker) HasImage(ctx context.Context, ref string) (bool, error) {
+	_, err := d.ImageInspect(ctx, ref)
+	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Load reads images from a `docker save` archive.
+func (d *Docker) Load(ctx context.Context, archive io.Reader) error {
+	result, err := d.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
+	if err != nil {
+		return err
+	}
+	defer result.Close()
+	answer, err := io.ReadAll(result)
+	if err == nil && strings.Contains(string(answer), `"error"`) {
+		err = fmt.Errorf("load images: %s", answer)
+	}
+	return err
+}
+
+// RemoveImage removes an image reference; one that is not there is no error.
+func (d *Docker) RemoveImage(ctx context.Context, ref string) error {
+	_, err := d.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
+	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+		return nil
+	}
+	return err
+}
+
+// Tail returns the last lines a container wrote, for an error that explains.
+func (d *Docker) Tail(ctx context.Context, name string, lines int) string {
+	logs, err := d.ContainerLogs(ctx, name, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(lines)})
+	if err != nil {
+		return ""
+	}
+	defer logs.Close()
+	var text strings.Builder
+	_, _ = stdcopy.StdCopy(&text, &text, logs)
+	return text.String()
+}

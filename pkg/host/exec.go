@@ -1,0 +1,71 @@
+// Package host is the only door to the machine: files, units, network links,
+// firewall rules, commands and the Docker engines on it. Everything above it
+// says what it wants in the words of this package, and nothing else here
+// imports os/exec, netlink, go-systemd or the Docker client.
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Command is one program to run. Args[0] is looked up in PATH.
+type Command struct {
+	Args   []string
+	Env    []string // added to our own environment, KEY=VALUE
+	Dir    string
+	Stdin  io.Reader
+	Stdout io.Writer // nil: collected and returned
+	Stderr io.Writer // nil: kept for the error
+}
+
+// CommandError tells which command failed, in a form that can be pasted into a
+// shell, and what it printed.
+type CommandError struct {
+	Args   []string
+	Output string
+	Err    error
+}
+
+func (e *CommandError) Error() string {
+	text := fmt.Sprintf("`%s`: %v", strings.Join(e.Args, " "), e.Err)
+	if out := strings.TrimSpace(e.Output); out != "" {
+		text += ": " + out
+	}
+	return text
+}
+
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// Run runs the command to its end and returns what it wrote to stdout, unless
+// Stdout is set. A failure is a *CommandError.
+func (c Command) Run(ctx context.Context) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Stdin, c.Stdout, c.Stderr
+	if cmd.Stdout == nil {
+		cmd.Stdout = &stdout
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return stdout.Bytes(), &CommandError{Args: c.Args, Output: stderr.String(), Err: err}
+	}
+	return stdout.Bytes(), nil
+}
+
+// Run runs a program and returns its stdout without the last newline.
+func Run(ctx context.Context, args ...string) (string, error) {
+	out, err := Command{Args: args}.Run(ctx)
+	return strings.TrimRight(string(out), "\n"), err
+}

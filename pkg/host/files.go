@@ -1,0 +1,200 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// StateDir holds what we must remember about the host to take everything back.
+const StateDir = "/var/lib/kube-bootstrap"
+
+// Files is the file system below Root; an empty Root is the machine's own.
+type Files struct{ Root string }
+
+// Path returns where an absolute path of the host really lies.
+func (f Files) Path(path string) string { return filepath.Join("/", f.Root, path) }
+
+// Read returns the content of a file.
+func (f Files) Read(path string) ([]byte, error) { return os.ReadFile(f.Path(path)) }
+
+// Exists reports whether there is anything at path.
+func (f Files) Exists(path string) bool {
+	_, err := os.Lstat(f.Path(path))
+	return err == nil
+}
+
+// Write puts data at path in one move: a reader sees the old file or the new
+// one, also after a crash. Directories that are missing are made, and noted
+// so that Remove takes them away again.
+func (f Files) Write(path string, data []byte, mode os.FileMode) error {
+	if err := f.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return writeAtomic(f.Path(path), data, mode)
+}
+
+func writeAtomic(path string, data []byte, mode os.FileMode) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".kube-bootstrap-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	if _, err = tmp.Write(data); err != nil {
+		return err
+	}
+	if err = errors.Join(tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// madeDirs lists the directories that we made, one a line, oldest first.
+const madeDirs = StateDir + "/made-dirs"
+
+// MkdirAll makes a directory and its parents (0755; those of StateDir 0700),
+// after noting which of them are ours.
+func (f Files) MkdirAll(dir string) error {
+	var missing []string
+	for d := filepath.Clean(dir); d != "/" && !f.Exists(d); d = filepath.Dir(d) {
+		missing = append(missing, d)
+	}
+	slices.Reverse(missing)
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := f.noteDirs(missing); err != nil {
+		return err
+	}
+	for _, d := range missing {
+		if err := os.Mkdir(f.Path(d), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f Files) noteDirs(dirs []string) error {
+	if err := os.MkdirAll(f.Path(StateDir), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(f.Path(madeDirs), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(strings.Join(dirs, "\n") + "\n")
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// Remove removes a file, and then each parent that we made and that is empty.
+// A file that is not there is no error.
+func (f Files) Remove(path string) error {
+	if err := os.Remove(f.Path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f.removeEmptyParents(path)
+}
+
+// RemoveAll removes a directory of ours with all it holds, then empty parents
+// that we made.
+func (f Files) RemoveAll(path string) error {
+	if err := os.RemoveAll(f.Path(path)); err != nil {
+		return err
+	}
+	return f.removeEmptyParents(path)
+}
+
+func (f Files) removeEmptyParents(path string) error {
+	noted, err := f.Read(madeDirs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	made := strings.Split(strings.TrimSpace(string(noted)), "\n")
+	for d := filepath.Dir(path); slices.Contains(made, d); d = filepath.Dir(d) {
+		if err := os.Remove(f.Path(d)); err != nil {
+			break // not empty, or gone already: either way it is not ours to force
+		}
+	}
+	return nil
+}
+
+// File is a file as it shall be.
+type File struct {
+	Path string
+	Data []byte
+	Mode os.FileMode // 0 is 0600
+}
+
+func (file File) mode() os.FileMode {
+	if file.Mode == 0 {
+		return 0o600
+	}
+	return file.Mode
+}
+
+// Missing lists, one line each, what Put would change: files that are absent,
+// or differ in content or mode.
+func (f Files) Missing(tree []File) ([]string, error) {
+	var diff []string
+	for _, file := range tree {
+		old, err := f.Read(file.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			diff = append(diff, "write "+file.Path)
+		case err != nil:
+			return nil, err
+		case !bytes.Equal(old, file.Data):
+			diff = append(diff, "change "+file.Path)
+		case f.modeOf(file.Path) != file.mode():
+			diff = append(diff, fmt.Sprintf("chmod %o %s", file.mode(), file.Path))
+		}
+	}
+	return diff, nil
+}
+
+func (f Files) modeOf(path string) os.FileMode {
+	info, err := os.Stat(f.Path(path))
+	if err != nil {
+		return 0
+	}
+	return info.Mode().Perm()
+}
+
+// Put writes each file of the tree that is missing or differs.
+func (f Files) Put(tree []File) error {
+	for _, file := range tree {
+		diff, err := f.Missing([]File{file})
+		if err != nil {
+			return err
+		}
+		if len(diff) == 0 {
+			continue
+		}
+		if err := f.Write(file.Path, file.Data, file.mode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Drop removes the files of the tree, and directories made for them.
+func (f Files) Drop(paths ...string) error {
+	var errs []error
+	for _, path := range paths {
+		errs = append(errs, f.Remove(path))
+	}
+	return errors.Join(errs...)
+}

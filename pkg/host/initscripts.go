@@ -1,0 +1,75 @@
+package host
+
+import "context"
+
+// openrc runs services by rc-service, as on Alpine and Gentoo.
+type openrc struct{}
+
+func (openrc) Init() string { return "openrc" }
+
+func (openrc) do(ctx context.Context, args ...string) error {
+	_, err := Run(ctx, args...)
+	return err
+}
+
+func (o openrc) Start(ctx context.Context, unit string) error {
+	return o.do(ctx, "rc-service", unit, "start")
+}
+
+func (o openrc) Stop(ctx context.Context, unit string) error {
+	return o.do(ctx, "rc-service", unit, "stop")
+}
+
+func (o openrc) Restart(ctx context.Context, unit string) error {
+	return o.do(ctx, "rc-service", unit, "restart")
+}
+
+func (o openrc) Enable(ctx context.Context, unit string) error {
+	return o.do(ctx, "rc-update", "add", unit, "default")
+}
+
+func (o openrc) Disable(ctx context.Context, unit string) error {
+	return o.do(ctx, "rc-update", "del", unit, "default")
+}
+
+func (openrc) Reload(context.Context) error { return nil }
+
+func (o openrc) Active(ctx context.Context, unit string) (bool, error) {
+	return o.do(ctx, "rc-service", unit, "status") == nil, ctx.Err()
+}
+
+// sysv runs the scripts of /etc/init.d, as on Debian without systemd.
+type sysv struct{}
+
+func (sysv) Init() string { return "sysv" }
+
+func (sysv) do(ctx context.Context, args ...string) error {
+	_, err := Run(ctx, args...)
+	return err
+}
+
+func (s sysv) Start(ctx context.Context, unit string) error {
+	return s.do(ctx, "service", unit, "start")
+}
+
+func (s sysv) Stop(ctx context.Context, unit string) error {
+	return s.do(ctx, "service", unit, "stop")
+}
+
+func (s sysv) Restart(ctx context.Context, unit string) error {
+	return s.do(ctx, "service", unit, "restart")
+}
+
+func (s sysv) Enable(ctx context.Context, unit string) error {
+	return s.do(ctx, "update-rc.d", unit, "defaults")
+}
+
+func (s sysv) Disable(ctx context.Context, unit string) error {
+	return s.do(ctx, "update-rc.d", unit, "remove")
+}
+
+func (sysv) Reload(context.Context) error { return nil }
+
+func (s sysv) Active(ctx context.Context, unit string) (bool, error) {
+	return s.do(ctx, "service", unit, "status") == nil, ctx.Err()
+}

@@ -1,0 +1,131 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+)
+
+// Units starts and stops the host's services. Names are without a suffix:
+// "docker" is docker.service, /etc/init.d/docker or rc-service docker.
+type Units interface {
+	// Init names the init system: "systemd", "openrc" or "sysv".
+	Init() string
+	Start(ctx context.Context, unit string) error
+	Stop(ctx context.Context, unit string) error
+	Restart(ctx context.Context, unit string) error
+	// Enable makes the unit start at boot, Disable takes that back.
+	Enable(ctx context.Context, unit string) error
+	Disable(ctx context.Context, unit string) error
+	// Reload makes the init system read changed unit files.
+	Reload(ctx context.Context) error
+	Active(ctx context.Context, unit string) (bool, error)
+}
+
+// OpenUnits returns the Units of the init system that runs this host.
+func OpenUnits() Units {
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		return systemd{}
+	}
+	if _, err := exec.LookPath("rc-service"); err == nil {
+		return openrc{}
+	}
+	return sysv{}
+}
+
+type systemd struct{}
+
+func (systemd) Init() string { return "systemd" }
+
+// with connects for one call: systemd drops idle private connections when it
+// re-executes itself, and a call is rare enough.
+func (systemd) with(ctx context.Context, do func(*dbus.Conn) error) error {
+	conn, err := dbus.NewWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to systemd: %w", err)
+	}
+	defer conn.Close()
+	return do(conn)
+}
+
+// job queues a job and waits for its result, which systemd sends as a signal.
+func (s systemd) job(ctx context.Context, verb, unit string, queue func(*dbus.Conn, chan<- string) error) error {
+	return s.with(ctx, func(conn *dbus.Conn) error {
+		result := make(chan string, 1)
+		if err := queue(conn, result); err != nil {
+			return fmt.Errorf("%s %s: %w", verb, unit, err)
+		}
+		select {
+		case got := <-result:
+			if got != "done" {
+				return fmt.Errorf("%s %s: job %s; see `journalctl -u %s`", verb, unit, got, unit)
+			}
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+func (s systemd) Start(ctx context.Context, unit string) error {
+	return s.job(ctx, "start", unit, func(c *dbus.Conn, done chan<- string) error {
+		_, err := c.StartUnitContext(ctx, service(unit), "replace", done)
+		return err
+	})
+}
+
+func (s systemd) Stop(ctx context.Context, unit string) error {
+	return s.job(ctx, "stop", unit, func(c *dbus.Conn, done chan<- string) error {
+		_, err := c.StopUnitContext(ctx, service(unit), "replace", done)
+		return err
+	})
+}
+
+func (s systemd) Restart(ctx context.Context, unit string) error {
+	return s.job(ctx, "restart", unit, func(c *dbus.Conn, done chan<- string) error {
+		// A start limit reached by an earlier crash would refuse ours.
+		_ = c.ResetFailedUnitContext(ctx, service(unit))
+		_, err := c.RestartUnitContext(ctx, service(unit), "replace", done)
+		return err
+	})
+}
+
+func (s systemd) Enable(ctx context.Context, unit string) error {
+	return s.with(ctx, func(c *dbus.Conn) error {
+		_, _, err := c.EnableUnitFilesContext(ctx, []string{service(unit)}, false, true)
+		return err
+	})
+}
+
+func (s systemd) Disable(ctx context.Context, unit string) error {
+	return s.with(ctx, func(c *dbus.Conn) error {
+		_, err := c.DisableUnitFilesContext(ctx, []string{service(unit)}, false)
+		return err
+	})
+}
+
+func (s systemd) Reload(ctx context.Context) error {
+	return s.with(ctx, func(c *dbus.Conn) error { return c.ReloadContext(ctx) })
+}
+
+func (s systemd) Active(ctx context.Context, unit string) (active bool, err error) {
+	err = s.with(ctx, func(c *dbus.Conn) error {
+		states, err := c.ListUnitsByNamesContext(ctx, []string{service(unit)})
+		active = err == nil && len(states) == 1 && states[0].ActiveState == "active"
+		return err
+	})
+	return active, err
+}
+
+// service adds the suffix to a bare name; "docker.socket" stays what it is.
+func service(unit string) string {
+	for _, suffix := range []string{".service", ".socket", ".timer"} {
+		if len(unit) > len(suffix) && unit[len(unit)-len(suffix):] == suffix {
+			return unit
+		}
+	}
+	return unit + ".service"
+}
