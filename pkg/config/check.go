@@ -1,0 +1,162 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/distribution/reference"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// A check returns what a value must be, or nothing if it is.
+
+const (
+	oldestMinor = 34
+	newestMinor = 36
+	hostBits    = 24 // the prefix length of one host's share
+)
+
+var (
+	versionForm = regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+(-[0-9A-Za-z.-]+)?$`)
+	tokenForm   = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+	hashForm    = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	retryForm   = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`)
+	linkForm    = regexp.MustCompile(`^[^\s/:]{1,15}$`)
+)
+
+func version(s string) string {
+	if !versionForm.MatchString(s) {
+		return "must be a version of three numbers, such as v1.2.3"
+	}
+	return ""
+}
+
+func kubernetesVersion(s string) string {
+	parts := versionForm.FindStringSubmatch(s)
+	if parts == nil {
+		return "must be a version of three numbers, such as v1.36.3"
+	}
+	minor, _ := strconv.Atoi(parts[2])
+	if parts[1] != "1" || minor < oldestMinor || minor > newestMinor {
+		return fmt.Sprintf("must be 1.%d to 1.%d, such as v1.36.3", oldestMinor, newestMinor)
+	}
+	return ""
+}
+
+// network returns the IPv4 network that s is, or what it must be.
+func network(s string) (netip.Prefix, string) {
+	prefix, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil:
+		return prefix, "must be a network, such as 10.1.0.0/16"
+	case !prefix.Addr().Is4():
+		return prefix, "must be an IPv4 network, such as 10.1.0.0/16"
+	case prefix != prefix.Masked():
+		return prefix, fmt.Sprintf("has host bits set; write %s", prefix.Masked())
+	}
+	return prefix, ""
+}
+
+func flannelNetwork(s string) string {
+	prefix, must := network(s)
+	switch {
+	case must != "":
+		return must
+	case prefix.Bits() >= hostBits:
+		return fmt.Sprintf("is too small: each host gets a /%d, so two hosts need at least a /%d", hostBits, hostBits-1)
+	case prefix.Bits() < 8:
+		return "is too large: use at most a /8"
+	}
+	return ""
+}
+
+func serviceNetwork(s string) string {
+	prefix, must := network(s)
+	switch {
+	case must != "":
+		return must
+	case prefix.Bits() > 27:
+		return "is too small: use at least a /27"
+	case prefix.Bits() < 12:
+		return "is too large: the API server takes at most a /12"
+	}
+	return ""
+}
+
+func address(s string) string {
+	ip, err := netip.ParseAddr(s)
+	switch {
+	case err != nil || !ip.Is4():
+		return "must be an IPv4 address, such as 192.168.1.10"
+	case ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast():
+		return "must be an address that other hosts can reach"
+	}
+	return ""
+}
+
+func interfaceName(s string) string {
+	if !linkForm.MatchString(s) {
+		return "must be the name of an interface, such as eth0"
+	}
+	return ""
+}
+
+func domainName(s string) string {
+	if problems := validation.IsDNS1123Subdomain(s); len(problems) > 0 {
+		return "must be lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	}
+	return ""
+}
+
+func port(s string) string {
+	if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 65535 {
+		return "must be a port, 1 to 65535"
+	}
+	return ""
+}
+
+func token(s string) string {
+	if !tokenForm.MatchString(s) {
+		return "must be 6 characters, a dot and 16 characters, all of a-z and 0-9; `kube-bootstrap token create` on the control-plane host prints one"
+	}
+	return ""
+}
+
+func caCertHash(s string) string {
+	if !hashForm.MatchString(s) {
+		return "must be sha256: and 64 hex digits; `kube-bootstrap token create` on the control-plane host prints it"
+	}
+	return ""
+}
+
+func restartPolicy(s string) string {
+	if !retryForm.MatchString(s) {
+		return "must be no, on-failure, on-failure:N, always or unless-stopped"
+	}
+	return ""
+}
+
+func absolute(s string) string {
+	if !filepath.IsAbs(s) || filepath.Clean(s) != s {
+		return "must be an absolute path without . and .."
+	}
+	return ""
+}
+
+func socket(s string) string {
+	if path := strings.TrimPrefix(s, "unix://"); absolute(path) != "" {
+		return "must be the path of a socket, such as /run/cri-dockerd.sock"
+	}
+	return ""
+}
+
+func registry(s string) string {
+	if _, err := reference.ParseNormalizedNamed(s + "/image"); err != nil || strings.Contains(s, "://") {
+		return "must be a registry without scheme, such as registry.example.com:5000 or registry.example.com/mirror"
+	}
+	return ""
+}

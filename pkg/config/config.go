@@ -1,0 +1,117 @@
+// Package config is the one configuration of kube-bootstrap. A setting is one
+// row of one table (table.go); its flag, its environment variables, its place in
+// the file, `config view`, its check and its line in docs/configuration.md all
+// come from that row.
+//
+//	flag > environment > file > default
+package config
+
+import (
+	"net/netip"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// What a configuration file begins with.
+const (
+	APIVersion = "kube-bootstrap.dev/v1alpha1"
+	Kind       = "Cluster"
+)
+
+// SavedPath is where a host keeps the settings it was set up with. No secret
+// is ever in it.
+const SavedPath = "/var/lib/kube-bootstrap/config.yaml"
+
+// The two things a host can become.
+const (
+	RoleMaster = "master"
+	RoleWorker = "worker"
+)
+
+// Config holds every setting. Load fills it; an empty string means "find out"
+// or "from the catalogue", as the help of the setting says.
+type Config struct {
+	KubernetesVersion  string // with v: v1.36.3
+	EtcdVersion        string // with v, or empty
+	FlannelVersion     string // with v, or empty
+	FlannelIPMasq      bool
+	FlannelNetwork     string // IPv4 prefix, masked
+	FlannelBackend     string
+	FlannelSubnetDir   string
+	RestartPolicy      string
+	Arch               string // as Go says it: amd64
+	IPAddress          string
+	NetInterface       string
+	HostName           string
+	TimeoutForServices time.Duration
+	DNSDomain          string
+	DNSServerIP        string
+	ServiceNetwork     string // IPv4 prefix, masked
+	APIServerPort      int
+	MasterIP           string
+	Token              string // secret
+	TokenFile          string
+	TokenExpires       time.Duration
+	CACertHash         string // sha256:<hex>
+	RegPrefix          string
+	Registry           string
+	Bundle             string
+	CRISocket          string
+	NoDedicated        bool
+	KeepImages         bool
+	IgnorePreflight    []string
+}
+
+// Default returns the configuration of a host about which nothing was said.
+func Default() Config {
+	var c Config
+	for _, s := range settings {
+		if s.Default != "" {
+			_ = s.at(&c).set(s.Default) // a test sets every default
+		}
+	}
+	c.Arch = runtime.GOARCH
+	return c.complete()
+}
+
+// complete brings spellings that mean the same to one form and derives what
+// follows from other settings.
+func (c Config) complete() Config {
+	for _, version := range []*string{&c.KubernetesVersion, &c.EtcdVersion, &c.FlannelVersion} {
+		*version = withV(*version)
+	}
+	if goName, ok := machineNames[c.Arch]; ok {
+		c.Arch = goName
+	}
+	if c.DNSServerIP == "" {
+		c.DNSServerIP = tenth(c.ServiceNetwork)
+	}
+	c.RegPrefix = strings.TrimSuffix(c.RegPrefix, "/")
+	c.DNSDomain = strings.TrimSuffix(c.DNSDomain, ".")
+	return c
+}
+
+func withV(version string) string {
+	if version != "" && version[0] >= '0' && version[0] <= '9' {
+		return "v" + version
+	}
+	return version
+}
+
+// tenth returns the tenth address of an IPv4 network, where DNS lives by
+// convention; empty when there is none.
+func tenth(network string) string {
+	prefix, err := netip.ParsePrefix(network)
+	if err != nil || !prefix.Addr().Is4() {
+		return ""
+	}
+	addr := prefix.Masked().Addr()
+	for range 10 {
+		addr = addr.Next()
+	}
+	if !prefix.Contains(addr) {
+		return ""
+	}
+	return addr.String()
+}

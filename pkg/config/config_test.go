@@ -1,0 +1,264 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func noEnv(string) string { return "" }
+
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kb.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const head = "apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\n"
+
+func TestEveryFieldHasARow(t *testing.T) {
+	var c Config
+	pointers := map[string]bool{}
+	for _, s := range settings {
+		if s.Help == "" || s.Flag == "" || s.Verbs == 0 || strings.HasSuffix(s.Help, ".") {
+			t.Errorf("%s: incomplete row", s.Field)
+		}
+		if s.Default != "" {
+			if err := s.at(&c).set(s.Default); err != nil {
+				t.Errorf("%s: default: %v", s.Field, err)
+			}
+		}
+		if pointers[s.Field] || pointers[s.Flag] {
+			t.Errorf("%s: twice", s.Field)
+		}
+		pointers[s.Field] = true
+	}
+	fields := reflect.TypeFor[Config]()
+	if fields.NumField() != len(settings) {
+		t.Errorf("Config has %d fields, the table %d rows", fields.NumField(), len(settings))
+	}
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		found := false
+		for _, s := range settings {
+			found = found || strings.EqualFold(s.Field, name)
+		}
+		if !found {
+			t.Errorf("no row for %s", name)
+		}
+	}
+}
+
+func TestDefaultIsValid(t *testing.T) {
+	if errs := Default().Validate(RoleMaster); len(errs) > 0 {
+		t.Error(errs.ToAggregate())
+	}
+	if got := Default().DNSServerIP; got != "10.96.0.10" {
+		t.Errorf("DNSServerIP = %s", got)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	path := write(t, head+"flannelNetwork: 10.2.0.0/16\nflannelBackend: ipip\ndnsDomain: file.local\nrestartPolicy: always\n")
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(flags, Master)
+	if err := flags.Parse([]string{"--flannel-network", "10.4.0.0/16", "--ignore-preflight", "swap", "--ignore-preflight=clock,ports", "--no-dedicated"}); err != nil {
+		t.Fatal(err)
+	}
+	cfg, from, err := Load(path, env("FLANNEL_NETWORK", "10.3.0.0/16", "FLANNEL_BACKEND", "host-gw",
+		"RESTART_POLICY", "no", "KUBE_BOOTSTRAP_RESTART_POLICY", "on-failure:3", "K8S_VERSION", "1.35.4"), flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ field, got, want, origin string }{
+		{"flannelNetwork", cfg.FlannelNetwork, "10.4.0.0/16", "flag --flannel-network"},
+		{"flannelBackend", cfg.FlannelBackend, "host-gw", "environment FLANNEL_BACKEND"},
+		{"restartPolicy", cfg.RestartPolicy, "on-failure:3", "environment KUBE_BOOTSTRAP_RESTART_POLICY"},
+		{"dnsDomain", cfg.DNSDomain, "file.local", "file " + path + ":5"},
+		{"kubernetesVersion", cfg.KubernetesVersion, "v1.35.4", "environment K8S_VERSION"},
+		{"serviceNetwork", cfg.ServiceNetwork, "10.96.0.0/16", "default"},
+		{"ignorePreflight", strings.Join(cfg.IgnorePreflight, "+"), "swap+clock+ports", "flag --ignore-preflight"},
+	} {
+		if c.got != c.want || from[c.field].String() != c.origin {
+			t.Errorf("%s = %q from %q, want %q from %q", c.field, c.got, from[c.field], c.want, c.origin)
+		}
+	}
+	if !cfg.NoDedicated {
+		t.Error("--no-dedicated without a value is not true")
+	}
+}
+
+func TestBadFilesNameLineAndField(t *testing.T) {
+	for text, want := range map[string]string{
+		head + "flannelNetwrk: 10.1.0.0/16\n":                "kb.yaml:3: flannelNetwrk: unknown field, did you mean flannelNetwork?",
+		head + "MASTER_IP: 10.0.0.1\n":                       "kb.yaml:3: MASTER_IP: unknown field, did you mean masterIP?",
+		head + "somethingElse: 1\n":                          "kb.yaml:3: somethingElse: unknown field; `kube-bootstrap config init` prints all there are",
+		head + "flannelIPMasq: maybe\n":                      `kb.yaml:3: flannelIPMasq: "maybe": must be true or false`,
+		head + "token: [a]\n":                                "kb.yaml:3: token: \"(hidden)\": must be a single value",
+		head + "arch: {a: b}\n":                              "kb.yaml:3: arch: \"\": must be a single value",
+		head + "arch: arm\narch: arm64\n":                    "kb.yaml:4: arch: already said on line 3",
+		"kind: Cluster\n":                                    `kb.yaml:1: apiVersion: missing; write "apiVersion: kube-bootstrap.dev/v1alpha1"`,
+		"apiVersion: kube-bootstrap.dev/v2\nkind: Cluster\n": `kb.yaml:1: apiVersion: "kube-bootstrap.dev/v2" is not known; write kube-bootstrap.dev/v1alpha1`,
+		"- a\n":                       "kb.yaml: line 1: must be fields with values",
+		head + "---\nkind: Cluster\n": "a second document; put everything into one",
+		"a: [\n":                      "kb.yaml: not YAML: ",
+	} {
+		_, _, err := Load(write(t, text), noEnv, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestEveryBadValueIsNamed(t *testing.T) {
+	for _, c := range []struct{ env, value, want string }{
+		{"K8S_VERSION", "latest", `kubernetesVersion: Invalid value: "latest": must be a version of three numbers, such as v1.36.3`},
+		{"K8S_VERSION", "v1.30.0", `kubernetesVersion: Invalid value: "v1.30.0": must be 1.34 to 1.36, such as v1.36.3`},
+		{"ETCD_VERSION", "3", `etcdVersion: Invalid value: "v3": must be a version of three numbers`},
+		{"FLANNEL_VERSION", "x", `flannelVersion: Invalid value: "x": must be a version`},
+		{"FLANNEL_IPMASQ", "perhaps", `flannelIPMasq: Invalid value: "perhaps": must be true or false (from environment FLANNEL_IPMASQ)`},
+		{"FLANNEL_NETWORK", "10.1.0.0", `flannelNetwork: Invalid value: "10.1.0.0": must be a network, such as 10.1.0.0/16`},
+		{"FLANNEL_NETWORK", "10.1.2.0/16", `has host bits set; write 10.1.0.0/16`},
+		{"FLANNEL_NETWORK", "fd00::/16", `must be an IPv4 network`},
+		{"FLANNEL_NETWORK", "10.1.0.0/24", `is too small: each host gets a /24, so two hosts need at least a /23`},
+		{"FLANNEL_NETWORK", "10.96.0.0/12", `serviceNetwork: Invalid value: "10.96.0.0/16": overlaps flannelNetwork 10.96.0.0/12`},
+		{"FLANNEL_BACKEND", "tcp", `flannelBackend: Unsupported value: "tcp": supported values: "host-gw", "ipip", "udp", "vxlan", "wireguard"`},
+		{"FLANNEL_SUBNET_DIR", "run/flannel", `flannelSubnetDir: Invalid value: "run/flannel": must be an absolute path`},
+		{"RESTART_POLICY", "never", `restartPolicy: Invalid value: "never": must be no, on-failure`},
+		{"ARCH", "sparc", `arch: Unsupported value: "sparc"`},
+		{"IP_ADDRESS", "1.2.3", `ipAddress: Invalid value: "1.2.3": must be an IPv4 address`},
+		{"IP_ADDRESS", "127.0.0.1", `must be an address that other hosts can reach`},
+		{"IP_ADDRESS", "10.1.4.5", `lies inside flannelNetwork 10.1.0.0/16`},
+		{"MASTER_IP", "10.96.4.5", `masterIP: Invalid value: "10.96.4.5": lies inside serviceNetwork 10.96.0.0/16`},
+		{"NET_INTERFACE", "a/b", `netInterface: Invalid value: "a/b": must be the name of an interface`},
+		{"TIMEOUT_FOR_SERVICES", "soon", `must be a time greater than zero`},
+		{"DNS_DOMAIN", "Cluster_Local", `dnsDomain: Invalid value: "Cluster_Local": must be lower-case`},
+		{"DNS_SERVER_IP", "10.97.0.10", `dnsServerIP: Invalid value: "10.97.0.10": must be an address of serviceNetwork 10.96.0.0/16, such as 10.96.0.10`},
+		{"DNS_SERVER_IP", "10.96.0.1", `is taken`},
+		{"TOKEN", "hunter2", `token: Invalid value: "(hidden)": must be 6 characters`},
+		{"KUBE_BOOTSTRAP_CA_CERT_HASH", "abc", `caCertHash: Invalid value: "abc": must be sha256: and 64 hex digits`},
+		{"KUBE_BOOTSTRAP_APISERVER_PORT", "70000", `apiServerPort: Invalid value: "70000": must be a port, 1 to 65535`},
+		{"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.96.0.0/30", `serviceNetwork: Invalid value: "10.96.0.0/30": is too small`},
+		{"KUBE_BOOTSTRAP_HOST_NAME", "My Host", `hostName: Invalid value: "My Host"`},
+		{"REG_PREFIX", "https://x", `regPrefix: Invalid value: "https://x": must be a registry without scheme`},
+		{"KUBE_BOOTSTRAP_CRI_SOCKET", "cri", `criSocket: Invalid value: "cri": must be the path of a socket`},
+		{"KUBE_BOOTSTRAP_TOKEN_FILE", "/nowhere/t", `tokenFile: Invalid value: "/nowhere/t": must be a file that can be read`},
+	} {
+		cfg, _, err := Load("", env(c.env, c.value), nil)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		} else if err := cfg.Validate(RoleMaster).ToAggregate(); err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%s=%s:\n got %s\nwant %s", c.env, c.value, text, c.want)
+		}
+		if strings.Contains(text, "hunter2") {
+			t.Error("the token is in the error")
+		}
+	}
+}
+
+func TestUDPOnlyOnAMD64(t *testing.T) {
+	c := Default()
+	c.Arch, c.FlannelBackend = "arm64", "udp"
+	if err := c.Validate(""); len(err) != 1 || !strings.Contains(err[0].Error(), "amd64 only") {
+		t.Error(err)
+	}
+}
+
+func TestWorkerNeeds(t *testing.T) {
+	errs := append(Default().Validate(RoleWorker), Default().ValidateJoin()...)
+	var fields []string
+	for _, e := range errs {
+		fields = append(fields, e.Field)
+	}
+	if got := strings.Join(fields, " "); got != "masterIP token caCertHash" {
+		t.Errorf("asked for: %s", got)
+	}
+}
+
+func TestSpellings(t *testing.T) {
+	cfg, _, err := Load("", env("ARCH", "aarch64", "ETCD_VERSION", "3.7.3", "TIMEOUT_FOR_SERVICES", "20",
+		"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.0.0.0/16", "DNS_DOMAIN", "k8s.lan."), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Arch != "arm64" || cfg.EtcdVersion != "v3.7.3" || cfg.TimeoutForServices.Seconds() != 20 || cfg.DNSServerIP != "10.0.0.10" || cfg.DNSDomain != "k8s.lan" {
+		t.Errorf("%+v", cfg)
+	}
+}
+
+func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
+	c := Default()
+	c.Token, c.MasterIP, c.IgnorePreflight = "abcdef.0123456789abcdef", "192.168.1.2", []string{"swap", "clock"}
+	data := c.Marshal()
+	if strings.Contains(string(data), "0123456789abcdef") || strings.Contains(string(c.View(nil)), "0123456789abcdef") {
+		t.Error("the token is in the file")
+	}
+	back, _, err := Load(write(t, string(data)), noEnv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Token = ""
+	if !reflect.DeepEqual(back, c) {
+		t.Errorf("\n got %+v\nwant %+v", back, c)
+	}
+}
+
+func TestSharedIsTakenOverAndNothingElse(t *testing.T) {
+	master := Default()
+	master.FlannelNetwork, master.FlannelBackend, master.FlannelIPMasq, master.NetInterface = "10.9.0.0/16", "host-gw", false, "eth9"
+	data := append(master.Shared(), "aFieldOfTomorrow: 1\nnetInterface: evil0\n"...)
+	worker, err := Default().WithShared(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if worker.FlannelNetwork != "10.9.0.0/16" || worker.FlannelBackend != "host-gw" || worker.FlannelIPMasq || worker.NetInterface != "" {
+		t.Errorf("%+v", worker)
+	}
+}
+
+func TestTokenFile(t *testing.T) {
+	path := write(t, "abcdef.0123456789abcdef\n")
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(flags, Worker)
+	_ = flags.Parse([]string{"--token-file", path})
+	cfg, from, err := Load("", env("TOKEN", "zzzzzz.zzzzzzzzzzzzzzzz"), flags)
+	if err != nil || cfg.Token != "abcdef.0123456789abcdef" || from["token"].Source != FromFlag {
+		t.Errorf("%v %v", from["token"], err)
+	}
+}
+
+func TestTemplateIsValid(t *testing.T) {
+	cfg, _, err := Load(write(t, string(Template())), noEnv, nil)
+	if err != nil || !reflect.DeepEqual(cfg, Default()) {
+		t.Errorf("%v\n%s", err, Template())
+	}
+}
+
+func TestFleetEnv(t *testing.T) {
+	cfg, _, err := Load("", FleetEnv(env("K8S_DIND_FLANNEL_BACKEND", "ipip")), nil)
+	if err != nil || cfg.FlannelBackend != "ipip" {
+		t.Errorf("%v %v", cfg.FlannelBackend, err)
+	}
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference is docs/configuration.md.
+func Reference() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<!-- Generated from pkg/config/table.go by "make docs"; do not edit. -->
+# Configuration
+
+Every setting can be given as a flag, as an environment variable or in a file. A flag wins over the environment, the environment over
+the file, the file over the default. %[1]skube-bootstrap config view%[1]s shows every value and where it comes from;
+%[1]skube-bootstrap config validate%[1]s names every value that can not be.
+
+A file is named with %[1]s--config FILE%[1]s or KUBE_BOOTSTRAP_CONFIG (the fleet verbs also know LOCAL_CLUSTER_CONF), and begins with:
+
+%[1]s%[1]s%[1]syaml
+apiVersion: %[2]s
+kind: %[3]s
+%[1]s%[1]s%[1]s
+
+It is read strictly: an unknown field is an error that names the line. %[1]skube-bootstrap config init%[1]s prints one with every field.
+A host that was set up keeps its settings, without secrets, in %[1]s%[4]s%[1]s; a verb that runs on it again starts from them.
+
+Each flag also has the variable KUBE_BOOTSTRAP_<FLAG>, which wins over the old name, and for the fleet verbs K8S_DIND_<FLAG>. The
+names in the third column are those of the docker-multinode scripts.
+
+| field | flag | environment | default | meaning |
+|---|---|---|---|---|
+`, "`", APIVersion, Kind, SavedPath)
+	for _, s := range settings {
+		b.WriteString(s.row())
+	}
+	b.WriteString("\nThe settings that all hosts of a cluster must agree on are handed to a host when it joins: " + strings.Join(sharedFields(), ", ") + ".\n")
+	return b.String()
+}
+
+func (s Setting) row() string {
+	help := s.Help
+	if len(s.Values) > 0 {
+		help += ": " + strings.Join(s.Values, ", ")
+	}
+	if s.Secret {
+		help += "; never printed or saved"
+	}
+	help = strings.NewReplacer("<", "&lt;", "|", "\\|").Replace(help)
+	return fmt.Sprintf("| %s | --%s | %s | %s | %s |\n", s.Field, s.Flag, s.Env, s.Default, help)
+}
+
+func sharedFields() []string {
+	var names []string
+	for _, s := range settings {
+		if s.Shared {
+			names = append(names, s.Field)
+		}
+	}
+	return names
+}
+
+// Template is a file with every field: those that have a default with it, the
+// others as comments.
+func Template() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", APIVersion, Kind)
+	for _, s := range settings {
+		if s.Secret {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s", s.Field, s.Default)
+		if s.Default == "" {
+			line = fmt.Sprintf("# %s:", s.Field)
+		}
+		fmt.Fprintf(&b, "\n# %s\n%s\n", s.Help, line)
+	}
+	return []byte(b.String())
+}

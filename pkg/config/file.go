@@ -1,0 +1,172 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// readFile takes over what the file at path says. It knows every line it can
+// not use by number, field and remedy.
+func (c *Config) readFile(path string, origins Origins) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	root, err := document(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return decoder{path: path, strict: true}.decode(c, root, origins)
+}
+
+// document returns the one mapping that data holds; nil if it is empty.
+func document(data []byte) (*yaml.Node, error) {
+	in := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	if err := in.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("not YAML: %w", err)
+	}
+	if in.Decode(&more) == nil {
+		return nil, fmt.Errorf("line %d: a second document; put everything into one", more.Line)
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: must be fields with values, such as \"kind: %s\"", root.Line, Kind)
+	}
+	return root, nil
+}
+
+type decoder struct {
+	path   string
+	strict bool // unknown fields are errors
+}
+
+func (d decoder) decode(c *Config, root *yaml.Node, origins Origins) error {
+	if root == nil {
+		return nil
+	}
+	var errs []error
+	seen := map[string]int{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, val := root.Content[i], root.Content[i+1]
+		if line, twice := seen[key.Value]; twice {
+			errs = append(errs, d.wrong(key, key.Value, fmt.Sprintf("already said on line %d", line)))
+			continue
+		}
+		seen[key.Value] = key.Line
+		errs = append(errs, d.field(c, key, val, origins))
+	}
+	for _, name := range []string{"apiVersion", "kind"} {
+		if seen[name] == 0 && d.strict {
+			errs = append(errs, d.wrong(root, name, fmt.Sprintf("missing; write \"%s: %s\"", name, header[name])))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var header = map[string]string{"apiVersion": APIVersion, "kind": Kind}
+
+func (d decoder) field(c *Config, key, val *yaml.Node, origins Origins) error {
+	if want, ok := header[key.Value]; ok {
+		if val.Value != want {
+			return d.wrong(val, key.Value, fmt.Sprintf("%q is not known; write %s", val.Value, want))
+		}
+		return nil
+	}
+	s, known := byField(key.Value)
+	if !known {
+		if !d.strict {
+			return nil
+		}
+		return d.wrong(key, key.Value, "unknown field"+suggestion(key.Value))
+	}
+	raw, err := scalar(val, s.at(c).kind)
+	if err == nil && raw != "" {
+		origins[s.Field] = Origin{FromFile, fmt.Sprintf("%s:%d", d.path, val.Line)}
+		err = s.at(c).set(raw)
+	}
+	if err != nil {
+		return d.wrong(val, s.Field, fmt.Sprintf("%q: %v", s.masked(raw), err))
+	}
+	return nil
+}
+
+func (d decoder) wrong(at *yaml.Node, name, text string) error {
+	return fmt.Errorf("%s:%d: %s: %s", d.path, at.Line, name, text)
+}
+
+func scalar(val *yaml.Node, kind string) (string, error) {
+	switch {
+	case val.Kind == yaml.ScalarNode && val.Tag == "!!null":
+		return "", nil
+	case val.Kind == yaml.ScalarNode:
+		return val.Value, nil
+	case val.Kind == yaml.SequenceNode && kind == "list":
+		var words []string
+		for _, item := range val.Content {
+			if item.Kind != yaml.ScalarNode {
+				return "", fmt.Errorf("must be a list of names")
+			}
+			words = append(words, item.Value)
+		}
+		return strings.Join(words, ","), nil
+	}
+	return "", fmt.Errorf("must be a single value")
+}
+
+func byField(name string) (Setting, bool) {
+	for _, s := range settings {
+		if s.Field == name {
+			return s, true
+		}
+	}
+	return Setting{}, false
+}
+
+// suggestion names the field that was probably meant, by flag or by
+// environment name, or at most three typing errors away.
+func suggestion(name string) string {
+	best, distance := "", 4
+	for _, s := range settings {
+		if name == s.Flag || name == s.Env {
+			return fmt.Sprintf(", did you mean %s?", s.Field)
+		}
+		if d := edits(strings.ToLower(name), strings.ToLower(s.Field)); d < distance {
+			best, distance = s.Field, d
+		}
+	}
+	if best == "" {
+		return "; `kube-bootstrap config init` prints all there are"
+	}
+	return fmt.Sprintf(", did you mean %s?", best)
+}
+
+// edits counts the letters to change, add or drop to get from a to b.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,46 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+const ownPrefix = "KUBE_BOOTSTRAP_"
+
+func cutOwn(name string) (string, bool) { return strings.CutPrefix(name, ownPrefix) }
+
+// flagValue keeps what was typed. Load reads it, so that a bad flag is told
+// together with everything else that is bad.
+type flagValue struct {
+	typed string
+	kind  string
+	set   bool
+}
+
+func (f *flagValue) String() string { return f.typed }
+func (f *flagValue) Type() string   { return f.kind }
+
+// Set replaces the value; a list grows each time its flag is given.
+func (f *flagValue) Set(s string) error {
+	if f.kind == "list" && f.set {
+		s = f.typed + "," + s
+	}
+	f.typed, f.set = s, true
+	return nil
+}
+
+// AddFlags adds the flags of the settings that verb takes.
+func AddFlags(flags *pflag.FlagSet, verb Verb) {
+	for _, s := range Settings(verb) {
+		help := s.Help
+		if len(s.Values) > 0 {
+			help += ": " + strings.Join(s.Values, ", ")
+		}
+		kind := s.at(&Config{}).kind
+		f := flags.VarPF(&flagValue{typed: s.Default, kind: kind}, s.Flag, "", help)
+		if kind == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Source is one of the places a value can come from; the greater wins.
+type Source int
+
+// The places, weakest first.
+const (
+	FromDefault Source = iota
+	FromFile
+	FromEnvironment
+	FromFlag
+)
+
+// Origin says where a value came from.
+type Origin struct {
+	Source Source
+	Where  string // a flag, a variable, file:line
+}
+
+func (o Origin) String() string {
+	switch o.Source {
+	case FromFlag:
+		return "flag " + o.Where
+	case FromEnvironment:
+		return "environment " + o.Where
+	case FromFile:
+		return "file " + o.Where
+	}
+	return "default"
+}
+
+// Origins holds the origin of each field, by its name in the file.
+type Origins map[string]Origin
+
+// Load puts a configuration together: the defaults, over them the file at path
+// (none if empty), the environment and the flags that were set. The error names
+// every value that can not be read, and the configuration holds the others.
+func Load(path string, env func(string) string, flags *pflag.FlagSet) (Config, Origins, error) {
+	cfg, origins := Default(), Origins{}
+	// What is derived must be derived anew from the values that win.
+	cfg.DNSServerIP = ""
+	var errs []error
+	if path != "" {
+		errs = append(errs, cfg.readFile(path, origins))
+	}
+	for _, s := range settings {
+		errs = append(errs, s.fromEnv(&cfg, env, origins), s.fromFlags(&cfg, flags, origins))
+	}
+	errs = append(errs, cfg.readToken(origins))
+	return cfg.complete(), origins, errors.Join(errs...)
+}
+
+func (s Setting) fromEnv(cfg *Config, env func(string) string, origins Origins) error {
+	if env == nil {
+		return nil
+	}
+	for _, name := range s.EnvNames() {
+		if raw := env(name); raw != "" {
+			return s.take(cfg, raw, Origin{FromEnvironment, name}, origins)
+		}
+	}
+	return nil
+}
+
+func (s Setting) fromFlags(cfg *Config, flags *pflag.FlagSet, origins Origins) error {
+	if flags == nil {
+		return nil
+	}
+	f := flags.Lookup(s.Flag)
+	if f == nil || !f.Changed {
+		return nil
+	}
+	if _, ours := f.Value.(*flagValue); !ours {
+		return nil
+	}
+	return s.take(cfg, f.Value.String(), Origin{FromFlag, "--" + s.Flag}, origins)
+}
+
+func (s Setting) take(cfg *Config, raw string, from Origin, origins Origins) error {
+	origins[s.Field] = from
+	if err := s.at(cfg).set(raw); err != nil {
+		return field.Invalid(field.NewPath(s.Field), s.masked(raw), fmt.Sprintf("%v (from %s)", err, from))
+	}
+	return nil
+}
+
+// readToken fills Token from TokenFile, unless a stronger place than the one
+// that named the file gave a token itself.
+func (c *Config) readToken(origins Origins) error {
+	if c.TokenFile == "" || (c.Token != "" && origins["token"].Source > origins["tokenFile"].Source) {
+		return nil
+	}
+	data, err := readSmall(c.TokenFile)
+	if err != nil {
+		return field.Invalid(field.NewPath("tokenFile"), c.TokenFile, fmt.Sprintf("must be a file that can be read: %v", err))
+	}
+	origins["token"] = origins["tokenFile"]
+	return text(func(c *Config) *string { return &c.Token })(c).set(string(data))
+}
+
+func readSmall(path string) ([]byte, error) {
+	in := os.Stdin
+	if path != "-" {
+		opened, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		in = opened
+	}
+	return io.ReadAll(io.LimitReader(in, 4096))
+}
+
+// FleetEnv returns env with the K8S_DIND_ names the fleet verbs also listen to.
+func FleetEnv(env func(string) string) func(string) string {
+	return func(name string) string {
+		if v := env(name); v != "" {
+			return v
+		}
+		flag, ours := cutOwn(name)
+		if !ours {
+			return ""
+		}
+		return env("K8S_DIND_" + flag)
+	}
+}

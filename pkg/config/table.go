@@ -1,0 +1,243 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Verb is a set of commands that take a setting as a flag.
+type Verb uint
+
+// The commands with settings. Config stands for the config commands, which
+// know every setting.
+const (
+	Master Verb = 1 << iota
+	Worker
+	Turndown
+	Preflight
+	Status
+	Token
+	Offline
+	Fleet
+	Every
+
+	both  = Master | Worker | Preflight
+	hosts = both | Fleet
+)
+
+// Setting is one row of the table.
+type Setting struct {
+	Field   string   // name in the file
+	Flag    string   // without dashes
+	Env     string   // the name the old scripts had for it; may be empty
+	Default string   // empty: detected, derived or nothing
+	Help    string   // one sentence, no full stop
+	Values  []string // if only these are allowed
+	Verbs   Verb
+	Shared  bool // the same on every host of a cluster; a joining host is handed it
+	Secret  bool // never printed, never saved
+
+	at    func(*Config) value
+	check func(string) string // says what a non-empty value must be, or nothing if it is
+}
+
+// EnvNames returns the environment variables of s, the strongest first.
+func (s Setting) EnvNames() []string {
+	own := EnvName(s.Flag)
+	if s.Env == "" || s.Env == own {
+		return []string{own}
+	}
+	return []string{own, s.Env}
+}
+
+// EnvName returns the environment variable that stands for a flag.
+func EnvName(flag string) string {
+	return "KUBE_BOOTSTRAP_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Settings returns the settings that verb takes, in the order of the table.
+func Settings(verb Verb) []Setting {
+	if verb == Every {
+		return slices.Clone(settings)
+	}
+	return slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return s.Verbs&verb == 0 })
+}
+
+var (
+	// Backends are the flannel backends there are.
+	Backends = []string{"vxlan", "host-gw", "wireguard", "ipip", "udp"}
+	// Arches are the architectures there are, by their Go names.
+	Arches = []string{"amd64", "arm64", "arm", "ppc64le", "s390x"}
+
+	machineNames = map[string]string{
+		"x86_64": "amd64", "aarch64": "arm64", "armv6l": "arm", "armv7l": "arm", "armhf": "arm", "armv8l": "arm",
+	}
+)
+
+var settings = []Setting{
+	{
+		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: "v1.36.3", Verbs: hosts | Offline, Shared: true,
+		Help:  "Kubernetes version to run, 1.34 to 1.36",
+		at:    text(func(c *Config) *string { return &c.KubernetesVersion }),
+		check: kubernetesVersion,
+	},
+	{
+		Field: "etcdVersion", Flag: "etcd-version", Env: "ETCD_VERSION", Verbs: hosts | Offline, Shared: true,
+		Help:  "etcd version to run (empty: the one that goes with the Kubernetes version)",
+		at:    text(func(c *Config) *string { return &c.EtcdVersion }),
+		check: version,
+	},
+	{
+		Field: "flannelVersion", Flag: "flannel-version", Env: "FLANNEL_VERSION", Verbs: hosts | Offline, Shared: true,
+		Help:  "flannel version to run (empty: the one that goes with the Kubernetes version)",
+		at:    text(func(c *Config) *string { return &c.FlannelVersion }),
+		check: version,
+	},
+	{
+		Field: "flannelIPMasq", Flag: "flannel-ipmasq", Env: "FLANNEL_IPMASQ", Default: "true", Verbs: hosts, Shared: true,
+		Help: "masquerade what leaves the flannel network",
+		at:   yesNo(func(c *Config) *bool { return &c.FlannelIPMasq }),
+	},
+	{
+		Field: "flannelNetwork", Flag: "flannel-network", Env: "FLANNEL_NETWORK", Default: "10.1.0.0/16", Verbs: hosts, Shared: true,
+		Help:  "network shared by all pods and containers; each host gets a /24 of it",
+		at:    text(func(c *Config) *string { return &c.FlannelNetwork }),
+		check: flannelNetwork,
+	},
+	{
+		Field: "flannelBackend", Flag: "flannel-backend", Env: "FLANNEL_BACKEND", Default: "vxlan", Verbs: hosts, Shared: true,
+		Help: "how packets cross between hosts", Values: Backends,
+		at: text(func(c *Config) *string { return &c.FlannelBackend }),
+	},
+	{
+		Field: "flannelSubnetDir", Flag: "flannel-subnet-dir", Env: "FLANNEL_SUBNET_DIR", Default: "/var/lib/kube-bootstrap/flannel", Verbs: both,
+		Help:  "directory of subnet.env; keep it on disk, so that the host keeps its subnet over a reboot",
+		at:    text(func(c *Config) *string { return &c.FlannelSubnetDir }),
+		check: absolute,
+	},
+	{
+		Field: "restartPolicy", Flag: "restart-policy", Env: "RESTART_POLICY", Default: "unless-stopped", Verbs: hosts,
+		Help:  "Docker's restart policy of our containers: no, on-failure[:N], always or unless-stopped",
+		at:    text(func(c *Config) *string { return &c.RestartPolicy }),
+		check: restartPolicy,
+	},
+	{
+		Field: "arch", Flag: "arch", Env: "ARCH", Verbs: both,
+		Help: "architecture of the images (empty: this machine's)", Values: Arches,
+		at: text(func(c *Config) *string { return &c.Arch }),
+	},
+	{
+		Field: "ipAddress", Flag: "ip-address", Env: "IP_ADDRESS", Verbs: both,
+		Help:  "address of this host that the others reach (empty: that of the default route's interface)",
+		at:    text(func(c *Config) *string { return &c.IPAddress }),
+		check: address,
+	},
+	{
+		Field: "netInterface", Flag: "net-interface", Env: "NET_INTERFACE", Verbs: both,
+		Help:  "interface that leads to the other hosts (empty: the default route's)",
+		at:    text(func(c *Config) *string { return &c.NetInterface }),
+		check: interfaceName,
+	},
+	{
+		Field: "hostName", Flag: "host-name", Verbs: both,
+		Help:  "name of this node (empty: the host's name)",
+		at:    text(func(c *Config) *string { return &c.HostName }),
+		check: domainName,
+	},
+	{
+		Field: "timeoutForServices", Flag: "timeout-for-services", Env: "TIMEOUT_FOR_SERVICES", Default: "5m", Verbs: hosts,
+		Help: "how long to wait for each service to answer; a plain number is seconds",
+		at:   span(func(c *Config) *time.Duration { return &c.TimeoutForServices }),
+	},
+	{
+		Field: "dnsDomain", Flag: "dns-domain", Env: "DNS_DOMAIN", Default: "cluster.local", Verbs: hosts, Shared: true,
+		Help:  "domain of the cluster's own names",
+		at:    text(func(c *Config) *string { return &c.DNSDomain }),
+		check: domainName,
+	},
+	{
+		Field: "dnsServerIP", Flag: "dns-server-ip", Env: "DNS_SERVER_IP", Verbs: hosts, Shared: true,
+		Help:  "address of the cluster's DNS (empty: the tenth of the service network)",
+		at:    text(func(c *Config) *string { return &c.DNSServerIP }),
+		check: address,
+	},
+	{
+		Field: "serviceNetwork", Flag: "service-network", Default: "10.96.0.0/16", Verbs: hosts, Shared: true,
+		Help:  "network of the services' addresses",
+		at:    text(func(c *Config) *string { return &c.ServiceNetwork }),
+		check: serviceNetwork,
+	},
+	{
+		Field: "apiServerPort", Flag: "apiserver-port", Default: "6443", Verbs: hosts, Shared: true,
+		Help:  "port of the API server",
+		at:    number(func(c *Config) *int { return &c.APIServerPort }),
+		check: port,
+	},
+	{
+		Field: "masterIP", Flag: "master-ip", Env: "MASTER_IP", Verbs: Worker | Preflight,
+		Help:  "address of the control-plane host to join",
+		at:    text(func(c *Config) *string { return &c.MasterIP }),
+		check: address,
+	},
+	{
+		Field: "token", Flag: "token", Env: "TOKEN", Verbs: Master | Worker, Secret: true,
+		Help:  "bootstrap token; on a command line others can read it, --token-file and TOKEN hide it",
+		at:    text(func(c *Config) *string { return &c.Token }),
+		check: token,
+	},
+	{
+		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker,
+		Help: "file that holds the bootstrap token, - for standard input",
+		at:   text(func(c *Config) *string { return &c.TokenFile }),
+	},
+	{
+		Field: "tokenExpires", Flag: "token-expires", Default: "24h", Verbs: Master,
+		Help: "how long the first bootstrap token is good",
+		at:   span(func(c *Config) *time.Duration { return &c.TokenExpires }),
+	},
+	{
+		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Worker,
+		Help:  "hash of the cluster's CA certificate that this host insists on, sha256:<64 hex digits>",
+		at:    text(func(c *Config) *string { return &c.CACertHash }),
+		check: caCertHash,
+	},
+	{
+		Field: "regPrefix", Flag: "reg-prefix", Env: "REG_PREFIX", Verbs: hosts | Offline,
+		Help:  "prefix put before every image name to pull it: registry[:port][/path]",
+		at:    text(func(c *Config) *string { return &c.RegPrefix }),
+		check: registry,
+	},
+	{
+		Field: "registry", Flag: "registry", Verbs: hosts,
+		Help:  "private registry that is asked for images first: registry[:port]",
+		at:    text(func(c *Config) *string { return &c.Registry }),
+		check: registry,
+	},
+	{
+		Field: "bundle", Flag: "bundle", Verbs: hosts,
+		Help: "bundle of images to load; with it nothing is pulled",
+		at:   text(func(c *Config) *string { return &c.Bundle }),
+	},
+	{
+		Field: "criSocket", Flag: "cri-socket", Verbs: both,
+		Help:  "CRI socket that the kubelet uses (empty: that of the containerd behind the main Docker)",
+		at:    text(func(c *Config) *string { return &c.CRISocket }),
+		check: socket,
+	},
+	{
+		Field: "noDedicated", Flag: "no-dedicated", Default: "false", Verbs: Master | Fleet,
+		Help: "let workloads run on the control-plane host too",
+		at:   yesNo(func(c *Config) *bool { return &c.NoDedicated }),
+	},
+	{
+		Field: "keepImages", Flag: "keep-images", Default: "false", Verbs: Turndown,
+		Help: "leave the images that were loaded",
+		at:   yesNo(func(c *Config) *bool { return &c.KeepImages }),
+	},
+	{
+		Field: "ignorePreflight", Flag: "ignore-preflight", Verbs: hosts,
+		Help: "preflight problems to go on with, by name, comma separated",
+		at:   list(func(c *Config) *[]string { return &c.IgnorePreflight }),
+	},
+}

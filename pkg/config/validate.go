@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate names every value that can not be, each with what to write instead.
+// The role is what the host is to become; empty means nothing is asked that
+// only one role needs. It looks at the settings alone, never at the host.
+func (c Config) Validate(role string) field.ErrorList {
+	errs := c.each()
+	if len(errs) == 0 {
+		errs = c.together()
+	}
+	if role == RoleWorker && c.MasterIP == "" {
+		errs = append(errs, field.Required(field.NewPath("masterIP"),
+			"a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file"))
+	}
+	return errs
+}
+
+// ValidateJoin asks for what a host needs once, when it joins. A host that is
+// a worker already has credentials of its own.
+func (c Config) ValidateJoin() field.ErrorList {
+	var errs field.ErrorList
+	if c.Token == "" {
+		errs = append(errs, field.Required(field.NewPath("token"),
+			"`kube-bootstrap token create` on the control-plane host prints one; pass it with --token-file, TOKEN or --token"))
+	}
+	if c.CACertHash == "" {
+		errs = append(errs, field.Required(field.NewPath("caCertHash"),
+			"`kube-bootstrap token create` on the control-plane host prints it; pass it with --ca-cert-hash"))
+	}
+	return errs
+}
+
+// each checks the settings one by one.
+func (c Config) each() field.ErrorList {
+	var errs field.ErrorList
+	for _, s := range settings {
+		raw := s.at(&c).get()
+		path := field.NewPath(s.Field)
+		switch {
+		case raw == "" && s.Default != "":
+			errs = append(errs, field.Required(path, "the default is "+s.Default))
+		case raw == "":
+		case len(s.Values) > 0 && !slices.Contains(s.Values, raw):
+			errs = append(errs, field.NotSupported(path, raw, s.Values))
+		case s.check != nil:
+			if must := s.check(raw); must != "" {
+				errs = append(errs, field.Invalid(path, s.masked(raw), must))
+			}
+		}
+	}
+	return errs
+}
+
+// together checks what settings mean for one another. Each of them is good by
+// itself here.
+func (c Config) together() field.ErrorList {
+	var errs field.ErrorList
+	wrong := func(name, value, format string, args ...any) {
+		errs = append(errs, field.Invalid(field.NewPath(name), value, fmt.Sprintf(format, args...)))
+	}
+	pods, services := netip.MustParsePrefix(c.FlannelNetwork), netip.MustParsePrefix(c.ServiceNetwork)
+	if pods.Overlaps(services) {
+		wrong("serviceNetwork", c.ServiceNetwork, "overlaps flannelNetwork %s; choose another network for one of them", pods)
+	}
+	if dns, err := netip.ParseAddr(c.DNSServerIP); err != nil || !services.Contains(dns) {
+		wrong("dnsServerIP", c.DNSServerIP, "must be an address of serviceNetwork %s, such as %s", services, tenth(c.ServiceNetwork))
+	} else if dns == services.Addr() || dns == services.Addr().Next() {
+		wrong("dnsServerIP", c.DNSServerIP, "is taken: the first address of serviceNetwork is the API server's; use %s", tenth(c.ServiceNetwork))
+	}
+	for name, value := range map[string]string{"ipAddress": c.IPAddress, "masterIP": c.MasterIP} {
+		ip, err := netip.ParseAddr(value)
+		if err == nil && pods.Contains(ip) {
+			wrong(name, value, "lies inside flannelNetwork %s; choose a flannelNetwork apart from the hosts' own", pods)
+		}
+		if err == nil && services.Contains(ip) {
+			wrong(name, value, "lies inside serviceNetwork %s; choose a serviceNetwork apart from the hosts' own", services)
+		}
+	}
+	if c.FlannelBackend == "udp" && c.Arch != "amd64" {
+		wrong("flannelBackend", c.FlannelBackend, "exists on amd64 only, not on %s; use vxlan", c.Arch)
+	}
+	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return errs
+}

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const hidden = "(hidden)"
+
+// masked is raw, or a word that stands for a secret.
+func (s Setting) masked(raw string) string {
+	if s.Secret {
+		return hidden
+	}
+	return raw
+}
+
+// Value is one setting as `config view` shows it.
+type Value struct {
+	Field  string `json:"field"`
+	Env    string `json:"-"` // the name in the old scripts, or our own
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// Values lists the settings that verb takes with their origins. Secrets are
+// hidden.
+func (c Config) Values(verb Verb, origins Origins) []Value {
+	var all []Value
+	for _, s := range Settings(verb) {
+		names := s.EnvNames()
+		v := Value{Field: s.Field, Env: names[len(names)-1], Value: s.at(&c).get(), Origin: origins[s.Field].String()}
+		if s.Secret && v.Value != "" {
+			v.Value = hidden
+		}
+		if origins[s.Field].Source == FromDefault && s.Default == "" && v.Value != "" {
+			v.Origin = "derived"
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// Marshal writes the configuration as a file that Load reads. Secrets are left
+// out.
+func (c Config) Marshal() []byte {
+	return c.marshal(func(s Setting) (bool, string) { return !s.Secret && s.Field != "tokenFile", "" })
+}
+
+// View is Marshal with the origin of each value as a comment.
+func (c Config) View(origins Origins) []byte {
+	from := map[string]string{}
+	for _, v := range c.Values(Every, origins) {
+		from[v.Field] = v.Origin
+	}
+	return c.marshal(func(s Setting) (bool, string) { return true, from[s.Field] })
+}
+
+// Shared writes what is the same on every host of a cluster, to be handed to
+// a host that joins.
+func (c Config) Shared() []byte {
+	return c.marshal(func(s Setting) (bool, string) { return s.Shared, "" })
+}
+
+// WithShared takes over what a control-plane host handed out with Shared.
+// Fields of a newer version, which this one can not know, are passed over.
+func (c Config) WithShared(data []byte) (Config, error) {
+	root, err := document(data)
+	if err != nil {
+		return c, fmt.Errorf("settings handed out by the control plane: %w", err)
+	}
+	if root != nil {
+		root.Content = onlyShared(root.Content)
+	}
+	if err := (decoder{path: "settings handed out by the control plane"}).decode(&c, root, Origins{}); err != nil {
+		return c, err
+	}
+	return c.complete(), nil
+}
+
+func onlyShared(pairs []*yaml.Node) []*yaml.Node {
+	var kept []*yaml.Node
+	for i := 0; i+1 < len(pairs); i += 2 {
+		s, known := byField(pairs[i].Value)
+		_, isHeader := header[pairs[i].Value]
+		if isHeader || known && s.Shared {
+			kept = append(kept, pairs[i], pairs[i+1])
+		}
+	}
+	return kept
+}
+
+// marshal writes the header and the non-empty settings that keep chooses,
+// each with the comment it returns.
+func (c Config) marshal(keep func(Setting) (bool, string)) []byte {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	for _, name := range []string{"apiVersion", "kind"} {
+		root.Content = append(root.Content, word(name), word(header[name]))
+	}
+	for _, s := range settings {
+		v := s.at(&c)
+		kept, comment := keep(s)
+		if raw := v.get(); kept && raw != "" {
+			node := encode(s, v.kind, raw)
+			node.LineComment = comment
+			root.Content = append(root.Content, word(s.Field), node)
+		}
+	}
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	_ = e.Encode(root) // a tree of plain words into memory
+	return out.Bytes()
+}
+
+func encode(s Setting, kind, raw string) *yaml.Node {
+	switch {
+	case s.Secret:
+		return word(hidden)
+	case kind == "bool":
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: raw}
+	case kind == "int":
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: raw}
+	case kind == "list":
+		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, w := range strings.Split(raw, ",") {
+			node.Content = append(node.Content, word(w))
+		}
+		return node
+	}
+	return word(raw)
+}
+
+func word(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
