@@ -1,0 +1,98 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+)
+
+func TestReplaceAndPutBack(t *testing.T) {
+	f := Files{Root: t.TempDir()}
+	const path = "/etc/docker/daemon.json"
+	if err := os.MkdirAll(f.Path("/etc/docker"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.Path(path), []byte("owner"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for _, ours := range []string{"ours 1", "ours 2"} {
+		if err := f.Replace(path, []byte(ours), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // twice is harmless
+		if err := f.PutBack(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := f.Read(path)
+	if err != nil || !bytes.Equal(got, []byte("owner")) || f.modeOf(path) != 0o640 {
+		t.Errorf("got %q %v %o", got, err, f.modeOf(path))
+	}
+}
+
+func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
+	f := Files{Root: t.TempDir()}
+	if err := f.Replace("/etc/x", []byte("ours"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Write("/etc/x", []byte("owner's edit"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.PutBack("/etc/x"); !errors.Is(err, ErrNotOurs) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRemoveTakesOnlyDirectoriesWeMade(t *testing.T) {
+	f := Files{Root: t.TempDir()}
+	if err := os.MkdirAll(f.Path("/etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Write("/etc/cni/net.d/x.conflist", []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove("/etc/cni/net.d/x.conflist"); err != nil {
+		t.Fatal(err)
+	}
+	if f.Exists("/etc/cni") || !f.Exists("/etc") {
+		t.Errorf("cni left: %v, etc left: %v", f.Exists("/etc/cni"), f.Exists("/etc"))
+	}
+}
+
+func TestMissingSeesContentAndMode(t *testing.T) {
+	f := Files{Root: t.TempDir()}
+	tree := []File{{Path: "/a/b", Data: []byte("x")}}
+	if diff, err := f.Missing(tree); err != nil || len(diff) != 1 {
+		t.Fatalf("%v %v", diff, err)
+	}
+	if err := f.Put(tree); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := f.Missing(tree); err != nil || len(diff) != 0 {
+		t.Errorf("%v %v", diff, err)
+	}
+	if err := os.Chmod(f.Path("/a/b"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if diff, _ := f.Missing(tree); len(diff) != 1 {
+		t.Errorf("a wider mode went unseen: %v", diff)
+	}
+}
+
+func TestLockIsHeldOnce(t *testing.T) {
+	path := t.TempDir() + "/lock"
+	release, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock(path); err == nil {
+		t.Error("a second lock was given")
+	}
+	release()
+	if release, err = Lock(path); err != nil {
+		t.Fatal(err)
+	}
+	release()
+}

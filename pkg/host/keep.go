@@ -1,0 +1,35 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// Ours returns what we last wrote over the owner's file at path. It returns
+// fs.ErrNotExist if we never replaced it.
+func (f Files) Ours(path string) ([]byte, error) {
+	kept, err := f.original(path)
+	if err != nil {
+		return nil, err
+	}
+	return kept.Ours, nil
+}
+
+// Restore puts back what Replace kept, whatever stands there now: for a caller
+// that has seen that only our own changes are lost by it.
+func (f Files) Restore(path string) error {
+	kept, err := f.original(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.restore(path, kept); err != nil {
+		return err
+	}
+	return f.Forget(path)
+}
+
+// Forget drops what Replace kept, because the file there is the owner's again.
+func (f Files) Forget(path string) error { return f.Remove(originalPath(path)) }

@@ -1,0 +1,79 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// HostName returns the name of this machine as a node is called: in lower case.
+func HostName() (string, error) {
+	name, err := os.Hostname()
+	return strings.ToLower(name), err
+}
+
+// FreeBytes returns the space that is left below dir, or below the nearest
+// parent of it that exists.
+func (f Files) FreeBytes(dir string) (int64, error) {
+	var stat unix.Statfs_t
+	err := unix.Statfs(f.Path(dir), &stat)
+	for errors.Is(err, unix.ENOENT) && dir != "/" {
+		dir = dir[:max(strings.LastIndex(dir, "/"), 0)]
+		if dir == "" {
+			dir = "/"
+		}
+		err = unix.Statfs(f.Path(dir), &stat)
+	}
+	return int64(stat.Bavail) * stat.Bsize, err
+}
+
+// PortFree returns an error when another process listens on the TCP port.
+func PortFree(port int) error {
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// InstallSelf copies the running program to path, unless it is there already.
+func (f Files) InstallSelf(path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if same, err := f.isSelf(path); err != nil || same {
+		return err
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	return f.Write(path, data, 0o755)
+}
+
+// SelfInstalled reports whether path is a copy of the running program, by
+// size and by time of change.
+func (f Files) SelfInstalled(path string) bool {
+	same, err := f.isSelf(path)
+	return err == nil && same
+}
+
+func (f Files) isSelf(path string) (bool, error) {
+	self, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false, err
+	}
+	installed, err := os.Stat(f.Path(path))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(self, installed) || self.Size() == installed.Size() && !installed.ModTime().Before(self.ModTime()), nil
+}

@@ -1,0 +1,73 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+)
+
+// RunningIDs returns the containers that run, oldest first.
+func (d *Docker) RunningIDs(ctx context.Context) ([]string, error) {
+	list, err := d.ContainerList(ctx, client.ContainerListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(list.Items))
+	for i, c := range list.Items {
+		ids[len(ids)-1-i] = c.ID
+	}
+	return ids, nil
+}
+
+// StopAll stops containers, as a daemon does that stops itself.
+func (d *Docker) StopAll(ctx context.Context, ids []string) error {
+	var errs []error
+	for _, id := range ids {
+		_, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{})
+		if !errdefs.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// StartAll starts containers that do not run. One that is gone is no error.
+// Those that fail are tried once more after the others, as one may need
+// another's network.
+func (d *Docker) StartAll(ctx context.Context, ids []string) error {
+	failed, _ := d.startEach(ctx, ids)
+	_, err := d.startEach(ctx, failed)
+	return err
+}
+
+func (d *Docker) startEach(ctx context.Context, ids []string) (failed []string, err error) {
+	var errs []error
+	for _, id := range ids {
+		_, err := d.ContainerStart(ctx, id, client.ContainerStartOptions{})
+		if err == nil || errdefs.IsNotFound(err) {
+			continue
+		}
+		failed = append(failed, id)
+		errs = append(errs, fmt.Errorf("start container %s again: %w", id[:min(12, len(id))], err))
+	}
+	return failed, errors.Join(errs...)
+}
+
+// Network returns a network of the engine by name; ok is false if there is none.
+func (d *Docker) Network(ctx context.Context, name string) (n network.Inspect, ok bool, err error) {
+	found, err := d.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
+	if errdefs.IsNotFound(err) {
+		return n, false, nil
+	}
+	return found.Network, err == nil, err
+}
+
+// Version returns the engine's version and the newest API version it speaks.
+func (d *Docker) Version(ctx context.Context) (version, api string, err error) {
+	v, err := d.ServerVersion(ctx, client.ServerVersionOptions{})
+	return v.Version, v.APIVersion, err
+}

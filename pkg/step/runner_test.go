@@ -1,0 +1,106 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// cell is a step over one bool: the smallest world there is.
+func cell(name string, value *atomic.Bool) Step {
+	return Step{
+		Name: name,
+		Check: func(context.Context) (Diff, error) {
+			if value.Load() {
+				return nil, nil
+			}
+			return Diff{"set " + name}, nil
+		},
+		Apply: func(context.Context) error { value.Store(true); return nil },
+		Undo:  func(context.Context) error { value.Store(false); return nil },
+	}
+}
+
+func TestDoThenLookThenUndo(t *testing.T) {
+	var a, b atomic.Bool
+	plan := Plan{{cell("a", &a)}, {cell("b", &b)}}
+	var r Runner
+	if err := r.Do(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Look(t.Context(), plan) {
+		if len(f.Diff) > 0 || f.Err != nil {
+			t.Errorf("%s: %v %v", f.Step, f.Diff, f.Err)
+		}
+	}
+	if err := r.Undo(t.Context(), plan); err != nil || a.Load() || b.Load() {
+		t.Errorf("undo: %v, left a=%v b=%v", err, a.Load(), b.Load())
+	}
+}
+
+func TestLookChangesNothing(t *testing.T) {
+	var a atomic.Bool
+	var r Runner
+	if found := r.Look(t.Context(), Plan{{cell("a", &a)}}); len(found[0].Diff) != 1 || a.Load() {
+		t.Errorf("found %v, a=%v", found, a.Load())
+	}
+}
+
+func TestAllProblemsOfARowAreTold(t *testing.T) {
+	problem := func(name string) Step {
+		return Step{Name: name, Check: func(context.Context) (Diff, error) {
+			return nil, &Problem{Name: name, Text: name + " is bad"}
+		}}
+	}
+	var touched atomic.Bool
+	var r Runner
+	err := r.Do(t.Context(), Plan{{problem("x"), problem("y"), cell("touch", &touched)}})
+	if got := Problems(err); len(got) != 2 || touched.Load() {
+		t.Errorf("problems %v, touched %v", got, touched.Load())
+	}
+}
+
+func TestAStepThatDoesNotConvergeFails(t *testing.T) {
+	s := Step{
+		Name:  "stubborn",
+		Check: func(context.Context) (Diff, error) { return Diff{"still"}, nil },
+		Apply: func(context.Context) error { return nil },
+	}
+	var r Runner
+	err := r.Do(t.Context(), Plan{{s}})
+	if err == nil || !strings.Contains(err.Error(), "stubborn: still to do") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFailureStopsItsNeighbours(t *testing.T) {
+	boom := errors.New("boom")
+	fails := Step{Name: "fails", Check: func(context.Context) (Diff, error) { return Diff{"x"}, nil },
+		Apply: func(context.Context) error { return boom }}
+	waits := Wait("waits", time.Minute, func(context.Context) error { return errors.New("never") }, nil)
+	var r Runner
+	if err := r.Do(t.Context(), Plan{{waits, fails}}); !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWaitTellsTheLastAnswer(t *testing.T) {
+	err := Until(t.Context(), 20*time.Millisecond, func(context.Context) error { return errors.New("not ready") },
+		func() string { return "tail of the log" })
+	if err == nil || !strings.Contains(err.Error(), "not within 20ms: not ready") || !strings.Contains(err.Error(), "tail of the log") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUndoGoesOnAfterAFailure(t *testing.T) {
+	var a atomic.Bool
+	a.Store(true)
+	fails := Step{Name: "fails", Undo: func(context.Context) error { return errors.New("stuck") }}
+	var r Runner
+	if err := r.Undo(t.Context(), Plan{{cell("a", &a)}, {fails}}); err == nil || a.Load() {
+		t.Errorf("err %v, a %v", err, a.Load())
+	}
+}
