@@ -140,7 +140,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"FLANNEL_NETWORK", "fd00::/16", `must be an IPv4 network`},
 		{"FLANNEL_NETWORK", "10.1.0.0/24", `is too small: each host gets a /24, so two hosts need at least a /23`},
 		{"FLANNEL_NETWORK", "10.96.0.0/12", `serviceNetwork: Invalid value: "10.96.0.0/16": overlaps flannelNetwork 10.96.0.0/12`},
-		{"FLANNEL_BACKEND", "tcp", `flannelBackend: Unsupported value: "tcp": supported values: "host-gw", "ipip", "udp", "vxlan", "wireguard"`},
+		{"FLANNEL_BACKEND", "tcp", `flannelBackend: Unsupported value: "tcp": supported values: "vxlan", "host-gw", "wireguard", "ipip", "udp"`},
 		{"FLANNEL_SUBNET_DIR", "run/flannel", `flannelSubnetDir: Invalid value: "run/flannel": must be an absolute path`},
 		{"RESTART_POLICY", "never", `restartPolicy: Invalid value: "never": must be no, on-failure`},
 		{"ARCH", "sparc", `arch: Unsupported value: "sparc"`},
