@@ -1,0 +1,132 @@
+// Package bootstrapdocker runs the second Docker daemon of a host, which holds
+// what the main Docker's network depends on: etcd and flanneld.
+//
+//	containerd ──namespace docker-bootstrap──▶ dockerd ──▶ /run/docker-bootstrap.sock
+//
+// It has no bridge and no firewall rules, and shares with the main Docker only
+// the containerd, in a namespace of its own.
+package bootstrapdocker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Socket is where the bootstrap Docker listens.
+const Socket = "/run/docker-bootstrap.sock"
+
+const (
+	unit             = "docker-bootstrap"
+	dataRoot         = "/var/lib/docker-bootstrap"
+	execRoot         = "/run/docker-bootstrap"
+	pidFile          = "/run/docker-bootstrap.pid"
+	superviseFile    = "/run/docker-bootstrap.supervise.pid"
+	logFile          = "/var/log/docker-bootstrap.log"
+	configFile       = host.StateDir + "/docker-bootstrap.json"
+	containerdSocket = "/run/containerd/containerd.sock"
+	containerdLog    = "/var/log/docker-bootstrap-containerd.log"
+	namespace        = "docker-bootstrap"
+	pluginsNamespace = "docker-bootstrap-plugins"
+	cgroup           = "docker-bootstrap"
+
+	answerLimit = time.Minute
+)
+
+// Daemon is the bootstrap Docker of this host.
+type Daemon struct {
+	Files host.Files
+	Units host.Units
+}
+
+// Start installs and starts the daemon, at boot too.
+func (d Daemon) Start() step.Step {
+	return step.Step{
+		Name:  "start the bootstrap Docker",
+		Check: d.check,
+		Apply: d.apply,
+		Undo:  d.undo,
+	}
+}
+
+func (d Daemon) check(ctx context.Context) (step.Diff, error) {
+	tree, err := d.tree()
+	if err != nil {
+		return nil, err
+	}
+	diff, err := d.Files.Missing(tree)
+	if err != nil {
+		return nil, err
+	}
+	if !d.enabled() {
+		diff = append(diff, "enable "+unit+" at boot")
+	}
+	active, err := d.Units.Active(ctx, unit)
+	if err != nil {
+		return nil, err
+	}
+	if !active || answers(ctx) != nil {
+		diff = append(diff, "start "+unit)
+	}
+	return diff, nil
+}
+
+func (d Daemon) apply(ctx context.Context) error {
+	tree, err := d.tree()
+	if err != nil {
+		return err
+	}
+	if err := d.install(ctx, tree); err != nil {
+		return err
+	}
+	if !d.enabled() {
+		if err := d.Units.Enable(ctx, unit); err != nil {
+			return fmt.Errorf("enable %s: %w", unit, err)
+		}
+	}
+	if err := errors.Join(d.Units.Reload(ctx), d.Units.Start(ctx, unit)); err != nil {
+		return err
+	}
+	return step.Until(ctx, answerLimit, answers, d.logTail)
+}
+
+// install writes the files. A daemon that runs with other ones is stopped
+// before, so that a run that is cut short here finds it stopped, or the files
+// still different, and goes on rightly.
+func (d Daemon) install(ctx context.Context, tree []host.File) error {
+	diff, err := d.Files.Missing(tree)
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	if d.Files.Exists(d.scriptPath()) {
+		if err := d.Units.Stop(ctx, unit); err != nil {
+			return err
+		}
+	}
+	return d.Files.Put(tree)
+}
+
+func answers(ctx context.Context) error {
+	docker, err := host.OpenDocker(Socket)
+	if err != nil {
+		return err
+	}
+	defer docker.Close()
+	return docker.Answers(ctx)
+}
+
+// logTail is what the daemon said last: it explains why it does not answer.
+func (d Daemon) logTail() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	args := []string{"tail", "-n", "20", d.Files.Path(logFile)}
+	if d.Units.Init() == "systemd" {
+		args = []string{"journalctl", "--no-pager", "-o", "cat", "-n", "20", "-u", unit}
+	}
+	text, _ := host.Run(ctx, args...)
+	return text
+}

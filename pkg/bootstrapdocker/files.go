@@ -1,0 +1,168 @@
+package bootstrapdocker
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// config is the daemon's own configuration file. Without it dockerd would read
+// the main Docker's /etc/docker/daemon.json. Images stay below the data root
+// rather than in containerd, so that removing it removes them.
+const config = `{"features": {"containerd-snapshotter": false}}` + "\n"
+
+// mark tells an init script of ours from the distribution's.
+const mark = "# Written by kube-bootstrap; its turndown removes it."
+
+//go:embed docker-bootstrap.service
+var systemdUnit string
+
+//go:embed docker-bootstrap.sysv
+var sysvScript string
+
+//go:embed docker-bootstrap.openrc
+var openrcScript string
+
+//go:embed containerd.sysv
+var containerdSysv string
+
+//go:embed containerd.openrc
+var containerdOpenrc string
+
+// values are what the unit file and the init scripts are filled with.
+type values struct {
+	Mark, Dockerd, Containerd             string
+	Args                                  []string
+	Socket, ContainerdSocket              string
+	PidFile, SuperviseFile                string
+	LogFile, ContainerdLog, ContainerdPid string
+}
+
+// tree is what belongs on the host: the configuration, and what the init
+// system reads.
+func (d Daemon) tree() ([]host.File, error) {
+	v, err := d.values()
+	if err != nil {
+		return nil, err
+	}
+	tree := []host.File{{Path: configFile, Data: []byte(config)}}
+	switch d.Units.Init() {
+	case "systemd":
+		return append(tree, host.File{Path: d.scriptPath(), Data: v.fill(systemdUnit), Mode: 0o644}), nil
+	case "openrc":
+		return append(tree, d.initScripts(v, openrcScript, containerdOpenrc)...), nil
+	default:
+		return append(tree, d.initScripts(v, sysvScript, containerdSysv)...), nil
+	}
+}
+
+// initScripts are ours and, where the distribution has none, one for the
+// containerd that both daemons share: left alone, the main dockerd would start
+// a private one with CRI switched off.
+func (d Daemon) initScripts(v values, own, containerd string) []host.File {
+	scripts := []host.File{{Path: d.scriptPath(), Data: v.fill(own), Mode: 0o755}}
+	if !d.Files.Exists(containerdScript) || d.ours(containerdScript) {
+		scripts = append(scripts, host.File{Path: containerdScript, Data: v.fill(containerd), Mode: 0o755})
+	}
+	return scripts
+}
+
+const containerdScript = "/etc/init.d/containerd"
+
+func (d Daemon) ours(path string) bool {
+	data, err := d.Files.Read(path)
+	return err == nil && bytes.Contains(data, []byte(mark))
+}
+
+func (d Daemon) scriptPath() string {
+	if d.Units.Init() == "systemd" {
+		return "/etc/systemd/system/" + unit + ".service"
+	}
+	return "/etc/init.d/" + unit
+}
+
+// enabled looks at the link that enabling makes.
+func (d Daemon) enabled() bool {
+	switch d.Units.Init() {
+	case "systemd":
+		return d.Files.Exists("/etc/systemd/system/multi-user.target.wants/" + unit + ".service")
+	case "openrc":
+		return d.Files.Exists("/etc/runlevels/default/" + unit)
+	}
+	links, _ := filepath.Glob(d.Files.Path("/etc/rc2.d/S??" + unit))
+	return len(links) > 0
+}
+
+func (d Daemon) values() (values, error) {
+	dockerd, err := d.binary("dockerd")
+	if err != nil {
+		return values{}, err
+	}
+	v := values{
+		Mark: mark, Dockerd: dockerd, Args: d.args(),
+		Socket: Socket, ContainerdSocket: containerdSocket,
+		PidFile: pidFile, SuperviseFile: superviseFile,
+		LogFile: logFile, ContainerdLog: containerdLog, ContainerdPid: containerdPid,
+	}
+	if d.Units.Init() != "systemd" {
+		v.Containerd, err = d.binary("containerd")
+	}
+	return v, err
+}
+
+// binary finds a program where distributions and Docker's own packages put it,
+// whatever PATH we were started with.
+func (d Daemon) binary(name string) (string, error) {
+	dirs := []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin", "/opt/bin"}
+	for _, dir := range dirs {
+		if path := filepath.Join(dir, name); d.Files.Exists(path) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no %s in %s; install Docker", name, strings.Join(dirs, ", "))
+}
+
+func (d Daemon) args() []string {
+	args := []string{
+		"--host=unix://" + Socket,
+		"--group=root",
+		"--config-file=" + configFile,
+		"--data-root=" + dataRoot,
+		"--exec-root=" + execRoot,
+		"--pidfile=" + pidFile,
+		"--containerd=" + containerdSocket,
+		"--containerd-namespace=" + namespace,
+		"--containerd-plugins-namespace=" + pluginsNamespace,
+		"--bridge=none",
+		"--iptables=false",
+		"--ip6tables=false",
+		"--ip-masq=false",
+		"--ip-forward=false",
+		"--userland-proxy=false",
+	}
+	if d.ownCgroup() {
+		args = append(args, "--cgroup-parent=/"+cgroup)
+	}
+	return args
+}
+
+// ownCgroup reports whether dockerd's containers get a parent group of their
+// own. With the systemd driver, dockerd's choice under systemd on cgroup v2,
+// they are scopes in system.slice, which systemd removes.
+func (d Daemon) ownCgroup() bool {
+	return d.Units.Init() != "systemd" || !host.CgroupV2()
+}
+
+func (v values) fill(text string) []byte {
+	var out bytes.Buffer
+	t := template.Must(template.New("").Funcs(template.FuncMap{"join": strings.Join}).Parse(text))
+	if err := t.Execute(&out, v); err != nil {
+		panic(err) // our own templates and strings only
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,113 @@
+package bootstrapdocker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"golang.org/x/sys/unix"
+)
+
+const namespaceLimit = 30 * time.Second
+
+// emptyNamespaces removes the daemon's namespaces from the containerd that it
+// shared with the main Docker, with whatever is left in them. A containerd
+// that does not run has nothing to give back.
+func emptyNamespaces(ctx context.Context) error {
+	if _, err := os.Stat(containerdSocket); err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, namespaceLimit)
+	defer cancel()
+	c, err := containerd.New(containerdSocket, containerd.WithTimeout(2*time.Second))
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	if serving, err := c.IsServing(ctx); err != nil || !serving {
+		return nil
+	}
+	return errors.Join(emptyNamespace(ctx, c, namespace), emptyNamespace(ctx, c, pluginsNamespace))
+}
+
+func emptyNamespace(ctx context.Context, c *containerd.Client, name string) error {
+	if _, err := c.NamespaceService().Labels(ctx, name); err != nil {
+		return ignoreNotFound(err)
+	}
+	in := namespaces.WithNamespace(ctx, name)
+	for _, empty := range []func(context.Context, *containerd.Client) error{
+		removeContainers, removeImages, removeLeases, removeSnapshots, removeContent,
+	} {
+		if err := empty(in, c); err != nil {
+			return fmt.Errorf("containerd namespace %s: %w", name, err)
+		}
+	}
+	return ignoreNotFound(c.NamespaceService().Delete(ctx, name))
+}
+
+func removeContainers(ctx context.Context, c *containerd.Client) error {
+	all, err := c.Containers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if err := removeTask(ctx, one); err != nil {
+			return err
+		}
+		if err := ignoreNotFound(one.Delete(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeTask(ctx context.Context, one containerd.Container) error {
+	task, err := one.Task(ctx, nil)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	exited, err := task.Wait(ctx)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	if err := task.Kill(ctx, unix.SIGKILL, containerd.WithKillAll); err == nil {
+		select {
+		case <-exited:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	_, err = task.Delete(ctx, containerd.WithProcessKill)
+	return ignoreNotFound(err)
+}
+
+func removeImages(ctx context.Context, c *containerd.Client) error {
+	all, err := c.ImageService().List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if err := ignoreNotFound(c.ImageService().Delete(ctx, one.Name, images.SynchronousDelete())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeLeases(ctx context.Context, c *containerd.Client) error {
+	all, err := c.LeasesService().List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if err := ignoreNotFound(c.LeasesService().Delete(ctx, one)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package bootstrapdocker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+const containerdPid = "/run/docker-bootstrap-containerd.pid"
+
+// undo takes the daemon away with all it kept. The order matters: containers
+// before the directories they live in, the unit last but one.
+func (d Daemon) undo(ctx context.Context) error {
+	if err := d.stop(ctx); err != nil {
+		return err
+	}
+	errs := []error{
+		emptyNamespaces(ctx),
+		host.UnmountBelow(d.Files.Path(dataRoot)),
+		host.UnmountBelow(d.Files.Path(execRoot)),
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return errors.Join(
+		d.Files.RemoveAll(dataRoot),
+		d.Files.RemoveAll(execRoot),
+		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.scriptPath()),
+		d.dropContainerd(ctx),
+		d.Units.Reload(ctx),
+		host.RemoveCgroup(cgroup),
+	)
+}
+
+func (d Daemon) stop(ctx context.Context) error {
+	if !d.Files.Exists(d.scriptPath()) {
+		return nil
+	}
+	if err := d.Units.Stop(ctx, unit); err != nil {
+		return err
+	}
+	if err := d.Units.Disable(ctx, unit); err != nil {
+		return fmt.Errorf("disable %s: %w", unit, err)
+	}
+	return nil
+}
+
+// dropContainerd takes back the init script for containerd, if it is ours. The
+// main Docker, which uses the same one by then, is restarted without it.
+func (d Daemon) dropContainerd(ctx context.Context) error {
+	if d.Units.Init() == "systemd" || !d.ours(containerdScript) {
+		return nil
+	}
+	docker, err := d.Units.Active(ctx, "docker")
+	if err != nil {
+		return err
+	}
+	if docker {
+		if err := d.Units.Stop(ctx, "docker"); err != nil {
+			return err
+		}
+	}
+	if err := d.Units.Stop(ctx, "containerd"); err != nil {
+		return err
+	}
+	if err := d.Files.Drop(containerdScript, containerdLog, containerdPid, containerdSocket, containerdSocket+".ttrpc"); err != nil {
+		return err
+	}
+	if docker {
+		return d.Units.Start(ctx, "docker")
+	}
+	return nil
+}

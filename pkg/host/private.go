@@ -1,0 +1,17 @@
+package host
+
+import "os"
+
+// MkdirPrivate makes a directory, noted as ours, that only root may enter.
+func (f Files) MkdirPrivate(dir string) error {
+	if err := f.MkdirAll(dir); err != nil {
+		return err
+	}
+	return os.Chmod(f.Path(dir), 0o700)
+}
+
+// IsPrivate reports whether dir is a directory that only its owner may enter.
+func (f Files) IsPrivate(dir string) bool {
+	info, err := os.Lstat(f.Path(dir))
+	return err == nil && info.IsDir() && info.Mode().Perm() == 0o700
+}
