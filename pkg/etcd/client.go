@@ -1,0 +1,97 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Client connects to this host's etcd as its user root; the caller closes it.
+// It lives as long as ctx, and does not connect before its first use.
+func (m Member) Client(ctx context.Context) (*clientv3.Client, error) {
+	trust, err := clientTLS(m.Files, m.CA, m.RootCert, m.RootKey)
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{
+		Context:            ctx,
+		Endpoints:          []string{m.url(2379)},
+		TLS:                trust,
+		Logger:             zap.NewNop(),
+		DialOptions:        []grpc.DialOption{eager},
+		BackoffWaitBetween: 10 * time.Millisecond,
+	})
+}
+
+// eager tries again within milliseconds: etcd is on this host and about to
+// start, and gRPC's own first pause is a second.
+var eager = grpc.WithConnectParams(grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, MaxDelay: 250 * time.Millisecond},
+	MinConnectTimeout: 2 * time.Second,
+})
+
+func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
+	authority, err := files.Read(ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("no certificate in %s", ca)
+	}
+	pair, err := tls.LoadX509KeyPair(files.Path(cert), files.Path(key))
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// ready waits until etcd has a leader and reads through it.
+func (m Member) ready(ctx context.Context, docker *host.Docker) error {
+	client, err := m.Client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	limit := m.Limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	probe := func(ctx context.Context) error { return read(ctx, client) }
+	return step.Until(ctx, limit, probe, func() string { return m.logTail(docker) })
+}
+
+func (m Member) answers(ctx context.Context) error {
+	client, err := m.Client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return read(ctx, client)
+}
+
+// read is linearizable: it needs a leader and a quorum.
+func read(ctx context.Context, client *clientv3.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	if _, err := client.Get(ctx, "health"); err != nil {
+		return fmt.Errorf("etcd does not answer: %w", err)
+	}
+	return nil
+}
+
+func (m Member) logTail(docker *host.Docker) string {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	return docker.Tail(ctx, container, 15)
+}

@@ -1,0 +1,190 @@
+// Package etcd runs etcd as a container of the bootstrap Docker, with TLS on
+// every port and users by certificate.
+//
+//	kube-apiserver ──CN root───────▶ :2379 ◀──CN flannel── flanneld (only /coreos.com/network/)
+//	other members  ──peer cert─────▶ :2380
+//	health, metrics, this host only  127.0.0.1:2381
+package etcd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	container = "etcd"
+	dataDir   = host.StateDir + "/etcd"
+	inside    = "/var/lib/etcd" // where the container sees dataDir
+
+	defaultLimit = time.Minute
+	lookLimit    = 2 * time.Second // for one look at an etcd that may not run
+)
+
+// Member is the etcd of this host. Paths are those on the host.
+type Member struct {
+	Docker        func() (*host.Docker, error) // the bootstrap Docker
+	Files         host.Files
+	Image         string
+	Name          string // of the member: the node's name
+	IP            string
+	RestartPolicy string // "unless-stopped"
+
+	CA, Cert, Key     string // the authority, and what etcd shows to clients and peers
+	RootCert, RootKey string // a client certificate with the common name root
+
+	// InitialCluster is "name=https://ip:2380,..." of a cluster to join, this
+	// member included. Empty: a cluster of its own.
+	InitialCluster string
+	// Limit is how long etcd may take to answer; 0 is a minute.
+	Limit time.Duration
+}
+
+// Start runs etcd and returns once it answers a linearizable read.
+func (m Member) Start() step.Step {
+	return step.Step{Name: "start etcd", Check: m.check, Apply: m.apply, Undo: m.undo}
+}
+
+func (m Member) check(ctx context.Context) (step.Diff, error) {
+	docker, err := m.Docker()
+	if err != nil {
+		return nil, err
+	}
+	c, err := m.container()
+	if err != nil {
+		return nil, err
+	}
+	diff, err := docker.Running(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Files.IsPrivate(dataDir) {
+		diff = append(diff, "make "+dataDir+", for root only")
+	}
+	if len(diff) == 0 && m.answers(ctx) != nil {
+		diff = append(diff, "wait for etcd to answer")
+	}
+	return diff, nil
+}
+
+func (m Member) apply(ctx context.Context) error {
+	docker, err := m.Docker()
+	if err != nil {
+		return err
+	}
+	c, err := m.container()
+	if err != nil {
+		return err
+	}
+	if err := m.Files.MkdirPrivate(dataDir); err != nil {
+		return err
+	}
+	if err := docker.Run(ctx, c); err != nil {
+		return err
+	}
+	return m.ready(ctx, docker)
+}
+
+// undo takes etcd away with all its data.
+func (m Member) undo(ctx context.Context) error {
+	docker, err := m.Docker()
+	if err != nil {
+		return err
+	}
+	if err := docker.Remove(ctx, container); err != nil {
+		return err
+	}
+	return m.Files.RemoveAll(dataDir)
+}
+
+func (m Member) container() (host.Container, error) {
+	print, err := fingerprint(m.Files, m.CA, m.Cert)
+	if err != nil {
+		return host.Container{}, err
+	}
+	return host.Container{
+		Name:    container,
+		Image:   m.Image,
+		Command: m.command(),
+		Env:     m.env(print),
+		Restart: m.RestartPolicy,
+		Mounts:  m.mounts(),
+	}, nil
+}
+
+func (m Member) command() []string {
+	cluster, state := m.InitialCluster, "existing"
+	if cluster == "" {
+		cluster, state = m.Name+"="+m.url(2380), "new"
+	}
+	return []string{
+		"etcd",
+		"--name=" + m.Name,
+		"--data-dir=" + inside,
+		"--listen-client-urls=" + m.url(2379) + ",https://127.0.0.1:2379",
+		"--advertise-client-urls=" + m.url(2379),
+		"--listen-peer-urls=" + m.url(2380),
+		"--initial-advertise-peer-urls=" + m.url(2380),
+		"--initial-cluster=" + cluster,
+		"--initial-cluster-state=" + state,
+		"--initial-cluster-token=kube-bootstrap",
+		"--client-cert-auth",
+		"--trusted-ca-file=" + m.CA,
+		"--cert-file=" + m.Cert,
+		"--key-file=" + m.Key,
+		"--peer-client-cert-auth",
+		"--peer-trusted-ca-file=" + m.CA,
+		"--peer-cert-file=" + m.Cert,
+		"--peer-key-file=" + m.Key,
+		"--tls-min-version=TLS1.2",
+		"--listen-metrics-urls=http://127.0.0.1:2381",
+		"--quota-backend-bytes=2147483648", // what a 32-bit board can map
+		"--auto-compaction-mode=periodic",
+		"--auto-compaction-retention=8h", // the API server compacts sooner; this is for flannel's keys without one
+		"--snapshot-count=10000",
+	}
+}
+
+func (m Member) url(port int) string { return fmt.Sprintf("https://%s:%d", m.IP, port) }
+
+// env names the certificates in use, so that renewed ones replace the
+// container, and lets etcd run on architectures that it does not test.
+func (m Member) env(print string) []string {
+	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print}
+	if !slices.Contains([]string{"amd64", "arm64", "ppc64le", "s390x"}, runtime.GOARCH) {
+		env = append(env, "ETCD_UNSUPPORTED_ARCH="+runtime.GOARCH)
+	}
+	return env
+}
+
+func (m Member) mounts() []host.Mount {
+	mounts := []host.Mount{{Source: m.Files.Path(dataDir), Target: inside}}
+	for _, path := range []string{m.CA, m.Cert, m.Key} {
+		mounts = append(mounts, host.Mount{Source: m.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
+	}
+	return mounts
+}
+
+// fingerprint tells one set of certificates from another. Those that are not
+// written yet do not count.
+func fingerprint(files host.Files, paths ...string) (string, error) {
+	sum := sha256.New()
+	for _, path := range paths {
+		data, err := files.Read(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		sum.Write(data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}

@@ -1,0 +1,180 @@
+package flannel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	container    = "flannel"
+	wireguardKey = "wireguard.key"
+
+	defaultLimit = time.Minute
+)
+
+// Daemon is the flanneld of this host. Paths are those on the host.
+type Daemon struct {
+	Docker        func() (*host.Docker, error) // the bootstrap Docker
+	Files         host.Files
+	Image         string
+	Endpoints     []string // "https://10.0.0.1:2379"
+	CA, Cert, Key string   // a client certificate of etcd's user flannel
+	PublicIP      string   // by which the other hosts reach this one
+	Interface     string   // that carries it
+	IPMasq        bool
+	Backend       string // as in Network
+	SubnetDir     string // where subnet.env goes; on disk, so that the subnet survives a reboot
+	RestartPolicy string // "unless-stopped"
+
+	// Network, where known, is what the lease must be a part of; a change of
+	// it replaces the container.
+	Network netip.Prefix
+	// Limit is how long the lease may take; 0 is a minute.
+	Limit time.Duration
+}
+
+// Start runs flanneld and returns once it has written this host's lease.
+func (d Daemon) Start() step.Step {
+	return step.Step{Name: "start flanneld", Check: d.check, Apply: d.apply, Undo: d.undo}
+}
+
+func (d Daemon) check(ctx context.Context) (step.Diff, error) {
+	diff, err := d.containerDiff(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !haveBridgeNetfilter() {
+		diff = append(diff, "load kernel module br_netfilter")
+	}
+	if len(diff) > 0 {
+		return diff, nil
+	}
+	if _, err := d.lease(ctx); err != nil {
+		return step.Diff{"wait for the lease in " + d.leasePath()}, nil
+	}
+	return nil, nil
+}
+
+func (d Daemon) containerDiff(ctx context.Context) (step.Diff, error) {
+	docker, err := d.Docker()
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.container()
+	if err != nil {
+		return nil, err
+	}
+	return docker.Running(ctx, c)
+}
+
+func (d Daemon) apply(ctx context.Context) error {
+	if err := loadBridgeNetfilter(ctx); err != nil {
+		return err
+	}
+	docker, err := d.Docker()
+	if err != nil {
+		return err
+	}
+	c, err := d.container()
+	if err != nil {
+		return err
+	}
+	if err := d.Files.MkdirAll(d.SubnetDir); err != nil {
+		return err
+	}
+	return d.runAndWait(ctx, docker, c)
+}
+
+func (d Daemon) limit() time.Duration {
+	if d.Limit == 0 {
+		return defaultLimit
+	}
+	return d.Limit
+}
+
+func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, leaseFile) }
+
+func (d Daemon) container() (host.Container, error) {
+	env, err := d.env()
+	if err != nil {
+		return host.Container{}, err
+	}
+	return host.Container{
+		Name:    container,
+		Image:   d.Image,
+		Command: d.command(),
+		Env:     env,
+		Mounts:  d.mounts(),
+		Caps:    []string{"NET_ADMIN", "NET_RAW"},
+		Restart: d.RestartPolicy,
+	}, nil
+}
+
+func (d Daemon) command() []string {
+	args := []string{
+		"flanneld",
+		"--etcd-endpoints=" + strings.Join(d.Endpoints, ","),
+		"--etcd-prefix=" + prefix,
+		"--etcd-cafile=" + d.CA,
+		"--etcd-certfile=" + d.Cert,
+		"--etcd-keyfile=" + d.Key,
+		"--subnet-file=" + d.leasePath(),
+		fmt.Sprintf("--ip-masq=%t", d.IPMasq),
+		"--healthz-port=0",
+	}
+	if d.Interface != "" {
+		args = append(args, "--iface="+d.Interface)
+	}
+	if d.PublicIP != "" {
+		args = append(args, "--public-ip="+d.PublicIP)
+	}
+	return args
+}
+
+// env says on what the container depends beside its arguments, so that a change
+// of it replaces the container, and keeps wireguard's key where it survives one.
+func (d Daemon) env() ([]string, error) {
+	sum := sha256.New()
+	for _, path := range []string{d.CA, d.Cert} {
+		data, err := d.Files.Read(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		sum.Write(data)
+	}
+	env := []string{
+		"KUBE_BOOTSTRAP_CERTIFICATES=" + hex.EncodeToString(sum.Sum(nil)[:8]),
+		"KUBE_BOOTSTRAP_BACKEND=" + d.Backend,
+		"WIREGUARD_KEY_FILE=" + filepath.Join(d.SubnetDir, wireguardKey),
+	}
+	if d.Network.IsValid() {
+		env = append(env, "KUBE_BOOTSTRAP_NETWORK="+d.Network.String())
+	}
+	return env, nil
+}
+
+func (d Daemon) mounts() []host.Mount {
+	mounts := []host.Mount{{Source: d.Files.Path(d.SubnetDir), Target: d.SubnetDir}}
+	readOnly := []string{d.CA, d.Cert, d.Key}
+	if d.Files.Exists("/lib/modules") {
+		readOnly = append(readOnly, "/lib/modules")
+	}
+	for _, path := range readOnly {
+		mounts = append(mounts, host.Mount{Source: d.Files.Path(path), Target: path, ReadOnly: true})
+	}
+	if d.Backend == "udp" {
+		mounts = append(mounts, host.Mount{Source: "/dev/net/tun", Target: "/dev/net/tun"})
+	}
+	return mounts
+}

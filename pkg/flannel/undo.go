@@ -1,0 +1,86 @@
+package flannel
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// undo stops flanneld and takes away what it leaves behind when it ends: its
+// link, routes and firewall rules, and the lease. The lease file goes last, as
+// it tells which routes are flanneld's.
+func (d Daemon) undo(ctx context.Context) error {
+	docker, err := d.Docker()
+	if err != nil {
+		return err
+	}
+	if err := docker.Remove(ctx, container); err != nil {
+		return err
+	}
+	errs := []error{removeRules(ctx)}
+	for _, names := range links {
+		for _, name := range names {
+			errs = append(errs, host.DeleteLink(name))
+		}
+	}
+	if lease, err := ReadLease(d.Files, d.SubnetDir); err == nil {
+		d.release(ctx, lease)
+		errs = append(errs, host.DeleteRoutesVia(lease.Network))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
+}
+
+// release gives the subnet back, for others to take before its 24 h are over.
+// It is a courtesy: etcd may be gone, and nothing here may wait for it.
+func (d Daemon) release(ctx context.Context, lease Lease) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	pair, err := tls.LoadX509KeyPair(d.Files.Path(d.Cert), d.Files.Path(d.Key))
+	if err != nil {
+		return
+	}
+	authority, err := d.Files.Read(d.CA)
+	if err != nil {
+		return
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	client, err := clientv3.New(clientv3.Config{
+		Context:   ctx,
+		Endpoints: d.Endpoints,
+		TLS:       &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		Logger:    zap.NewNop(),
+	})
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	_, _ = client.Delete(ctx, lease.key())
+}
+
+// removeRules removes flanneld's chains, whichever of the two it made.
+func removeRules(ctx context.Context) error {
+	errs := []error{
+		host.DeleteNftTable(ctx, "ip", "flannel-ipv4"),
+		host.DeleteNftTable(ctx, "ip6", "flannel-ipv6"),
+	}
+	if host.HasProgram("iptables") {
+		for _, table := range []string{"nat", "filter"} {
+			errs = append(errs, host.DeleteChains(table, isFlannels))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isFlannels(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }

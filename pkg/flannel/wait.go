@@ -1,0 +1,125 @@
+package flannel
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// haveBridgeNetfilter: flanneld refuses to start without, and may not load the
+// module itself.
+func haveBridgeNetfilter() bool { return host.HasBridgeNetfilter() }
+
+func loadBridgeNetfilter(ctx context.Context) error {
+	if haveBridgeNetfilter() {
+		return nil
+	}
+	if err := host.LoadModule(ctx, "br_netfilter"); err != nil {
+		return fmt.Errorf("flanneld needs the kernel module br_netfilter: %w", err)
+	}
+	return nil
+}
+
+// runAndWait watches the directory from before flanneld starts, so that no
+// write is missed. The slow tick only catches a container that came up
+// between the two.
+func (d Daemon) runAndWait(ctx context.Context, docker *host.Docker, c host.Container) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	if err := watcher.Add(d.Files.Path(d.SubnetDir)); err != nil {
+		return fmt.Errorf("watch %s: %w", d.SubnetDir, err)
+	}
+	if err := d.run(ctx, docker, c); err != nil {
+		return err
+	}
+	step.Report(ctx, "waiting for this host's subnet in "+d.leasePath(), 0, 0)
+	return d.wait(ctx, docker, watcher)
+}
+
+// run restarts a flanneld that has had its time and still has no lease of its
+// own, as after a jump of the clock.
+func (d Daemon) run(ctx context.Context, docker *host.Docker, c host.Container) error {
+	started, running, err := docker.StartedAt(ctx, container)
+	if err != nil {
+		return err
+	}
+	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > d.limit() {
+		if err := docker.Remove(ctx, container); err != nil {
+			return err
+		}
+	}
+	return docker.Run(ctx, c)
+}
+
+func (d Daemon) wait(ctx context.Context, docker *host.Docker, watcher *fsnotify.Watcher) error {
+	limited, cancel := context.WithTimeout(ctx, d.limit())
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		_, err := d.lease(limited)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-limited.Done():
+			return d.gaveUp(ctx, docker, err)
+		case <-watcher.Events:
+		case <-watcher.Errors:
+		case <-tick.C:
+		}
+	}
+}
+
+func (d Daemon) gaveUp(ctx context.Context, docker *host.Docker, last error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	return fmt.Errorf("no subnet within %s: %w; flanneld said last:\n%s", d.limit(), last, docker.Tail(ctx, container, 15))
+}
+
+// lease is the one that the flanneld that runs now has written: a file that is
+// older is the last run's, and only tells flanneld which subnet to ask for.
+func (d Daemon) lease(ctx context.Context) (Lease, error) {
+	docker, err := d.Docker()
+	if err != nil {
+		return Lease{}, err
+	}
+	started, running, err := docker.StartedAt(ctx, container)
+	if err != nil {
+		return Lease{}, err
+	}
+	if !running {
+		return Lease{}, fmt.Errorf("flanneld does not run")
+	}
+	info, err := os.Stat(d.Files.Path(d.leasePath()))
+	if err != nil {
+		return Lease{}, err
+	}
+	if info.ModTime().Before(started.Add(-clockGrain)) {
+		return Lease{}, fmt.Errorf("%s is from before flanneld's start", d.leasePath())
+	}
+	return d.readLease()
+}
+
+// clockGrain is how far the kernel's file times lag behind its clock.
+const clockGrain = 20 * time.Millisecond
+
+func (d Daemon) readLease() (Lease, error) {
+	lease, err := ReadLease(d.Files, d.SubnetDir)
+	if err == nil && d.Network.IsValid() && lease.Network != d.Network {
+		err = fmt.Errorf("%s is a lease of %s, not of %s", d.leasePath(), lease.Network, d.Network)
+	}
+	return lease, err
+}
