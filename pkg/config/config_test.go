@@ -211,8 +211,12 @@ func TestSpellings(t *testing.T) {
 func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 	c := Default()
 	c.Token, c.MasterIP, c.IgnorePreflight = "abcdef.0123456789abcdef", "192.168.1.2", []string{"swap", "clock"}
-	data := c.Marshal()
-	if strings.Contains(string(data), "0123456789abcdef") || strings.Contains(string(c.View(nil)), "0123456789abcdef") {
+	data, err := c.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := c.View(nil)
+	if err != nil || strings.Contains(string(data)+string(view), "0123456789abcdef") {
 		t.Error("the token is in the file")
 	}
 	back, _, err := Load(write(t, string(data)), noEnv, nil)
@@ -220,6 +224,10 @@ func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Token = ""
+	saved, err := ReadSaved(write(t, string(data)+"fieldOfTomorrow: 1\n"))
+	if err != nil || !reflect.DeepEqual(saved, c) {
+		t.Errorf("ReadSaved: %v\n got %+v\nwant %+v", err, saved, c)
+	}
 	if !reflect.DeepEqual(back, c) {
 		t.Errorf("\n got %+v\nwant %+v", back, c)
 	}

@@ -60,6 +60,24 @@ func Load(path string, env func(string) string, flags *pflag.FlagSet) (Config, O
 	return cfg.complete(), origins, errors.Join(errs...)
 }
 
+// ReadSaved reads what Marshal wrote, at path. Fields of another version of
+// the program are passed over: what was set up must stay removable.
+func ReadSaved(path string) (Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("read saved settings: %w", err)
+	}
+	cfg := Default()
+	root, err := document(data)
+	if err == nil {
+		err = decoder{path: path}.decode(&cfg, root, Origins{})
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("read saved settings: %w", err)
+	}
+	return cfg.complete(), nil
+}
+
 func (s Setting) fromEnv(cfg *Config, env func(string) string, origins Origins) error {
 	if env == nil {
 		return nil

@@ -46,12 +46,12 @@ func (c Config) Values(verb Verb, origins Origins) []Value {
 
 // Marshal writes the configuration as a file that Load reads. Secrets are left
 // out.
-func (c Config) Marshal() []byte {
+func (c Config) Marshal() ([]byte, error) {
 	return c.marshal(func(s Setting) (bool, string) { return !s.Secret && s.Field != "tokenFile", "" })
 }
 
 // View is Marshal with the origin of each value as a comment.
-func (c Config) View(origins Origins) []byte {
+func (c Config) View(origins Origins) ([]byte, error) {
 	from := map[string]string{}
 	for _, v := range c.Values(Every, origins) {
 		from[v.Field] = v.Origin
@@ -62,7 +62,11 @@ func (c Config) View(origins Origins) []byte {
 // Shared writes what is the same on every host of a cluster, to be handed to
 // a host that joins.
 func (c Config) Shared() []byte {
-	return c.marshal(func(s Setting) (bool, string) { return s.Shared, "" })
+	data, err := c.marshal(func(s Setting) (bool, string) { return s.Shared, "" })
+	if err != nil {
+		panic(err) // a flat tree of words, written to memory
+	}
+	return data
 }
 
 // WithShared takes over what a control-plane host handed out with Shared.
@@ -95,7 +99,7 @@ func onlyShared(pairs []*yaml.Node) []*yaml.Node {
 
 // marshal writes the header and the non-empty settings that keep chooses,
 // each with the comment it returns.
-func (c Config) marshal(keep func(Setting) (bool, string)) []byte {
+func (c Config) marshal(keep func(Setting) (bool, string)) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range []string{"apiVersion", "kind"} {
 		root.Content = append(root.Content, word(name), word(header[name]))
@@ -112,8 +116,10 @@ func (c Config) marshal(keep func(Setting) (bool, string)) []byte {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
 	e.SetIndent(2)
-	_ = e.Encode(root) // a tree of plain words into memory
-	return out.Bytes()
+	if err := e.Encode(root); err != nil {
+		return nil, fmt.Errorf("write configuration: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 func encode(s Setting, kind, raw string) *yaml.Node {

@@ -1,29 +1,48 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"syscall"
 )
 
+// ErrLocked is in the error of Lock when another process holds the lock.
+var ErrLocked = errors.New("another run is in progress")
+
 // Lock keeps a second run away until release is called or this process ends.
 // The error of a lock that is taken names the process that holds it.
 func Lock(path string) (release func(), err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	for {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			holder, _ := os.ReadFile(path)
+			file.Close()
+			return nil, fmt.Errorf("%w (process %s)", ErrLocked, strings.TrimSpace(string(holder)))
+		}
+		if !stillThere(path, file) {
+			file.Close() // its holder removed it between our open and our lock
+			continue
+		}
+		if err := file.Truncate(0); err == nil {
+			_, _ = fmt.Fprintln(file, os.Getpid())
+		}
+		return func() {
+			os.Remove(path)
+			file.Close()
+		}, nil
+	}
+}
+
+func stillThere(path string, file *os.File) bool {
+	onDisk, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return false
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(path)
-		file.Close()
-		return nil, fmt.Errorf("another run is in progress (process %s)", strings.TrimSpace(string(holder)))
-	}
-	if err := file.Truncate(0); err == nil {
-		_, _ = fmt.Fprintln(file, os.Getpid())
-	}
-	return func() {
-		os.Remove(path)
-		file.Close()
-	}, nil
+	ours, err := file.Stat()
+	return err == nil && os.SameFile(onDisk, ours)
 }
