@@ -1,0 +1,175 @@
+package maindocker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	bootUnit  = "kube-bootstrap-network"
+	bootLimit = 3 * time.Minute
+)
+
+// BootUnit runs `binary boot` each time before Docker starts, and after the
+// firewall is reloaded. Docker starts also when that fails: it is wanted and
+// ordered, not required.
+func (b Bridge) BootUnit(binary string) step.Step {
+	files := bootFiles(b.Units.Init(), binary)
+	return step.Step{
+		Name: "bring the network back at boot",
+		Check: func(context.Context) (step.Diff, error) {
+			diff, err := b.Files.Missing(files)
+			if err == nil && len(diff) == 0 && !b.bootEnabled() {
+				diff = append(diff, "enable "+bootUnit)
+			}
+			return diff, err
+		},
+		Apply: func(ctx context.Context) error {
+			if err := b.Files.Put(files); err != nil {
+				return err
+			}
+			return errors.Join(b.Units.Reload(ctx), b.Units.Enable(ctx, bootUnit))
+		},
+		Undo: func(ctx context.Context) error { return b.removeBootUnit(ctx, files[0].Path) },
+	}
+}
+
+func (b Bridge) removeBootUnit(ctx context.Context, path string) error {
+	if !b.Files.Exists(path) {
+		return nil
+	}
+	if b.Units.Init() != "systemd" {
+		// update-rc.d refuses while the script is there; rc-update does not mind.
+		return errors.Join(b.Files.Remove(path), b.Units.Disable(ctx, bootUnit))
+	}
+	if err := errors.Join(b.Units.Disable(ctx, bootUnit), b.Units.Stop(ctx, bootUnit)); err != nil {
+		return err
+	}
+	return errors.Join(b.Files.Remove(path), b.Units.Reload(ctx))
+}
+
+// bootEnabled looks for the link that Enable makes.
+func (b Bridge) bootEnabled() bool {
+	switch b.Units.Init() {
+	case "systemd":
+		return b.Files.Exists("/etc/systemd/system/docker.service.wants/" + bootUnit + ".service")
+	case "openrc":
+		return b.Files.Exists("/etc/runlevels/default/" + bootUnit)
+	}
+	return b.Files.ExistsMatch("/etc/rc2.d/S*" + bootUnit)
+}
+
+func bootFiles(init, binary string) []host.File {
+	if init == "systemd" {
+		return []host.File{{Path: "/etc/systemd/system/" + bootUnit + ".service", Data: fill(systemdUnit, binary), Mode: 0o644}}
+	}
+	script := sysvScript
+	if init == "openrc" {
+		script = openrcScript
+	}
+	return []host.File{{Path: "/etc/init.d/" + bootUnit, Data: fill(script, binary), Mode: 0o755}}
+}
+
+func fill(text, binary string) []byte {
+	return []byte(strings.NewReplacer("{binary}", binary, "{seconds}", fmt.Sprint(int(bootLimit.Seconds())+60)).Replace(text))
+}
+
+const systemdUnit = `[Unit]
+Description=Put Docker and pods onto this host's flannel subnet
+Documentation=https://github.com/kube-bootstrap/kube-bootstrap
+After=docker-bootstrap.service containerd.service firewalld.service
+Before=docker.service
+PartOf=docker.service
+ReloadPropagatedFrom=firewalld.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={binary} boot
+ExecReload={binary} boot
+TimeoutStartSec={seconds}
+
+[Install]
+WantedBy=docker.service
+`
+
+const sysvScript = `#!/bin/sh
+### BEGIN INIT INFO
+# Provides:          kube-bootstrap-network
+# Required-Start:    $local_fs $remote_fs
+# Required-Stop:     $local_fs $remote_fs
+# Should-Start:      docker-bootstrap containerd
+# X-Start-Before:    docker
+# Default-Start:     2 3 4 5
+# Default-Stop:      0 1 6
+# Short-Description: put Docker and pods onto this host's flannel subnet
+### END INIT INFO
+
+case "$1" in
+start|restart|reload|force-reload)
+	# Docker starts also without its network.
+	{binary} boot || true
+	;;
+stop|status)
+	;;
+*)
+	echo "usage: $0 start|stop|restart|reload|status" >&2
+	exit 3
+	;;
+esac
+`
+
+const openrcScript = `#!/sbin/openrc-run
+description="put Docker and pods onto this host's flannel subnet"
+extra_started_commands="reload"
+
+depend() {
+	need localmount
+	after docker-bootstrap containerd firewall
+	before docker
+}
+
+start() {
+	ebegin "Waiting for this host's flannel subnet"
+	{binary} boot
+	eend 0 # Docker starts also without its network
+}
+
+reload() {
+	{binary} boot
+}
+`
+
+// Boot is what the unit runs: it waits for the lease and makes daemon.json,
+// docker0 and the firewall agree with it. It never touches Docker itself,
+// which waits for it, nor settings of a Docker that runs (a reload).
+func (b Bridge) Boot(ctx context.Context) error {
+	if err := step.Until(ctx, bootLimit, func(context.Context) error { _, err := b.Lease(); return err }, nil); err != nil {
+		return fmt.Errorf("wait for this host's subnet: %w", err)
+	}
+	g, err := b.goal(ctx)
+	if err != nil {
+		return err
+	}
+	// Not by asking its socket: systemd would hold the question until Docker
+	// has started, and Docker waits for us.
+	running, err := b.Units.Active(ctx, "docker")
+	if err != nil {
+		return err
+	}
+	if !running {
+		if err := b.writeSettings(g); err != nil {
+			return err
+		}
+		if err := b.setLink(g.lease); err != nil {
+			return err
+		}
+	}
+	return g.firewall.apply(ctx)
+}

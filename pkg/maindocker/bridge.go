@@ -1,0 +1,251 @@
+// Package maindocker puts the host's own Docker onto the flannel subnet: its
+// settings, docker0, the firewall between the overlay and docker0, and the
+// order of all this at boot.
+//
+//	       flannel subnet 10.1.7.0/24
+//	overlay ──▶ docker0 10.1.7.1 ──┬── plain containers  10.1.7.0/25   (Docker: fixed-cidr)
+//	        firewall               └── pods              10.1.7.128/25 (CNI: host-local)
+package maindocker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	linkName   = "docker0"
+	daemonJSON = "/etc/docker/daemon.json"
+	startLimit = 2 * time.Minute
+)
+
+// Lease is the part of the overlay network that belongs to this host. Subnet
+// carries docker0's own address: 10.1.7.1/24.
+type Lease struct {
+	Network, Subnet netip.Prefix
+	MTU             int
+}
+
+// Bridge is docker0 and the Docker that owns it.
+type Bridge struct {
+	Files   host.Files
+	Units   host.Units
+	Docker  func() (*host.Docker, error)
+	Lease   func() (Lease, error)
+	Backend string // flannel's: vxlan, host-gw, udp, wireguard, ipip
+}
+
+// Move makes Docker, docker0 and the firewall agree with the lease. Stopping
+// Docker, changing it and starting it again can only be undone together, so
+// they are one step. What ran before runs again afterwards.
+func (b Bridge) Move() step.Step {
+	return step.Step{
+		Name: "move docker0 onto the flannel subnet",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			g, err := b.goal(ctx)
+			if errors.As(err, new(noLease)) {
+				return step.Diff{"move docker0 onto the flannel subnet, once it is known (" + err.Error() + ")"}, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			found, err := b.look(ctx, g)
+			return found.diff(), err
+		},
+		Apply: b.move,
+		Undo:  b.moveBack,
+	}
+}
+
+// noLease says that flannel has not given this host a subnet yet.
+type noLease struct{ error }
+
+// goal is everything that Move wants, worked out from the lease and the file
+// of the owner as it stands.
+type goal struct {
+	lease    Lease
+	data     []byte // daemon.json
+	firewall firewall
+	diff     step.Diff // of daemon.json
+}
+
+func (b Bridge) goal(ctx context.Context) (goal, error) {
+	lease, err := b.Lease()
+	if err != nil {
+		return goal{}, noLease{err}
+	}
+	now, err := readSettings(b.Files, daemonJSON)
+	if err != nil {
+		return goal{}, err
+	}
+	want, err := settingsFor(lease, now, allowsDirectRouting(ctx))
+	if err != nil {
+		return goal{}, err
+	}
+	g := goal{lease: lease, firewall: firewallFor(b.Backend, lease, merge(now, want))}
+	if g.diff = differences(now, want); len(g.diff) > 0 {
+		g.data, err = encode(merge(now, want))
+	}
+	return g, err
+}
+
+// found is what differs from the goal, by what it takes to put it right.
+type found struct {
+	restart, link, rules step.Diff
+}
+
+func (f found) diff() step.Diff {
+	return append(append(append(step.Diff{}, f.restart...), f.link...), f.rules...)
+}
+
+func (b Bridge) look(ctx context.Context, g goal) (f found, err error) {
+	f.restart = append(f.restart, g.diff...)
+	if ids := b.pending().Containers; b.isPending() {
+		f.restart = append(f.restart, fmt.Sprintf("finish the restart of Docker, with %d containers", len(ids)))
+	}
+	running, err := b.runningDiff(ctx, g.lease)
+	if err != nil {
+		return f, err
+	}
+	f.restart = append(f.restart, running...)
+	link, ok, err := host.FindLink(linkName)
+	switch {
+	case err != nil:
+		return f, err
+	case !ok:
+		f.restart = append(f.restart, "make docker0")
+	default:
+		f.link = linkDiff(link, g.lease)
+	}
+	f.rules, err = g.firewall.diff(ctx)
+	return f, err
+}
+
+func linkDiff(link host.Link, lease Lease) step.Diff {
+	var diff step.Diff
+	if len(link.Addrs) != 1 || link.Addrs[0] != lease.Subnet {
+		diff = append(diff, fmt.Sprintf("set docker0 to %s (now %v)", lease.Subnet, link.Addrs))
+	}
+	if link.MTU != lease.MTU {
+		diff = append(diff, fmt.Sprintf("set the MTU of docker0 to %d (now %d)", lease.MTU, link.MTU))
+	}
+	if !link.Up {
+		diff = append(diff, "set docker0 up")
+	}
+	return diff
+}
+
+// runningDiff compares what the running Docker uses with the lease: its file
+// may be right and Docker still the one from before.
+func (b Bridge) runningDiff(ctx context.Context, lease Lease) (step.Diff, error) {
+	docker, err := b.Docker()
+	if err != nil {
+		return nil, err
+	}
+	if docker.Answers(ctx) != nil {
+		return step.Diff{"start Docker"}, ctx.Err()
+	}
+	net, ok, err := docker.Network(ctx, "bridge")
+	if err != nil {
+		return nil, err
+	}
+	if !ok || len(net.IPAM.Config) == 0 {
+		return step.Diff{"restart Docker: it has no bridge network"}, nil
+	}
+	ipam := net.IPAM.Config[0]
+	agrees := ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() && ipam.IPRange == lowerHalf(lease.Subnet) &&
+		net.Options["com.docker.network.driver.mtu"] == fmt.Sprint(lease.MTU) &&
+		net.Options["com.docker.network.bridge.enable_ip_masquerade"] == "false"
+	if !agrees {
+		return step.Diff{fmt.Sprintf("restart Docker: its bridge network is %s", ipam.Subnet)}, nil
+	}
+	return nil, nil
+}
+
+func (b Bridge) move(ctx context.Context) error {
+	g, err := b.goal(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := b.look(ctx, g)
+	if err != nil {
+		return err
+	}
+	if len(f.restart) > 0 {
+		if err := b.moveWhileStopped(ctx, g); err != nil {
+			return err
+		}
+	}
+	if err := b.setLink(g.lease); err != nil {
+		return err
+	}
+	return g.firewall.apply(ctx)
+}
+
+func (b Bridge) moveWhileStopped(ctx context.Context, g goal) error {
+	if g.data != nil {
+		if err := validate(ctx, g.data); err != nil {
+			return err
+		}
+	}
+	err := b.whileStopped(ctx, func() error {
+		if err := b.writeSettings(g); err != nil {
+			return err
+		}
+		return b.setLink(g.lease)
+	})
+	if errors.As(err, new(startError)) {
+		return errors.Join(err, b.startAsBefore(ctx))
+	}
+	return err
+}
+
+// startAsBefore gives the owner his Docker back when it refuses our settings.
+func (b Bridge) startAsBefore(ctx context.Context) error {
+	if err := unmergeFile(b.Files, daemonJSON); err != nil {
+		return err
+	}
+	return errors.Join(host.DeleteLink(linkName), b.Restart(ctx))
+}
+
+func (b Bridge) writeSettings(g goal) error {
+	if g.data == nil {
+		return nil
+	}
+	return b.Files.Replace(daemonJSON, g.data, 0o644)
+}
+
+// setLink gives a docker0 that is there the address of the lease. It is not
+// deleted, as pods may hang on it; one that is missing is left to Docker,
+// which also gives it a hardware address that stays.
+func (b Bridge) setLink(lease Lease) error {
+	link, ok, err := host.FindLink(linkName)
+	if err != nil || !ok || len(linkDiff(link, lease)) == 0 {
+		return err
+	}
+	return host.SetBridge(linkName, lease.Subnet, lease.MTU)
+}
+
+// moveBack restarts Docker only when its settings, or a restart that was cut
+// short, are ours.
+func (b Bridge) moveBack(ctx context.Context) error {
+	_, err := b.Files.Original(daemonJSON)
+	if moved := err == nil; moved || b.isPending() {
+		err := b.whileStopped(ctx, func() error {
+			if err := unmergeFile(b.Files, daemonJSON); err != nil {
+				return err
+			}
+			// Docker makes docker0 anew, on the subnet it had.
+			return host.DeleteLink(linkName)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return removeFirewall(ctx)
+}

@@ -1,0 +1,124 @@
+package maindocker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// oldestAPI is that of Docker 20.10. The API is compared, as own builds carry
+// no version.
+const oldestAPI = 41
+
+// Problems returns, joined, what is wrong with the host's Docker:
+// docker-missing, docker-stopped, docker-version, docker-flags, daemon-json.
+func (b Bridge) Problems(ctx context.Context) error {
+	now, err := readSettings(b.Files, daemonJSON)
+	return errors.Join(b.DockerProblem(ctx), err, settingsProblems(now), UnitFlagProblems(b.commandLine()))
+}
+
+// DockerProblem says that Docker is missing, stopped or too old.
+func (b Bridge) DockerProblem(ctx context.Context) error {
+	docker, err := b.Docker()
+	if err != nil {
+		return err
+	}
+	if docker.Answers(ctx) != nil {
+		if !host.HasProgram("dockerd") {
+			return &step.Problem{Name: "docker-missing", Text: "there is no Docker on this host", Remedy: "install it (docker.io or docker-ce)"}
+		}
+		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Socket, Remedy: "start it: " + b.startCommand()}
+	}
+	version, api, err := docker.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if tooOld(api) {
+		return &step.Problem{Name: "docker-version", Text: fmt.Sprintf("Docker %s is too old", version), Remedy: "install 20.10 or later"}
+	}
+	return nil
+}
+
+func tooOld(api string) bool {
+	_, minor, _ := strings.Cut(api, ".")
+	n, err := strconv.Atoi(minor)
+	return strings.HasPrefix(api, "1.") && err == nil && n < oldestAPI
+}
+
+func (b Bridge) startCommand() string {
+	switch b.Units.Init() {
+	case "systemd":
+		return "`systemctl start docker`"
+	case "openrc":
+		return "`rc-service docker start`"
+	}
+	return "`service docker start`"
+}
+
+// commandLine returns the arguments of the Docker that runs, as the unit, its
+// drop-ins and its environment file made them.
+func (b Bridge) commandLine() []string {
+	for _, path := range []string{"/run/docker.pid", "/var/run/docker.pid"} {
+		pid, err := b.Files.Read(path)
+		if err != nil {
+			continue
+		}
+		line, err := b.Files.Read("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
+		if err == nil {
+			return strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+		}
+	}
+	return nil
+}
+
+// conflicting are flags that Docker refuses beside the same key of
+// daemon.json, or that take docker0 away.
+var conflicting = []string{"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file"}
+
+// UnitFlagProblems names every flag on Docker's command line that stands
+// against what we write to daemon.json [docker-flags].
+func UnitFlagProblems(args []string) error {
+	var errs []error
+	for i, arg := range args {
+		if !strings.HasPrefix(arg, "-") {
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			value = args[i+1]
+		}
+		if !slices.Contains(conflicting, name) || harmless(name, value) {
+			continue
+		}
+		errs = append(errs, &step.Problem{Name: "docker-flags",
+			Text:   fmt.Sprintf("Docker is started with %s, which conflicts with %s", strings.TrimSpace("--"+name+" "+value), daemonJSON),
+			Remedy: "take it out of Docker's unit (`systemctl cat docker`) or of /etc/default/docker, and restart Docker"})
+	}
+	return errors.Join(errs...)
+}
+
+func harmless(name, value string) bool {
+	return name == "iptables" && value != "false" || name == "config-file" && value == daemonJSON
+}
+
+// settingsProblems names what the owner's daemon.json has that leaves us no
+// docker0 to move [docker-flags].
+func settingsProblems(owner settings) error {
+	var errs []error
+	for _, key := range []string{"bridge", "iptables"} {
+		value, set := owner[key]
+		if !set || key == "iptables" && value != false || key == "bridge" && value == "" {
+			continue
+		}
+		errs = append(errs, &step.Problem{Name: "docker-flags", Text: fmt.Sprintf("%s: %s is %v, so that docker0 is not Docker's to move", daemonJSON, key, value),
+			Remedy: "take the key out and restart Docker"})
+	}
+	return errors.Join(errs...)
+}

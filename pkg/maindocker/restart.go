@@ -1,0 +1,182 @@
+package maindocker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// pendingFile says, from before Docker is stopped until all is back, what was
+// running. While it exists a restart has been cut short.
+const pendingFile = host.StateDir + "/docker-restart.json"
+
+type pending struct {
+	Containers []string `json:"containers"` // ids, oldest first
+	Socket     bool     `json:"socket"`     // docker.socket was active
+}
+
+func (b Bridge) isPending() bool { return b.Files.Exists(pendingFile) }
+
+func (b Bridge) pending() pending {
+	var p pending
+	if data, err := b.Files.Read(pendingFile); err == nil {
+		_ = json.Unmarshal(data, &p) // written in one move: whole or not there
+	}
+	return p
+}
+
+// Restart restarts Docker; every container that ran runs again, also those
+// without a restart policy.
+func (b Bridge) Restart(ctx context.Context) error {
+	return b.whileStopped(ctx, func() error { return nil })
+}
+
+// whileStopped stops Docker, calls change, starts Docker and brings back the
+// containers that ran. A failed change, or a Docker that does not start with
+// it, leaves Docker as running as it can be made.
+func (b Bridge) whileStopped(ctx context.Context, change func() error) error {
+	p, err := b.remember(ctx)
+	if err != nil {
+		return fmt.Errorf("remember what runs: %w", err)
+	}
+	step.Report(ctx, "stopping Docker", 0, 0)
+	if err := b.stop(ctx); err != nil {
+		return err
+	}
+	changed := change()
+	// Without Docker the owner's containers are down: start it even when told to stop.
+	startCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
+	defer cancel()
+	step.Report(ctx, "starting Docker", 0, 0)
+	if err := b.start(startCtx, p); err != nil {
+		return errors.Join(changed, startError{err})
+	}
+	return errors.Join(changed, b.bringBack(startCtx, p))
+}
+
+// startError says that Docker did not start with what it was given.
+type startError struct{ error }
+
+func (e startError) Unwrap() error { return e.error }
+
+// remember notes what runs now, beside what an earlier, cut-short restart noted.
+func (b Bridge) remember(ctx context.Context) (pending, error) {
+	p := b.pending()
+	docker, err := b.Docker()
+	if err != nil {
+		return p, err
+	}
+	if docker.Answers(ctx) != nil {
+		return p, b.writePending(p)
+	}
+	ids, err := docker.RunningIDs(ctx)
+	if err != nil {
+		return p, err
+	}
+	for _, id := range ids {
+		if !slices.Contains(p.Containers, id) {
+			p.Containers = append(p.Containers, id)
+		}
+	}
+	if b.Units.Init() == "systemd" {
+		active, err := b.Units.Active(ctx, "docker.socket")
+		if err != nil {
+			return p, err
+		}
+		p.Socket = p.Socket || active
+	}
+	if err := b.writePending(p); err != nil {
+		return p, err
+	}
+	return p, stopLiveRestored(ctx, docker, ids)
+}
+
+func (b Bridge) writePending(p pending) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return b.Files.Write(pendingFile, data, 0o600)
+}
+
+// stopLiveRestored stops the containers of a Docker with live-restore: they
+// would outlive it, on the old subnet, and Docker would not move docker0.
+func stopLiveRestored(ctx context.Context, docker *host.Docker, ids []string) error {
+	info, err := docker.Facts(ctx)
+	if err != nil || !info.LiveRestoreEnabled {
+		return err
+	}
+	return docker.StopAll(ctx, ids)
+}
+
+// stop stops Docker for good: its socket unit would start it again at the
+// first client.
+func (b Bridge) stop(ctx context.Context) error {
+	if b.Units.Init() != "systemd" {
+		return b.stopScript(ctx)
+	}
+	active, err := b.Units.Active(ctx, "docker.socket")
+	if err != nil {
+		return err
+	}
+	if active {
+		if err := b.Units.Stop(ctx, "docker.socket"); err != nil {
+			return err
+		}
+	}
+	return b.Units.Stop(ctx, "docker")
+}
+
+// stopScript also makes sure that the script stopped the Docker that runs.
+func (b Bridge) stopScript(ctx context.Context) error {
+	if err := b.Units.Stop(ctx, "docker"); err != nil {
+		return err
+	}
+	docker, err := b.Docker()
+	if err != nil {
+		return err
+	}
+	return step.Until(ctx, 30*time.Second, func(ctx context.Context) error {
+		if docker.Answers(ctx) == nil {
+			return errors.New("Docker still answers although its service was stopped; start it by its service, not by hand")
+		}
+		return nil
+	}, nil)
+}
+
+func (b Bridge) start(ctx context.Context, p pending) error {
+	if p.Socket {
+		if err := b.Units.Start(ctx, "docker.socket"); err != nil {
+			return err
+		}
+	}
+	// Restart, not Start: only it forgets an earlier start limit.
+	if err := b.Units.Restart(ctx, "docker"); err != nil {
+		return err
+	}
+	docker, err := b.Docker()
+	if err != nil {
+		return err
+	}
+	return step.Until(ctx, startLimit, docker.Answers, nil)
+}
+
+// bringBack starts what ran. A container that can not start is told once and
+// does not hold up the next run.
+func (b Bridge) bringBack(ctx context.Context, p pending) error {
+	docker, err := b.Docker()
+	if err != nil {
+		return err
+	}
+	started := docker.StartAll(ctx, p.Containers)
+	if ctx.Err() != nil {
+		return started
+	}
+	return errors.Join(started, b.Files.Remove(pendingFile))
+}

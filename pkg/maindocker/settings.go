@@ -1,0 +1,185 @@
+package maindocker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/netip"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// settings is daemon.json.
+type settings map[string]any
+
+// readSettings returns what a daemon.json says; one that is missing or empty
+// says nothing.
+func readSettings(files host.Files, path string) (settings, error) {
+	data, err := files.Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	s, err := decode(data)
+	if err != nil {
+		return nil, &step.Problem{Name: "daemon-json", Text: path + " is not a JSON object: " + err.Error(), Remedy: "correct it, Docker can not read it either"}
+	}
+	return s, nil
+}
+
+func decode(data []byte) (settings, error) {
+	s := settings{}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return s, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // an owner's number is written back as it was
+	if err := d.Decode(&s); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("more after its end")
+	}
+	if s == nil { // "null"
+		s = settings{}
+	}
+	return s, nil
+}
+
+func encode(s settings) ([]byte, error) {
+	data, err := json.MarshalIndent(s, "", "  ")
+	return append(data, '\n'), err
+}
+
+// settingsFor returns our keys. The mark that Docker lets pass is the owner's
+// if there is one, as only one can be.
+func settingsFor(lease Lease, owner settings, directRouting bool) (settings, error) {
+	if lease.Subnet.Bits() > 30 || !lease.Subnet.IsValid() {
+		return nil, fmt.Errorf("the lease %s is too small for docker0", lease.Subnet)
+	}
+	s := settings{
+		"bip":        lease.Subnet.String(),
+		"mtu":        json.Number(fmt.Sprint(lease.MTU)),
+		"fixed-cidr": lowerHalf(lease.Subnet).String(),
+		"ip-masq":    false, // flanneld does, and not inside of the overlay
+	}
+	if directRouting {
+		s["allow-direct-routing"] = true
+	}
+	if owner["firewall-backend"] == "nftables" && owner[acceptMark] == nil {
+		s[acceptMark] = ourMark
+	}
+	return s, nil
+}
+
+// lowerHalf returns the part of the subnet that Docker gives its containers.
+func lowerHalf(subnet netip.Prefix) netip.Prefix {
+	return netip.PrefixFrom(subnet.Masked().Addr(), subnet.Bits()+1)
+}
+
+func merge(owner, ours settings) settings {
+	merged := maps.Clone(owner)
+	maps.Copy(merged, ours)
+	return merged
+}
+
+func differences(now, want settings) step.Diff {
+	var diff step.Diff
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if !reflect.DeepEqual(now[key], want[key]) {
+			diff = append(diff, fmt.Sprintf("change %s: %s = %v", daemonJSON, key, want[key]))
+		}
+	}
+	return diff
+}
+
+// ourKeys are all that settingsFor may ever set.
+var ourKeys = []string{"bip", "mtu", "fixed-cidr", "ip-masq", "allow-direct-routing", acceptMark}
+
+// unmerge takes our keys out of now, where their values are still what we
+// wrote, and puts back what the owner had.
+func unmerge(now, wrote, owner settings) settings {
+	back := maps.Clone(now)
+	for _, key := range ourKeys {
+		if !reflect.DeepEqual(now[key], wrote[key]) {
+			continue // the owner has changed it since
+		}
+		if before, had := owner[key]; had {
+			back[key] = before
+		} else {
+			delete(back, key)
+		}
+	}
+	return back
+}
+
+// unmergeFile takes our keys out of the file. When nothing else has changed it
+// is the owner's to the byte again, else the owner's changes are kept.
+func unmergeFile(files host.Files, path string) error {
+	original, err := files.Original(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	wroteData, err := files.Ours(path)
+	if err != nil {
+		return err
+	}
+	owner, ownerErr := decode(original)
+	wrote, wroteErr := decode(wroteData)
+	now, err := readSettings(files, path)
+	if err := errors.Join(ownerErr, wroteErr, err); err != nil {
+		return err
+	}
+	back := unmerge(now, wrote, owner)
+	if reflect.DeepEqual(back, owner) {
+		return files.Restore(path)
+	}
+	data, err := encode(back)
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.Write(path, data, 0o644), files.Forget(path))
+}
+
+// validate lets Docker itself read the settings before anything is stopped.
+func validate(ctx context.Context, data []byte) error {
+	tmp, err := os.CreateTemp("", "daemon-*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	_, err = host.Run(ctx, "dockerd", "--validate", "--config-file", tmp.Name())
+	if err != nil && strings.Contains(err.Error(), "unknown flag: --validate") {
+		return nil // Docker before 23.0
+	}
+	return err
+}
+
+// allowsDirectRouting reports whether this Docker knows the setting that lets
+// packets reach a container without a published port (28.2 and later); an
+// older one would not start with it. Docker is asked rather than its version
+// read, as own builds and distributions number it in their ways.
+func allowsDirectRouting(ctx context.Context) bool {
+	return host.HasProgram("dockerd") && knows(ctx, `{"allow-direct-routing": true}`)
+}
+
+func knows(ctx context.Context, text string) bool {
+	args := []string{"dockerd", "--validate", "--config-file", "/dev/stdin"}
+	_, err := host.Command{Args: args, Stdin: strings.NewReader(text)}.Run(ctx)
+	return err == nil
+}
