@@ -1,0 +1,132 @@
+package addon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	system    = metav1.NamespaceSystem
+	lookLimit = 5 * time.Second
+)
+
+var dnsSlices = metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kube-dns"}
+
+// WaitDNS waits until one CoreDNS pod answers at the DNS Service.
+func (a Addons) WaitDNS(limit time.Duration) step.Step {
+	name := "wait for CoreDNS"
+	return step.Step{
+		Name:  name,
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			if err := a.dnsReady(ctx); err != nil {
+				return step.Diff{name + ": " + err.Error()}, nil
+			}
+			return nil, nil
+		},
+		Apply: func(ctx context.Context) error {
+			holds := func(o runtime.Object) error { return answers(o.(*discoveryv1.EndpointSlice)) }
+			return kube.Await(ctx, limit, a.watchDNS, holds, func() string { return a.dnsPods(ctx) })
+		},
+	}
+}
+
+func (a Addons) watchDNS(ctx context.Context) (watch.Interface, error) {
+	client, err := a.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.DiscoveryV1().EndpointSlices(system).Watch(ctx, dnsSlices)
+}
+
+func (a Addons) dnsReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	client, err := a.API.Client()
+	if err != nil {
+		return err
+	}
+	list, err := client.DiscoveryV1().EndpointSlices(system).List(ctx, dnsSlices)
+	if err != nil {
+		return err
+	}
+	last := errors.New("no endpoint yet")
+	for i := range list.Items {
+		if last = answers(&list.Items[i]); last == nil {
+			return nil
+		}
+	}
+	return last
+}
+
+func answers(slice *discoveryv1.EndpointSlice) error {
+	for _, e := range slice.Endpoints {
+		if e.Conditions.Ready != nil && *e.Conditions.Ready {
+			return nil
+		}
+	}
+	return fmt.Errorf("none of %d pods is ready", len(slice.Endpoints))
+}
+
+// dnsPods tells what stands in the way of each CoreDNS pod.
+func (a Addons) dnsPods(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	defer cancel()
+	client, err := a.API.Client()
+	if err != nil {
+		return err.Error()
+	}
+	pods, err := client.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
+	if err != nil {
+		return err.Error()
+	}
+	if len(pods.Items) == 0 {
+		return "no CoreDNS pod was made: look at the log of the controller manager"
+	}
+	var lines []string
+	for i := range pods.Items {
+		lines = append(lines, trouble(&pods.Items[i]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func trouble(pod *corev1.Pod) string {
+	parts := []string{"pod " + pod.Name + ": " + string(pod.Status.Phase)}
+	for _, c := range pod.Status.Conditions {
+		if c.Status != corev1.ConditionTrue && c.Message != "" {
+			parts = append(parts, c.Message)
+		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil {
+			parts = append(parts, w.Reason+": "+w.Message)
+		}
+		if t := c.LastTerminationState.Terminated; t != nil {
+			parts = append(parts, fmt.Sprintf("ended with %d %s", t.ExitCode, t.Message))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// join makes one stream of several files, in the order of their names.
+func join(files map[string][]byte) []byte {
+	var all []byte
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all = append(append(all, files[name]...), "\n---\n"...)
+	}
+	return all
+}

@@ -1,0 +1,224 @@
+package join
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/tools/clientcmd"
+	bootstrap "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/jws"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	requestLimit = 10 * time.Second
+	// signLimit is how long the controller manager may take to sign
+	// cluster-info with a token that was made a moment ago.
+	signLimit = 15 * time.Second
+	maxSkew   = 5 * time.Minute
+)
+
+// Target is the cluster to join, as the user names it.
+type Target struct {
+	Server string // "10.0.0.1:6443"
+	Token  Token
+	CAHash string // "sha256:..."
+}
+
+// Discover makes sure that Server is the cluster that the user means, shows it
+// the token, and returns what it hands over. Each way to fail is a
+// *step.Problem of its own name. It changes nothing, here or there.
+func Discover(ctx context.Context, target Target) (Handover, error) {
+	d, err := newDiscovery(target)
+	if err != nil {
+		return Handover{}, err
+	}
+	defer d.http.CloseIdleConnections()
+	server, err := d.clusterInfo(ctx)
+	if err != nil {
+		return Handover{}, err
+	}
+	handover, err := d.handover(ctx)
+	handover.Server = server
+	return handover, err
+}
+
+type discovery struct {
+	Target
+	http *http.Client
+	ca   *x509.Certificate
+}
+
+func newDiscovery(target Target) (*discovery, error) {
+	host, _, err := net.SplitHostPort(target.Server)
+	if err != nil {
+		return nil, fmt.Errorf("address of the API server: %w", err)
+	}
+	if target.CAHash, err = ParseCAHash(target.CAHash); err != nil {
+		return nil, err
+	}
+	d := &discovery{Target: target}
+	config := pinned(target.Server, host, target.CAHash, func(ca *x509.Certificate) { d.ca = ca })
+	// No proxy of the environment: the token goes to the master and nowhere else.
+	d.http = &http.Client{
+		Timeout:   requestLimit,
+		Transport: &http.Transport{TLSClientConfig: config, DialContext: (&net.Dialer{Timeout: requestLimit}).DialContext},
+		// A redirect could lead the token elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return d, nil
+}
+
+// get reads one object, and turns every failure into the Problem it is.
+func (d *discovery) get(ctx context.Context, path, what string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.Server+path, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+d.Token.Reveal())
+	request.Header.Set("Accept", "application/json")
+	response, err := d.http.Do(request)
+	if err != nil {
+		return d.unanswered(ctx, err)
+	}
+	defer response.Body.Close()
+	if err := d.refused(response, what); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
+	if err != nil {
+		return unreachable(d.Server, err)
+	}
+	return json.Unmarshal(body, into)
+}
+
+func (d *discovery) unanswered(ctx context.Context, err error) error {
+	var problem *step.Problem
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
+		return unreachable(d.Server, errors.Unwrap(err))
+	}
+}
+
+func (d *discovery) refused(response *http.Response, what string) error {
+	now := time.Now()
+	there, err := http.ParseTime(response.Header.Get("Date"))
+	if err == nil && there.Sub(now).Abs() > maxSkew {
+		return clockOff(d.Server, there, now)
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusUnauthorized:
+		if !d.Token.Expires.IsZero() && now.After(d.Token.Expires) {
+			return expiredToken(d.Token)
+		}
+		return unknownToken(d.Server, d.Token)
+	case http.StatusNotFound, http.StatusForbidden:
+		return notAMaster(d.Server, what)
+	default:
+		return unreachable(d.Server, fmt.Errorf("it answers %s", response.Status))
+	}
+}
+
+// clusterInfo returns the API server's own address out of the signed
+// cluster-info. The signature proves, apart from TLS, that it was written by
+// someone who knows the token.
+func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) {
+	var info corev1.ConfigMap
+	var final error
+	err = step.Until(ctx, signLimit, func(ctx context.Context) error {
+		if final = d.get(ctx, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "its cluster-info", &info); final != nil {
+			return nil
+		}
+		if info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "" {
+			return unsigned(d.Server, d.Token)
+		}
+		return nil
+	}, nil)
+	if err = errors.Join(final, err); err != nil {
+		return "", err
+	}
+	return d.trusted(info)
+}
+
+func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
+	kubeconfig := info.Data[bootstrap.KubeConfigKey]
+	signature := info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID]
+	if !jws.DetachedTokenIsValid(signature, kubeconfig, d.Token.ID, d.Token.secret) {
+		return "", forged(d.Server)
+	}
+	config, err := clientcmd.Load([]byte(kubeconfig))
+	if err != nil {
+		return "", notAMaster(d.Server, "a cluster-info that can be read")
+	}
+	for _, cluster := range config.Clusters {
+		if hash, err := CAHashOf(cluster.CertificateAuthorityData); err != nil || hash != d.CAHash {
+			return "", forged(d.Server)
+		}
+		return cluster.Server, nil
+	}
+	return "", notAMaster(d.Server, "a cluster-info with a cluster in it")
+}
+
+func (d *discovery) handover(ctx context.Context) (Handover, error) {
+	var settings corev1.ConfigMap
+	var flannel corev1.Secret
+	var server struct{ GitVersion string }
+	for _, part := range []struct {
+		path, what string
+		into       any
+	}{
+		{"/api/v1/namespaces/kube-system/configmaps/" + settingsName, "its settings", &settings},
+		{"/api/v1/namespaces/kube-system/secrets/" + flannelName, "flannel's certificate", &flannel},
+		{"/version", "its version", &server},
+	} {
+		if err := d.get(ctx, part.path, part.what, part.into); err != nil {
+			return Handover{}, err
+		}
+	}
+	return Handover{
+		ClusterCA:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.ca.Raw}),
+		ServerVersion: server.GitVersion,
+		Settings:      []byte(settings.Data[settingsKey]),
+		Flannel: Flannel{
+			EtcdCA:    flannel.Data[etcdCAKey],
+			Cert:      flannel.Data[corev1.TLSCertKey],
+			Key:       flannel.Data[corev1.TLSPrivateKeyKey],
+			Endpoints: strings.Fields(string(flannel.Data[endpointsKey])),
+		},
+	}, nil
+}
+
+// CheckVersion tells whether a kubelet of one version may join an API server
+// of another: not newer, and at most three minor versions older.
+func CheckVersion(kubelet, server string) error {
+	k, err := version.ParseSemantic(kubelet)
+	if err != nil {
+		return versionSkew("Kubernetes version %q: %v", kubelet, err)
+	}
+	s, err := version.ParseSemantic(server)
+	if err != nil {
+		return versionSkew("Kubernetes version %q of the master: %v", server, err)
+	}
+	if k.Major() != s.Major() || k.Minor() > s.Minor() || k.Minor()+3 < s.Minor() {
+		return versionSkew("a kubelet %s can not join the master's Kubernetes %s", kubelet, server)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package join
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"sync"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Where a joining host keeps what it was handed.
+const (
+	HandoverFile        = host.StateDir + "/handover.json"
+	ClusterCAFile       = "/etc/kubernetes/pki/ca.crt"
+	EtcdCAFile          = "/etc/kubernetes/pki/etcd/ca.crt"
+	FlannelCertFile     = "/etc/kubernetes/pki/etcd/flannel.crt"
+	FlannelKeyFile      = "/etc/kubernetes/pki/etcd/flannel.key"
+	BootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubelet.conf"
+	KubeletKubeconfig   = "/etc/kubernetes/kubelet.conf"
+)
+
+// Handover is what a master gives to a host that joins.
+type Handover struct {
+	ClusterCA     []byte  `json:"-"` // PEM
+	Server        string  `json:"server"`
+	ServerVersion string  `json:"serverVersion"`
+	Settings      []byte  `json:"settings"` // of the whole cluster, YAML of the caller
+	Flannel       Flannel `json:"flannel"`
+}
+
+// Flannel is how flanneld on any host reaches its part of etcd.
+type Flannel struct {
+	EtcdCA    []byte   `json:"-"` // PEM, as are the other two
+	Cert      []byte   `json:"-"`
+	Key       []byte   `json:"-"`
+	Endpoints []string `json:"endpoints"`
+}
+
+// Joining is this host's way into the cluster.
+type Joining struct {
+	Files  host.Files
+	Target Target // may be empty on a host that has joined already
+	// KubeletServer is the URL at which this host's kubelet reaches the API
+	// server; empty is the one that cluster-info names.
+	KubeletServer string
+
+	mu    sync.Mutex
+	found *Handover
+}
+
+// Handover returns what the master handed over: from this host's files if it
+// has joined before, else by Discover, once.
+func (j *Joining) Handover(ctx context.Context) (Handover, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.found != nil {
+		return *j.found, nil
+	}
+	kept, err := Load(j.Files)
+	if errors.Is(err, fs.ErrNotExist) {
+		kept, err = Discover(ctx, j.Target)
+	} else if err == nil {
+		err = j.same(kept)
+	}
+	if err != nil {
+		return Handover{}, err
+	}
+	j.found = &kept
+	return kept, nil
+}
+
+// same keeps a host of one cluster from being told to join another.
+func (j *Joining) same(kept Handover) error {
+	if j.Target.CAHash == "" {
+		return nil
+	}
+	want, err := ParseCAHash(j.Target.CAHash)
+	if err != nil {
+		return err
+	}
+	if hash, err := CAHashOf(kept.ClusterCA); err != nil || hash != want {
+		return joinedAnother()
+	}
+	return nil
+}
+
+// Load reads what an earlier join kept; the error is fs.ErrNotExist if there
+// was none, or if a part of it is missing.
+func Load(files host.Files) (Handover, error) {
+	var h Handover
+	data, err := files.Read(HandoverFile)
+	if err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal(data, &h); err != nil {
+		return h, err
+	}
+	for path, into := range h.parts() {
+		if *into, err = files.Read(path); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+func (h *Handover) parts() map[string]*[]byte {
+	return map[string]*[]byte{
+		ClusterCAFile:   &h.ClusterCA,
+		EtcdCAFile:      &h.Flannel.EtcdCA,
+		FlannelCertFile: &h.Flannel.Cert,
+		FlannelKeyFile:  &h.Flannel.Key,
+	}
+}
+
+// Save is the step that keeps what the master hands over. Once it is done
+// neither master nor token is needed to run it again.
+func (j *Joining) Save() step.Step {
+	return step.Step{
+		Name:  "fetch what the master hands over",
+		Check: j.missing,
+		Apply: j.save,
+		Undo: func(context.Context) error {
+			return j.Files.Drop(HandoverFile, ClusterCAFile, EtcdCAFile, FlannelCertFile, FlannelKeyFile, BootstrapKubeconfig)
+		},
+	}
+}
+
+func (j *Joining) missing(context.Context) (step.Diff, error) {
+	var diff step.Diff
+	for _, path := range []string{ClusterCAFile, EtcdCAFile, FlannelCertFile, FlannelKeyFile, HandoverFile} {
+		if !j.Files.Exists(path) {
+			diff = append(diff, "write "+path)
+		}
+	}
+	if !j.Files.Exists(KubeletKubeconfig) && !j.Files.Exists(BootstrapKubeconfig) {
+		diff = append(diff, "write "+BootstrapKubeconfig)
+	}
+	return diff, nil
+}
+
+func (j *Joining) save(ctx context.Context) error {
+	h, err := j.Handover(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := j.tree(h)
+	if err != nil {
+		return err
+	}
+	return j.Files.Put(tree)
+}
+
+// tree has the handover last: with it there, Load trusts the rest.
+func (j *Joining) tree(h Handover) ([]host.File, error) {
+	kept, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	tree := []host.File{
+		{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644},
+		{Path: EtcdCAFile, Data: h.Flannel.EtcdCA, Mode: 0o644},
+		{Path: FlannelCertFile, Data: h.Flannel.Cert},
+		{Path: FlannelKeyFile, Data: h.Flannel.Key},
+	}
+	if !j.Files.Exists(KubeletKubeconfig) {
+		if j.Target.Token.ID == "" {
+			return nil, &step.Problem{Name: "token-format", Text: "the kubelet of this host has not joined yet and needs a token", Remedy: "give one with --token"}
+		}
+		config, err := j.bootstrapKubeconfig(h)
+		if err != nil {
+			return nil, err
+		}
+		tree = append(tree, host.File{Path: BootstrapKubeconfig, Data: config})
+	}
+	return append(tree, host.File{Path: HandoverFile, Data: kept}), nil
+}
+
+func (j *Joining) bootstrapKubeconfig(h Handover) ([]byte, error) {
+	server := j.KubeletServer
+	if server == "" {
+		server = h.Server
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["kubernetes"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: h.ClusterCA}
+	config.AuthInfos["kubelet-bootstrap"] = &clientcmdapi.AuthInfo{Token: j.Target.Token.Reveal()}
+	config.Contexts["kubelet-bootstrap"] = &clientcmdapi.Context{Cluster: "kubernetes", AuthInfo: "kubelet-bootstrap"}
+	config.CurrentContext = "kubelet-bootstrap"
+	return clientcmd.Write(*config)
+}
+
+// Forget is the step that drops the token once the kubelet has a certificate
+// of its own.
+func (j *Joining) Forget() step.Step {
+	return step.Step{
+		Name: "forget the token",
+		Check: func(context.Context) (step.Diff, error) {
+			if j.Files.Exists(BootstrapKubeconfig) {
+				return step.Diff{"remove " + BootstrapKubeconfig}, nil
+			}
+			return nil, nil
+		},
+		Apply: func(context.Context) error {
+			if !j.Files.Exists(KubeletKubeconfig) {
+				return errors.New("the kubelet has no certificate of its own yet")
+			}
+			return j.Files.Remove(BootstrapKubeconfig)
+		},
+	}
+}

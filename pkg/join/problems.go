@@ -1,0 +1,130 @@
+package join
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// A user has to know which of the things that keep a host out it is, so each
+// has its own name. None of them repeats the token's secret.
+
+func malformedID() error {
+	return &step.Problem{
+		Name:   "token-format",
+		Text:   "the token id is malformed: it must be 6 letters or digits in lower case",
+		Remedy: "take it from `kube-bootstrap token list`",
+	}
+}
+
+func unreachable(server string, err error) error {
+	return &step.Problem{
+		Name:   "master-unreachable",
+		Text:   fmt.Sprintf("the API server %s can not be reached: %v", server, err),
+		Remedy: "check MASTER_IP, the network between the hosts, and `kube-bootstrap status` on the master",
+	}
+}
+
+func malformedHash() error {
+	return &step.Problem{
+		Name:   "ca-cert-hash",
+		Text:   "--ca-cert-hash is malformed: it must be sha256: and 64 hexadecimal digits",
+		Remedy: "copy it as `kube-bootstrap token create` printed it",
+	}
+}
+
+func wrongCA(server string) error {
+	return &step.Problem{
+		Name: "ca-cert-hash",
+		Text: fmt.Sprintf("no certificate authority that %s shows has the hash given with --ca-cert-hash: the hash is "+
+			"wrong, or another machine answers in the master's place; the token was not sent", server),
+		Remedy: "compare with the hash that `kube-bootstrap token create` prints on the master",
+	}
+}
+
+func impostor(server string, err error) error {
+	return &step.Problem{
+		Name: "man-in-the-middle",
+		Text: fmt.Sprintf("%s shows the cluster's certificate authority, but its own certificate is not from there (%v): "+
+			"another machine answers in the master's place; the token was not sent", server, err),
+		Remedy: "find out what stands between this host and the master",
+	}
+}
+
+func wrongAddress(server string, err error) error {
+	return &step.Problem{
+		Name:   "master-address",
+		Text:   fmt.Sprintf("the certificate of %s is from this cluster but not for that address (%v); the token was not sent", server, err),
+		Remedy: "use the address that `kube-bootstrap token create` prints on the master",
+	}
+}
+
+func clockOff(server string, there, here time.Time) error {
+	return &step.Problem{
+		Name: "clock",
+		Text: fmt.Sprintf("the clocks differ by %s: %s has %s, this host has %s", there.Sub(here).Abs().Round(time.Second),
+			server, there.UTC().Format(time.RFC3339), here.UTC().Format(time.RFC3339)),
+		Remedy: "set the clock that is wrong",
+	}
+}
+
+func notNow(server string, err error) error {
+	return &step.Problem{
+		Name:   "clock",
+		Text:   fmt.Sprintf("the certificate of %s is not valid at the time that this host's clock shows: %v", server, err),
+		Remedy: "set the clock of this host, or run `kube-bootstrap certs renew` on the master if it has really expired",
+	}
+}
+
+func expiredToken(t Token) error {
+	return &step.Problem{
+		Name:   "token-expired",
+		Text:   fmt.Sprintf("the token %s expired at %s", t, t.Expires.UTC().Format(time.RFC3339)),
+		Remedy: "make a new one with `kube-bootstrap token create` on the master",
+	}
+}
+
+func unknownToken(server string, t Token) error {
+	text := fmt.Sprintf("%s does not know the token %s: it is wrong or was deleted", server, t)
+	if t.Expires.IsZero() {
+		text = fmt.Sprintf("%s does not know the token %s: it is wrong, was deleted or has expired", server, t)
+	}
+	return &step.Problem{Name: "token-unknown", Text: text, Remedy: "make a new one with `kube-bootstrap token create` on the master"}
+}
+
+func notAMaster(server, what string) error {
+	return &step.Problem{
+		Name:   "not-joinable",
+		Text:   fmt.Sprintf("%s does not hand over %s", server, what),
+		Remedy: "let `kube-bootstrap master` finish on the master, then try again",
+	}
+}
+
+func unsigned(server string, t Token) error {
+	return &step.Problem{
+		Name:   "cluster-info",
+		Text:   fmt.Sprintf("the cluster-info of %s is not signed with the token %s", server, t),
+		Remedy: "check that the controller manager runs on the master, then try again",
+	}
+}
+
+func forged(server string) error {
+	return &step.Problem{
+		Name:   "cluster-info-forged",
+		Text:   fmt.Sprintf("the cluster-info of %s has a wrong signature, or names another certificate authority: it was changed by someone who does not know the token", server),
+		Remedy: "find out who may write ConfigMaps in kube-public",
+	}
+}
+
+func joinedAnother() error {
+	return &step.Problem{
+		Name:   "joined-another",
+		Text:   "this host belongs to another cluster: its certificate authority does not have the hash given with --ca-cert-hash",
+		Remedy: "run `kube-bootstrap turndown` first",
+	}
+}
+
+func versionSkew(format string, args ...any) error {
+	return &step.Problem{Name: "version", Text: fmt.Sprintf(format, args...), Remedy: "set K8S_VERSION to the master's"}
+}

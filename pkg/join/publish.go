@@ -1,0 +1,97 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"strings"
+	"text/template"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// AdminGroup is the group that the admin's certificate names; Publish makes it
+// cluster-admin.
+const AdminGroup = "kube-bootstrap:cluster-admins"
+
+// Names of what a joining host reads; see publish.yaml.
+const (
+	settingsName = "kube-bootstrap"
+	settingsKey  = "settings.yaml"
+	flannelName  = "kube-bootstrap-flannel"
+	etcdCAKey    = "ca.crt"
+	endpointsKey = "endpoints"
+)
+
+// Publisher is the master's side: what it lays ready for hosts that join.
+type Publisher struct {
+	API       kube.Connect // a member of system:masters: it hands out cluster-admin
+	Server    string       // "https://10.0.0.1:6443"
+	ClusterCA []byte       // PEM
+	Settings  []byte       // of the whole cluster, YAML; Handover.Settings gives it back
+	Flannel   Flannel
+}
+
+// Publish is the step that lets hosts join: cluster-info, the handover, and
+// who may read and request what. It goes away with the cluster.
+func (p Publisher) Publish() step.Step {
+	return step.Step{
+		Name:  "let hosts join",
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			objects, err := p.Objects()
+			if err != nil {
+				return nil, err
+			}
+			return kube.Missing(ctx, p.API, objects)
+		},
+		Apply: func(ctx context.Context) error {
+			objects, err := p.Objects()
+			if err != nil {
+				return err
+			}
+			return kube.Apply(ctx, p.API, objects)
+		},
+	}
+}
+
+//go:embed publish.yaml
+var publishYAML string
+
+var publishTemplate = template.Must(template.New("publish.yaml").Funcs(template.FuncMap{
+	"base64": base64.StdEncoding.EncodeToString,
+	"block": func(by int, text []byte) string {
+		return strings.ReplaceAll(strings.TrimRight(string(text), "\n"), "\n", "\n"+strings.Repeat(" ", by))
+	},
+}).Parse(publishYAML))
+
+// Objects are what Publish applies.
+func (p Publisher) Objects() ([]*kube.Object, error) {
+	kubeconfig, err := p.clusterInfo()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := publishTemplate.Execute(&out, map[string]any{
+		"Bootstrappers": bootstrapGroup,
+		"Admins":        AdminGroup,
+		"ClusterInfo":   kubeconfig,
+		"Settings":      p.Settings,
+		"Flannel":       p.Flannel,
+		"Endpoints":     []byte(strings.Join(p.Flannel.Endpoints, " ")),
+	}); err != nil {
+		return nil, err
+	}
+	return kube.Objects(out.Bytes())
+}
+
+func (p Publisher) clusterInfo() ([]byte, error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters[""] = &clientcmdapi.Cluster{Server: p.Server, CertificateAuthorityData: p.ClusterCA}
+	return clientcmd.Write(*config)
+}

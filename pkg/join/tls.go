@@ -1,0 +1,103 @@
+package join
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+var hashPattern = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
+
+// CAHash is what --ca-cert-hash compares: the SHA-256 of a CA's public key, in
+// the same form as kubeadm's.
+func CAHash(ca *x509.Certificate) string {
+	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// CAHashOf is CAHash of the first certificate in PEM.
+func CAHashOf(caPEM []byte) (string, error) {
+	block, _ := pem.Decode(caPEM)
+	if block == nil {
+		return "", errors.New("no PEM certificate")
+	}
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", err
+	}
+	return CAHash(ca), nil
+}
+
+// ParseCAHash checks a --ca-cert-hash as a user gives it.
+func ParseCAHash(text string) (string, error) {
+	hash := strings.ToLower(strings.TrimSpace(text))
+	if !hashPattern.MatchString(hash) {
+		return "", malformedHash()
+	}
+	return hash, nil
+}
+
+// pinned is the TLS of a host that knows its cluster by nothing but the CA's
+// hash. Nothing is sent before verify has accepted the whole chain; found
+// receives the CA.
+func pinned(server, name, caHash string, found func(*x509.Certificate)) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		ServerName: name,
+		// The CA is not known yet: the standard verification can not be used,
+		// and verify does all of it once the CA has been picked by its hash.
+		InsecureSkipVerify: true, //nolint:gosec // see above
+		VerifyConnection: func(state tls.ConnectionState) error {
+			ca, err := verify(server, name, caHash, state.PeerCertificates)
+			if err == nil {
+				found(ca)
+			}
+			return err
+		},
+	}
+}
+
+func verify(server, name, caHash string, chain []*x509.Certificate) (*x509.Certificate, error) {
+	ca := pick(chain, caHash)
+	if ca == nil {
+		return nil, wrongCA(server)
+	}
+	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), DNSName: name}
+	options.Roots.AddCert(ca)
+	for _, c := range chain[1:] {
+		options.Intermediates.AddCert(c)
+	}
+	if _, err := chain[0].Verify(options); err != nil {
+		return nil, refusal(server, err)
+	}
+	return ca, nil
+}
+
+func pick(chain []*x509.Certificate, caHash string) *x509.Certificate {
+	for _, c := range chain {
+		if c.IsCA && CAHash(c) == caHash {
+			return c
+		}
+	}
+	return nil
+}
+
+func refusal(server string, err error) *step.Problem {
+	var invalid x509.CertificateInvalidError
+	var address x509.HostnameError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return notNow(server, err).(*step.Problem)
+	case errors.As(err, &address):
+		return wrongAddress(server, err).(*step.Problem)
+	default:
+		return impostor(server, err).(*step.Problem)
+	}
+}

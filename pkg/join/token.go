@@ -1,0 +1,118 @@
+// Package join is how a further host comes into a cluster: the token that it
+// shows, how both sides make sure of one another, and what it is handed.
+//
+//	master: let hosts join           worker: discover
+//	  cluster-info, signed ◀──────── TLS to MASTER_IP:6443, chain has the pinned CA
+//	  settings (ConfigMap)  ────────▶ only now the token, then cluster-info and its signature
+//	  flannel (Secret)      ────────▶ settings, flannel's etcd certificate, kept in files
+package join
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	letters      = "0123456789abcdefghijklmnopqrstuvwxyz"
+	idLength     = 6
+	secretLength = 16
+)
+
+var tokenPattern = regexp.MustCompile(`\A([a-z0-9]{6})\.([a-z0-9]{16})\z`)
+
+// Token lets a host join until it expires. However it is printed, its secret
+// stays hidden; only Reveal gives it away.
+type Token struct {
+	ID          string    `json:"id"`
+	Expires     time.Time `json:"expires,omitzero"` // zero: never
+	Description string    `json:"description,omitempty"`
+	secret      string
+}
+
+// Reveal returns the token as a joining host shows it.
+func (t Token) Reveal() string { return t.ID + "." + t.secret }
+
+func (t Token) String() string { return t.ID + ".<hidden>" }
+
+// Format hides the secret from every verb of fmt, %#v among them.
+func (t Token) Format(f fmt.State, _ rune) { fmt.Fprint(f, t.String()) }
+
+// ParseToken reads a token as a user gives it.
+func ParseToken(text string) (Token, error) {
+	parts := tokenPattern.FindStringSubmatch(strings.TrimSpace(text))
+	if parts == nil {
+		return Token{}, &step.Problem{
+			Name:   "token-format",
+			Text:   "the token is malformed: it must be 6 letters or digits, a dot and 16 letters or digits, in lower case",
+			Remedy: "copy it as `kube-bootstrap token create` printed it",
+		}
+	}
+	token := Token{ID: parts[1], secret: parts[2]}
+	token.Expires, _ = expiryOf(token.ID)
+	return token, nil
+}
+
+// NewToken makes a token that expires after ttl; zero is never.
+func NewToken(ttl time.Duration, description string) Token {
+	token := Token{Description: description, secret: random(secretLength)}
+	if ttl <= 0 {
+		token.ID = idWithoutExpiry()
+		return token
+	}
+	token.ID, token.Expires = idFor(time.Now().Add(ttl))
+	return token
+}
+
+// An API server says the same, 401, to a token that has expired and to one
+// that never was, and it tells a stranger nothing more. So that the joining
+// host can tell them apart, the id, which is no secret, says when its token
+// expires: minutes since epoch times check, plus a remainder that an id made
+// by others rarely has.
+var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+const check = 59 // 36^6 / 59 minutes are 70 years
+
+func remainder(minutes int64) int64 { return (minutes*31 + 17) % check }
+
+func idFor(expires time.Time) (string, time.Time) {
+	minutes := int64(expires.Add(time.Minute-1).Sub(epoch) / time.Minute)
+	id := fmt.Sprintf("%06s", big.NewInt(minutes*check+remainder(minutes)).Text(len(letters)))
+	return id, epoch.Add(time.Duration(minutes) * time.Minute)
+}
+
+func expiryOf(id string) (time.Time, bool) {
+	n, ok := new(big.Int).SetString(id, len(letters))
+	if !ok || len(id) != idLength {
+		return time.Time{}, false
+	}
+	minutes := n.Int64() / check
+	if n.Int64()%check != remainder(minutes) {
+		return time.Time{}, false
+	}
+	return epoch.Add(time.Duration(minutes) * time.Minute), true
+}
+
+func idWithoutExpiry() string {
+	for {
+		id := random(idLength)
+		if _, ok := expiryOf(id); !ok {
+			return id
+		}
+	}
+}
+
+func random(n int) string {
+	text := make([]byte, n)
+	for i := range text {
+		// crypto/rand never fails: it ends the program instead.
+		k, _ := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		text[i] = letters[k.Int64()]
+	}
+	return string(text)
+}

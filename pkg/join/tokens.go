@@ -1,0 +1,98 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	bootstrap "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/util"
+)
+
+// bootstrapGroup holds whoever shows one of our tokens.
+const bootstrapGroup = "system:bootstrappers:kube-bootstrap:default-node-token"
+
+const system = metav1.NamespaceSystem
+
+// CreateToken makes a token known to the API server. A ttl of zero is for ever.
+func CreateToken(ctx context.Context, client kubernetes.Interface, ttl time.Duration, description string) (Token, error) {
+	for {
+		token := NewToken(ttl, description)
+		_, err := client.CoreV1().Secrets(system).Create(ctx, secretOf(token), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			ttl += time.Minute // ids tell the minute, so one minute has one token
+			continue
+		}
+		if err != nil {
+			return Token{}, fmt.Errorf("create token: %w", err)
+		}
+		return token, nil
+	}
+}
+
+func secretOf(t Token) *corev1.Secret {
+	data := map[string]string{
+		bootstrap.BootstrapTokenIDKey:               t.ID,
+		bootstrap.BootstrapTokenSecretKey:           t.secret,
+		bootstrap.BootstrapTokenDescriptionKey:      t.Description,
+		bootstrap.BootstrapTokenUsageSigningKey:     "true",
+		bootstrap.BootstrapTokenUsageAuthentication: "true",
+		bootstrap.BootstrapTokenExtraGroupsKey:      bootstrapGroup,
+	}
+	if !t.Expires.IsZero() {
+		data[bootstrap.BootstrapTokenExpirationKey] = t.Expires.UTC().Format(time.RFC3339)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: util.BootstrapTokenSecretName(t.ID), Namespace: system},
+		Type:       bootstrap.SecretTypeBootstrapToken,
+		StringData: data,
+	}
+}
+
+// ListTokens returns the tokens that the API server knows.
+func ListTokens(ctx context.Context, client kubernetes.Interface) ([]Token, error) {
+	byType := metav1.ListOptions{FieldSelector: "type=" + string(bootstrap.SecretTypeBootstrapToken)}
+	secrets, err := client.CoreV1().Secrets(system).List(ctx, byType)
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	var tokens []Token
+	for _, secret := range secrets.Items {
+		tokens = append(tokens, tokenOf(secret.Data))
+	}
+	return tokens, nil
+}
+
+func tokenOf(data map[string][]byte) Token {
+	token := Token{
+		ID:          string(data[bootstrap.BootstrapTokenIDKey]),
+		Description: string(data[bootstrap.BootstrapTokenDescriptionKey]),
+		secret:      string(data[bootstrap.BootstrapTokenSecretKey]),
+	}
+	token.Expires, _ = time.Parse(time.RFC3339, string(data[bootstrap.BootstrapTokenExpirationKey]))
+	return token
+}
+
+// DeleteToken deletes the token with that id, or the whole token's.
+func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken string) error {
+	id := idOrToken
+	if token, err := ParseToken(idOrToken); err == nil {
+		id = token.ID
+	}
+	if !util.IsValidBootstrapTokenID(id) {
+		return fmt.Errorf("delete token: %w", malformedID())
+	}
+	if err := client.CoreV1().Secrets(system).Delete(ctx, util.BootstrapTokenSecretName(id), metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete token %s: %w", id, err)
+	}
+	return nil
+}
+
+// JoinCommand is what to type on a host that shall join.
+func JoinCommand(masterIP string, token Token, caHash string) string {
+	return fmt.Sprintf("kube-bootstrap worker --master-ip %s --token %s --ca-cert-hash %s", masterIP, token.Reveal(), caHash)
+}

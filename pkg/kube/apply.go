@@ -1,0 +1,188 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// applyLimit is how long an API server that has just been started may refuse
+// objects because a namespace or a role of its own is still missing.
+const applyLimit = 30 * time.Second
+
+// Apply makes the API server hold these objects (server-side apply). Those
+// that do not need one another are sent side by side.
+func Apply(ctx context.Context, connect Connect, objects []*Object) error {
+	server, err := dial(connect)
+	if err != nil {
+		return err
+	}
+	for wave := range 3 {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, object := range objects {
+			if rank(object) == wave {
+				group.Go(func() error { return server.put(ctx, object) })
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missing lists, one line each, what Apply would change. An API server that
+// can not be asked is one line as well, for reason says why it can not.
+func Missing(ctx context.Context, connect Connect, objects []*Object) (step.Diff, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	server, err := dial(connect)
+	if errors.Is(err, fs.ErrNotExist) {
+		return step.Diff{fmt.Sprintf("apply %d objects", len(objects))}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines, errs := make([]string, len(objects)), make([]error, len(objects))
+	var group errgroup.Group
+	for i, object := range objects {
+		group.Go(func() error { lines[i], errs[i] = server.missing(ctx, object); return nil })
+	}
+	_ = group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return step.Diff{fmt.Sprintf("apply %d objects (%s)", len(objects), reason(errs))}, nil
+	}
+	return nonEmpty(lines), nil
+}
+
+func reason(errs []error) string {
+	for _, err := range errs {
+		var answered apierrors.APIStatus
+		if errors.As(err, &answered) {
+			return err.Error()
+		}
+	}
+	return "the API server does not answer"
+}
+
+func nonEmpty(lines []string) (diff step.Diff) {
+	for _, line := range lines {
+		if line != "" {
+			diff = append(diff, line)
+		}
+	}
+	return diff
+}
+
+// server is one API server during one Apply or Missing.
+type server struct {
+	dynamic.Interface
+	kinds
+}
+
+func dial(connect Connect) (*server, error) {
+	config, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &server{Interface: client, kinds: kinds{config: config}}, nil
+}
+
+func (s *server) at(o *Object) (dynamic.ResourceInterface, error) {
+	resource, namespaced, err := s.resource(o)
+	if err != nil {
+		return nil, err
+	}
+	if !namespaced {
+		return s.Resource(resource), nil
+	}
+	namespace := o.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return s.Resource(resource).Namespace(namespace), nil
+}
+
+func (s *server) apply(ctx context.Context, o *Object, dryRun ...string) (*Object, error) {
+	resource, err := s.at(o)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: dryRun}
+	return resource.Apply(ctx, o.GetName(), o, options)
+}
+
+// put tries again while the refusal is one that a starting server outgrows.
+func (s *server) put(ctx context.Context, o *Object) error {
+	var final error
+	err := step.Until(ctx, applyLimit, func(ctx context.Context) error {
+		_, err := s.apply(ctx, o)
+		if err != nil && permanent(err) {
+			final = err
+			return nil
+		}
+		return err
+	}, nil)
+	if err = errors.Join(final, err); err != nil {
+		return fmt.Errorf("apply %s: %w", title(o), err)
+	}
+	return nil
+}
+
+func permanent(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err)
+}
+
+// missing compares the live object with what a dry run of Apply would make of
+// it: only the server knows its defaults and which fields are ours.
+func (s *server) missing(ctx context.Context, o *Object) (string, error) {
+	resource, err := s.at(o)
+	if meta.IsNoMatchError(err) {
+		return "apply " + title(o), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	// A controller may write between the two requests: then look once more.
+	for range 3 {
+		live, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return "apply " + title(o), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		goal, err := s.apply(ctx, o, metav1.DryRunAll)
+		if err != nil {
+			return "", err
+		}
+		if reflect.DeepEqual(essence(live), essence(goal)) {
+			return "", nil
+		}
+	}
+	return "change " + title(o), nil
+}
+
+func essence(o *Object) map[string]any {
+	content := o.DeepCopy().Object
+	delete(content, "status")
+	for _, volatile := range []string{"managedFields", "resourceVersion", "generation"} {
+		delete(content["metadata"].(map[string]any), volatile)
+	}
+	return content
+}

@@ -1,0 +1,58 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Watch opens a watch. Without a resource version an API server first sends
+// what there is already as events of their own.
+type Watch func(context.Context) (watch.Interface, error)
+
+// Await follows a watch until holds returns nil for one of its objects. It
+// opens the watch again when that breaks, and gives up after limit with the
+// last answer and what explain (may be nil) adds.
+func Await(ctx context.Context, limit time.Duration, open Watch, holds func(runtime.Object) error, explain func() string) error {
+	return step.Until(ctx, limit, func(ctx context.Context) error { return follow(ctx, open, holds) }, explain)
+}
+
+func follow(ctx context.Context, open Watch, holds func(runtime.Object) error) error {
+	events, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	last := errors.New("there is none yet")
+	for {
+		select {
+		case <-ctx.Done():
+			return last
+		case event, more := <-events.ResultChan():
+			if !more {
+				return last
+			}
+			if last = answer(event, holds); last == nil {
+				return nil
+			}
+			step.Report(ctx, last.Error(), 0, 0)
+		}
+	}
+}
+
+func answer(event watch.Event, holds func(runtime.Object) error) error {
+	switch event.Type {
+	case watch.Error:
+		return apierrors.FromObject(event.Object)
+	case watch.Deleted:
+		return errors.New("it was deleted")
+	default:
+		return holds(event.Object)
+	}
+}

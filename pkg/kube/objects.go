@@ -1,0 +1,79 @@
+package kube
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Object is one API object, of any kind.
+type Object = unstructured.Unstructured
+
+// Objects reads the objects of a YAML (or JSON) stream. Kinds that are lists
+// are taken apart.
+func Objects(manifests []byte) ([]*Object, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifests)))
+	var all []*Object
+	for n := 1; ; n++ {
+		doc, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err == nil {
+			all, err = appendObjects(all, doc)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+	}
+}
+
+func appendObjects(all []*Object, doc []byte) ([]*Object, error) {
+	content := map[string]any{}
+	if err := yaml.Unmarshal(doc, &content); err != nil {
+		return nil, err
+	}
+	if len(content) == 0 {
+		return all, nil
+	}
+	object := &Object{Object: content}
+	if object.IsList() {
+		err := object.EachListItem(func(item runtime.Object) error {
+			all = append(all, item.(*Object))
+			return nil
+		})
+		return all, err
+	}
+	if object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
+		return nil, errors.New("an object needs apiVersion, kind and metadata.name")
+	}
+	return append(all, object), nil
+}
+
+// title names an object as a user would: "ConfigMap kube-system/coredns".
+func title(o *Object) string {
+	if o.GetNamespace() == "" {
+		return o.GetKind() + " " + o.GetName()
+	}
+	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+}
+
+// rank says which objects must be there before others: namespaces and new
+// kinds first, and last what starts pods, which needs all of the rest.
+func rank(o *Object) int {
+	switch o.GetKind() {
+	case "Namespace", "CustomResourceDefinition", "PriorityClass":
+		return 0
+	case "Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job", "CronJob":
+		return 2
+	default:
+		return 1
+	}
+}

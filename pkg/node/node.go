@@ -1,0 +1,154 @@
+// Package node is one node of the cluster as the API server sees it: ready,
+// labelled, gone.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ControlPlaneLabel marks the nodes that run the control plane.
+const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+const lookLimit = 5 * time.Second
+
+// Node is the node Name of the API server that API reaches: on a control-plane
+// host by the admin's kubeconfig, on a worker by the kubelet's own.
+type Node struct {
+	API     kube.Connect
+	Name    string
+	Explain func() string // what to add when the wait fails; may be nil
+}
+
+// WaitReady waits until the kubelet says that the node is Ready.
+func (n Node) WaitReady(limit time.Duration) step.Step {
+	name := "wait for the node to be Ready"
+	return step.Step{
+		Name:  name,
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			if err := n.probe(ctx, ready); err != nil {
+				return step.Diff{name + ": " + err.Error()}, nil
+			}
+			return nil, nil
+		},
+		Apply: func(ctx context.Context) error {
+			return kube.Await(ctx, limit, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node)) }, n.Explain)
+		},
+	}
+}
+
+// Label gives a control-plane node its label. A kubelet may not do so itself.
+func (n Node) Label() step.Step {
+	return step.Step{
+		Name:  "label the node",
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			if err := n.probe(ctx, labelled); err != nil {
+				return step.Diff{fmt.Sprintf("label node %s: %s", n.Name, ControlPlaneLabel)}, nil
+			}
+			return nil, nil
+		},
+		Apply: n.label,
+	}
+}
+
+// Remove takes the node out of the cluster's list. One that is not there is no
+// error.
+func (n Node) Remove(ctx context.Context) error {
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	err = client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove node %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+func (n Node) probe(ctx context.Context, holds func(*corev1.Node) error) error {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return holds(node)
+}
+
+func (n Node) watch(ctx context.Context) (watch.Interface, error) {
+	client, err := n.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	// A kubelet may watch its own node only, so it has to ask by that name.
+	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, n.Name).String()
+	return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: byName})
+}
+
+func (n Node) label(ctx context.Context) error {
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:""}}}`, ControlPlaneLabel)
+	return kube.Await(ctx, labelLimit, n.watch, func(runtime.Object) error { return n.patch(ctx, client, patch) }, n.Explain)
+}
+
+// labelLimit covers a kubelet that has not registered its node yet.
+const labelLimit = time.Minute
+
+func (n Node) patch(ctx context.Context, client kubernetes.Interface, patch string) error {
+	options := metav1.PatchOptions{FieldManager: kube.FieldManager}
+	_, err := client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), options)
+	return err
+}
+
+func labelled(node *corev1.Node) error {
+	if _, ok := node.Labels[ControlPlaneLabel]; !ok {
+		return errors.New("not labelled")
+	}
+	return nil
+}
+
+// ready also wants the Ready taint gone: the node controller takes it away a
+// moment after the condition turned, and pods are placed only then.
+func ready(node *corev1.Node) error {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return fmt.Errorf("node %s is not Ready: %s", node.Name, c.Message)
+		}
+		if c.Type == corev1.NodeReady {
+			return placeable(node)
+		}
+	}
+	return fmt.Errorf("node %s has not reported yet", node.Name)
+}
+
+func placeable(node *corev1.Node) error {
+	for _, t := range node.Spec.Taints {
+		if t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable {
+			return fmt.Errorf("node %s is Ready and still has the taint %s", node.Name, t.Key)
+		}
+	}
+	return nil
+}
