@@ -1,0 +1,69 @@
+package controlplane
+
+import (
+	"crypto/rand"
+	_ "embed" // the files that hold for every cluster
+	"encoding/base64"
+	"errors"
+	"io/fs"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// What the API server reads besides certificates.
+const (
+	encryptionFile     = configDir + "/encryption.yaml"
+	auditFile          = configDir + "/audit.yaml"
+	admissionFile      = configDir + "/admission.yaml"
+	authenticationFile = configDir + "/authentication.yaml"
+)
+
+var (
+	//go:embed config/audit.yaml
+	auditPolicy []byte
+	//go:embed config/admission.yaml
+	admission []byte
+	//go:embed config/authentication.yaml
+	authentication []byte
+)
+
+func (c ControlPlane) apiserverFiles() ([]host.File, error) {
+	encryption, err := c.encryption()
+	if err != nil {
+		return nil, err
+	}
+	return []host.File{
+		{Path: encryptionFile, Data: encryption},
+		{Path: auditFile, Data: auditPolicy},
+		{Path: admissionFile, Data: admission},
+		{Path: authenticationFile, Data: authentication},
+	}, nil
+}
+
+// encryption keeps the key that is there: another one could not read what is
+// stored. Only a host without one gets a new key.
+func (c ControlPlane) encryption() ([]byte, error) {
+	data, err := c.Files.Read(encryptionFile)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return data, err
+	}
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	secretbox := &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{
+		{Name: "key1", Secret: base64.StdEncoding.EncodeToString(key)},
+	}}
+	return yaml.Marshal(apiserverv1.EncryptionConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apiserver.config.k8s.io/v1", Kind: "EncryptionConfiguration"},
+		Resources: []apiserverv1.ResourceConfiguration{{
+			Resources: []string{"secrets"},
+			// identity reads what was stored before; the first one writes.
+			Providers: []apiserverv1.ProviderConfiguration{{Secretbox: secretbox}, {Identity: &apiserverv1.IdentityConfiguration{}}},
+		}},
+	})
+}

@@ -1,0 +1,247 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Certificates issues every certificate of a control plane. What ends soon or
+// no longer fits (the host's address changed) is issued again; an authority
+// never is, as every host trusts it.
+func (c ControlPlane) Certificates() step.Step {
+	return step.Step{
+		Name: "issue certificates",
+		Check: func(context.Context) (step.Diff, error) {
+			var diff step.Diff
+			err := c.certificates(func(change string, _ func() error) error {
+				diff = append(diff, change)
+				return nil
+			})
+			return diff, err
+		},
+		Apply: func(context.Context) error {
+			return c.certificates(func(_ string, apply func() error) error { return apply() })
+		},
+		Undo: func(context.Context) error { return c.Files.Drop(certificateFiles()...) },
+	}
+}
+
+// certificates walks over all that shall be there and tells visit each change
+// that is needed and how to make it. Where an authority is itself missing and
+// visit did not make it, all that it signs is missing too.
+func (c ControlPlane) certificates(visit func(change string, apply func() error) error) error {
+	if err := c.takeHanded(visit); err != nil {
+		return err
+	}
+	if err := c.accountKeys(visit); err != nil {
+		return err
+	}
+	signers := map[string]*pki.Authority{}
+	for _, a := range authorities {
+		signer, err := c.authority(a, visit)
+		if err != nil {
+			return fmt.Errorf("authority %s.crt: %w", a.path, err)
+		}
+		signers[a.path] = signer
+	}
+	for _, l := range c.leaves() {
+		if err := c.leaf(l, signers[l.signer], visit); err != nil {
+			return fmt.Errorf("certificate %s: %w", l.name(), err)
+		}
+	}
+	return nil
+}
+
+// takeHanded writes what the first control plane handed over, unless it is
+// there: a rerun must not bring back what was changed since.
+func (c ControlPlane) takeHanded(visit func(string, func() error) error) error {
+	for _, file := range c.Handed {
+		if c.Files.Exists(file.Path) {
+			continue
+		}
+		if err := visit("write "+file.Path, func() error { return c.Files.Put([]host.File{file}) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accountKeys makes the pair of keys behind service-account tokens.
+func (c ControlPlane) accountKeys(visit func(string, func() error) error) error {
+	if c.Files.Exists(accountKey) && c.Files.Exists(accountPublic) {
+		return nil
+	}
+	return visit("make "+accountKey, func() error {
+		key, err := c.Files.Read(accountKey)
+		if errors.Is(err, fs.ErrNotExist) {
+			key, err = pki.NewKey()
+		}
+		if err != nil {
+			return err
+		}
+		public, err := pki.PublicKey(key)
+		if err != nil {
+			return fmt.Errorf("%s: %w", accountKey, err)
+		}
+		return c.Files.Put([]host.File{{Path: accountKey, Data: key}, {Path: accountPublic, Data: public, Mode: 0o644}})
+	})
+}
+
+// authority reads an authority, or makes it. It returns nil if it is missing
+// and visit did not make it.
+func (c ControlPlane) authority(a authority, visit func(string, func() error) error) (*pki.Authority, error) {
+	pair, err := c.pair(a.path)
+	if err != nil {
+		return nil, err
+	}
+	if pair.Cert == nil {
+		// A key alone is what a run that was killed leaves: use it.
+		err := visit("make "+a.path+".crt", func() error { return c.makeAuthority(a, pair.Key) })
+		if err != nil || !c.Files.Exists(a.path+".crt") {
+			return nil, err
+		}
+		if pair, err = c.pair(a.path); err != nil {
+			return nil, err
+		}
+	}
+	if pair.Key == nil {
+		return nil, fmt.Errorf("its key %s.key is missing; put the key back", a.path)
+	}
+	signer, err := pki.ParseAuthority(pair)
+	if err == nil && c.now().After(signer.Cert.NotAfter) {
+		err = fmt.Errorf("expired on %s; a new one means a new cluster: turn this host down and start again", signer.Cert.NotAfter.Format("2006-01-02"))
+	}
+	return signer, err
+}
+
+func (c ControlPlane) makeAuthority(a authority, key []byte) error {
+	made, err := pki.NewAuthority(a.name, key, c.now())
+	if err != nil {
+		return err
+	}
+	return c.putPair(a.path, made.PEM())
+}
+
+// leaf has a certificate issued, again if it is stale.
+func (c ControlPlane) leaf(l leaf, signer *pki.Authority, visit func(string, func() error) error) error {
+	reason := "missing"
+	if signer != nil && c.Files.Exists(l.name()) {
+		pair, err := c.readLeaf(l)
+		if err != nil {
+			return err
+		}
+		if reason = signer.Stale(pair, l.request, c.now()); reason == "" {
+			reason, err = c.staleKubeconfig(l, signer)
+		}
+		if reason == "" || err != nil {
+			return err
+		}
+	}
+	return visit(fmt.Sprintf("issue %s: %s", l.name(), reason), func() error {
+		pair, err := signer.Issue(l.request, c.now())
+		if err != nil {
+			return err
+		}
+		return c.writeLeaf(l, signer, pair)
+	})
+}
+
+func (c ControlPlane) readLeaf(l leaf) (pki.Pair, error) {
+	if !l.kubeconfig {
+		return c.pair(l.path)
+	}
+	data, err := c.Files.Read(l.name())
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	// One that can not be parsed has no pair, and is therefore stale.
+	config, _ := pki.ParseKubeconfig(data)
+	return config.Pair, nil
+}
+
+func (c ControlPlane) staleKubeconfig(l leaf, signer *pki.Authority) (string, error) {
+	if !l.kubeconfig {
+		return "", nil
+	}
+	data, err := c.Files.Read(l.name())
+	if err != nil {
+		return "", err
+	}
+	config, err := pki.ParseKubeconfig(data)
+	switch {
+	case err != nil:
+		return err.Error(), nil
+	case config.Server != c.Server():
+		return fmt.Sprintf("is for %s, not for %s", config.Server, c.Server()), nil
+	case string(config.Authority) != string(signer.PEM().Cert):
+		return "trusts another authority", nil
+	}
+	return "", nil
+}
+
+func (c ControlPlane) writeLeaf(l leaf, signer *pki.Authority, pair pki.Pair) error {
+	if !l.kubeconfig {
+		return c.putPair(l.path, pair)
+	}
+	data, err := pki.Kubeconfig{Server: c.Server(), Authority: signer.PEM().Cert, User: l.request.CommonName, Pair: pair}.Encode()
+	if err != nil {
+		return err
+	}
+	return c.Files.Write(l.name(), data, 0o600)
+}
+
+// pair reads a certificate and its key; what is missing is nil.
+func (c ControlPlane) pair(path string) (pki.Pair, error) {
+	cert, err := c.Files.Read(path + ".crt")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pki.Pair{}, err
+	}
+	key, err := c.Files.Read(path + ".key")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pki.Pair{}, err
+	}
+	return pki.Pair{Cert: cert, Key: key}, nil
+}
+
+func (c ControlPlane) putPair(path string, pair pki.Pair) error {
+	return c.Files.Put([]host.File{
+		{Path: path + ".key", Data: pair.Key},
+		{Path: path + ".crt", Data: pair.Cert, Mode: 0o644},
+	})
+}
+
+// NodeCertificate issues this host's kubelet its first client certificate, as
+// PEM of the certificate and then the key. The kubelet of a control plane can
+// not ask an API server that it has yet to start.
+func (c ControlPlane) NodeCertificate() ([]byte, error) {
+	pair, err := c.pair(authorities[0].path)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := pki.ParseAuthority(pair)
+	if err != nil {
+		return nil, fmt.Errorf("authority %s.crt: %w", authorities[0].path, err)
+	}
+	request := pki.Request{CommonName: "system:node:" + c.HostName, Organizations: []string{"system:nodes"}, Client: true}
+	node, err := signer.Issue(request, c.now())
+	return append(node.Cert, node.Key...), err
+}
+
+// AuthorityHash pins the cluster's authority for joining hosts: "sha256:...".
+func (c ControlPlane) AuthorityHash() (string, error) {
+	data, err := c.Files.Read(authorities[0].path + ".crt")
+	if err != nil {
+		return "", err
+	}
+	cert, err := pki.ParseCertificate(data)
+	if err != nil {
+		return "", err
+	}
+	return pki.Hash(cert), nil
+}

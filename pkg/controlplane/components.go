@@ -1,0 +1,152 @@
+package controlplane
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// Where the components find their kubeconfigs.
+const (
+	managerConf   = Dir + "/controller-manager.conf"
+	schedulerConf = Dir + "/scheduler.conf"
+)
+
+// component is one program of the control plane.
+type component struct {
+	name     string
+	args     []string
+	read     []string // directories and files of the host that it may read
+	write    []string // directories of the host that it may write
+	host     string   // where its health is asked
+	port     int
+	live     string // paths of its health
+	ready    string
+	cpu      string
+	restarts []byte // what, when it changes, means that the pod must start anew
+}
+
+func (p component) path() string { return ManifestDir + "/" + p.name + ".yaml" }
+
+func (c ControlPlane) apiserver(reads []host.File) component {
+	var restarts []byte
+	for _, file := range reads {
+		restarts = append(restarts, file.Data...)
+	}
+	return component{
+		name: "kube-apiserver", args: c.apiserverArgs(),
+		read: []string{PKIDir, configDir}, write: []string{auditDir},
+		host: c.IP, port: c.APIPort, live: "/livez", ready: "/readyz", cpu: "100m",
+		restarts: restarts,
+	}
+}
+
+func (c ControlPlane) apiserverArgs() []string {
+	return []string{
+		"--advertise-address=" + c.IP,
+		fmt.Sprintf("--secure-port=%d", c.APIPort),
+		"--allow-privileged=true",
+		"--service-cluster-ip-range=" + c.ServiceCIDR.String(),
+
+		"--authentication-config=" + authenticationFile,
+		"--authorization-mode=Node,RBAC",
+		"--client-ca-file=" + clusterCA + ".crt",
+		"--enable-bootstrap-token-auth=true",
+		"--enable-admission-plugins=NodeRestriction",
+		"--admission-control-config-file=" + admissionFile,
+		"--encryption-provider-config=" + encryptionFile,
+
+		"--tls-cert-file=" + apiserver + ".crt",
+		"--tls-private-key-file=" + apiserver + ".key",
+		"--tls-min-version=VersionTLS12",
+		"--profiling=false",
+
+		"--etcd-servers=" + strings.Join(c.EtcdEndpoints, ","),
+		"--etcd-cafile=" + EtcdCA + ".crt",
+		"--etcd-certfile=" + EtcdRoot + ".crt",
+		"--etcd-keyfile=" + EtcdRoot + ".key",
+
+		"--kubelet-certificate-authority=" + clusterCA + ".crt",
+		"--kubelet-client-certificate=" + kubeletClient + ".crt",
+		"--kubelet-client-key=" + kubeletClient + ".key",
+		"--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname",
+
+		"--requestheader-client-ca-file=" + frontProxyCA + ".crt",
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + frontProxy + ".crt",
+		"--proxy-client-key-file=" + frontProxy + ".key",
+
+		"--service-account-issuer=" + c.issuer(),
+		"--service-account-jwks-uri=" + c.issuer() + "/openid/v1/jwks",
+		"--service-account-key-file=" + accountPublic,
+		"--service-account-signing-key-file=" + accountKey,
+
+		"--audit-policy-file=" + auditFile,
+		"--audit-log-path=" + auditDir + "/audit.log",
+		"--audit-log-maxage=30",
+		"--audit-log-maxbackup=5",
+		"--audit-log-maxsize=50",
+	}
+}
+
+func (c ControlPlane) manager() component {
+	return component{
+		name: "kube-controller-manager", args: c.managerArgs(),
+		read: []string{PKIDir, managerConf},
+		host: "127.0.0.1", port: 10257, live: "/healthz", ready: "/healthz", cpu: "50m",
+		restarts: c.content(managerConf),
+	}
+}
+
+func (c ControlPlane) managerArgs() []string {
+	return append(c.clientArgs(managerConf),
+		// flannel, not this, gives each host its part of the pod network.
+		"--allocate-node-cidrs=false",
+		"--controllers=*,bootstrapsigner,tokencleaner",
+		"--use-service-account-credentials=true",
+		"--root-ca-file="+clusterCA+".crt",
+		"--service-account-private-key-file="+accountKey,
+		"--cluster-signing-cert-file="+clusterCA+".crt",
+		"--cluster-signing-key-file="+clusterCA+".key",
+		"--client-ca-file="+clusterCA+".crt",
+		"--requestheader-client-ca-file="+frontProxyCA+".crt",
+	)
+}
+
+func (c ControlPlane) scheduler() component {
+	return component{
+		name: "kube-scheduler", args: c.clientArgs(schedulerConf),
+		read: []string{schedulerConf},
+		host: "127.0.0.1", port: 10259, live: "/livez", ready: "/readyz", cpu: "50m",
+		restarts: c.content(schedulerConf),
+	}
+}
+
+// clientArgs are what controller manager and scheduler have in common. At the
+// default rate of requests a fresh cluster takes seconds longer.
+func (c ControlPlane) clientArgs(kubeconfig string) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1",
+		"--tls-min-version=VersionTLS12",
+		fmt.Sprintf("--leader-elect=%t", !c.Single),
+		"--kube-api-qps=100",
+		"--kube-api-burst=200",
+		"--profiling=false",
+	}
+}
+
+// content returns a file that an earlier step wrote; nil before that.
+func (c ControlPlane) content(path string) []byte {
+	data, err := c.Files.Read(path)
+	if err != nil {
+		return nil
+	}
+	return data
+}

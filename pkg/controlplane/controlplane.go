@@ -1,0 +1,99 @@
+// Package controlplane makes a host a control plane: its certificates, and the
+// API server, controller manager and scheduler as static pods with what they
+// read. etcd and the kubelet, which runs the pods, are others' work.
+package controlplane
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// Where things lie on the host.
+const (
+	Dir            = "/etc/kubernetes"
+	PKIDir         = Dir + "/pki"
+	ManifestDir    = Dir + "/manifests"
+	AdminConf      = Dir + "/admin.conf"
+	SuperAdminConf = Dir + "/super-admin.conf" // rights that do not hang on RBAC; makes the first bindings
+	configDir      = Dir + "/apiserver"
+	auditDir       = "/var/log/kubernetes/audit"
+	podLogDir      = "/var/log/pods"
+)
+
+// AdminGroup is whom admin.conf belongs to. Its rights are a binding that can
+// be taken away, unlike those of system:masters.
+const AdminGroup = "kube-bootstrap:cluster-admins"
+
+// ControlPlane is the control plane of one host.
+type ControlPlane struct {
+	Files             host.Files
+	HostName          string // the node's name
+	IP                string // where other hosts reach the API server
+	APIPort           int
+	ExtraNames        []string // further names and addresses in the API server's certificate
+	ServiceCIDR       netip.Prefix
+	DNSDomain         string
+	Image             string // of hyperkube, one program with all components
+	KubernetesVersion string // "v1.36.3"
+	EtcdEndpoints     []string
+	Single            bool             // no other control plane: no leader election, which costs seconds
+	Handed            []host.File      // on a further control plane: what Shared returned on the first
+	Now               func() time.Time // the clock; nil: the host's
+}
+
+func (c ControlPlane) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// Server is the URL of this host's API server.
+func (c ControlPlane) Server() string {
+	return "https://" + net.JoinHostPort(c.IP, strconv.Itoa(c.APIPort))
+}
+
+// issuer names the service-account tokens' issuer; clients in pods reach it
+// under this very name.
+func (c ControlPlane) issuer() string {
+	return "https://kubernetes.default.svc." + c.DNSDomain
+}
+
+// sharedFiles are what proves the cluster's identity and opens its
+// secrets: what a further control plane must be handed.
+var sharedFiles = []string{
+	PKIDir + "/ca.key", PKIDir + "/ca.crt",
+	PKIDir + "/front-proxy-ca.key", PKIDir + "/front-proxy-ca.crt",
+	PKIDir + "/etcd/ca.key", PKIDir + "/etcd/ca.crt",
+	PKIDir + "/sa.key", PKIDir + "/sa.pub",
+	encryptionFile,
+}
+
+// Shared reads what a further control plane must be handed: authorities,
+// service-account keys, and the key that opens secrets in etcd.
+func (c ControlPlane) Shared() ([]host.File, error) {
+	var all []host.File
+	for _, file := range sharedFiles {
+		data, err := c.Files.Read(file)
+		if err != nil {
+			return nil, fmt.Errorf("read what control planes share: %w", err)
+		}
+		all = append(all, host.File{Path: file, Data: data, Mode: modeOf(file)})
+	}
+	return all, nil
+}
+
+// modeOf keeps all but certificates and public keys from everyone but root.
+func modeOf(file string) fs.FileMode {
+	if ext := path.Ext(file); ext == ".crt" || ext == ".pub" {
+		return 0o644
+	}
+	return 0o600
+}

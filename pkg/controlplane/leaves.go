@@ -1,0 +1,97 @@
+package controlplane
+
+import (
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+)
+
+// Pairs of files that others read: these plus ".crt" and ".key".
+const (
+	EtcdCA        = PKIDir + "/etcd/ca"
+	EtcdServer    = PKIDir + "/etcd/server"
+	EtcdPeer      = PKIDir + "/etcd/peer"
+	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
+	FlannelClient = PKIDir + "/etcd/flannel"          // CN flannel: what flanneld may show, here and on workers
+
+	clusterCA     = PKIDir + "/ca"
+	frontProxyCA  = PKIDir + "/front-proxy-ca"
+	apiserver     = PKIDir + "/apiserver"
+	kubeletClient = PKIDir + "/apiserver-kubelet-client"
+	frontProxy    = PKIDir + "/front-proxy-client"
+	accountKey    = PKIDir + "/sa.key"
+	accountPublic = PKIDir + "/sa.pub"
+)
+
+// KubeletClientUser is whom the API server is to a kubelet.
+const KubeletClientUser = "kube-apiserver-kubelet-client"
+
+type authority struct{ path, name string }
+
+var authorities = []authority{
+	{clusterCA, "kubernetes"},
+	{frontProxyCA, "front-proxy-ca"},
+	{EtcdCA, "etcd-ca"},
+}
+
+// leaf is a certificate that an authority signs, in a pair of files or inside
+// of a kubeconfig.
+type leaf struct {
+	path, signer string
+	kubeconfig   bool
+	request      pki.Request
+}
+
+func (l leaf) name() string {
+	if l.kubeconfig {
+		return l.path
+	}
+	return l.path + ".crt"
+}
+
+func (c ControlPlane) leaves() []leaf {
+	etcdHosts := []string{c.HostName, c.IP, "localhost", "127.0.0.1"}
+	pair := func(path, signer string, r pki.Request) leaf { return leaf{path: path, signer: signer, request: r} }
+	client := func(path, signer, name string) leaf {
+		return pair(path, signer, pki.Request{CommonName: name, Client: true})
+	}
+	conf := func(path, user string, groups ...string) leaf {
+		return leaf{path, clusterCA, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
+	}
+	return []leaf{
+		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: c.apiHosts(), WithAuthority: true}),
+		client(kubeletClient, clusterCA, KubeletClientUser),
+		client(frontProxy, frontProxyCA, "front-proxy-client"),
+		pair(EtcdServer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),
+		pair(EtcdPeer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),
+		client(EtcdRoot, EtcdCA, "root"),
+		client(FlannelClient, EtcdCA, "flannel"),
+		conf(AdminConf, "kubernetes-admin", AdminGroup),
+		conf(SuperAdminConf, "kubernetes-super-admin", "system:masters"),
+		conf(managerConf, "system:kube-controller-manager"),
+		conf(schedulerConf, "system:kube-scheduler"),
+	}
+}
+
+// apiHosts lists every name and address under which a client may reach the
+// API server.
+func (c ControlPlane) apiHosts() []string {
+	service := "kubernetes.default.svc"
+	hosts := []string{
+		c.HostName, "localhost", "kubernetes", "kubernetes.default", service, service + "." + c.DNSDomain,
+		c.IP, "127.0.0.1", c.ServiceCIDR.Masked().Addr().Next().String(),
+	}
+	return append(hosts, c.ExtraNames...)
+}
+
+func certificateFiles() []string {
+	files := []string{accountKey, accountPublic}
+	for _, a := range authorities {
+		files = append(files, a.path+".crt", a.path+".key")
+	}
+	for _, l := range (ControlPlane{}).leaves() {
+		files = append(files, l.name())
+		if !l.kubeconfig {
+			files = append(files, l.path+".key")
+		}
+	}
+	return files
+}

@@ -1,0 +1,98 @@
+package controlplane
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+)
+
+// restartsKey is an annotation that changes with what a program reads only
+// when it starts, so that the kubelet starts it anew.
+const restartsKey = "kube-bootstrap.dev/reads"
+
+func (c ControlPlane) manifest(p component) ([]byte, error) {
+	sum := sha256.Sum256(p.restarts)
+	return yaml.Marshal(corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: p.name, Namespace: metav1.NamespaceSystem,
+			Labels:      map[string]string{"component": p.name, "tier": "control-plane"},
+			Annotations: map[string]string{restartsKey: hex.EncodeToString(sum[:8])},
+		},
+		Spec: corev1.PodSpec{
+			HostNetwork:       true,
+			PriorityClassName: "system-node-critical",
+			SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{c.container(p)},
+			Volumes:    p.volumes(),
+		},
+	})
+}
+
+func (c ControlPlane) container(p component) corev1.Container {
+	no, yes := false, true
+	return corev1.Container{
+		Name:            p.name,
+		Image:           c.Image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         append([]string{p.name}, p.args...),
+		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: &no,
+			ReadOnlyRootFilesystem:   &yes,
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		StartupProbe:   p.probe(p.live, 1, 300),
+		ReadinessProbe: p.probe(p.ready, 3, 3),
+		LivenessProbe:  p.probe(p.live, 10, 8),
+		VolumeMounts:   p.mounts(),
+	}
+}
+
+func (p component) probe(urlPath string, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Host: p.host, Path: urlPath, Port: intstr.FromInt(p.port), Scheme: corev1.URISchemeHTTPS,
+		}},
+		PeriodSeconds: period, FailureThreshold: failures, TimeoutSeconds: 15,
+	}
+}
+
+func (p component) volumes() []corev1.Volume {
+	var all []corev1.Volume
+	for _, hostPath := range append(p.read, p.write...) {
+		kind := corev1.HostPathDirectory
+		if path.Ext(hostPath) != "" {
+			kind = corev1.HostPathFile
+		}
+		all = append(all, corev1.Volume{
+			Name:         volumeName(hostPath),
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: hostPath, Type: &kind}},
+		})
+	}
+	return all
+}
+
+func (p component) mounts() []corev1.VolumeMount {
+	var all []corev1.VolumeMount
+	for _, hostPath := range p.read {
+		all = append(all, corev1.VolumeMount{Name: volumeName(hostPath), MountPath: hostPath, ReadOnly: true})
+	}
+	for _, hostPath := range p.write {
+		all = append(all, corev1.VolumeMount{Name: volumeName(hostPath), MountPath: hostPath})
+	}
+	return all
+}
+
+func volumeName(hostPath string) string {
+	return strings.TrimSuffix(path.Base(hostPath), path.Ext(hostPath))
+}

@@ -1,0 +1,132 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// answerLimit is how long one look at the API server may take.
+const answerLimit = 5 * time.Second
+
+// errNoConfig says that the certificates are not there yet.
+var errNoConfig = errors.New("there is no " + SuperAdminConf + " yet")
+
+// Ready waits until the API server says that it is ready.
+func (c ControlPlane) Ready(limit time.Duration) step.Step {
+	probe := func(ctx context.Context) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, answerLimit)
+		defer cancel()
+		answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if err != nil && len(answer) > 0 {
+			return fmt.Errorf("%s: %s", c.Server(), lastLine(string(answer)))
+		}
+		return err
+	}
+	return step.Wait("wait for the API server", limit, probe, c.explain)
+}
+
+func (c ControlPlane) client() (*kubernetes.Clientset, error) {
+	data, err := c.Files.Read(SuperAdminConf)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoConfig
+	}
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", SuperAdminConf, err)
+	}
+	config.QPS, config.Burst, config.Timeout = 100, 200, answerLimit
+	return kubernetes.NewForConfig(config)
+}
+
+// explain returns the end of what the API server logged last.
+func (c ControlPlane) explain() string {
+	pattern := podLogDir + "/kube-system_kube-apiserver-*/kube-apiserver/*.log"
+	logs, err := filepath.Glob(c.Files.Path(pattern))
+	if err != nil || len(logs) == 0 {
+		return "the kubelet has started no API server: there is no " + pattern
+	}
+	last := logs[len(logs)-1]
+	data, err := c.Files.Read(strings.TrimPrefix(last, strings.TrimSuffix(c.Files.Root, "/")))
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return last + ":\n" + strings.Join(lines[max(0, len(lines)-15):], "\n")
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// GrantAdmin gives the group of admin.conf all rights, and the API server
+// those it needs on kubelets.
+func (c ControlPlane) GrantAdmin() step.Step {
+	return step.Step{
+		Name: "grant the administrators their rights",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			var diff step.Diff
+			client, err := c.client()
+			for _, b := range bindings() {
+				if err == nil && bound(ctx, client, b.Name) {
+					continue
+				}
+				diff = append(diff, "bind "+b.Subjects[0].Name+" to "+b.RoleRef.Name)
+			}
+			return diff, nil
+		},
+		Apply: func(ctx context.Context) error {
+			client, err := c.client()
+			if err != nil {
+				return err
+			}
+			for _, b := range bindings() {
+				_, err := client.RbacV1().ClusterRoleBindings().Create(ctx, &b, metav1.CreateOptions{})
+				if err != nil && !apierrors.IsAlreadyExists(err) {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// bound is false too while nothing answers: then it is to be done.
+func bound(ctx context.Context, client *kubernetes.Clientset, name string) bool {
+	_, err := client.RbacV1().ClusterRoleBindings().Get(ctx, name, metav1.GetOptions{})
+	return err == nil
+}
+
+func bindings() []rbacv1.ClusterRoleBinding {
+	bind := func(name, role, kind, subject string) rbacv1.ClusterRoleBinding {
+		return rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: subject}},
+		}
+	}
+	return []rbacv1.ClusterRoleBinding{
+		bind(AdminGroup, "cluster-admin", rbacv1.GroupKind, AdminGroup),
+		bind("kube-bootstrap:apiserver-kubelet-client", "system:kubelet-api-admin", rbacv1.UserKind, KubeletClientUser),
+	}
+}

@@ -1,0 +1,67 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// StaticPods writes the pods of the control plane where the kubelet finds
+// them, and what they read.
+func (c ControlPlane) StaticPods() step.Step {
+	return step.Step{
+		Name: "write the static pods",
+		Check: func(context.Context) (step.Diff, error) {
+			tree, err := c.podFiles()
+			if err != nil {
+				return nil, err
+			}
+			diff, err := c.Files.Missing(tree)
+			if !c.Files.Exists(auditDir) {
+				diff = append(diff, "make "+auditDir)
+			}
+			return diff, err
+		},
+		Apply: func(context.Context) error {
+			if err := c.Files.MkdirAll(auditDir); err != nil {
+				return err
+			}
+			tree, err := c.podFiles()
+			if err != nil {
+				return err
+			}
+			return c.Files.Put(tree)
+		},
+		Undo: c.removePods,
+	}
+}
+
+// podFiles lists the pods last: the kubelet starts a pod as soon as it sees it.
+func (c ControlPlane) podFiles() ([]host.File, error) {
+	tree, err := c.apiserverFiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range []component{c.apiserver(tree), c.manager(), c.scheduler()} {
+		data, err := c.manifest(pod)
+		if err != nil {
+			return nil, fmt.Errorf("manifest of %s: %w", pod.name, err)
+		}
+		tree = append(tree, host.File{Path: pod.path(), Data: data})
+	}
+	return tree, nil
+}
+
+func (c ControlPlane) removePods(context.Context) error {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		if err := c.Files.Remove(component{name: name}.path()); err != nil {
+			return err
+		}
+	}
+	if err := c.Files.Drop(encryptionFile, auditFile, admissionFile, authenticationFile); err != nil {
+		return err
+	}
+	return c.Files.RemoveAll(auditDir)
+}

@@ -1,0 +1,180 @@
+// Package pki makes and judges certificates and the kubeconfigs that carry
+// them. It is pure: bytes in, bytes out; the caller owns files and clock.
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// How long things hold. Certificates begin a little in the past, for hosts
+// whose clocks differ.
+const (
+	AuthorityLife = 10 * 365 * 24 * time.Hour
+	LeafLife      = 365 * 24 * time.Hour
+	RenewBefore   = 30 * 24 * time.Hour
+	backdate      = 5 * time.Minute
+)
+
+// Errors of what is read.
+var (
+	ErrNoCertificate = errors.New("holds no PEM certificate")
+	ErrNoKey         = errors.New("holds no PEM private key of the ECDSA, RSA or PKCS #8 kind")
+	ErrNotAuthority  = errors.New("is not a certificate authority")
+	ErrKeyMismatch   = errors.New("certificate and private key do not belong together")
+)
+
+// Pair is a certificate, or a chain of them, and its private key, in PEM.
+type Pair struct{ Cert, Key []byte }
+
+// Authority signs certificates.
+type Authority struct {
+	Cert *x509.Certificate
+	key  crypto.Signer
+	pem  Pair
+}
+
+// NewAuthority makes a self-signed authority. key is the PEM of a private key
+// to keep using; nil makes a new one.
+func NewAuthority(name string, key []byte, now time.Time) (*Authority, error) {
+	if key == nil {
+		var err error
+		if key, err = NewKey(); err != nil {
+			return nil, err
+		}
+	}
+	signer, err := parseKey(key)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             now.Add(-backdate).UTC(),
+		NotAfter:              now.Add(AuthorityLife).UTC(),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	cert, err := sign(template, template, signer.Public(), signer)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAuthority(Pair{Cert: cert, Key: key})
+}
+
+// ParseAuthority reads an authority back.
+func ParseAuthority(pair Pair) (*Authority, error) {
+	cert, err := ParseCertificate(pair.Cert)
+	if err != nil {
+		return nil, err
+	}
+	if !cert.IsCA {
+		return nil, ErrNotAuthority
+	}
+	key, err := parseKey(pair.Key)
+	if err != nil {
+		return nil, err
+	}
+	if !samePublic(cert.PublicKey, key.Public()) {
+		return nil, ErrKeyMismatch
+	}
+	return &Authority{Cert: cert, key: key, pem: pair}, nil
+}
+
+// PEM returns the authority's own certificate and key.
+func (a *Authority) PEM() Pair { return a.pem }
+
+// Hash pins a certificate's public key, in the form of kubeadm's
+// discovery-token-ca-cert-hash: "sha256:<hex>".
+func Hash(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// ParseCertificate returns the first certificate of a PEM.
+func ParseCertificate(data []byte) (*x509.Certificate, error) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return x509.ParseCertificate(block.Bytes)
+		}
+	}
+	return nil, ErrNoCertificate
+}
+
+// EncodeCertificate returns the PEM of a certificate.
+func EncodeCertificate(cert *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+}
+
+// NewKey makes an ECDSA P-256 private key, in PEM.
+func NewKey() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+// PublicKey returns the public half of a private key, both in PEM.
+func PublicKey(key []byte) ([]byte, error) {
+	signer, err := parseKey(key)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKIXPublicKey(signer.Public())
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
+}
+
+func parseKey(data []byte) (crypto.Signer, error) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		switch block.Type {
+		case "EC PRIVATE KEY":
+			return x509.ParseECPrivateKey(block.Bytes)
+		case "RSA PRIVATE KEY":
+			return x509.ParsePKCS1PrivateKey(block.Bytes)
+		case "PRIVATE KEY":
+			key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+			if signer, ok := key.(crypto.Signer); ok {
+				return signer, nil
+			}
+			return nil, errors.Join(ErrNoKey, err)
+		}
+	}
+	return nil, ErrNoKey
+}
+
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) ([]byte, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, err
+	}
+	template.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate %s: %w", template.Subject.CommonName, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}
+
+func samePublic(a, b crypto.PublicKey) bool {
+	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && key.Equal(b)
+}

@@ -1,0 +1,140 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Request says what a certificate shall be.
+type Request struct {
+	CommonName    string
+	Organizations []string
+	Hosts         []string // names and IP addresses it serves; none: a client only
+	Client        bool     // it may also (or only) be shown by a client
+	WithAuthority bool     // the chain ends with the authority, so that a peer can pin it in the handshake
+}
+
+// Issue makes a key and has the authority sign a certificate for it.
+func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
+	key, err := NewKey()
+	if err != nil {
+		return Pair{}, err
+	}
+	signer, err := parseKey(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	cert, err := sign(r.template(a.Cert, now), a.Cert, signer.Public(), a.key)
+	if err != nil {
+		return Pair{}, err
+	}
+	if r.WithAuthority {
+		cert = append(cert, EncodeCertificate(a.Cert)...)
+	}
+	return Pair{Cert: cert, Key: key}, nil
+}
+
+func (r Request) template(ca *x509.Certificate, now time.Time) *x509.Certificate {
+	t := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: r.CommonName, Organization: r.Organizations},
+		NotBefore: now.Add(-backdate).UTC(),
+		NotAfter:  now.Add(LeafLife).UTC(),
+		KeyUsage:  x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+	}
+	if ca.NotAfter.Before(t.NotAfter) {
+		t.NotAfter = ca.NotAfter
+	}
+	t.ExtKeyUsage = r.usages()
+	for _, h := range r.Hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			t.IPAddresses = append(t.IPAddresses, ip)
+		} else {
+			t.DNSNames = append(t.DNSNames, h)
+		}
+	}
+	return t
+}
+
+func (r Request) usages() []x509.ExtKeyUsage {
+	var usages []x509.ExtKeyUsage
+	if len(r.Hosts) > 0 {
+		usages = append(usages, x509.ExtKeyUsageServerAuth)
+	}
+	if r.Client {
+		usages = append(usages, x509.ExtKeyUsageClientAuth)
+	}
+	return usages
+}
+
+// Stale says why a certificate must be issued again: it is broken, ends soon,
+// has another signer, or is not what the request asks for. "" if it need not.
+func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
+	cert, err := ParseCertificate(pair.Cert)
+	if err != nil {
+		return err.Error()
+	}
+	key, err := parseKey(pair.Key)
+	if err != nil {
+		return err.Error()
+	}
+	switch {
+	case !samePublic(cert.PublicKey, key.Public()):
+		return ErrKeyMismatch.Error()
+	case cert.CheckSignatureFrom(a.Cert) != nil:
+		return "signed by another authority"
+	case r.WithAuthority && !bytes.HasSuffix(bytes.TrimSpace(pair.Cert), bytes.TrimSpace(EncodeCertificate(a.Cert))):
+		return "its chain lacks the authority"
+	}
+	if reason := Expiring(cert, now); reason != "" {
+		return reason
+	}
+	return r.differs(cert)
+}
+
+// Expiring says that a certificate has ended, ends within RenewBefore or has
+// not begun; "" if none of them.
+func Expiring(cert *x509.Certificate, now time.Time) string {
+	const day = "2006-01-02"
+	switch {
+	case now.Before(cert.NotBefore):
+		return "not valid before " + cert.NotBefore.Format(time.RFC3339) + ", check the clock"
+	case now.After(cert.NotAfter):
+		return "expired on " + cert.NotAfter.Format(day)
+	case now.Add(RenewBefore).After(cert.NotAfter):
+		return "expires on " + cert.NotAfter.Format(day)
+	}
+	return ""
+}
+
+func (r Request) differs(cert *x509.Certificate) string {
+	if cert.Subject.CommonName != r.CommonName || !slices.Equal(sorted(cert.Subject.Organization), sorted(r.Organizations)) {
+		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, r.CommonName)
+	}
+	if have, want := hosts(cert), hosts(r.template(cert, cert.NotBefore)); !slices.Equal(have, want) {
+		return fmt.Sprintf("serves %s, not %s", strings.Join(have, " "), strings.Join(want, " "))
+	}
+	if !slices.Equal(cert.ExtKeyUsage, r.usages()) {
+		return "has other usages"
+	}
+	return ""
+}
+
+func hosts(cert *x509.Certificate) []string {
+	all := slices.Clone(cert.DNSNames)
+	for _, ip := range cert.IPAddresses {
+		all = append(all, ip.String())
+	}
+	return slices.Compact(sorted(all))
+}
+
+func sorted(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list
+}
