@@ -132,22 +132,32 @@ func byField(name string) (Setting, bool) {
 	return Setting{}, false
 }
 
-// suggestion names the field that was probably meant, by flag or by
-// environment name, or at most three typing errors away.
+// suggestion names the field that was probably meant, by flag, by environment
+// name or by its letters.
 func suggestion(name string) string {
-	best, distance := "", 4
+	var fields []string
 	for _, s := range settings {
 		if name == s.Flag || name == s.Env {
 			return fmt.Sprintf(", did you mean %s?", s.Field)
 		}
-		if d := edits(strings.ToLower(name), strings.ToLower(s.Field)); d < distance {
-			best, distance = s.Field, d
+		fields = append(fields, s.Field)
+	}
+	if best := Nearest(name, fields); best != "" {
+		return fmt.Sprintf(", did you mean %s?", best)
+	}
+	return "; `kube-bootstrap config init` prints all there are"
+}
+
+// Nearest returns the one of known that name was probably meant to be: at most
+// three typing errors away. Empty if there is none.
+func Nearest(name string, known []string) string {
+	best, distance := "", 4
+	for _, k := range known {
+		if d := edits(strings.ToLower(name), strings.ToLower(k)); d < distance && d < len(k) {
+			best, distance = k, d
 		}
 	}
-	if best == "" {
-		return "; `kube-bootstrap config init` prints all there are"
-	}
-	return fmt.Sprintf(", did you mean %s?", best)
+	return best
 }
 
 // edits counts the letters to change, add or drop to get from a to b.
