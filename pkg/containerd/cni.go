@@ -1,0 +1,111 @@
+package containerd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	networkName = "kube-bootstrap"
+	cniFile     = cniConfDir + "/10-kube-bootstrap.conflist"
+)
+
+// WriteCNI gives pods their interface on docker0, with addresses from the upper
+// half of the subnet; the lower one is Docker's own. The subnet carries
+// docker0's address: 10.1.7.1/24. Apply only writes a file.
+func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
+	tree := func() ([]host.File, error) {
+		subnet, mtu, err := lease()
+		if err != nil {
+			return nil, err
+		}
+		data, err := cniConfig(subnet, mtu)
+		return []host.File{{Path: cniFile, Data: data, Mode: 0o644}}, err
+	}
+	return step.Step{
+		Name: "write the CNI config",
+		Check: func(context.Context) (step.Diff, error) {
+			files, err := tree()
+			if err != nil {
+				return step.Diff{"write " + cniFile + ", once this host's subnet is known (" + err.Error() + ")"}, nil
+			}
+			return r.Files.Missing(files)
+		},
+		Apply: func(context.Context) error {
+			files, err := tree()
+			if err != nil {
+				return err
+			}
+			return r.Files.Put(files)
+		},
+		Undo: func(context.Context) error { return r.Files.Drop(cniFile) },
+	}
+}
+
+type object = map[string]any
+
+// cniConfig leaves docker0's own address to Docker (isGateway false), the
+// masquerading to flanneld (ipMasq false), and lets a pod reach itself by a
+// service (hairpinMode).
+func cniConfig(subnet netip.Prefix, mtu int) ([]byte, error) {
+	first, last, err := upperHalf(subnet)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.MarshalIndent(object{
+		"cniVersion": "1.0.0",
+		"name":       networkName,
+		"plugins": []object{
+			{
+				"type": "bridge", "bridge": "docker0", "isGateway": false, "ipMasq": false, "hairpinMode": true, "mtu": mtu,
+				"ipam": object{
+					"type": "host-local",
+					"ranges": [][]object{{{
+						"subnet": subnet.Masked().String(), "rangeStart": first.String(), "rangeEnd": last.String(), "gateway": subnet.Addr().String(),
+					}}},
+					"routes": []object{{"dst": "0.0.0.0/0"}},
+				},
+			},
+			{"type": "portmap", "capabilities": object{"portMappings": true}},
+		},
+	}, "", "  ")
+	return append(data, '\n'), err
+}
+
+// upperHalf returns the first and the last address for pods; the very last one
+// of the subnet is its broadcast address.
+func upperHalf(subnet netip.Prefix) (first, last netip.Addr, err error) {
+	if !subnet.IsValid() || !subnet.Addr().Is4() || subnet.Bits() > 29 {
+		return first, last, fmt.Errorf("the subnet %s is too small for pods", subnet)
+	}
+	base := subnet.Masked().Addr().As4()
+	start := uint32(base[0])<<24 | uint32(base[1])<<16 | uint32(base[2])<<8 | uint32(base[3])
+	size := uint32(1) << (32 - subnet.Bits())
+	return addr(start + size/2), addr(start + size - 2), nil
+}
+
+func addr(n uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}
+
+// CNIProblems names CNI configs that containerd would take before ours
+// [cni-config].
+func (r Runtime) CNIProblems() error {
+	var errs []error
+	for _, pattern := range []string{"*.conf", "*.conflist", "*.json"} {
+		for _, path := range r.Files.Match(cniConfDir + "/" + pattern) {
+			if filepath.Base(path) >= filepath.Base(cniFile) {
+				continue
+			}
+			errs = append(errs, &step.Problem{Name: "cni-config", Text: path + " comes before our CNI config, so that pods would get another network", Remedy: "move it away"})
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,138 @@
+package containerd
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	cniBinDir  = "/opt/cni/bin"
+	cniConfDir = "/etc/cni/net.d"
+)
+
+// wanted is what pods need of containerd's config.
+type wanted struct {
+	SandboxImage  string
+	SystemdCgroup bool
+	RestrictOOM   bool
+}
+
+// criNames are all the names by which CRI can be disabled.
+var criNames = []string{"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"}
+
+// configFile is config.toml, and what was changed in it.
+type configFile struct {
+	root map[string]any
+	diff step.Diff
+}
+
+// mergeConfig returns the config with what is wanted and what had to change
+// for it. Everything else stays as the owner has it; what is right by default
+// is not written. A file keeps its version, which a later containerd reads too:
+//
+//	version   sandbox image                                   everything else of CRI
+//	1         plugins.cri.sandbox_image                       plugins.cri
+//	2         plugins."io.containerd.grpc.v1.cri".sandbox_image  the same
+//	3         plugins."io.containerd.cri.v1.images".pinned_images.sandbox  plugins."io.containerd.cri.v1.runtime"
+func mergeConfig(data []byte, major int, w wanted) ([]byte, step.Diff, error) {
+	c := configFile{root: map[string]any{}}
+	if err := toml.Unmarshal(data, &c.root); err != nil {
+		return nil, nil, &step.Problem{Name: "containerd-config", Text: configPath + ": " + err.Error(), Remedy: "correct it"}
+	}
+	if len(c.root) == 0 {
+		c.root["version"] = int64(min(major, 2) + 1)
+	}
+	c.enableCRI()
+	var runtime []string
+	switch version, _ := c.root["version"].(int64); {
+	case version >= 3:
+		runtime = []string{"plugins", "io.containerd.cri.v1.runtime"}
+		c.set(w.SandboxImage, "plugins", "io.containerd.cri.v1.images", "pinned_images", "sandbox")
+	case version == 2:
+		runtime = []string{"plugins", "io.containerd.grpc.v1.cri"}
+		c.set(w.SandboxImage, append(runtime, "sandbox_image")...)
+	default:
+		runtime = []string{"plugins", "cri"}
+		c.set(w.SandboxImage, append(runtime, "sandbox_image")...)
+	}
+	c.setRuntime(runtime, w)
+	out, err := toml.Marshal(c.root)
+	return out, c.diff, err
+}
+
+func (c *configFile) enableCRI() {
+	disabled, _ := c.root["disabled_plugins"].([]any)
+	left := slices.DeleteFunc(slices.Clone(disabled), func(name any) bool {
+		s, _ := name.(string)
+		return slices.Contains(criNames, s)
+	})
+	if len(left) != len(disabled) {
+		c.root["disabled_plugins"] = left
+		c.diff = append(c.diff, "change "+configPath+": CRI is not disabled")
+	}
+}
+
+func (c *configFile) setRuntime(base []string, w wanted) {
+	under := func(path ...string) []string { return append(slices.Clone(base), path...) }
+	if w.RestrictOOM {
+		c.set(true, under("restrict_oom_score_adj")...)
+	}
+	if c.get(under("cni", "bin_dir")...) != nil {
+		c.set(cniBinDir, under("cni", "bin_dir")...)
+	}
+	if dirs, ok := c.get(under("cni", "bin_dirs")...).([]any); ok && !slices.Contains(dirs, any(cniBinDir)) {
+		c.set(append([]any{cniBinDir}, dirs...), under("cni", "bin_dirs")...)
+	}
+	if c.get(under("cni", "conf_dir")...) != nil {
+		c.set(cniConfDir, under("cni", "conf_dir")...)
+	}
+	name, _ := c.get(under("containerd", "default_runtime_name")...).(string)
+	if name == "" {
+		name = "runc"
+	}
+	c.setCgroup(under("containerd", "runtimes", name), w.SystemdCgroup)
+}
+
+// setCgroup chooses the cgroup driver of a runtime; off is the default.
+func (c *configFile) setCgroup(runtime []string, systemd bool) {
+	option := append(slices.Clone(runtime), "options", "SystemdCgroup")
+	if now, _ := c.get(option...).(bool); now == systemd {
+		return
+	}
+	if kind := append(slices.Clone(runtime), "runtime_type"); c.get(kind...) == nil {
+		c.set("io.containerd.runc.v2", kind...)
+	}
+	c.set(systemd, option...)
+}
+
+func (c *configFile) get(path ...string) any {
+	var now any = c.root
+	for _, name := range path {
+		table, _ := now.(map[string]any)
+		now = table[name]
+	}
+	return now
+}
+
+func (c *configFile) set(value any, path ...string) {
+	if reflect.DeepEqual(c.get(path...), value) {
+		return
+	}
+	table := c.root
+	for _, name := range path[:len(path)-1] {
+		next, ok := table[name].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			table[name] = next
+		}
+		table = next
+	}
+	table[path[len(path)-1]] = value
+	c.diff = append(c.diff, fmt.Sprintf("change %s: %s = %v", configPath, strings.Join(path[2:], "."), value))
+}

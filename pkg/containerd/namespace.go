@@ -1,0 +1,224 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/leases"
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
+)
+
+// with calls do with a client, unless no containerd runs: then there is
+// nothing to ask it.
+func (r Runtime) with(ctx context.Context, do func(context.Context, *client.Client) error) error {
+	if r.serves(ctx) != nil {
+		return ctx.Err()
+	}
+	c, err := r.open()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(namespaces.WithNamespace(ctx, namespace), c)
+}
+
+func (r Runtime) hasNamespace(ctx context.Context) (has bool, err error) {
+	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
+		all, err := c.NamespaceService().List(ctx)
+		has = slices.Contains(all, namespace)
+		return err
+	})
+	return has, err
+}
+
+func (r Runtime) countContainers(ctx context.Context) (n int, err error) {
+	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
+		all, err := c.Containers(ctx)
+		n = len(all)
+		return err
+	})
+	return n, err
+}
+
+// emptyNamespace removes everything of pods from containerd, and the namespace
+// itself unless it was there before.
+func (r Runtime) emptyNamespace(ctx context.Context, existed bool) error {
+	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
+		if err := errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c)); err != nil || r.KeepImages {
+			return err
+		}
+		for _, remove := range []func(context.Context, *client.Client) error{removeImages, removeSnapshots, removeContent, removeLeases} {
+			if err := remove(ctx, c); err != nil {
+				return err
+			}
+		}
+		if existed {
+			return nil
+		}
+		return gone(c.NamespaceService().Delete(ctx, namespace))
+	})
+}
+
+// gone takes "not found" for success.
+func gone(err error) error {
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// removeContainers kills and removes the containers of pods, then their
+// sandboxes, whose network the others share.
+func removeContainers(ctx context.Context, c *client.Client) error {
+	for _, filter := range []string{`labels."io.cri-containerd.kind"!=sandbox`, ``} {
+		all, err := c.Containers(ctx, slices.DeleteFunc([]string{filter}, func(s string) bool { return s == "" })...)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, one := range all {
+			if err := removeContainer(ctx, one); err != nil {
+				errs = append(errs, fmt.Errorf("container %s: %w", one.ID(), err))
+			}
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeContainer(ctx context.Context, one client.Container) error {
+	task, err := one.Task(ctx, nil)
+	if err == nil {
+		// Kill all: a process that the first one left behind would hold the cgroup.
+		_ = task.Kill(ctx, syscall.SIGKILL, client.WithKillAll)
+		_, err = task.Delete(ctx, client.WithProcessKill)
+	}
+	if err := gone(err); err != nil {
+		return err
+	}
+	return gone(one.Delete(ctx, client.WithSnapshotCleanup))
+}
+
+// removeSandboxes removes the records that containerd 2 keeps of sandboxes.
+func removeSandboxes(ctx context.Context, c *client.Client) error {
+	all, err := c.SandboxStore().List(ctx)
+	if errdefs.IsNotImplemented(err) { // containerd 1.6
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, one := range all {
+		errs = append(errs, gone(c.SandboxStore().Delete(ctx, one.ID)))
+	}
+	return errors.Join(errs...)
+}
+
+func removeImages(ctx context.Context, c *client.Client) error {
+	all, err := c.ImageService().List(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, one := range all {
+		errs = append(errs, gone(c.ImageService().Delete(ctx, one.Name)))
+	}
+	return errors.Join(errs...)
+}
+
+func removeSnapshots(ctx context.Context, c *client.Client) error {
+	plugins, err := c.IntrospectionService().Plugins(ctx, "type==io.containerd.snapshotter.v1")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, p := range plugins.Plugins {
+		if p.InitErr == nil {
+			errs = append(errs, emptySnapshotter(ctx, c.SnapshotService(p.ID)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// emptySnapshotter removes leaves until nothing is left or nothing gives way.
+func emptySnapshotter(ctx context.Context, s snapshots.Snapshotter) error {
+	for {
+		var names []string
+		err := s.Walk(ctx, func(_ context.Context, info snapshots.Info) error {
+			names = append(names, info.Name)
+			return nil
+		})
+		if err != nil || len(names) == 0 {
+			return gone(err)
+		}
+		var last error
+		removed := 0
+		for _, name := range names {
+			if err := gone(s.Remove(ctx, name)); err != nil {
+				last = err
+			} else {
+				removed++
+			}
+		}
+		if removed == 0 {
+			return last
+		}
+	}
+}
+
+func removeContent(ctx context.Context, c *client.Client) error {
+	var all []digest.Digest
+	err := c.ContentStore().Walk(ctx, func(info content.Info) error {
+		all = append(all, info.Digest)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if err := gone(c.ContentStore().Delete(ctx, d)); err != nil {
+			return err
+		}
+	}
+	uploads, err := c.ContentStore().ListStatuses(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range uploads {
+		if err := gone(c.ContentStore().Abort(ctx, u.Ref)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeLeases ends with a collection that is waited for: it is what takes the
+// files away.
+func removeLeases(ctx context.Context, c *client.Client) error {
+	all, err := c.LeasesService().List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if err := gone(c.LeasesService().Delete(ctx, l)); err != nil {
+			return err
+		}
+	}
+	last, err := c.LeasesService().Create(ctx, leases.WithID("kube-bootstrap-collect"))
+	if err != nil {
+		return err
+	}
+	return gone(c.LeasesService().Delete(ctx, last, leases.SynchronousDelete))
+}
+

@@ -1,0 +1,192 @@
+package containerd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// podsFile says that the pods of this host are ours, and what was there before.
+const podsFile = host.StateDir + "/containerd-pods.json"
+
+// before is what Undo must not take away although pods use it too.
+type before struct {
+	Namespace bool     `json:"namespace"` // containerd's k8s.io
+	HostPorts bool     `json:"hostPorts"` // portmap's chains
+	Paths     []string `json:"paths"`     // of podPaths, those that existed
+}
+
+// podPaths are what containerd and the CNI plugins make for pods and do not
+// remove with the last one. None belongs to a plain container.
+var podPaths = []string{
+	"/var/lib/cni", "/var/lib/cni/networks", "/var/lib/cni/results", "/var/lib/cni/networks/" + networkName,
+	"/var/log/pods", "/var/log/containers", "/run/netns",
+	"/run/containerd/io.containerd.grpc.v1.cri/sandboxes", "/run/containerd/io.containerd.grpc.v1.cri/containers",
+	"/var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes", "/var/lib/containerd/io.containerd.grpc.v1.cri/containers",
+	"/run/containerd/io.containerd.runtime.v2.task/" + namespace, "/var/lib/containerd/io.containerd.runtime.v2.task/" + namespace,
+	"/run/containerd/s", "/run/containerd/fifo", "/run/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
+	"/var/lib/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
+}
+
+// shared are the podPaths that plain containers use as well: they are removed
+// only when empty.
+var shared = map[string]bool{
+	"/var/lib/cni": true, "/var/lib/cni/networks": true, "/var/lib/cni/results": true, "/run/netns": true,
+	"/run/containerd/s": true, "/run/containerd/fifo": true,
+}
+
+// Pods is the ground that the kubelet works on. Apply only remembers what was
+// there before; Undo kills every pod and removes all that pods leave behind.
+func (r Runtime) Pods() step.Step {
+	return step.Step{
+		Name: "run pods in containerd",
+		Check: func(context.Context) (step.Diff, error) {
+			if r.Files.Exists(podsFile) {
+				return nil, nil
+			}
+			return step.Diff{"let the kubelet run pods in containerd's namespace " + namespace}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			if r.Files.Exists(podsFile) {
+				return nil
+			}
+			b, err := r.lookBefore(ctx)
+			if err != nil {
+				return err
+			}
+			data, err := json.Marshal(b)
+			if err != nil {
+				return err
+			}
+			return r.Files.Write(podsFile, data, 0o600)
+		},
+		Undo: r.removePods,
+	}
+}
+
+func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
+	for _, path := range podPaths {
+		if r.Files.Exists(path) {
+			b.Paths = append(b.Paths, path)
+		}
+	}
+	if b.HostPorts, err = host.HasChain("nat", hostPortChain); err != nil {
+		return b, err
+	}
+	b.Namespace, err = r.hasNamespace(ctx)
+	return b, err
+}
+
+func (r Runtime) removePods(ctx context.Context) error {
+	data, err := r.Files.Read(podsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var b before
+	if err := errors.Join(err, json.Unmarshal(data, &b)); err != nil {
+		return err
+	}
+	if err := r.emptyNamespace(ctx, b.Namespace); err != nil {
+		return fmt.Errorf("remove pods from containerd: %w", err)
+	}
+	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(b), r.removeCgroups(ctx)); err != nil {
+		return err
+	}
+	return r.Files.Remove(podsFile)
+}
+
+// removeNetns removes the network namespaces that CRI made, and with each the
+// pod's pair of links.
+func (r Runtime) removeNetns() error {
+	var errs []error
+	for _, path := range r.Files.Match("/run/netns/cni-*") {
+		errs = append(errs, host.UnmountBelow(path), r.Files.Remove(path))
+	}
+	return errors.Join(errs...)
+}
+
+// removeState removes what pods left on disk; the deepest paths come last in
+// podPaths.
+func (r Runtime) removeState(b before) error {
+	var errs []error
+	for _, pattern := range []string{"/var/lib/cni/results/" + networkName + "-*", "/var/lib/cni/results/cni-loopback-*"} {
+		for _, path := range r.Files.Match(pattern) {
+			errs = append(errs, r.Files.Remove(path))
+		}
+	}
+	for i := len(podPaths) - 1; i >= 0; i-- {
+		errs = append(errs, r.removePath(podPaths[i], b))
+	}
+	return errors.Join(errs...)
+}
+
+func (r Runtime) removePath(path string, b before) error {
+	existed := false
+	for _, p := range b.Paths {
+		existed = existed || p == path
+	}
+	if shared[path] {
+		if !existed {
+			_ = os.Remove(r.Files.Path(path)) // refused when not empty
+		}
+		return nil
+	}
+	if err := host.UnmountBelow(r.Files.Path(path)); err != nil {
+		return err
+	}
+	if !existed {
+		return r.Files.RemoveAll(path)
+	}
+	return r.emptyDir(path)
+}
+
+func (r Runtime) emptyDir(path string) error {
+	var errs []error
+	for _, inside := range r.Files.Match(path + "/*") {
+		errs = append(errs, r.Files.RemoveAll(inside))
+	}
+	return errors.Join(errs...)
+}
+
+const hostPortChain = "CNI-HOSTPORT-DNAT"
+
+// removeHostPorts removes portmap's chains, unless other CNI users had them.
+func removeHostPorts(b before) error {
+	if b.HostPorts {
+		return nil
+	}
+	return host.DeleteChains("nat", func(chain string) bool {
+		return strings.HasPrefix(chain, "CNI-HOSTPORT-") || strings.HasPrefix(chain, "CNI-DN-")
+	})
+}
+
+func (r Runtime) removeCgroups(ctx context.Context) error {
+	if r.Units.Init() == "systemd" {
+		if active, err := r.Units.Active(ctx, "kubepods.slice"); err == nil && active {
+			if err := r.Units.Stop(ctx, "kubepods.slice"); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(host.RemoveCgroup("kubepods"), host.RemoveCgroup("kubepods.slice"))
+}
+
+// PodProblems says that somebody else's pods run here [containerd-pods].
+func (r Runtime) PodProblems(ctx context.Context) error {
+	if r.Files.Exists(podsFile) {
+		return nil
+	}
+	n, err := r.countContainers(ctx)
+	if err != nil || n == 0 {
+		return err
+	}
+	return &step.Problem{Name: "containerd-pods", Text: fmt.Sprintf("containerd already has %d containers of pods (namespace %s)", n, namespace),
+		Remedy: "remove the other cluster from this host first"}
+}

@@ -1,0 +1,234 @@
+// Package containerd makes the containerd behind the main Docker run pods: its
+// CRI is turned on, pods get their interface on docker0, and all that they
+// leave is taken away again.
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/introspection"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	unit       = "containerd"
+	configPath = "/etc/containerd/config.toml"
+	// pendingFile exists while a new config waits for containerd's restart.
+	pendingFile = host.StateDir + "/containerd-restart"
+	startLimit  = time.Minute
+	namespace   = "k8s.io" // where CRI keeps everything
+)
+
+// Runtime is the containerd of this host.
+type Runtime struct {
+	Files        host.Files
+	Units        host.Units
+	Socket       string // /run/containerd/containerd.sock
+	SandboxImage string // what holds a pod's namespaces; it is never collected
+	KeepImages   bool   // Undo leaves the images of pods
+}
+
+// CgroupDriver returns the cgroup driver that suits this host, "systemd" or
+// "cgroupfs": containerd and the kubelet must have the same one.
+func CgroupDriver() string {
+	if _, err := os.Stat("/run/systemd/system"); err == nil && host.CgroupV2() {
+		return "systemd"
+	}
+	return "cgroupfs"
+}
+
+// EnableCRI makes containerd's config fit for pods and restarts containerd if
+// it did not. Containers live on through that: each has a shim of its own.
+func (r Runtime) EnableCRI() step.Step {
+	return step.Step{
+		Name: "turn on containerd's CRI",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, diff, err := r.config(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if len(diff) == 0 && r.Files.Exists(pendingFile) {
+				diff = append(diff, "restart containerd")
+			}
+			return append(diff, r.servingDiff(ctx)...), ctx.Err()
+		},
+		Apply: r.enable,
+		Undo:  r.disable,
+	}
+}
+
+func (r Runtime) enable(ctx context.Context) error {
+	data, diff, err := r.config(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
+		return err
+	}
+	if len(diff) > 0 {
+		if err := r.Files.Replace(configPath, data, 0o644); err != nil {
+			return err
+		}
+	}
+	if !r.startsLater() {
+		if err := r.restart(ctx, r.criServes); err != nil {
+			return err
+		}
+	}
+	return r.Files.Remove(pendingFile)
+}
+
+func (r Runtime) disable(ctx context.Context) error {
+	_, err := r.Files.Original(configPath)
+	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
+		return nil
+	}
+	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
+		return err
+	}
+	if err := r.Files.PutBack(configPath); err != nil {
+		return err
+	}
+	if !r.startsLater() {
+		if err := r.restart(ctx, r.serves); err != nil {
+			return err
+		}
+	}
+	return r.Files.Remove(pendingFile)
+}
+
+func (r Runtime) restart(ctx context.Context, serves func(context.Context) error) error {
+	step.Report(ctx, "restarting containerd", 0, 0)
+	if err := r.Units.Restart(ctx, unit); err != nil {
+		return err
+	}
+	return step.Until(ctx, startLimit, serves, nil)
+}
+
+// startsLater reports whether no containerd runs because its init script is
+// only about to come (or gone already): it will start with the config as it is.
+func (r Runtime) startsLater() bool {
+	return r.Units.Init() != "systemd" && !r.Files.Exists("/etc/init.d/"+unit)
+}
+
+func (r Runtime) servingDiff(ctx context.Context) step.Diff {
+	if r.startsLater() {
+		return nil
+	}
+	if err := r.criServes(ctx); err != nil {
+		return step.Diff{"restart containerd: " + err.Error()}
+	}
+	return nil
+}
+
+func (r Runtime) open() (*client.Client, error) {
+	return client.New(r.Files.Path(r.Socket), client.WithDefaultNamespace(namespace), client.WithTimeout(2*time.Second))
+}
+
+func (r Runtime) serves(ctx context.Context) error {
+	return r.ask(ctx, func(introspection.Service) error { return nil })
+}
+
+// criServes asks which plugins were loaded: CRI itself would answer by
+// another protocol, and says no more than this.
+func (r Runtime) criServes(ctx context.Context) error {
+	return r.ask(ctx, func(s introspection.Service) error {
+		found, err := s.Plugins(ctx, "id==cri")
+		if err != nil {
+			return err
+		}
+		for _, p := range found.Plugins {
+			if p.InitErr != nil {
+				return fmt.Errorf("its CRI did not start: %s", p.InitErr.Message)
+			}
+			return nil
+		}
+		return errors.New("its CRI is off")
+	})
+}
+
+func (r Runtime) ask(ctx context.Context, question func(introspection.Service) error) error {
+	// The client would wait for a socket to come.
+	if !r.Files.Exists(r.Socket) {
+		return errors.New("it does not run")
+	}
+	c, err := r.open()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if ok, err := c.IsServing(ctx); err != nil || !ok {
+		return fmt.Errorf("it does not answer: %w", errors.Join(err, ctx.Err()))
+	}
+	return question(c.IntrospectionService())
+}
+
+// config returns the config file as it shall be, and what differs now.
+func (r Runtime) config(ctx context.Context) ([]byte, step.Diff, error) {
+	now, err := r.Files.Read(configPath)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	major, err := majorVersion(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, nil, err
+	}
+	return mergeConfig(now, major, wanted{
+		SandboxImage:  r.SandboxImage,
+		SystemdCgroup: CgroupDriver() == "systemd",
+		RestrictOOM:   !canLowerOOMScore(string(status)),
+	})
+}
+
+var versionPattern = regexp.MustCompile(` v?(\d+)\.\d+`)
+
+// majorVersion asks the program, as containerd may not run yet.
+func majorVersion(ctx context.Context) (int, error) {
+	if !host.HasProgram("containerd") {
+		return 0, &step.Problem{Name: "containerd-missing", Text: "there is no containerd on this host", Remedy: "install it (containerd or containerd.io)"}
+	}
+	text, err := host.Run(ctx, "containerd", "--version")
+	if err != nil {
+		return 0, err
+	}
+	return parseMajor(text), nil
+}
+
+// parseMajor takes a version that nobody stamped for a new one.
+func parseMajor(text string) int {
+	if m := versionPattern.FindStringSubmatch(text); m != nil {
+		if major, err := strconv.Atoi(m[1]); err == nil {
+			return major
+		}
+	}
+	return 2
+}
+
+const capSysResource = 24
+
+// canLowerOOMScore reports whether processes here may have CAP_SYS_RESOURCE,
+// without which a pod's wish for a lower OOM score fails its start.
+func canLowerOOMScore(status string) bool {
+	for line := range strings.Lines(status) {
+		if hex, ok := strings.CutPrefix(line, "CapBnd:"); ok {
+			set, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+			return err != nil || set&(1<<capSysResource) != 0
+		}
+	}
+	return true
+}
