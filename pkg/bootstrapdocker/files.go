@@ -155,7 +155,7 @@ func (d Daemon) args() []string {
 // own. With the systemd driver, dockerd's choice under systemd on cgroup v2,
 // they are scopes in system.slice, which systemd removes.
 func (d Daemon) ownCgroup() bool {
-	return d.Units.Init() != "systemd" || !host.CgroupV2()
+	return d.Units.Init() != "systemd" || !d.Files.Exists("/sys/fs/cgroup/cgroup.controllers")
 }
 
 func (v values) fill(text string) []byte {

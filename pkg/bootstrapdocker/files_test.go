@@ -1,0 +1,94 @@
+package bootstrapdocker
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// initOnly is a host of that init system on which nothing runs.
+type initOnly string
+
+func (i initOnly) Init() string                               { return string(i) }
+func (initOnly) Start(context.Context, string) error          { return nil }
+func (initOnly) Stop(context.Context, string) error           { return nil }
+func (initOnly) Restart(context.Context, string) error        { return nil }
+func (initOnly) Enable(context.Context, string) error         { return nil }
+func (initOnly) Disable(context.Context, string) error        { return nil }
+func (initOnly) Reload(context.Context) error                 { return nil }
+func (initOnly) Active(context.Context, string) (bool, error) { return false, nil }
+
+func freshHost(t *testing.T, init string) Daemon {
+	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly(init)}
+	for _, program := range []string{"/usr/sbin/dockerd", "/usr/bin/containerd"} {
+		if err := d.Files.Write(program, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func TestGolden(t *testing.T) {
+	for _, init := range []string{"systemd", "sysv", "openrc"} {
+		tree, err := freshHost(t, init).tree()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range tree {
+			golden(t, filepath.Join("testdata", init+"-"+filepath.Base(file.Path)), file.Data)
+		}
+	}
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; with -update it becomes\n%s", path, got)
+	}
+}
+
+func TestDistributionsContainerdScriptStays(t *testing.T) {
+	d := freshHost(t, "sysv")
+	if err := d.Files.Write(containerdScript, []byte("#!/bin/sh\n# the distribution's\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := d.tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(tree, func(f host.File) bool { return f.Path == containerdScript }) {
+		t.Error("would replace it")
+	}
+}
+
+func TestNoDocker(t *testing.T) {
+	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly("systemd")}
+	if _, err := d.tree(); err == nil || !strings.Contains(err.Error(), "install Docker") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestChildrenFirst(t *testing.T) {
+	got := childrenFirst(map[string]string{"base": "", "middle": "base", "top": "middle"})
+	if !slices.Equal(got, []string{"top", "middle", "base"}) {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,85 @@
+package etcd
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+func testMember(t *testing.T) Member {
+	return Member{
+		Files: host.Files{Root: t.TempDir()}, Image: "etcd:test", Name: "one", IP: "10.0.0.1", RestartPolicy: "unless-stopped",
+		CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/etcd/server.crt", Key: "/etc/kubernetes/pki/etcd/server.key",
+		RootCert: "/etc/kubernetes/pki/etcd/root.crt", RootKey: "/etc/kubernetes/pki/etcd/root.key",
+	}
+}
+
+func TestContainerAsksForLittle(t *testing.T) {
+	m := testMember(t)
+	c, err := m.container()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Privileged || c.HostPID || len(c.Caps) > 0 {
+		t.Errorf("privileged %t, host PIDs %t, capabilities %v", c.Privileged, c.HostPID, c.Caps)
+	}
+	for _, mount := range c.Mounts {
+		if !mount.ReadOnly && mount.Target != inside {
+			t.Errorf("%s can be written to", mount.Target)
+		}
+		if mount.Target == m.RootKey {
+			t.Error("sees the key of its own root user")
+		}
+	}
+}
+
+func TestEveryPortNeedsACertificate(t *testing.T) {
+	command := testMember(t).command()
+	for _, flag := range []string{"--client-cert-auth", "--peer-client-cert-auth"} {
+		if !slices.Contains(command, flag) {
+			t.Errorf("no %s in %v", flag, command)
+		}
+	}
+	for _, arg := range command {
+		if strings.Contains(arg, "http://") && arg != "--listen-metrics-urls=http://127.0.0.1:2381" {
+			t.Errorf("%s is open", arg)
+		}
+	}
+}
+
+func TestInitialCluster(t *testing.T) {
+	m := testMember(t)
+	wantArgs(t, m, "--initial-cluster=one=https://10.0.0.1:2380", "--initial-cluster-state=new")
+	m.InitialCluster = "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"
+	wantArgs(t, m, "--initial-cluster="+m.InitialCluster, "--initial-cluster-state=existing")
+}
+
+func wantArgs(t *testing.T, m Member, args ...string) {
+	t.Helper()
+	for _, arg := range args {
+		if !slices.Contains(m.command(), arg) {
+			t.Errorf("no %s in %v", arg, m.command())
+		}
+	}
+}
+
+func TestRenewedCertificateReplacesContainer(t *testing.T) {
+	m := testMember(t)
+	before, _ := m.container()
+	if err := m.Files.Write(m.Cert, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := m.container()
+	if slices.Equal(before.Env, after.Env) {
+		t.Error("the container is the same with another certificate")
+	}
+}
+
+func TestFreshHostListsEveryUser(t *testing.T) {
+	diff, err := testMember(t).EnableAuth().Check(t.Context())
+	if err != nil || !strings.Contains(diff.String(), "flannel") {
+		t.Errorf("got %v, %v", diff, err)
+	}
+}

@@ -1,0 +1,50 @@
+package flannel
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+func testDaemon(t *testing.T) Daemon {
+	return Daemon{
+		Files: host.Files{Root: t.TempDir()}, Image: "flannel:test", Endpoints: []string{"https://10.0.0.1:2379", "https://10.0.0.2:2379"},
+		CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt", Key: "/etc/kubernetes/pki/flannel.key",
+		PublicIP: "10.0.0.3", Interface: "eth0", IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel", RestartPolicy: "unless-stopped",
+	}
+}
+
+func TestContainerAsksForLittle(t *testing.T) {
+	c, err := testDaemon(t).container()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Privileged || c.HostPID || !slices.Equal(c.Caps, []string{"NET_ADMIN", "NET_RAW"}) {
+		t.Errorf("privileged %t, host PIDs %t, capabilities %v", c.Privileged, c.HostPID, c.Caps)
+	}
+	for _, m := range c.Mounts {
+		if !m.ReadOnly && m.Target != "/var/lib/kube-bootstrap/flannel" {
+			t.Errorf("%s can be written to", m.Target)
+		}
+	}
+	want := "flanneld --etcd-endpoints=https://10.0.0.1:2379,https://10.0.0.2:2379 --etcd-prefix=/coreos.com/network" +
+		" --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt --etcd-certfile=/etc/kubernetes/pki/flannel.crt --etcd-keyfile=/etc/kubernetes/pki/flannel.key" +
+		" --subnet-file=/var/lib/kube-bootstrap/flannel/subnet.env --ip-masq=true --healthz-port=0 --iface=eth0 --public-ip=10.0.0.3"
+	if got := strings.Join(c.Command, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestRenewedCertificateReplacesContainer(t *testing.T) {
+	d := testDaemon(t)
+	before, _ := d.container()
+	if err := d.Files.Write(d.Cert, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := d.container()
+	if slices.Equal(before.Env, after.Env) {
+		t.Error("the container is the same with another certificate")
+	}
+}

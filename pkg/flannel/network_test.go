@@ -1,0 +1,61 @@
+package flannel
+
+import (
+	"encoding/json"
+	"net/netip"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func TestValidate(t *testing.T) {
+	network := func(cidr string) netip.Prefix { return netip.MustParsePrefix(cidr) }
+	for name, c := range map[string]struct {
+		network Network
+		problem string
+	}{
+		"the default":               {Network{CIDR: network("10.1.0.0/16")}, ""},
+		"the smallest for a /24":    {Network{CIDR: network("10.1.0.0/22")}, ""},
+		"too small for a /24":       {Network{CIDR: network("10.1.0.0/23")}, "flannel-network-size"},
+		"smaller shares":            {Network{CIDR: network("10.1.0.0/24"), SubnetLen: 26}, ""},
+		"no room for containers":    {Network{CIDR: network("10.1.0.0/16"), SubnetLen: 31}, "flannel-subnet-length"},
+		"an address, not a network": {Network{CIDR: network("10.1.0.1/16")}, "flannel-network"},
+		"IPv6":                      {Network{CIDR: network("fd00::/48")}, "flannel-network"},
+		"nothing":                   {Network{}, "flannel-network"},
+		"host-gw":                   {Network{CIDR: network("10.1.0.0/16"), Backend: "host-gw"}, ""},
+		"unknown backend":           {Network{CIDR: network("10.1.0.0/16"), Backend: "gre"}, "flannel-backend"},
+	} {
+		t.Run(name, func(t *testing.T) { wantProblem(t, c.network.Validate(), c.problem) })
+	}
+}
+
+func TestUDPIsForAMD64(t *testing.T) {
+	wantProblem(t, validateBackend("udp", "amd64"), "")
+	wantProblem(t, validateBackend("udp", "arm64"), "flannel-backend-arch")
+}
+
+func wantProblem(t *testing.T, err error, name string) {
+	t.Helper()
+	problems := step.Problems(err)
+	switch {
+	case name == "" && err != nil:
+		t.Errorf("got %v, want no problem", err)
+	case name != "" && (len(problems) != 1 || problems[0].Name != name):
+		t.Errorf("got %v, want problem %s", err, name)
+	}
+}
+
+func TestConfigIsFlannels(t *testing.T) {
+	n := Network{CIDR: netip.MustParsePrefix("10.1.0.0/16"), MTU: 1400}
+	if got, want := n.json(), `{"Network":"10.1.0.0/16","SubnetLen":24,"Backend":{"Type":"vxlan","MTU":1400}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	n.Backend = "host-gw"
+	if got, want := n.json(), `{"Network":"10.1.0.0/16","SubnetLen":24,"Backend":{"Type":"host-gw"}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	spaced, _ := json.MarshalIndent(n.config(), "", "  ")
+	if !n.same(string(spaced)) || n.same(`{"Network":"10.2.0.0/16","SubnetLen":24,"Backend":{"Type":"host-gw"}}`) || n.same("") {
+		t.Error("same does not compare by meaning")
+	}
+}
