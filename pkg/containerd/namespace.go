@@ -221,4 +221,3 @@ func removeLeases(ctx context.Context, c *client.Client) error {
 	}
 	return gone(c.LeasesService().Delete(ctx, last, leases.SynchronousDelete))
 }
-

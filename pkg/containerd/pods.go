@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -13,8 +12,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// podsFile says that the pods of this host are ours, and what was there before.
-const podsFile = host.StateDir + "/containerd-pods.json"
+const (
+	// podsFile says that the pods of this host are ours.
+	podsFile = host.StateDir + "/containerd-pods"
+	// beforeFile is what was there before the first image or pod.
+	beforeFile = host.StateDir + "/containerd-before.json"
+)
 
 // before is what Undo must not take away although pods use it too.
 type before struct {
@@ -42,8 +45,8 @@ var shared = map[string]bool{
 	"/run/containerd/s": true, "/run/containerd/fifo": true,
 }
 
-// Pods is the ground that the kubelet works on. Apply only remembers what was
-// there before; Undo kills every pod and removes all that pods leave behind.
+// Pods is the ground that the kubelet works on. Apply only claims it; Undo
+// kills every pod and removes all that pods leave behind.
 func (r Runtime) Pods() step.Step {
 	return step.Step{
 		Name: "run pods in containerd",
@@ -54,21 +57,27 @@ func (r Runtime) Pods() step.Step {
 			return step.Diff{"let the kubelet run pods in containerd's namespace " + namespace}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			if r.Files.Exists(podsFile) {
-				return nil
-			}
-			b, err := r.lookBefore(ctx)
-			if err != nil {
-				return err
-			}
-			data, err := json.Marshal(b)
-			if err != nil {
-				return err
-			}
-			return r.Files.Write(podsFile, data, 0o600)
+			return errors.Join(r.noteBefore(ctx), r.Files.Write(podsFile, nil, 0o600))
 		},
 		Undo: r.removePods,
 	}
+}
+
+// noteBefore remembers, once, what Undo of Pods shall leave: already before
+// CRI is turned on and images come.
+func (r Runtime) noteBefore(ctx context.Context) error {
+	if r.Files.Exists(beforeFile) {
+		return nil
+	}
+	b, err := r.lookBefore(ctx)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	return r.Files.Write(beforeFile, data, 0o600)
 }
 
 func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
@@ -85,11 +94,11 @@ func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
 }
 
 func (r Runtime) removePods(ctx context.Context) error {
-	data, err := r.Files.Read(podsFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	if !r.Files.Exists(podsFile) {
 		return nil
 	}
 	var b before
+	data, err := r.Files.Read(beforeFile)
 	if err := errors.Join(err, json.Unmarshal(data, &b)); err != nil {
 		return err
 	}

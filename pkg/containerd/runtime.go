@@ -58,10 +58,10 @@ func (r Runtime) EnableCRI() step.Step {
 			if err != nil {
 				return nil, err
 			}
-			if len(diff) == 0 && r.Files.Exists(pendingFile) {
-				diff = append(diff, "restart containerd")
+			if !r.Files.Exists(beforeFile) {
+				diff = append(diff, "remember what containerd has before the first pod")
 			}
-			return append(diff, r.servingDiff(ctx)...), ctx.Err()
+			return append(diff, r.restartDiff(ctx)...), ctx.Err()
 		},
 		Apply: r.enable,
 		Undo:  r.disable,
@@ -69,8 +69,11 @@ func (r Runtime) EnableCRI() step.Step {
 }
 
 func (r Runtime) enable(ctx context.Context) error {
+	if err := r.noteBefore(ctx); err != nil {
+		return err
+	}
 	data, diff, err := r.config(ctx)
-	if err != nil {
+	if err != nil || len(diff) == 0 && len(r.restartDiff(ctx)) == 0 {
 		return err
 	}
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
@@ -92,7 +95,7 @@ func (r Runtime) enable(ctx context.Context) error {
 func (r Runtime) disable(ctx context.Context) error {
 	_, err := r.Files.Original(configPath)
 	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
-		return nil
+		return r.Files.Remove(beforeFile)
 	}
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
 		return err
@@ -105,7 +108,7 @@ func (r Runtime) disable(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.Files.Remove(pendingFile)
+	return r.Files.Drop(pendingFile, beforeFile)
 }
 
 func (r Runtime) restart(ctx context.Context, serves func(context.Context) error) error {
@@ -122,7 +125,10 @@ func (r Runtime) startsLater() bool {
 	return r.Units.Init() != "systemd" && !r.Files.Exists("/etc/init.d/"+unit)
 }
 
-func (r Runtime) servingDiff(ctx context.Context) step.Diff {
+func (r Runtime) restartDiff(ctx context.Context) step.Diff {
+	if r.Files.Exists(pendingFile) {
+		return step.Diff{"restart containerd"}
+	}
 	if r.startsLater() {
 		return nil
 	}

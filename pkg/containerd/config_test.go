@@ -1,0 +1,206 @@
+package containerd
+
+import (
+	"net/netip"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const pause = "registry.k8s.io/pause:3.10.2"
+
+func TestMergeConfig(t *testing.T) {
+	cases := map[string]struct {
+		before string
+		major  int
+		wanted wanted
+		after  string
+		diff   int
+	}{
+		"docker-ce's default": {
+			before: `disabled_plugins = ["cri", "aufs"]`, major: 1, wanted: wanted{SandboxImage: pause},
+			after: `disabled_plugins = ["aufs"]
+[plugins.cri]
+sandbox_image = "` + pause + `"`, diff: 2,
+		},
+		"none, containerd 1": {
+			major: 1, wanted: wanted{SandboxImage: pause, SystemdCgroup: true, RestrictOOM: true},
+			after: `version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "` + pause + `"
+restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+options.SystemdCgroup = true`, diff: 4,
+		},
+		"none, containerd 2": {
+			major: 2, wanted: wanted{SandboxImage: pause},
+			after: `version = 3
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "` + pause + `"`, diff: 1,
+		},
+		"Debian": {
+			before: `version = 2
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "/usr/lib/cni"
+conf_dir = "/etc/cni/net.d"
+[plugins."io.containerd.internal.v1.opt"]
+path = "/var/lib/containerd/opt"`, major: 1, wanted: wanted{SandboxImage: pause},
+			after: `version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "` + pause + `"
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "/opt/cni/bin"
+conf_dir = "/etc/cni/net.d"
+[plugins."io.containerd.internal.v1.opt"]
+path = "/var/lib/containerd/opt"`, diff: 2,
+		},
+		"version 3, the owner's own runtime": {
+			before: `version = 3
+root = "/srv/containerd"
+disabled_plugins = ["io.containerd.cri.v1.runtime"]
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["/usr/lib/cni"]
+[plugins."io.containerd.cri.v1.runtime".containerd]
+default_runtime_name = "nvidia"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+options = {BinaryName = "/usr/bin/nvidia-container-runtime", SystemdCgroup = true}`, major: 2, wanted: wanted{SandboxImage: pause},
+			after: `version = 3
+root = "/srv/containerd"
+disabled_plugins = []
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "` + pause + `"
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["/opt/cni/bin", "/usr/lib/cni"]
+[plugins."io.containerd.cri.v1.runtime".containerd]
+default_runtime_name = "nvidia"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+options = {BinaryName = "/usr/bin/nvidia-container-runtime", SystemdCgroup = false}`, diff: 4,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, diff, err := mergeConfig([]byte(c.before), c.major, c.wanted)
+			if err != nil || len(diff) != c.diff {
+				t.Fatalf("got diff %q, %v", diff, err)
+			}
+			if !reflect.DeepEqual(parse(t, got), parse(t, []byte(c.after))) {
+				t.Errorf("got\n%s", got)
+			}
+			if _, again, err := mergeConfig(got, c.major, c.wanted); err != nil || len(again) > 0 {
+				t.Errorf("does not converge: %q, %v", again, err)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, data []byte) map[string]any {
+	t.Helper()
+	m := map[string]any{}
+	if err := toml.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestConfigThatIsNotTOML(t *testing.T) {
+	_, _, err := mergeConfig([]byte("version = = 2"), 2, wanted{})
+	if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "containerd-config" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestParseMajor(t *testing.T) {
+	for text, want := range map[string]int{
+		"containerd github.com/containerd/containerd 1.7.24~ds1 1.7.24~ds1-6":                   1,
+		"containerd github.com/containerd/containerd/v2 2.1.9~ds1 2.1.9":                        2,
+		"containerd containerd.io v2.2.1 dea7da592f5d1d2b7755e3a161be07f43fad8f75":              2,
+		"containerd github.com/containerd/containerd/v2 2.4.2+unknown ":                         2,
+		"containerd github.com/containerd/containerd/v2 (devel)":                                2,
+		"containerd github.com/containerd/containerd v1.6.33 d2d58213f83a351ca8f528a95fbd145f5": 1,
+	} {
+		if got := parseMajor(text); got != want {
+			t.Errorf("%s: got %d", text, got)
+		}
+	}
+}
+
+func TestCanLowerOOMScore(t *testing.T) {
+	for bounding, want := range map[string]bool{"000001fffeffffff": false, "000001ffffffffff": true} {
+		if got := canLowerOOMScore("Name:\tx\nCapBnd:\t" + bounding + "\n"); got != want {
+			t.Errorf("%s: got %v", bounding, got)
+		}
+	}
+}
+
+func TestCNIConfig(t *testing.T) {
+	want, err := os.ReadFile("testdata/10-kube-bootstrap.conflist")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cniConfig(netip.MustParsePrefix("10.1.7.1/24"), 1450)
+	if err != nil || string(got) != string(want) {
+		t.Errorf("got\n%s, %v", got, err)
+	}
+}
+
+func TestUpperHalf(t *testing.T) {
+	for subnet, want := range map[string]string{
+		"10.1.7.1/24": "10.1.7.128 10.1.7.254", "10.1.0.1/20": "10.1.8.0 10.1.15.254", "10.255.255.129/25": "10.255.255.192 10.255.255.254",
+	} {
+		first, last, err := upperHalf(netip.MustParsePrefix(subnet))
+		if got := first.String() + " " + last.String(); got != want || err != nil {
+			t.Errorf("%s: got %s, %v", subnet, got, err)
+		}
+	}
+	if _, _, err := upperHalf(netip.MustParsePrefix("10.1.7.1/30")); err == nil {
+		t.Error("a /30 has no room for pods")
+	}
+}
+
+func TestWriteCNI(t *testing.T) {
+	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	var noLease error = os.ErrNotExist
+	s := r.WriteCNI(func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, noLease })
+	if diff, err := s.Check(t.Context()); err != nil || len(diff) != 1 {
+		t.Errorf("without a lease: %v, %v", diff, err)
+	}
+	noLease = nil
+	for range 2 {
+		if err := s.Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff, err := s.Check(t.Context()); err != nil || len(diff) != 0 {
+			t.Errorf("after Apply: %v, %v", diff, err)
+		}
+	}
+	for range 2 {
+		if err := s.Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.Files.Exists("/etc") {
+		t.Error("directories made for the config are left")
+	}
+}
+
+func TestCNIProblems(t *testing.T) {
+	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	for _, name := range []string{"05-calico.conflist", "10-kube-bootstrap.conflist", "87-podman.conflist", "00-notes.txt"} {
+		if err := r.Files.Write(cniConfDir+"/"+name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	problems := step.Problems(r.CNIProblems())
+	if len(problems) != 1 || !strings.Contains(problems[0].Text, "05-calico") {
+		t.Errorf("got %v", problems)
+	}
+}

@@ -1,0 +1,117 @@
+package maindocker
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netns"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// inNetns runs the rest of the test in a fresh network namespace.
+func inNetns(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("network namespaces need root")
+	}
+	runtime.LockOSThread() // never unlocked: the thread ends with the test
+	ns, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ns.Close() })
+}
+
+func saved(t *testing.T, command ...string) string {
+	t.Helper()
+	out, err := host.Run(context.Background(), command...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out + "\n"
+}
+
+func TestFirewallRule(t *testing.T) {
+	inNetns(t)
+	saved(t, "iptables", "-N", "DOCKER-USER")
+	saved(t, "iptables", "-A", "DOCKER-USER", "-j", "RETURN")
+	before := saved(t, "iptables", "-S")
+	first, second := lease, lease
+	first.Subnet, _ = first.Subnet.Addr().Prefix(25)
+	for _, f := range []firewall{firewallFor("vxlan", lease, settings{}), firewallFor("host-gw", first, settings{}), firewallFor("host-gw", second, settings{})} {
+		converges(t, f)
+		if rules := saved(t, "iptables", "-S", "DOCKER-USER"); strings.Count(rules, ourComment) != 1 || !strings.HasSuffix(rules, "-j RETURN\n") {
+			t.Errorf("one rule of ours, first, is wanted: %s", rules)
+		}
+	}
+	for range 2 {
+		if err := removeFirewall(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := saved(t, "iptables", "-S"); after != before {
+		t.Errorf("got\n%s, want\n%s", after, before)
+	}
+}
+
+func TestFirewallTable(t *testing.T) {
+	inNetns(t)
+	daemon := settings{"firewall-backend": "nftables", acceptMark: ourMark}
+	for _, backend := range []string{"vxlan", "host-gw", "ipip"} {
+		converges(t, firewallFor(backend, lease, daemon))
+	}
+	for range 2 {
+		if err := removeFirewall(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := saved(t, "nft", "list", "tables"); strings.Contains(left, nftName) {
+		t.Errorf("left: %s", left)
+	}
+}
+
+func converges(t *testing.T, f firewall) {
+	t.Helper()
+	ctx := context.Background()
+	if diff, err := f.diff(ctx); err != nil || len(diff) != 1 {
+		t.Errorf("before: %v, %v", diff, err)
+	}
+	for range 2 {
+		if err := f.apply(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff, err := f.diff(ctx); err != nil || len(diff) != 0 {
+			t.Errorf("after: %v, %v", diff, err)
+		}
+	}
+}
+
+// A docker0 that is there is changed, not made anew: pods may hang on it.
+func TestSetLink(t *testing.T) {
+	inNetns(t)
+	b := Bridge{}
+	if err := b.setLink(lease); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := host.FindLink(linkName); ok || err != nil {
+		t.Fatalf("a missing docker0 is Docker's to make: %v, %v", ok, err)
+	}
+	saved(t, "ip", "link", "add", linkName, "type", "bridge")
+	saved(t, "ip", "addr", "add", "172.17.0.1/16", "dev", linkName)
+	saved(t, "ip", "link", "add", "pod0", "type", "veth", "peer", "name", "pod1")
+	saved(t, "ip", "link", "set", "pod0", "master", linkName)
+	if err := b.setLink(lease); err != nil {
+		t.Fatal(err)
+	}
+	link, _, err := host.FindLink(linkName)
+	if diff := linkDiff(link, lease); err != nil || len(diff) > 0 {
+		t.Errorf("got %v, %v", diff, err)
+	}
+	if ports := saved(t, "ip", "link", "show", "master", linkName); !strings.Contains(ports, "pod0") {
+		t.Errorf("the pod has lost its bridge: %s", ports)
+	}
+}

@@ -1,0 +1,75 @@
+package maindocker
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func TestUnitFlagProblems(t *testing.T) {
+	cases := map[string]string{
+		"dockerd -H fd:// --containerd=/run/containerd/containerd.sock": "",
+		"dockerd --bip=172.30.0.1/16":                                   "--bip 172.30.0.1/16",
+		"dockerd --mtu 9000 --debug":                                    "--mtu 9000",
+		"dockerd -b none":                                               "--b none",
+		"dockerd --iptables=false":                                      "--iptables false",
+		"dockerd --iptables=true":                                       "",
+		"dockerd --ip-masq=false":                                       "--ip-masq false",
+		"dockerd --config-file=/etc/docker/daemon.json":                 "",
+		"dockerd --config-file /srv/d.json":                             "--config-file /srv/d.json",
+	}
+	for line, want := range cases {
+		problems := step.Problems(UnitFlagProblems(strings.Fields(line)))
+		switch {
+		case want == "" && len(problems) != 0:
+			t.Errorf("%s: got %v", line, problems[0])
+		case want != "" && (len(problems) != 1 || problems[0].Name != "docker-flags" || !strings.Contains(problems[0].Text, want)):
+			t.Errorf("%s: got %v, want %q", line, problems, want)
+		}
+	}
+}
+
+func TestSettingsProblems(t *testing.T) {
+	for text, want := range map[string]int{`{"bridge": "none"}`: 1, `{"iptables": false, "bridge": "br1"}`: 2, `{"iptables": true, "bridge": ""}`: 0, `{}`: 0} {
+		s, err := decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := step.Problems(settingsProblems(s)); len(got) != want {
+			t.Errorf("%s: got %v", text, got)
+		}
+	}
+}
+
+func TestTooOld(t *testing.T) {
+	for api, want := range map[string]bool{"1.40": true, "1.41": false, "1.52": false, "": false} {
+		if got := tooOld(api); got != want {
+			t.Errorf("API %q: got %v", api, got)
+		}
+	}
+}
+
+func TestDockerThatIsNotThere(t *testing.T) {
+	b := Bridge{Units: host.OpenUnits(), Docker: func() (*host.Docker, error) { return host.OpenDocker(t.TempDir() + "/none.sock") }}
+	problems := step.Problems(b.DockerProblem(t.Context()))
+	if len(problems) != 1 || problems[0].Name != "docker-stopped" && problems[0].Name != "docker-missing" {
+		t.Errorf("got %v", problems)
+	}
+}
+
+// The golden files are the units as a host gets them.
+func TestBootFiles(t *testing.T) {
+	for init, golden := range map[string]string{"systemd": "network.service", "sysv": "network.sysv", "openrc": "network.openrc"} {
+		want, err := os.ReadFile("testdata/" + golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := bootFiles(init, "/var/lib/kube-bootstrap/bin/kube-bootstrap")
+		if len(got) != 1 || string(got[0].Data) != string(want) {
+			t.Errorf("%s: got\n%s", init, got[0].Data)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package maindocker
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+var lease = Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}
+
+// put merges our settings into the daemon.json of a host, as Move does.
+func put(t *testing.T, files host.Files, l Lease) {
+	t.Helper()
+	now, err := readSettings(files, daemonJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := settingsFor(l, now, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := encode(merge(now, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.Replace(daemonJSON, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, files host.Files, text string) {
+	t.Helper()
+	if err := files.Write(daemonJSON, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMergeKeepsTheOwnersKeys(t *testing.T) {
+	owner, err := decode([]byte(`{"log-driver": "journald", "mtu": 9000, "max-concurrent-downloads": 12345678901234567890}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := settingsFor(lease, owner, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := encode(merge(owner, ours))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{
+  "allow-direct-routing": true,
+  "bip": "10.1.7.1/24",
+  "fixed-cidr": "10.1.7.0/25",
+  "ip-masq": false,
+  "log-driver": "journald",
+  "max-concurrent-downloads": 12345678901234567890,
+  "mtu": 1450
+}
+`
+	if string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if diff := differences(merge(owner, ours), ours); len(diff) > 0 {
+		t.Errorf("still differs: %s", diff)
+	}
+	if diff := differences(owner, ours).String(); !strings.Contains(diff, "mtu = 1450") || strings.Contains(diff, "log-driver") {
+		t.Errorf("diff: %s", diff)
+	}
+}
+
+func TestOlderDockerIsNotGivenWhatItDoesNotKnow(t *testing.T) {
+	ours, err := settingsFor(lease, settings{}, false)
+	if _, has := ours["allow-direct-routing"]; has || err != nil {
+		t.Errorf("got %v, %v", ours, err)
+	}
+}
+
+func TestUnmerge(t *testing.T) {
+	second := lease
+	second.Subnet = netip.MustParsePrefix("10.1.9.1/24")
+	cases := map[string]struct{ before, since, after string }{
+		"exact bytes":            {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
+		"none":                   {"", "", ""},
+		"owner added a key":      {`{"mtu": 9000}`, `{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "allow-direct-routing": true, "debug": true}`, "{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
+		"owner changed ours":     {"", `{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "allow-direct-routing": true}`, "{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
+		"owner reformatted ours": {"{ }\n", `{"allow-direct-routing": true, "mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := host.Files{Root: t.TempDir()}
+			if c.before != "" {
+				write(t, files, c.before)
+			}
+			put(t, files, lease)
+			put(t, files, second) // a new lease does not hide what was first
+			if c.since != "" {
+				write(t, files, c.since)
+			}
+			for range 2 {
+				if err := unmergeFile(files, daemonJSON); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := files.Read(daemonJSON)
+			if string(got) != c.after || c.after == "" && !os.IsNotExist(err) {
+				t.Errorf("got %q (%v), want %q", got, err, c.after)
+			}
+			if _, err := files.Original(daemonJSON); !os.IsNotExist(err) {
+				t.Errorf("the original is still kept: %v", err)
+			}
+		})
+	}
+}
+
+func TestDaemonJSONThatIsNot(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	for _, text := range []string{"{", "[]", `{} {}`} {
+		write(t, files, text)
+		_, err := readSettings(files, daemonJSON)
+		if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "daemon-json" {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+	for _, text := range []string{"", " \n", "null", "{}"} {
+		write(t, files, text)
+		if s, err := readSettings(files, daemonJSON); err != nil || s == nil {
+			t.Errorf("%q: got %v, %v", text, s, err)
+		}
+	}
+}
+
+func TestLowerHalf(t *testing.T) {
+	for subnet, want := range map[string]string{"10.1.7.1/24": "10.1.7.0/25", "10.1.0.1/20": "10.1.0.0/21", "10.1.7.129/25": "10.1.7.128/26"} {
+		if got := lowerHalf(netip.MustParsePrefix(subnet)).String(); got != want {
+			t.Errorf("%s: got %s, want %s", subnet, got, want)
+		}
+	}
+}
+
+func TestOwnersMarkIsKept(t *testing.T) {
+	owner := settings{"firewall-backend": "nftables", acceptMark: "0x1/0x3"}
+	ours, err := settingsFor(lease, owner, true)
+	if _, has := ours[acceptMark]; has || err != nil {
+		t.Errorf("got %v, %v", ours, err)
+	}
+	f := firewallFor("vxlan", lease, merge(owner, ours))
+	if f.rule != nil || !strings.Contains(f.table.Body, `iifname "flannel.1" meta mark set meta mark or 0x1 `) {
+		t.Errorf("got %+v", f)
+	}
+}
