@@ -57,8 +57,9 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 
 type discovery struct {
 	Target
-	http *http.Client
-	ca   *x509.Certificate
+	http      *http.Client
+	ca        *x509.Certificate
+	signLimit time.Duration
 }
 
 func newDiscovery(target Target) (*discovery, error) {
@@ -69,7 +70,7 @@ func newDiscovery(target Target) (*discovery, error) {
 	if target.CAHash, err = ParseCAHash(target.CAHash); err != nil {
 		return nil, err
 	}
-	d := &discovery{Target: target}
+	d := &discovery{Target: target, signLimit: signLimit}
 	config := pinned(target.Server, host, target.CAHash, func(ca *x509.Certificate) { d.ca = ca })
 	// No proxy of the environment: the token goes to the master and nowhere else.
 	d.http = &http.Client{
@@ -109,7 +110,7 @@ func (d *discovery) unanswered(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &problem):
 		return problem
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Cause(ctx)
 	default:
 		return unreachable(d.Server, errors.Unwrap(err))
@@ -143,7 +144,7 @@ func (d *discovery) refused(response *http.Response, what string) error {
 func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) {
 	var info corev1.ConfigMap
 	var final error
-	err = step.Until(ctx, signLimit, func(ctx context.Context) error {
+	err = step.Until(ctx, d.signLimit, func(ctx context.Context) error {
 		if final = d.get(ctx, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "its cluster-info", &info); final != nil {
 			return nil
 		}

@@ -65,7 +65,7 @@ var publishYAML string
 
 var publishTemplate = template.Must(template.New("publish.yaml").Funcs(template.FuncMap{
 	"base64": base64.StdEncoding.EncodeToString,
-	"block": func(by int, text []byte) string {
+	"indent": func(by int, text []byte) string {
 		return strings.ReplaceAll(strings.TrimRight(string(text), "\n"), "\n", "\n"+strings.Repeat(" ", by))
 	},
 }).Parse(publishYAML))

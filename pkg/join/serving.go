@@ -43,11 +43,22 @@ type Refused struct {
 	Reason error
 }
 
-// ApproveServing approves what the controller manager signs but never approves
-// by itself: requests of kubelets for a serving certificate. It approves one
-// only if a node asks for itself, and for no name or address but those that
-// its Node has. It returns the nodes that now get one.
-func ApproveServing(ctx context.Context, client kubernetes.Interface) (approved []string, refused []Refused, err error) {
+// Approver approves what the controller manager signs but never approves by
+// itself: requests of kubelets for a serving certificate. It approves one only
+// if a node asks for itself, and for no name or address but its own.
+type Approver struct {
+	API kube.Connect
+	// Reserved networks have no nodes in them: those of pods and Services.
+	Reserved []netip.Prefix
+}
+
+// Approve goes once through all requests that wait. It returns the nodes that
+// now get a certificate.
+func (a Approver) Approve(ctx context.Context) (approved []string, refused []Refused, err error) {
+	client, err := a.API.Client()
+	if err != nil {
+		return nil, nil, err
+	}
 	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, servingRequests)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list serving requests: %w", err)
@@ -58,7 +69,7 @@ func ApproveServing(ctx context.Context, client kubernetes.Interface) (approved 
 			continue
 		}
 		node := strings.TrimPrefix(csr.Spec.Username, nodeUserPrefix)
-		if err := approve(ctx, client, csr); err != nil {
+		if err := a.approve(ctx, client, csr); err != nil {
 			refused = append(refused, Refused{Name: csr.Name, Node: node, Reason: err})
 			continue
 		}
@@ -72,13 +83,12 @@ func pending(csr *certificatesv1.CertificateSigningRequest) bool {
 		len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
 }
 
-func approve(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
-	name := strings.TrimPrefix(csr.Spec.Username, nodeUserPrefix)
-	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	if err := CheckServing(csr, node); err != nil {
+	if err := a.Check(csr, nodes.Items); err != nil {
 		return err
 	}
 	csr = csr.DeepCopy()
@@ -92,13 +102,15 @@ func approve(ctx context.Context, client kubernetes.Interface, csr *certificates
 	return err
 }
 
-// CheckServing tells why a serving request must not be approved, if so.
-func CheckServing(csr *certificatesv1.CertificateSigningRequest, node *corev1.Node) error {
+// Check tells why a request must not be approved, if so; nodes are all of the
+// cluster's.
+func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []corev1.Node) error {
 	if csr.Spec.SignerName != certificatesv1.KubeletServingSignerName {
 		return fmt.Errorf("its signer is %s", csr.Spec.SignerName)
 	}
-	if csr.Spec.Username != nodeUserPrefix+node.Name || !slices.Contains(csr.Spec.Groups, nodesGroup) {
-		return fmt.Errorf("it was made by %s, not by node %s", csr.Spec.Username, node.Name)
+	name, isNode := strings.CutPrefix(csr.Spec.Username, nodeUserPrefix)
+	if !isNode || !slices.Contains(csr.Spec.Groups, nodesGroup) {
+		return fmt.Errorf("it was made by %s, which is no node", csr.Spec.Username)
 	}
 	block, _ := pem.Decode(csr.Spec.Request)
 	if block == nil {
@@ -108,7 +120,7 @@ func CheckServing(csr *certificatesv1.CertificateSigningRequest, node *corev1.No
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkUsages(csr.Spec.Usages), checkSubject(request, csr.Spec.Username), checkNames(request, node))
+	return errors.Join(checkUsages(csr.Spec.Usages), checkSubject(request, csr.Spec.Username), a.checkNames(request, name, nodes))
 }
 
 func checkUsages(usages []certificatesv1.KeyUsage) error {
@@ -136,49 +148,61 @@ func checkSubject(request *x509.CertificateRequest, user string) error {
 	return nil
 }
 
-// checkNames wants each name to be one that the Node has already. A kubelet
-// writes these itself; that it can not claim another node's is why they are
-// compared with what the whole cluster sees, and why anything else is refused.
-func checkNames(request *x509.CertificateRequest, node *corev1.Node) error {
+// checkNames wants the node's own name and addresses and nothing else. A
+// kubelet writes the addresses of its Node itself, so that one that is another
+// node's as well, or can not be a node's, is refused.
+func (a Approver) checkNames(request *x509.CertificateRequest, node string, nodes []corev1.Node) error {
 	if len(request.EmailAddresses) > 0 || len(request.URIs) > 0 {
 		return errors.New("it asks for mail addresses or URIs")
 	}
 	if len(request.DNSNames)+len(request.IPAddresses) == 0 {
 		return errors.New("it asks for no name")
 	}
-	names, addresses := known(node)
 	for _, name := range request.DNSNames {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("it asks for the name %s, which node %s does not have", name, node.Name)
+		if name != node {
+			return fmt.Errorf("it asks for the name %s, which is not that of node %s", name, node)
 		}
 	}
 	for _, ip := range request.IPAddresses {
 		addr, _ := netip.AddrFromSlice(ip)
-		if !slices.Contains(addresses, addr.Unmap()) {
-			return fmt.Errorf("it asks for the address %s, which node %s does not have", ip, node.Name)
+		if err := a.checkAddress(addr.Unmap(), node, nodes); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func known(node *corev1.Node) (names []string, addresses []netip.Addr) {
-	for _, a := range node.Status.Addresses {
-		switch a.Type {
-		case corev1.NodeHostName, corev1.NodeInternalDNS, corev1.NodeExternalDNS:
-			names = append(names, a.Address)
-		case corev1.NodeInternalIP, corev1.NodeExternalIP:
-			if addr, err := netip.ParseAddr(a.Address); err == nil {
-				addresses = append(addresses, addr.Unmap())
-			}
-		}
+func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node) error {
+	reserved := func(p netip.Prefix) bool { return p.Contains(addr) }
+	if addr.IsLoopback() || slices.ContainsFunc(a.Reserved, reserved) {
+		return fmt.Errorf("it asks for the address %s, which can not be a node's", addr)
 	}
-	return names, addresses
+	owned := false
+	for i := range nodes {
+		if !has(&nodes[i], addr) {
+			continue
+		}
+		if nodes[i].Name != node {
+			return fmt.Errorf("it asks for the address %s, which is that of node %s", addr, nodes[i].Name)
+		}
+		owned = true
+	}
+	if !owned {
+		return fmt.Errorf("it asks for the address %s, which node %s does not have", addr, node)
+	}
+	return nil
 }
 
-// ServingCertificate is the step that, on a control-plane host, gets its own
-// kubelet a serving certificate: it approves the request as soon as that is
-// made.
-func ServingCertificate(files host.Files, api kube.Connect, node string, limit time.Duration) step.Step {
+func has(node *corev1.Node, addr netip.Addr) bool {
+	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
+		parsed, err := netip.ParseAddr(a.Address)
+		return err == nil && parsed.Unmap() == addr
+	})
+}
+
+// Own is the step that, on a control-plane host, gets its own kubelet a
+// serving certificate: it approves the request as soon as that is made.
+func (a Approver) Own(files host.Files, node string, limit time.Duration) step.Step {
 	return step.Step{
 		Name:  "approve the kubelet's serving certificate",
 		Waits: true,
@@ -189,34 +213,31 @@ func ServingCertificate(files host.Files, api kube.Connect, node string, limit t
 			return step.Diff{"approve the serving certificate of node " + node}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return kube.Await(ctx, limit, watchServing(api), approveFor(ctx, api, node), nil)
+			return kube.Await(ctx, limit, a.watch, func(o runtime.Object) error {
+				return a.own(ctx, node, o.(*certificatesv1.CertificateSigningRequest))
+			}, nil)
 		},
 	}
 }
 
-func watchServing(api kube.Connect) kube.Watch {
-	return func(ctx context.Context) (watch.Interface, error) {
-		client, err := api.Client()
-		if err != nil {
-			return nil, err
-		}
-		return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, servingRequests)
+func (a Approver) watch(ctx context.Context) (watch.Interface, error) {
+	client, err := a.API.Client()
+	if err != nil {
+		return nil, err
 	}
+	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, servingRequests)
 }
 
-func approveFor(ctx context.Context, api kube.Connect, node string) func(runtime.Object) error {
-	return func(o runtime.Object) error {
-		csr := o.(*certificatesv1.CertificateSigningRequest)
-		if csr.Spec.Username != nodeUserPrefix+node {
-			return fmt.Errorf("node %s has not asked yet", node)
-		}
-		if !pending(csr) {
-			return nil
-		}
-		client, err := api.Client()
-		if err != nil {
-			return err
-		}
-		return approve(ctx, client, csr)
+func (a Approver) own(ctx context.Context, node string, csr *certificatesv1.CertificateSigningRequest) error {
+	if csr.Spec.Username != nodeUserPrefix+node {
+		return fmt.Errorf("node %s has not asked yet", node)
 	}
+	if !pending(csr) {
+		return nil // approved by a run that was cut short
+	}
+	client, err := a.API.Client()
+	if err != nil {
+		return err
+	}
+	return a.approve(ctx, client, csr)
 }

@@ -1,0 +1,117 @@
+package addon
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	proxy "k8s.io/kube-proxy/config/v1alpha1"
+	"sigs.k8s.io/yaml"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func variants() map[string]Addons {
+	full := Settings{
+		ProxyImage: "registry.k8s.io/kube-proxy:v1.36.3", DNSImage: "registry.k8s.io/coredns/coredns:v1.14.2",
+		Server: "https://10.0.0.1:6443", DNSServer: "10.0.0.1:6443", Forward: "/etc/resolv.conf",
+		PodCIDR: "10.1.0.0/16", DNSDomain: "cluster.local", DNSIP: "10.96.0.10",
+		ClusterCA: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+	}
+	bare := full
+	bare.DNSServer, bare.Forward, bare.ProxyMode = "", "", "nftables"
+	bare.ProxyCommand = []string{"/hyperkube", "kube-proxy"}
+	return map[string]Addons{"full": {Settings: full}, "bare": {Settings: bare}}
+}
+
+func TestManifestsGolden(t *testing.T) {
+	for name, addons := range variants() {
+		got, err := addons.Manifests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "testdata/" + name + ".yaml"
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || string(want) != string(got) {
+			t.Errorf("%s differs (%v); see `go test ./pkg/addon -update`", path, err)
+		}
+	}
+}
+
+// Every object is one that the API knows, without an unknown field.
+func TestManifestsStrict(t *testing.T) {
+	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
+	for name, addons := range variants() {
+		for _, o := range objects(t, addons) {
+			data, err := o.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil); err != nil {
+				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
+			}
+		}
+	}
+}
+
+func TestProxyConfigStrict(t *testing.T) {
+	for name, addons := range variants() {
+		for _, o := range objects(t, addons) {
+			if o.GetKind() != "ConfigMap" || o.GetName() != "kube-proxy" {
+				continue
+			}
+			var cm corev1.ConfigMap
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &cm); err != nil {
+				t.Fatal(err)
+			}
+			var config proxy.KubeProxyConfiguration
+			if err := yaml.UnmarshalStrict([]byte(cm.Data["config.conf"]), &config); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if *config.Conntrack.MaxPerCore != 0 || config.EnableProfiling || config.ClusterCIDR != "10.1.0.0/16" {
+				t.Errorf("%s: %+v", name, config)
+			}
+			if _, err := clientcmd.Load([]byte(cm.Data["kubeconfig.conf"])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// Neither the user's file order nor a missing last line makes a difference.
+func TestJoin(t *testing.T) {
+	one := []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: one}")
+	two := []byte("---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: two}}\n---\n")
+	got, err := kube.Objects(join(map[string][]byte{"b.yaml": two, "a.yaml": one}))
+	if err != nil || len(got) != 2 || got[0].GetName() != "one" || got[1].GetName() != "two" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := kube.Objects([]byte("kind: Pod\n")); err == nil {
+		t.Error("an object without a name was taken")
+	}
+}
+
+func objects(t *testing.T, addons Addons) []*kube.Object {
+	t.Helper()
+	text, err := addons.Manifests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := kube.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

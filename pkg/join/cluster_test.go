@@ -1,0 +1,151 @@
+package join
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	bootstrap "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/jws"
+)
+
+// authority is a certificate authority made for one test.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	key := newKey(t)
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority{cert, key}
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (a authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+// serving is a certificate for an API server at ip, sent with the CA shown.
+func (a authority) serving(t *testing.T, ip string, until time.Time, shown authority) tls.Certificate {
+	t.Helper()
+	key := newKey(t)
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "kube-apiserver"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
+		IPAddresses: []net.IP{net.ParseIP(ip)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der, shown.cert.Raw}, PrivateKey: key}
+}
+
+// master answers as an API server does to a host that joins, over real TLS.
+type master struct {
+	ca       authority
+	token    Token
+	clock    func() time.Time
+	signed   string // what the cluster-info's signature covers; empty: what it says
+	unsigned bool
+	asked    atomic.Int32 // requests that came through TLS
+	*httptest.Server
+}
+
+func newMaster(t *testing.T, chain func(authority) tls.Certificate, adjust func(*master)) *master {
+	t.Helper()
+	m := &master{ca: newAuthority(t), token: NewToken(time.Hour, "test"), clock: time.Now}
+	if adjust != nil {
+		adjust(m)
+	}
+	cert := m.ca.serving(t, "127.0.0.1", time.Now().Add(time.Hour), m.ca)
+	if chain != nil {
+		cert = chain(m.ca)
+	}
+	m.Server = httptest.NewUnstartedServer(m)
+	m.Config.ErrorLog = nil
+	m.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+	m.StartTLS()
+	t.Cleanup(m.Close)
+	return m
+}
+
+func (m *master) target() Target {
+	return Target{Server: strings.TrimPrefix(m.URL, "https://"), Token: m.token, CAHash: CAHash(m.ca.cert)}
+}
+
+func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.asked.Add(1)
+	w.Header().Set("Date", m.clock().UTC().Format(http.TimeFormat))
+	if r.Header.Get("Authorization") != "Bearer "+m.token.Reveal() {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	answer := map[string]any{
+		"/api/v1/namespaces/kube-public/configmaps/cluster-info":        m.clusterInfo(),
+		"/api/v1/namespaces/kube-system/configmaps/kube-bootstrap":      corev1.ConfigMap{Data: map[string]string{settingsKey: "podCIDR: 10.1.0.0/16\n"}},
+		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-flannel": flannelSecret(),
+		"/version": map[string]string{"gitVersion": "v1.36.3"},
+	}[r.URL.Path]
+	if answer == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (m *master) clusterInfo() corev1.ConfigMap {
+	kubeconfig, _ := Publisher{Server: "https://10.0.0.1:6443", ClusterCA: m.ca.pem()}.clusterInfo()
+	covers := m.signed
+	if covers == "" {
+		covers = string(kubeconfig)
+	}
+	info := corev1.ConfigMap{Data: map[string]string{bootstrap.KubeConfigKey: string(kubeconfig)}}
+	if !m.unsigned {
+		info.Data[bootstrap.JWSSignatureKeyPrefix+m.token.ID], _ = jws.ComputeDetachedSignature(covers, m.token.ID, m.token.secret)
+	}
+	return info
+}
+
+func flannelSecret() corev1.Secret {
+	return corev1.Secret{Data: map[string][]byte{
+		etcdCAKey: []byte("etcd-ca"), corev1.TLSCertKey: []byte("cert"), corev1.TLSPrivateKeyKey: []byte("key"),
+		endpointsKey: []byte("https://10.0.0.1:2379 https://10.0.0.2:2379"),
+	}}
+}

@@ -1,0 +1,176 @@
+package join
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func TestDiscover(t *testing.T) {
+	m := newMaster(t, nil, nil)
+	got, err := Discover(t.Context(), m.target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Server != "https://10.0.0.1:6443" || got.ServerVersion != "v1.36.3" || string(got.Settings) != "podCIDR: 10.1.0.0/16\n" {
+		t.Errorf("got %+v", got)
+	}
+	if string(got.ClusterCA) != string(m.ca.pem()) || string(got.Flannel.Key) != "key" || len(got.Flannel.Endpoints) != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Each way to be kept out has its own name, and a server that was not
+// recognised never sees the token.
+func TestDiscoverRefuses(t *testing.T) {
+	other := newAuthority(t)
+	until := time.Now().Add(time.Hour)
+	old := NewToken(0, "")
+	old.ID, old.Expires = idFor(time.Now().Add(-time.Hour))
+	cases := []struct {
+		problem string
+		unseen  bool // no request may come through TLS
+		chain   func(authority) tls.Certificate
+		adjust  func(*master)
+		target  func(*Target)
+	}{
+		{problem: "ca-cert-hash", unseen: true, target: func(g *Target) { g.CAHash = CAHash(other.cert) }},
+		{problem: "ca-cert-hash", unseen: true, target: func(g *Target) { g.CAHash = "sha256:12" }},
+		{problem: "ca-cert-hash", unseen: true, chain: func(authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, other) }},
+		{problem: "man-in-the-middle", unseen: true, chain: func(ca authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, ca) }},
+		{problem: "master-address", unseen: true, chain: func(ca authority) tls.Certificate { return ca.serving(t, "10.9.9.9", until, ca) }},
+		{problem: "clock", unseen: true, chain: func(ca authority) tls.Certificate {
+			return ca.serving(t, "127.0.0.1", time.Now().Add(-time.Minute), ca)
+		}},
+		{problem: "clock", adjust: func(m *master) { m.clock = func() time.Time { return time.Now().Add(time.Hour) } }},
+		{problem: "token-unknown", target: func(g *Target) { g.Token = NewToken(time.Hour, "") }},
+		{problem: "token-unknown", target: func(g *Target) { g.Token.secret = random(secretLength) }},
+		{problem: "token-expired", target: func(g *Target) { g.Token = old }},
+		{problem: "cluster-info", adjust: func(m *master) { m.unsigned = true }},
+		{problem: "cluster-info-forged", adjust: func(m *master) { m.signed = "something else" }},
+		{problem: "master-unreachable", unseen: true, target: func(g *Target) { g.Server = "127.0.0.1:1" }},
+	}
+	for _, c := range cases {
+		t.Run(c.problem, func(t *testing.T) {
+			m := newMaster(t, c.chain, c.adjust)
+			target := m.target()
+			if c.target != nil {
+				c.target(&target)
+			}
+			err := tryOnce(t.Context(), target)
+			problems := step.Problems(err)
+			if len(problems) != 1 || problems[0].Name != c.problem {
+				t.Fatalf("got %v, want [%s]", err, c.problem)
+			}
+			if strings.Contains(err.Error(), target.Token.secret) {
+				t.Errorf("the error tells the secret: %v", err)
+			}
+			if c.unseen && m.asked.Load() > 0 {
+				t.Error("a server that was not recognised was sent the token")
+			}
+		})
+	}
+}
+
+func tryOnce(ctx context.Context, target Target) error {
+	d, err := newDiscovery(target)
+	if err != nil {
+		return err
+	}
+	d.signLimit = 50 * time.Millisecond
+	_, err = d.clusterInfo(ctx)
+	return err
+}
+
+func TestSaveContract(t *testing.T) {
+	m := newMaster(t, nil, nil)
+	files := host.Files{Root: t.TempDir()}
+	j := &Joining{Files: files, Target: m.target()}
+	hosttest.Contract(t, tree(t, files.Root), j.Save())
+}
+
+// Once saved, neither master nor token is needed, the key is in its own file
+// only, and another cluster is refused.
+func TestSaveThenWithoutMaster(t *testing.T) {
+	m := newMaster(t, nil, nil)
+	files := host.Files{Root: t.TempDir()}
+	j := &Joining{Files: files, Target: m.target()}
+	if err := j.Save().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{FlannelKeyFile, BootstrapKubeconfig, HandoverFile} {
+		if info, err := os.Stat(files.Path(path)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", path, info, err)
+		}
+	}
+	if kept, _ := files.Read(HandoverFile); strings.Contains(string(kept), "key\"") {
+		t.Errorf("%s holds a key: %s", HandoverFile, kept)
+	}
+	m.Close()
+	again := &Joining{Files: files}
+	h, err := again.Handover(t.Context())
+	if err != nil || string(h.Flannel.Key) != "key" || h.ServerVersion != "v1.36.3" {
+		t.Errorf("got %+v, %v", h, err)
+	}
+	wrong := &Joining{Files: files, Target: Target{CAHash: CAHash(newAuthority(t).cert)}}
+	if _, err := wrong.Handover(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "joined-another" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestForget(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	j := &Joining{Files: files}
+	if err := files.Write(BootstrapKubeconfig, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Forget().Apply(t.Context()); err == nil {
+		t.Error("the token was dropped before the kubelet had a certificate")
+	}
+	if err := files.Write(KubeletKubeconfig, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Forget().Apply(t.Context()); err != nil || files.Exists(BootstrapKubeconfig) {
+		t.Error(err)
+	}
+}
+
+func TestCheckVersion(t *testing.T) {
+	for pair, fine := range map[[2]string]bool{
+		{"v1.36.3", "v1.36.3"}: true, {"v1.34.0", "v1.36.3"}: true, {"v1.33.0", "v1.36.3"}: true,
+		{"v1.32.9", "v1.36.3"}: false, {"v1.37.0", "v1.36.3"}: false, {"nonsense", "v1.36.3"}: false,
+	} {
+		if err := CheckVersion(pair[0], pair[1]); (err == nil) != fine {
+			t.Errorf("%v: %v", pair, err)
+		}
+	}
+}
+
+// tree prints what lies below root, apart from what only we remember by.
+func tree(t *testing.T, root string) func() string {
+	return func() string {
+		var lines []string
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !strings.HasPrefix(path, root+host.StateDir) && !strings.HasPrefix(root+host.StateDir, path) {
+				lines = append(lines, path+" "+d.Type().String())
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		slices.Sort(lines)
+		return strings.Join(lines, "\n") + "\n"
+	}
+}

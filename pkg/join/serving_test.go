@@ -1,0 +1,91 @@
+package join
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func nodeAt(name string, ips ...string) corev1.Node {
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, ip := range ips {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+	}
+	return node
+}
+
+// ask is what worker-1 asks for in its request.
+type ask struct {
+	request x509.CertificateRequest
+	spec    certificatesv1.CertificateSigningRequestSpec
+}
+
+func TestApproverCheck(t *testing.T) {
+	// worker-1 also claims the master's address and one of a Service.
+	nodes := []corev1.Node{nodeAt("master-1", "10.0.0.1"), nodeAt("worker-1", "10.0.0.2", "10.0.0.1", "10.96.0.1", "127.0.0.1")}
+	approver := Approver{Reserved: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}}
+	for name, c := range map[string]struct {
+		change func(*ask)
+		reason string
+	}{
+		"its own name and address": {func(*ask) {}, ""},
+		"with key encipherment": {func(a *ask) {
+			a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageKeyEncipherment)
+		}, ""},
+		"another signer":       {func(a *ask) { a.spec.SignerName = certificatesv1.KubeAPIServerClientSignerName }, "signer"},
+		"a token's":            {func(a *ask) { a.spec.Username = "system:bootstrap:abcdef" }, "no node"},
+		"not of the group":     {func(a *ask) { a.spec.Groups = nil }, "no node"},
+		"another node":         {func(a *ask) { a.spec.Username = "system:node:master-1" }, "subject"},
+		"another subject":      {func(a *ask) { a.request.Subject.CommonName = "kubernetes-admin" }, "subject"},
+		"another group":        {func(a *ask) { a.request.Subject.Organization = []string{"system:masters"} }, "subject"},
+		"for a client":         {func(a *ask) { a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageClientAuth) }, "usage"},
+		"for nothing":          {func(a *ask) { a.spec.Usages = nil }, "not for serving"},
+		"another name":         {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
+		"a stranger's address": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "does not have"},
+		"the master's address": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of node master-1"},
+		"a Service's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")} }, "can not be a node's"},
+		"loopback":             {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")} }, "can not be a node's"},
+		"no name":              {func(a *ask) { a.request.DNSNames, a.request.IPAddresses = nil, nil }, "no name"},
+		"a URI":                {func(a *ask) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, "URIs"},
+		"a mail address":       {func(a *ask) { a.request.EmailAddresses = []string{"a@b"} }, "mail"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := approver.Check(servingRequest(t, c.change), nodes)
+			if c.reason == "" && err != nil || c.reason != "" && (err == nil || !strings.Contains(err.Error(), c.reason)) {
+				t.Errorf("got %v, want %q", err, c.reason)
+			}
+		})
+	}
+}
+
+func servingRequest(t *testing.T, change func(*ask)) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	a := &ask{
+		request: x509.CertificateRequest{
+			Subject:  pkix.Name{CommonName: "system:node:worker-1", Organization: []string{"system:nodes"}},
+			DNSNames: []string{"worker-1"}, IPAddresses: []net.IP{net.ParseIP("10.0.0.2")},
+		},
+		spec: certificatesv1.CertificateSigningRequestSpec{
+			SignerName: certificatesv1.KubeletServingSignerName,
+			Username:   "system:node:worker-1", Groups: []string{"system:nodes", "system:authenticated"},
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
+		},
+	}
+	change(a)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &a.request, newKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	return &certificatesv1.CertificateSigningRequest{Spec: a.spec}
+}

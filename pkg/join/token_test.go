@@ -1,0 +1,69 @@
+package join
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cluster-bootstrap/token/util"
+)
+
+func TestTokenTellsItsExpiry(t *testing.T) {
+	token := NewToken(24*time.Hour, "")
+	parsed, err := ParseToken(token.Reveal())
+	if err != nil || !util.IsValidBootstrapToken(token.Reveal()) {
+		t.Fatal(err)
+	}
+	if !parsed.Expires.Equal(token.Expires) {
+		t.Errorf("parsed %v, made %v", parsed.Expires, token.Expires)
+	}
+	if left := time.Until(parsed.Expires); left < 24*time.Hour-time.Second || left > 24*time.Hour+time.Minute {
+		t.Errorf("expires in %v", left)
+	}
+}
+
+func TestTokenWithoutExpiry(t *testing.T) {
+	for range 200 {
+		token := NewToken(0, "")
+		if parsed, err := ParseToken(token.Reveal()); err != nil || !parsed.Expires.IsZero() {
+			t.Fatalf("%s: %v %v", token.ID, parsed.Expires, err)
+		}
+	}
+}
+
+func TestTokenHidesItsSecret(t *testing.T) {
+	token := NewToken(time.Hour, "for a rack")
+	asJSON, err := json.Marshal(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped := struct{ T Token }{token}
+	for _, text := range []string{
+		string(asJSON), token.String(), fmt.Sprintf("%v %+v %#v %s %q", token, token, token, token, token),
+		fmt.Sprintf("%v %+v %#v", wrapped, &wrapped, []Token{token}),
+	} {
+		if strings.Contains(text, token.secret) {
+			t.Errorf("the secret shows in %s", text)
+		}
+	}
+}
+
+func FuzzParseToken(f *testing.F) {
+	for _, seed := range []string{"", "abcdef.0123456789abcdef", "ABCDEF.0123456789abcdef", "abcdef.0123456789abcde", "abcdef.0123456789abcdef\n", "äbcdef.0123456789abcdef", "zzzzzz.zzzzzzzzzzzzzzzz"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		token, err := ParseToken(text)
+		if valid := util.IsValidBootstrapToken(strings.TrimSpace(text)); valid != (err == nil) {
+			t.Fatalf("%q: upstream says %v, we say %v", text, valid, err)
+		}
+		if err == nil && token.Reveal() != strings.TrimSpace(text) {
+			t.Fatalf("%q became %q", text, token.Reveal())
+		}
+		if err != nil && len(text) > 12 && strings.Contains(err.Error(), text) {
+			t.Fatalf("the error repeats the token: %v", err)
+		}
+	})
+}
