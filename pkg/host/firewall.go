@@ -62,6 +62,10 @@ func DeleteChains(table string, ours func(chain string) bool) error {
 	if err != nil {
 		return err
 	}
+	return deleteChains(ipt, table, ours)
+}
+
+func deleteChains(ipt *iptables.IPTables, table string, ours func(chain string) bool) error {
 	chains, err := ipt.ListChains(table)
 	if err != nil {
 		return err

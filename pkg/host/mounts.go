@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,6 +62,9 @@ func RemoveCgroup(name string) error {
 
 func removeCgroupTree(dir string) error {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // one hierarchy under two names: cpu is cpu,cpuacct
+	}
 	if err != nil {
 		return err
 	}

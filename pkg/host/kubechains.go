@@ -1,0 +1,116 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/coreos/go-iptables/iptables"
+)
+
+// iptablesTables are those in which components of Kubernetes make chains.
+var iptablesTables = []string{"filter", "nat", "mangle", "raw"}
+
+// DeleteChainsEverywhere removes chains with that prefix, and the rules that
+// jump to them, for IPv4 and IPv6 and from both of the kernel's firewalls: a
+// component in a container may have used the one that the host's own iptables
+// does not.
+func DeleteChainsEverywhere(prefix string) error {
+	ours := func(chain string) bool { return strings.HasPrefix(chain, prefix) }
+	var errs []error
+	for _, program := range iptablesPrograms() {
+		ipt, err := iptables.New(iptables.Path(program.path), iptables.IPFamily(program.proto))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, table := range iptablesTables {
+			if program.has(table) {
+				errs = append(errs, deleteChains(ipt, table, ours))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type iptablesProgram struct {
+	path   string
+	proto  iptables.Protocol
+	legacy string // where the kernel lists the tables of the older firewall
+}
+
+// has keeps the older firewall's program from making the tables it looks for.
+func (p iptablesProgram) has(table string) bool {
+	if p.legacy == "" {
+		return true
+	}
+	names, err := os.ReadFile(p.legacy)
+	return err == nil && hasLine(strings.TrimSuffix(string(names), "\n"), table)
+}
+
+func iptablesPrograms() []iptablesProgram {
+	var found []iptablesProgram
+	for name, family := range map[string]iptablesProgram{
+		"iptables":  {proto: iptables.ProtocolIPv4, legacy: "/proc/net/ip_tables_names"},
+		"ip6tables": {proto: iptables.ProtocolIPv6, legacy: "/proc/net/ip6_tables_names"},
+	} {
+		legacy := family
+		legacy.path = name + "-legacy"
+		modern := iptablesProgram{path: name + "-nft", proto: family.proto}
+		if !HasProgram(modern.path) {
+			modern.path = name
+		}
+		for _, p := range []iptablesProgram{modern, legacy} {
+			if HasProgram(p.path) {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// NftTables lists the nftables tables of this host, "ip filter". A host
+// without nft(8) shows none.
+func NftTables(ctx context.Context) ([]string, error) {
+	if !HasProgram("nft") {
+		return nil, nil
+	}
+	text, err := Run(ctx, "nft", "list", "tables")
+	var tables []string
+	for line := range strings.Lines(text) {
+		tables = append(tables, strings.TrimPrefix(strings.TrimSpace(line), "table "))
+	}
+	return tables, err
+}
+
+// DeleteEmptyNftTable removes a table, "ip mangle", that holds no rule and no
+// set: iptables makes one by looking, and never removes it.
+func DeleteEmptyNftTable(ctx context.Context, table string) error {
+	family, name, _ := strings.Cut(table, " ")
+	text, err := Run(ctx, "nft", "-j", "list", "table", family, name)
+	if err != nil {
+		return err
+	}
+	var listing struct {
+		Nftables []map[string]json.RawMessage `json:"nftables"`
+	}
+	if err := json.Unmarshal([]byte(text), &listing); err != nil {
+		return err
+	}
+	for _, object := range listing.Nftables {
+		for kind, body := range object {
+			if kind != "metainfo" && kind != "table" && (kind != "chain" || !acceptsAll(body)) {
+				return nil
+			}
+		}
+	}
+	return DeleteNftTable(ctx, family, name)
+}
+
+// acceptsAll says that a chain by itself stops nothing.
+func acceptsAll(chain json.RawMessage) bool {
+	var c struct{ Hook, Policy string }
+	return json.Unmarshal(chain, &c) == nil && c.Hook != "" && c.Policy != "drop"
+}

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// SharedMount reports whether mounts made below dir reach other mount
+// namespaces: the mount that dir lies on is a shared one.
+func SharedMount(dir string) (bool, error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false, err
+	}
+	return sharedIn(string(table), dir), nil
+}
+
+// sharedIn looks at the mount with the longest path that dir lies on; of
+// several on one point the last one covers the others.
+func sharedIn(table, dir string) bool {
+	best, shared := "", false
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 7 {
+			continue
+		}
+		point := mountEscapes.Replace(fields[4])
+		on := dir == point || strings.HasPrefix(dir, strings.TrimSuffix(point, "/")+"/")
+		if on && len(point) >= len(best) {
+			best, shared = point, strings.HasPrefix(fields[6], "shared:")
+		}
+	}
+	return shared
+}
+
+// ShareMount makes dir a mount of itself that is shared.
+func ShareMount(dir string) error {
+	if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return &os.PathError{Op: "mount", Path: dir, Err: err}
+	}
+	if err := unix.Mount("", dir, "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
+		return &os.PathError{Op: "share mount", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// UnmountInside unmounts whatever is mounted below dir, but not dir itself.
+func UnmountInside(dir string) error {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, point := range mountsBelow(string(table), dir) {
+		if point == dir {
+			continue
+		}
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
+			errs = append(errs, &os.PathError{Op: "unmount", Path: point, Err: err})
+		}
+	}
+	return errors.Join(errs...)
+}
