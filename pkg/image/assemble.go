@@ -1,0 +1,148 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Built is an image of one architecture, made from parts.
+type Built struct {
+	Image
+	Arch  string
+	OCI   v1.Image
+	Parts []Part
+}
+
+// CNIDir is where the CNI plugins lie, in the hyperkube image and on a host.
+const CNIDir = "/opt/cni/bin"
+
+// CNIPlugins are the programs in CNIDir.
+var CNIPlugins = []string{"bridge", "host-local", "loopback", "portmap"}
+
+// kubernetesPrograms are the names under which hyperkube is called.
+var kubernetesPrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"}
+
+const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// shape says how an image is put together.
+type shape struct {
+	userland   bool
+	plugins    bool
+	program    string // where the program lies
+	links      map[string]string
+	user       string
+	entrypoint []string
+}
+
+func shapeOf(name string) shape {
+	switch name {
+	case "hyperkube":
+		s := shape{userland: true, plugins: true, program: "usr/local/bin/hyperkube", links: map[string]string{}, entrypoint: nil}
+		for _, p := range kubernetesPrograms {
+			s.links["usr/local/bin/"+p] = "hyperkube"
+		}
+		return s
+	case "flannel":
+		return shape{userland: true, program: "opt/bin/flanneld", links: map[string]string{"usr/local/bin/flanneld": "/opt/bin/flanneld"},
+			entrypoint: []string{"/opt/bin/flanneld"}}
+	case "coredns":
+		return shape{program: "coredns", entrypoint: []string{"/coredns"}}
+	case "pause":
+		return shape{program: "pause", user: "65535:65535", entrypoint: []string{"/pause"}}
+	}
+	return shape{program: "usr/local/bin/" + name}
+}
+
+// Build makes one image for one architecture, or finds it in the cache.
+func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string) (Built, error) {
+	built := Built{Image: img, Arch: arch}
+	s := shapeOf(img.Name)
+	layers, err := b.shared(ctx, v, s, &built)
+	if err != nil {
+		return built, err
+	}
+	part, err := b.compile(ctx, v, img.Name, arch)
+	if err != nil {
+		return built, err
+	}
+	built.Parts = append(built.Parts, part)
+	own := content{Files: map[string]string{s.program: filepath.Join(part.Dir, img.Name)}, Links: s.links}
+	layer, err := b.layer(fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, key(part.Key, s.program, s.links)), own)
+	if err != nil {
+		return built, err
+	}
+	built.OCI, err = assemble(append(layers, layer), s.config(img.Name, arch))
+	return built, err
+}
+
+// shared returns the layers that several images begin with, so that a store
+// keeps them once, and that change less often than the programs.
+func (b *Builder) shared(ctx context.Context, v Versions, s shape, built *Built) ([]v1.Layer, error) {
+	var layers []v1.Layer
+	if s.userland {
+		part, err := b.userland(ctx, built.Arch)
+		if err != nil {
+			return nil, err
+		}
+		layer, err := openLayer(filepath.Join(part.Dir, "userland.tar"))
+		if err != nil {
+			return nil, err
+		}
+		layers, built.Parts = append(layers, layer), append(built.Parts, part)
+	}
+	if s.plugins {
+		part, err := b.compile(ctx, v, "cni", built.Arch)
+		if err != nil {
+			return nil, err
+		}
+		files := map[string]string{}
+		for _, p := range CNIPlugins {
+			files[CNIDir[1:]+"/"+p] = filepath.Join(part.Dir, p)
+		}
+		layer, err := b.layer("layer-cni-"+built.Arch+"-"+part.Key, content{Files: files})
+		if err != nil {
+			return nil, err
+		}
+		layers, built.Parts = append(layers, layer), append(built.Parts, part)
+	}
+	return layers, nil
+}
+
+func (s shape) config(name, arch string) v1.ConfigFile {
+	p := platform(arch)
+	c := v1.ConfigFile{Architecture: p.Architecture, OS: p.OS, Variant: p.Variant, Created: v1.Time{Time: time.Unix(0, 0).UTC()}}
+	c.Config.Env = []string{imagePath}
+	c.Config.User = s.user
+	c.Config.Entrypoint = s.entrypoint
+	if s.entrypoint == nil {
+		c.Config.Cmd = []string{name}
+	}
+	c.Config.Labels = map[string]string{OurRegistry + "/image": name}
+	return c
+}
+
+// assemble puts layers and config together as an OCI image.
+func assemble(layers []v1.Layer, c v1.ConfigFile) (v1.Image, error) {
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	c.RootFS.Type = "layers"
+	img, err := mutate.ConfigFile(base, &c)
+	if err != nil {
+		return nil, err
+	}
+	var adds []mutate.Addendum
+	for _, l := range layers {
+		adds = append(adds, mutate.Addendum{Layer: l, MediaType: types.OCIUncompressedLayer,
+			History: v1.History{Created: c.Created, CreatedBy: "kube-bootstrap offline build"}})
+	}
+	return mutate.Append(img, adds...)
+}
+
+// Platform describes an architecture as an image index does.
+func Platform(arch string) v1.Platform { return platform(arch) }

@@ -1,0 +1,156 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Builder makes images from source with the Go toolchain in PATH.
+type Builder struct {
+	Cache     string // CacheDir()
+	BaseImage string // pulled instead of making the userland from Debian packages
+	K8sDir    string // a checkout of Kubernetes to build instead of the module
+
+	goVersion string
+}
+
+// Part is something an image is made of, and where it came from.
+type Part struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Origin  string `json:"origin"` // "k8s.io/kubernetes@v1.36.3"
+	How     string `json:"how"`    // the command, or the list of packages
+	Dir     string `json:"-"`      // where its files lie
+	Key     string `json:"key"`    // changes with anything that goes into it
+}
+
+// compile builds a recipe for an architecture and returns a Part whose Dir
+// holds the programs.
+func (b *Builder) compile(ctx context.Context, v Versions, name, arch string) (Part, error) {
+	r := v.recipe(name)
+	if err := b.prepare(ctx, &r); err != nil {
+		return Part{}, fmt.Errorf("prepare %s: %w", name, err)
+	}
+	if err := b.findGo(ctx); err != nil {
+		return Part{}, err
+	}
+	c, err := newCompilation(r, arch, b.goVersion)
+	if err != nil {
+		return Part{}, err
+	}
+	k := key(r, c.source, c.env, c.args, c.goVersion, b.checkoutState())
+	part := Part{Name: r.Name, Version: r.Version, Origin: r.origin(), Key: k,
+		How: strings.Join(append(slices.Clone(c.env), c.args...), " ") + " (" + c.goVersion + ")"}
+	part.Dir, err = cached(b.Cache, fmt.Sprintf("%s-%s-%s-%s", r.Name, r.Version, arch, k), func(dir string) error {
+		return c.run(ctx, dir)
+	})
+	if err != nil {
+		return Part{}, fmt.Errorf("compile %s %s for %s: %w", r.Name, r.Version, arch, err)
+	}
+	return part, nil
+}
+
+func (r recipe) origin() string {
+	var all []string
+	for _, m := range sortedKeys(r.Require) {
+		all = append(all, m+"@"+r.Require[m])
+		if dir, ok := r.Replace[m]; ok {
+			all[len(all)-1] = dir
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// prepare fills in what only the Kubernetes sources know: which of its modules
+// are cut from the same release.
+func (b *Builder) prepare(ctx context.Context, r *recipe) error {
+	if r.Name != "hyperkube" {
+		return nil
+	}
+	goMod := filepath.Join(b.K8sDir, "go.mod")
+	if b.K8sDir == "" {
+		dir, err := cached(b.Cache, "kubernetes-mod-"+r.Version, func(dir string) error {
+			return download(ctx, "k8s.io/kubernetes@"+r.Version, filepath.Join(dir, "go.mod"))
+		})
+		if err != nil {
+			return err
+		}
+		goMod = filepath.Join(dir, "go.mod")
+	}
+	data, err := os.ReadFile(goMod)
+	if err != nil {
+		return err
+	}
+	r.Replace = map[string]string{}
+	for _, m := range stagingLine.FindAllSubmatch(data, -1) {
+		r.Replace[string(m[1])] = string(m[1]) + " v0" + strings.TrimPrefix(r.Version, "v1")
+		if b.K8sDir != "" {
+			r.Replace[string(m[1])] = filepath.Join(b.K8sDir, string(m[2]))
+		}
+	}
+	if b.K8sDir != "" {
+		r.Replace["k8s.io/kubernetes"] = b.K8sDir
+	}
+	return nil
+}
+
+var stagingLine = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(k8s\.io/\S+) => (\./staging/\S+)$`)
+
+// download fetches a module and copies its go.mod.
+func download(ctx context.Context, module, into string) error {
+	step.Report(ctx, "download "+module, 0, 0)
+	out, err := host.Command{Args: []string{"go", "mod", "download", "-json", module}, Env: goEnv, Dir: os.TempDir()}.Run(ctx)
+	var answer struct{ GoMod, Error string }
+	if jsonErr := json.Unmarshal(out, &answer); jsonErr == nil && answer.Error != "" {
+		return errors.New(answer.Error)
+	}
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(answer.GoMod)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(into, data, 0o644)
+}
+
+// goEnv keeps the settings of a surrounding Go project out of the build.
+var goEnv = []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
+
+// checkoutState tells edits of a checkout apart by names, sizes and times.
+func (b *Builder) checkoutState() string {
+	if b.K8sDir == "" {
+		return ""
+	}
+	var state bytes.Buffer
+	_ = filepath.WalkDir(b.K8sDir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "_output") {
+			return fs.SkipDir
+		}
+		if err == nil && strings.HasSuffix(path, ".go") {
+			if info, err := d.Info(); err == nil {
+				fmt.Fprintln(&state, path, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+		return nil
+	})
+	return key(state.Bytes())
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+func hostArch() string { return runtime.GOARCH }

@@ -1,0 +1,82 @@
+// Package image knows every image of a cluster, and makes them from source. It
+// is the only place that names an image or the version of a component.
+package image
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Store is a place on a host where an image must lie.
+type Store string
+
+// The stores of a host.
+const (
+	Bootstrap  Store = "bootstrap Docker"
+	Main       Store = "main Docker"
+	Containerd Store = "containerd"
+)
+
+// Image is one image of the catalogue.
+type Image struct {
+	Name   string  `json:"name"` // "etcd"
+	Ref    string  `json:"ref"`  // "registry.k8s.io/etcd:3.7.3"
+	Stores []Store `json:"stores"`
+}
+
+// In reports whether the image belongs in a store.
+func (i Image) In(s Store) bool { return slices.Contains(i.Stores, s) }
+
+// Catalogue lists the images of a cluster. With a prefix they lie below it in
+// a private registry, each under its own path: "reg:5000/k8s/coredns/coredns:v1.15.0".
+func Catalogue(v Versions, registryPrefix string) []Image {
+	all := []Image{
+		{"etcd", "registry.k8s.io/etcd:" + v.Etcd, []Store{Bootstrap}},
+		{"flannel", "ghcr.io/flannel-io/flannel:v" + v.Flannel, []Store{Bootstrap}},
+		{"hyperkube", OurRegistry + "/hyperkube:" + v.Kubernetes, []Store{Main, Containerd}},
+		{"coredns", "registry.k8s.io/coredns/coredns:v" + v.CoreDNS, []Store{Containerd}},
+		{"pause", "registry.k8s.io/pause:" + v.Pause, []Store{Containerd}},
+	}
+	if registryPrefix == "" {
+		return all
+	}
+	for i := range all {
+		_, path, _ := strings.Cut(all[i].Ref, "/")
+		all[i].Ref = strings.TrimSuffix(registryPrefix, "/") + "/" + path
+	}
+	return all
+}
+
+// OurRegistry is the name under which images lie that nobody else publishes.
+const OurRegistry = "kube-bootstrap.dev"
+
+// Ref returns the canonical reference of the image with that name. It panics
+// on a name that is not in the catalogue.
+func Ref(v Versions, name string) string {
+	all := Catalogue(v, "")
+	i := slices.IndexFunc(all, func(i Image) bool { return i.Name == name })
+	if i < 0 {
+		panic("no image " + name + " in the catalogue")
+	}
+	return all[i].Ref
+}
+
+// Archs lists the architectures that images are made for, in Go's names.
+var Archs = []string{"amd64", "arm64", "arm", "ppc64le", "s390x"}
+
+// Arch translates a machine name of `uname -m` to Go's; Go's own names pass.
+func Arch(uname string) (string, error) {
+	if slices.Contains(Archs, uname) {
+		return uname, nil
+	}
+	switch uname {
+	case "x86_64":
+		return "amd64", nil
+	case "aarch64":
+		return "arm64", nil
+	case "armv7l", "armv8l", "armhf":
+		return "arm", nil
+	}
+	return "", fmt.Errorf("machine %q is none of %s", uname, strings.Join(Archs, ", "))
+}

@@ -1,0 +1,132 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// compilation is one run of the Go toolchain.
+type compilation struct {
+	recipe    recipe
+	arch      string
+	source    string
+	goVersion string
+	env       []string
+	args      []string
+}
+
+// findGo asks the toolchain for its version, once.
+func (b *Builder) findGo(ctx context.Context) error {
+	if b.goVersion != "" {
+		return nil
+	}
+	out, err := host.Command{Args: []string{"go", "env", "GOVERSION"}, Env: goEnv, Dir: os.TempDir()}.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("building from source needs the Go toolchain in PATH: %w", err)
+	}
+	b.goVersion, _, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
+	return nil
+}
+
+func newCompilation(r recipe, arch, goVersion string) (compilation, error) {
+	c := compilation{recipe: r, arch: arch, goVersion: goVersion}
+	var err error
+	if c.source, err = r.source(); err != nil {
+		return c, err
+	}
+	c.env = []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"}
+	flags := append([]string{"-s", "-w", "-buildid="}, r.LDFlags...)
+	if slices.Contains(r.CgoOn, arch) && arch == hostArch() {
+		c.env[2] = "CGO_ENABLED=1"
+		flags = append(flags, "-extldflags -static")
+	}
+	if arch == "arm" {
+		c.env = append(c.env, "GOARM=7")
+	}
+	c.args = []string{"go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " ")}
+	return c, nil
+}
+
+// run compiles into dir, in a module of its own that is thrown away.
+func (c compilation) run(ctx context.Context, dir string) error {
+	work, err := os.MkdirTemp("", "kube-bootstrap-build-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	mod := c.recipe.goMod(strings.TrimPrefix(c.goVersion, "go"))
+	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(mod), 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(work, "main.go"), []byte(c.source), 0o644); err != nil {
+		return err
+	}
+	for _, pkg := range c.recipe.Packages {
+		if err := c.build(ctx, work, pkg, filepath.Join(dir, c.recipe.program(pkg))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c compilation) build(ctx context.Context, work, pkg, out string) error {
+	progress := &compileLog{report: func(done int) {
+		step.Report(ctx, fmt.Sprintf("compile %s %s for %s... %d packages", c.recipe.program(pkg), c.recipe.Version, c.arch, done), 0, 0)
+	}}
+	progress.report(0)
+	args := append(slices.Clone(c.args), "-o", out, pkg)
+	env := append(slices.Clone(goEnv), c.env...)
+	_, err := host.Command{Args: args, Env: env, Dir: work, Stdout: progress, Stderr: progress}.Run(ctx)
+	var failed *host.CommandError
+	if errors.As(err, &failed) {
+		failed.Output = progress.tail()
+	}
+	return err
+}
+
+// compileLog counts the packages that `go build -v` names, one a line, and
+// keeps everything else for the error.
+type compileLog struct {
+	report  func(packages int)
+	partial []byte
+	count   int
+	other   []string
+}
+
+func (l *compileLog) Write(p []byte) (int, error) {
+	l.partial = append(l.partial, p...)
+	for {
+		line, rest, found := bytes.Cut(l.partial, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		l.line(string(line))
+		l.partial = append([]byte(nil), rest...)
+	}
+}
+
+func (l *compileLog) line(text string) {
+	if text == "" || strings.ContainsAny(text, " \t:") {
+		if !strings.HasPrefix(text, "go: downloading ") {
+			l.other = append(l.other, text)
+		}
+		return
+	}
+	if l.count++; l.count%10 == 0 {
+		l.report(l.count)
+	}
+}
+
+func (l *compileLog) tail() string {
+	const lines = 20
+	return strings.Join(l.other[max(0, len(l.other)-lines):], "\n")
+}

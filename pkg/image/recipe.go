@@ -1,0 +1,88 @@
+package image
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+)
+
+//go:embed recipes
+var recipes embed.FS
+
+// recipe says how one part is compiled.
+type recipe struct {
+	Name     string
+	Version  string
+	Main     string            // file below recipes; "" when Packages exist as they are
+	Require  map[string]string // modules and versions
+	Replace  map[string]string // module: "module version" or a directory
+	Packages []string          // what to build; the last element names the program
+	LDFlags  []string
+	// CgoOn lists architectures where a feature needs C code; it is then
+	// linked statically.
+	CgoOn []string
+}
+
+func (v Versions) recipe(name string) recipe {
+	r := recipe{Name: name, Packages: []string{"."}}
+	switch name {
+	case "hyperkube":
+		r.Version, r.Main = v.Kubernetes, "hyperkube.go.tmpl"
+		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
+		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+			r.LDFlags = append(r.LDFlags, "-X "+pkg+".gitVersion="+v.Kubernetes, "-X "+pkg+".gitMajor=1",
+				"-X "+pkg+".gitMinor="+v.minor(), "-X "+pkg+".gitTreeState=archive")
+		}
+	case "etcd":
+		r.Version, r.Main = "v"+v.Etcd, "etcd.go.tmpl"
+		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
+	case "flannel":
+		r.Version, r.CgoOn = "v"+v.Flannel, []string{"amd64"} // the udp backend
+		r.Packages = []string{"github.com/flannel-io/flannel"}
+		r.Require = map[string]string{r.Packages[0]: r.Version}
+		r.LDFlags = []string{"-X github.com/flannel-io/flannel/pkg/version.Version=" + r.Version}
+		const tencent = "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/common"
+		r.Replace = map[string]string{tencent: tencent + " v1.3.103"} // the version it asks for was withdrawn
+	case "coredns":
+		r.Version, r.Packages = "v"+v.CoreDNS, []string{"github.com/coredns/coredns"}
+		r.Require = map[string]string{r.Packages[0]: r.Version}
+	case "cni":
+		const plugins = "github.com/containernetworking/plugins"
+		r.Version, r.Require = "v"+v.CNI, map[string]string{plugins: "v" + v.CNI}
+		r.Packages = []string{plugins + "/plugins/main/bridge", plugins + "/plugins/main/loopback",
+			plugins + "/plugins/ipam/host-local", plugins + "/plugins/meta/portmap"}
+		r.LDFlags = []string{"-X " + plugins + "/pkg/utils/buildversion.BuildVersion=" + r.Version}
+	case "pause":
+		r.Version, r.Main = "v"+v.Pause, "pause.go.tmpl"
+	}
+	return r
+}
+
+func (r recipe) source() (string, error) {
+	if r.Main == "" {
+		return "package main\n\nfunc main() {}\n", nil
+	}
+	data, err := recipes.ReadFile(path.Join("recipes", r.Main))
+	return string(data), err
+}
+
+func (r recipe) goMod(goVersion string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "module kube-bootstrap.dev/%s\n\ngo %s\n", r.Name, goVersion)
+	for _, m := range sortedKeys(r.Require) {
+		fmt.Fprintf(&b, "require %s %s\n", m, r.Require[m])
+	}
+	for _, m := range sortedKeys(r.Replace) {
+		fmt.Fprintf(&b, "replace %s => %s\n", m, r.Replace[m])
+	}
+	return b.String()
+}
+
+// program is the file name that a package is built to.
+func (r recipe) program(pkg string) string {
+	if pkg == "." {
+		return r.Name
+	}
+	return path.Base(pkg)
+}

@@ -1,0 +1,98 @@
+package offline
+
+import (
+	"archive/tar"
+	"context"
+	"io"
+
+	digest "github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// dockerImage is an element of manifest.json in a `docker save` archive.
+type dockerImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+// writeArchive writes images for one architecture as a tar that is both a
+// `docker save` archive, which every Docker reads, and an OCI layout, which
+// containerd reads.
+func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, entries []Entry, arch string) error {
+	blobs, old, index := b.plan(entries, arch)
+	archive := tar.NewWriter(w)
+	for _, member := range []struct {
+		name  string
+		value any
+	}{
+		{ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}},
+		{ocispec.ImageIndexFile, index},
+		{"manifest.json", old},
+	} {
+		if err := writeJSON(archive, member.name, member.value); err != nil {
+			return err
+		}
+	}
+	progress := newProgress(ctx, "load images", b.sizeOf(blobs))
+	for _, d := range blobs {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := archive.WriteHeader(header(blobName(d), b.Blobs[d].Size)); err != nil {
+			return err
+		}
+		if err := b.copyBlob(io.MultiWriter(archive, progress), d); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+// plan lists the blobs that the images need, each once, and both tables.
+func (b *Bundle) plan(entries []Entry, arch string) (blobs []digest.Digest, old []dockerImage, index ocispec.Index) {
+	seen := map[digest.Digest]bool{}
+	need := func(all ...digest.Digest) {
+		for _, d := range all {
+			if !seen[d] {
+				seen[d], blobs = true, append(blobs, d)
+			}
+		}
+	}
+	index.SchemaVersion, index.MediaType = 2, ocispec.MediaTypeImageIndex
+	for _, e := range entries {
+		v := e.Variants[arch]
+		need(v.Manifest, v.Config)
+		need(v.Layers...)
+		d := dockerImage{Config: blobName(v.Config), RepoTags: []string{e.Ref}}
+		for _, l := range v.Layers {
+			d.Layers = append(d.Layers, blobName(l))
+		}
+		old = append(old, d)
+		index.Manifests = append(index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: v.Manifest,
+			Size: b.Blobs[v.Manifest].Size, Platform: ociPlatform(arch),
+			Annotations: map[string]string{ocispec.AnnotationRefName: e.Ref, annotationName: e.Ref}})
+	}
+	return blobs, old, index
+}
+
+func ociPlatform(arch string) *ocispec.Platform {
+	p := image.Platform(arch)
+	return &ocispec.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant}
+}
+
+func (b *Bundle) sizeOf(blobs []digest.Digest) (total int64) {
+	for _, d := range blobs {
+		total += b.Blobs[d].Size
+	}
+	return total
+}
+
+// stream runs writeArchive behind a reader, which must be closed.
+func (b *Bundle) stream(ctx context.Context, entries []Entry, arch string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(b.writeArchive(ctx, w, entries, arch)) }()
+	return r
+}

@@ -1,0 +1,177 @@
+package offline
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	digest "github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// contents is what goes into a bundle, in order.
+type contents struct {
+	manifest Manifest
+	index    ocispec.Index
+	blobs    []source
+	have     map[digest.Digest]bool
+}
+
+// collect arranges built images: the small blobs first, then layers by
+// architecture.
+func collect(v image.Versions, built []image.Built) (*contents, error) {
+	c := &contents{have: map[digest.Digest]bool{}, manifest: Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
+	c.index.SchemaVersion, c.index.MediaType = 2, ocispec.MediaTypeImageIndex
+	var layers []source
+	for _, group := range byRef(built) {
+		entry, more, err := c.add(group)
+		if err != nil {
+			return nil, fmt.Errorf("image %s: %w", group[0].Ref, err)
+		}
+		c.manifest.Images = append(c.manifest.Images, entry)
+		layers = append(layers, more...)
+	}
+	c.append(layers...)
+	c.manifest.Key = digest.FromString(fmt.Sprint(formatVersion, v, c.manifest.Images)).Encoded()[:16]
+	return c, nil
+}
+
+func byRef(built []image.Built) [][]image.Built {
+	var groups [][]image.Built
+	for _, b := range built {
+		i := slices.IndexFunc(groups, func(g []image.Built) bool { return g[0].Ref == b.Ref })
+		if i < 0 {
+			groups, i = append(groups, nil), len(groups)
+		}
+		groups[i] = append(groups[i], b)
+	}
+	return groups
+}
+
+func (c *contents) append(blobs ...source) {
+	for _, b := range blobs {
+		if !c.have[b.digest] {
+			c.have[b.digest] = true
+			c.blobs = append(c.blobs, b)
+		}
+	}
+}
+
+// add notes one image with its variants and returns its layers.
+func (c *contents) add(variants []image.Built) (Entry, []source, error) {
+	entry := Entry{Image: variants[0].Image, Variants: map[string]Variant{}}
+	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var layers []source
+	for _, b := range variants {
+		variant, own, err := c.addVariant(b)
+		if err != nil {
+			return entry, nil, err
+		}
+		entry.Variants[b.Arch] = variant
+		layers = append(layers, own...)
+		platform := image.Platform(b.Arch)
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: b.OCI, Descriptor: v1.Descriptor{Platform: &platform}})
+	}
+	raw, err := index.RawManifest()
+	if err != nil {
+		return entry, nil, err
+	}
+	blob := bytesSource(raw)
+	c.append(blob)
+	entry.Index = blob.digest
+	c.index.Manifests = append(c.index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: blob.digest,
+		Size: blob.size, Annotations: map[string]string{ocispec.AnnotationRefName: entry.Ref, annotationName: entry.Ref}})
+	return entry, layers, nil
+}
+
+func (c *contents) addVariant(b image.Built) (Variant, []source, error) {
+	variant := Variant{Parts: b.Parts}
+	manifest, err := b.OCI.RawManifest()
+	if err != nil {
+		return variant, nil, err
+	}
+	config, err := b.OCI.RawConfigFile()
+	if err != nil {
+		return variant, nil, err
+	}
+	small := []source{bytesSource(manifest), bytesSource(config)}
+	c.append(small...)
+	variant.Manifest, variant.Config = small[0].digest, small[1].digest
+	all, err := b.OCI.Layers()
+	if err != nil {
+		return variant, nil, err
+	}
+	var layers []source
+	for _, l := range all {
+		layer, err := layerSource(l)
+		if err != nil {
+			return variant, nil, err
+		}
+		layers = append(layers, layer)
+		variant.Layers = append(variant.Layers, layer.digest)
+	}
+	return variant, layers, c.notePlugins(b, layers)
+}
+
+// notePlugins remembers which layer holds the CNI plugins.
+func (c *contents) notePlugins(b image.Built, layers []source) error {
+	for i, part := range b.Parts {
+		if part.Name != "cni" || i >= len(layers) {
+			continue
+		}
+		files, err := pluginFiles(layers[i])
+		if err != nil {
+			return err
+		}
+		c.manifest.Plugins[b.Arch] = Plugins{Layer: layers[i].digest, Files: files}
+	}
+	return nil
+}
+
+func pluginFiles(layer source) (map[string]digest.Digest, error) {
+	data, err := layer.open()
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	files := map[string]digest.Digest{}
+	archive := tar.NewReader(data)
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.Typeflag != tar.TypeReg || !strings.HasPrefix("/"+h.Name, image.CNIDir+"/") {
+			continue
+		}
+		if files[path.Base(h.Name)], err = digest.FromReader(archive); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func bytesSource(data []byte) source {
+	return source{digest.FromBytes(data), int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+}
+
+func layerSource(l v1.Layer) (source, error) {
+	hash, err := l.Digest()
+	if err != nil {
+		return source{}, err
+	}
+	size, err := l.Size()
+	return source{digest.Digest(hash.String()), size, l.Compressed}, err
+}

@@ -1,0 +1,174 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Source is a bundle on this host, and what is wanted of it.
+type Source struct {
+	Path       string        // HostPath, or what --bundle says
+	Images     []image.Image // what the cluster runs
+	Arch       string        // of this host
+	Files      host.Files
+	KeepImages bool // Undo leaves the images where they are
+}
+
+// Load is the step that brings into a store those images that belong there.
+func (s Source) Load(into Target) step.Step {
+	l := loading{s, into}
+	return step.Step{Name: "load images into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
+}
+
+func place(kind image.Store) string {
+	if kind == image.Containerd {
+		return string(kind)
+	}
+	return "the " + string(kind)
+}
+
+type loading struct {
+	Source
+	into Target
+}
+
+func (l loading) check(ctx context.Context) (step.Diff, error) {
+	bundle, missing, err := l.look(ctx)
+	if bundle != nil {
+		bundle.Close()
+	}
+	var diff step.Diff
+	for _, e := range missing {
+		diff = append(diff, "load image "+e.Ref)
+	}
+	return diff, err
+}
+
+func (l loading) apply(ctx context.Context) error {
+	bundle, missing, err := l.look(ctx)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	defer bundle.Close()
+	if err := l.remember(missing); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	archive := bundle.stream(ctx, missing, l.Arch)
+	defer archive.Close()
+	return l.into.Load(ctx, archive, missing)
+}
+
+// look returns the images that the store lacks, and the bundle to take them
+// from. Without a bundle it is enough that each image has its name there.
+func (l loading) look(ctx context.Context) (*Bundle, []Entry, error) {
+	bundle, openErr := Open(l.Path)
+	if openErr != nil && !errors.Is(openErr, fs.ErrNotExist) {
+		return nil, nil, openErr
+	}
+	missing, err := l.missing(ctx, bundle)
+	if err == nil && bundle == nil && len(missing) > 0 {
+		err = openErr
+	}
+	if err != nil && bundle != nil {
+		bundle.Close()
+		bundle = nil
+	}
+	return bundle, missing, err
+}
+
+func (l loading) missing(ctx context.Context, bundle *Bundle) ([]Entry, error) {
+	ours, err := l.loaded()
+	if err != nil {
+		return nil, err
+	}
+	var missing []Entry
+	for _, img := range l.Images {
+		if !img.In(l.into.Kind()) {
+			continue
+		}
+		entry := Entry{Image: img}
+		if bundle != nil {
+			if entry, err = bundle.find(img.Ref, l.Arch); err != nil {
+				return nil, fmt.Errorf("bundle %s: %w", l.Path, err)
+			}
+		}
+		state, err := l.into.State(ctx, entry, entry.Variants[l.Arch])
+		if err != nil {
+			return nil, fmt.Errorf("look for image %s: %w", img.Ref, err)
+		}
+		if state == Absent || state == Other && l.mayReplace(img.Ref, ours) {
+			missing = append(missing, entry)
+		}
+	}
+	return missing, nil
+}
+
+// mayReplace says whether an image of other content is ours to replace. One
+// that the owner pulled under an upstream name serves as well.
+func (l loading) mayReplace(ref string, ours []string) bool {
+	return l.KeepImages || strings.HasPrefix(ref, image.OurRegistry+"/") || slices.Contains(ours, ref)
+}
+
+func (l loading) recordPath() string {
+	return host.StateDir + "/images/" + strings.ReplaceAll(strings.ToLower(string(l.into.Kind())), " ", "-") + ".json"
+}
+
+// loaded returns the references that we loaded, or were about to.
+func (l loading) loaded() ([]string, error) {
+	data, err := l.Files.Read(l.recordPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var refs []string
+	if err := json.Unmarshal(data, &refs); err != nil {
+		return nil, fmt.Errorf("read %s: %w", l.recordPath(), err)
+	}
+	return refs, nil
+}
+
+// remember notes what is about to be loaded, so that Undo also finds it when
+// loading is cut short.
+func (l loading) remember(entries []Entry) error {
+	if l.KeepImages {
+		return nil
+	}
+	refs, err := l.loaded()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains(refs, e.Ref) {
+			refs = append(refs, e.Ref)
+		}
+	}
+	data, err := json.Marshal(refs)
+	if err != nil {
+		return err
+	}
+	return l.Files.Write(l.recordPath(), data, 0o600)
+}
+
+func (l loading) undo(ctx context.Context) error {
+	refs, err := l.loaded()
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	if err := l.into.Remove(ctx, refs); err != nil {
+		return err
+	}
+	return l.Files.Remove(l.recordPath())
+}

@@ -1,0 +1,90 @@
+package offline
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// Target is a store of this host that images are loaded into.
+type Target interface {
+	// Kind says which images belong into it.
+	Kind() image.Store
+	// State tells what the store has under a reference. A store that does not
+	// answer has nothing.
+	State(ctx context.Context, e Entry, v Variant) (State, error)
+	// Load reads an archive of those images.
+	Load(ctx context.Context, archive io.Reader, entries []Entry) error
+	// Remove takes references away; those that are not there are no error.
+	Remove(ctx context.Context, refs []string) error
+}
+
+// State is what a store has under a reference.
+type State int
+
+// Absent, the same content, or another one.
+const (
+	Absent State = iota
+	Same
+	Other
+)
+
+type dockerStore struct {
+	kind   image.Store
+	engine *host.Docker
+}
+
+// Docker is the store of a Docker engine, as image.Bootstrap or image.Main.
+func Docker(kind image.Store, engine *host.Docker) Target { return dockerStore{kind, engine} }
+
+func (s dockerStore) Kind() image.Store { return s.kind }
+
+func (s dockerStore) State(ctx context.Context, e Entry, v Variant) (State, error) {
+	layers, err := s.engine.ImageLayers(ctx, e.Ref)
+	if err != nil || len(layers) == 0 {
+		return Absent, err
+	}
+	var want []string
+	for _, d := range v.Layers {
+		want = append(want, d.String())
+	}
+	if len(want) == 0 || slices.Equal(layers, want) {
+		return Same, nil
+	}
+	return Other, nil
+}
+
+func (s dockerStore) Load(ctx context.Context, archive io.Reader, _ []Entry) error {
+	return s.engine.Load(ctx, archive)
+}
+
+func (s dockerStore) Remove(ctx context.Context, refs []string) error {
+	if err := s.engine.Answers(ctx); err != nil {
+		if s.kind == image.Bootstrap {
+			return nil // its images go with its data
+		}
+		return fmt.Errorf("the %s does not answer, so that its images can not be removed; start it and try again: %w", s.kind, err)
+	}
+	for _, ref := range refs {
+		if err := s.engine.RemoveImage(ctx, ref); err != nil {
+			return fmt.Errorf("remove image %s: %w", ref, err)
+		}
+	}
+	return nil
+}
+
+// answers reports whether somebody listens on a socket, without waiting long.
+func answers(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
