@@ -31,7 +31,13 @@ func (f Files) RemoveOthers(dir string, keep []string) error {
 			errs = append(errs, os.RemoveAll(f.Path(filepath.Join(dir, name))))
 		}
 	}
-	return errors.Join(append(errs, f.removeEmptyParents(filepath.Join(dir, "any")))...)
+	return errors.Join(append(errs, f.RemoveEmpty(dir))...)
+}
+
+// RemoveEmpty removes a directory and its parents as far as they are empty and
+// made by us.
+func (f Files) RemoveEmpty(dir string) error {
+	return f.removeEmptyParents(filepath.Join(dir, "any"))
 }
 
 // Symlink makes path a link to target, in one move.

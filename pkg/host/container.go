@@ -1,0 +1,16 @@
+package host
+
+import (
+	"bytes"
+	"os"
+)
+
+// InContainer reports whether this machine is itself a container, as systemd
+// and Docker mark theirs.
+func InContainer() bool {
+	if _, err := os.Stat("/.dockerenv"); err == nil {
+		return true
+	}
+	env, err := os.ReadFile("/proc/1/environ")
+	return err == nil && bytes.Contains(env, []byte("container="))
+}

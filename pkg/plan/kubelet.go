@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func (h *Host) runtime() containerd.Runtime {
+	return containerd.Runtime{
+		Files: h.Files, Units: h.Units, Socket: h.criSocket(),
+		SandboxImage: h.ref("pause"), KeepImages: h.Config.KeepImages,
+	}
+}
+
+func (h *Host) cni() step.Step {
+	return h.runtime().WriteCNI(func() (netip.Prefix, int, error) {
+		l, err := h.lease()
+		return l.Subnet, l.MTU, err
+	})
+}
+
+func (h *Host) podProblems(ctx context.Context) error {
+	if h.installed() {
+		return nil
+	}
+	return errors.Join(h.runtime().CNIProblems(), h.runtime().PodProblems(ctx))
+}
+
+func (h *Host) kubelet(role string) kubelet.Kubelet {
+	k := kubelet.Kubelet{
+		Files: h.Files, Docker: mainDocker, Image: h.ref("hyperkube"),
+		HostName: h.Config.HostName, NodeIP: h.Config.IPAddress,
+		ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
+		CgroupDriver: containerd.CgroupDriver(), CRISocket: h.criSocket(), RestartPolicy: h.Config.RestartPolicy,
+		SmallDisk: host.InContainer(),
+	}
+	if role == Master {
+		control := h.controlPlane()
+		k.ControlPlane, k.Schedulable = true, h.Config.NoDedicated
+		k.Server, k.Certificate = control.Server(), control.NodeCertificate
+	}
+	return k
+}
+
+// approver gives kubelets of this cluster their serving certificates.
+func (h *Host) approver() join.Approver {
+	return join.Approver{
+		API:      kube.Kubeconfig(controlplane.SuperAdminConf),
+		Reserved: []netip.Prefix{mustPrefix(h.Config.FlannelNetwork), mustPrefix(h.Config.ServiceNetwork)},
+	}
+}
+
+func (h *Host) servingCertificate() step.Step {
+	return h.approver().Own(h.Files, h.Config.HostName, h.timeout())
+}

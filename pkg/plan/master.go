@@ -1,0 +1,29 @@
+package plan
+
+import (
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Master is what makes this host a control plane: a second Docker for etcd and
+// flanneld, the main Docker on flannel's subnet, and a kubelet that runs the
+// control plane as static pods.
+func (h *Host) Master() step.Plan {
+	etcd, network, bridge := h.etcd(), h.network(), h.bridge()
+	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)
+	return step.Plan{
+		{h.remember(Master)},
+		{kubelet.RememberSysctls(), control.Certificates(), h.runtime().EnableCRI()},
+		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.cniPlugins()},
+		{h.loadBootstrap()},
+		{etcd.Start()},
+		{etcd.EnableAuth(), network.Publish(etcd.Client), control.StaticPods()},
+		{h.flanneld(Master).Start()},
+		{bridge.Move(), bridge.BootUnit(Binary), h.cni(), kubelet.Configure()},
+		{h.runtime().Pods()},
+		{kubelet.Start()},
+		{control.Ready(h.timeout())},
+		{control.GrantAdmin(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate()},
+		{node.WaitReady(h.timeout()), h.addons().WaitDNS(h.timeout())},
+	}
+}

@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func (h *Host) ref(name string) string {
+	for _, img := range h.images {
+		if img.Name == name {
+			return img.Ref
+		}
+	}
+	return image.Ref(h.versions, name)
+}
+
+func (h *Host) bootstrap() bootstrapdocker.Daemon {
+	return bootstrapdocker.Daemon{Files: h.Files, Units: h.Units}
+}
+
+func (h *Host) etcd() etcd.Member {
+	return etcd.Member{
+		Docker: bootstrapDocker, Files: h.Files, Image: h.ref("etcd"),
+		Name: h.Config.HostName, IP: h.Config.IPAddress, RestartPolicy: h.Config.RestartPolicy,
+		CA:       controlplane.EtcdCA + ".crt",
+		Cert:     controlplane.EtcdServer + ".crt",
+		Key:      controlplane.EtcdServer + ".key",
+		RootCert: controlplane.EtcdRoot + ".crt",
+		RootKey:  controlplane.EtcdRoot + ".key",
+		Limit:    h.timeout(),
+	}
+}
+
+func (h *Host) etcdURL() string { return "https://" + net.JoinHostPort(h.Config.IPAddress, "2379") }
+
+func (h *Host) network() flannel.Network {
+	own, _ := netip.ParseAddr(h.Config.IPAddress) // checked by preflight
+	return flannel.Network{CIDR: mustPrefix(h.Config.FlannelNetwork), Backend: h.Config.FlannelBackend, Own: own}
+}
+
+// flanneld of a master reaches etcd on its own host; of a worker, by what the
+// master handed over.
+func (h *Host) flanneld(role string) flannel.Daemon {
+	endpoints := []string{h.etcdURL()}
+	if role == Worker {
+		endpoints = h.handover.Flannel.Endpoints
+	}
+	return flannel.Daemon{
+		Docker: bootstrapDocker, Files: h.Files, Image: h.ref("flannel"), Endpoints: endpoints,
+		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
+		PublicIP: h.Config.IPAddress, Interface: h.Config.NetInterface,
+		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
+		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
+		Network: mustPrefix(h.Config.FlannelNetwork), Limit: h.timeout(),
+	}
+}
+
+func (h *Host) bridge() maindocker.Bridge {
+	return maindocker.Bridge{
+		Files: h.Files, Units: h.Units, Docker: mainDocker, Backend: h.Config.FlannelBackend,
+		Lease: func() (maindocker.Lease, error) {
+			l, err := h.lease()
+			return maindocker.Lease{Network: l.Network, Subnet: l.Subnet, MTU: l.MTU}, err
+		},
+	}
+}
+
+func (h *Host) controlPlane() controlplane.ControlPlane {
+	return controlplane.ControlPlane{
+		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
+		ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain,
+		Image: h.ref("hyperkube"), KubernetesVersion: h.versions.Kubernetes,
+		EtcdEndpoints: []string{h.etcdURL()}, Single: true,
+	}
+}
+
+func (h *Host) apiServer() string {
+	return "https://" + net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
+}
+
+// publish is made when it runs: it hands out certificates that an earlier step
+// issues.
+func (h *Host) publish() step.Step {
+	return later("let hosts join", func() (step.Step, error) {
+		var files [4][]byte
+		for i, path := range []string{join.ClusterCAFile, join.EtcdCAFile, join.FlannelCertFile, join.FlannelKeyFile} {
+			data, err := h.Files.Read(path)
+			if err != nil {
+				return step.Step{}, err
+			}
+			files[i] = data
+		}
+		return join.Publisher{
+			API: kube.Kubeconfig(controlplane.SuperAdminConf), Server: h.apiServer(), ClusterCA: files[0], Settings: h.Config.Shared(),
+			Flannel: join.Flannel{EtcdCA: files[1], Cert: files[2], Key: files[3], Endpoints: []string{h.etcdURL()}},
+		}.Publish(), nil
+	})
+}
+
+func (h *Host) addons() addon.Addons {
+	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
+	return addon.Addons{API: kube.Kubeconfig(controlplane.SuperAdminConf), Settings: addon.Settings{
+		ProxyImage: h.ref("hyperkube"), DNSImage: h.ref("coredns"),
+		Server: h.apiServer(), DNSServer: net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort)),
+		Forward: "/etc/resolv.conf", PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		ClusterCA: ca,
+	}}
+}
+
+func (h *Host) applyAddons() step.Step {
+	return later("apply kube-proxy and CoreDNS", func() (step.Step, error) {
+		if _, err := h.Files.Read(join.ClusterCAFile); err != nil {
+			return step.Step{}, err
+		}
+		return h.addons().Apply(), nil
+	})
+}
+
+func (h *Host) node(kubeconfig string) node.Node {
+	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: func() string {
+		docker, err := mainDocker()
+		if err != nil {
+			return ""
+		}
+		return docker.Tail(context.Background(), "kubelet", 20)
+	}}
+}
+
+// discover finds the cluster that this host joins, and takes over what is the
+// same on all its hosts. It changes nothing.
+func (h *Host) discover(ctx context.Context) error {
+	handover, err := h.joining().Handover(ctx)
+	if err != nil {
+		return err
+	}
+	h.handover = handover
+	cfg, err := h.Config.WithShared(handover.Settings)
+	if err != nil {
+		return err
+	}
+	h.Config = cfg
+	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
+}
+
+func (h *Host) joining() *join.Joining {
+	if h.join == nil {
+		h.join = &join.Joining{Files: h.Files, Target: h.target()}
+	}
+	return h.join
+}
+
+func (h *Host) target() join.Target {
+	token, _ := join.ParseToken(h.Config.Token) // its form was checked with the config
+	return join.Target{
+		Server: net.JoinHostPort(h.Config.MasterIP, strconv.Itoa(h.Config.APIServerPort)),
+		Token:  token, CAHash: h.Config.CACertHash,
+	}
+}
+
+// later is a step that can only be made once earlier ones have been applied.
+// Before that, its Check says that it is to be done.
+func later(name string, build func() (step.Step, error)) step.Step {
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			s, err := build()
+			if errors.Is(err, fs.ErrNotExist) {
+				return step.Diff{name}, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			return s.Check(ctx)
+		},
+		Apply: func(ctx context.Context) error {
+			s, err := build()
+			if err != nil {
+				return err
+			}
+			return s.Apply(ctx)
+		},
+	}
+}

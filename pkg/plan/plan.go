@@ -1,0 +1,147 @@
+// Package plan says what happens on a host and in which order: the plans of a
+// master and of a worker, which turndown walks backwards and status only looks
+// at. It is the one place that knows more than one domain package; it hands
+// what one of them finds out (the lease, a socket, a certificate) to the next.
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+)
+
+// Binary is where a host keeps the program that made it, for its boot unit.
+const Binary = host.StateDir + "/bin/kube-bootstrap"
+
+const mainSocket = "/run/docker.sock"
+
+// Host is this machine with the settings it shall have.
+type Host struct {
+	Config config.Config
+	Files  host.Files
+	Units  host.Units
+
+	saved     Saved
+	versions  image.Versions
+	images    []image.Image
+	join      *join.Joining
+	handover  join.Handover
+	detectErr error
+}
+
+// Open looks at this machine and completes the settings: host name, address
+// and architecture where they are not given, and the versions of components.
+// Nothing is changed.
+func Open(cfg config.Config) (*Host, error) {
+	h := &Host{Config: cfg, Units: host.OpenUnits()}
+	var err error
+	if h.saved, err = ReadSaved(h.Files); err != nil {
+		return nil, err
+	}
+	if h.Config.HostName == "" {
+		if h.Config.HostName, err = host.HostName(); err != nil {
+			return nil, err
+		}
+	}
+	h.detectAddress()
+	if h.saved.Role == Worker {
+		if h.handover, err = join.Load(h.Files); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return h, h.useCatalogue()
+}
+
+func (h *Host) detectAddress() {
+	if h.Config.IPAddress != "" {
+		return
+	}
+	link, ok, err := h.link()
+	switch {
+	case err != nil:
+		h.detectErr = err
+	case !ok || len(link.Addrs) == 0:
+		h.detectErr = fmt.Errorf("interface %s has no IPv4 address", h.Config.NetInterface)
+	default:
+		h.Config.NetInterface = link.Name
+		h.Config.IPAddress = link.Addrs[0].Addr().String()
+	}
+}
+
+func (h *Host) link() (host.Link, bool, error) {
+	if h.Config.NetInterface != "" {
+		return host.FindLink(h.Config.NetInterface)
+	}
+	link, err := host.DefaultLink()
+	return link, err == nil, err
+}
+
+func (h *Host) useCatalogue() error {
+	versions, err := image.For(h.Config.KubernetesVersion, image.Versions{Etcd: h.Config.EtcdVersion, Flannel: h.Config.FlannelVersion})
+	if err != nil {
+		return err
+	}
+	h.versions, h.images = versions, image.Catalogue(versions, h.Config.RegPrefix)
+	return nil
+}
+
+// mainDocker and bootstrapDocker open the two engines when they are needed,
+// since neither need run while the plan is made.
+func mainDocker() (*host.Docker, error) { return host.OpenDocker(mainSocket) }
+
+func bootstrapDocker() (*host.Docker, error) { return host.OpenDocker(bootstrapdocker.Socket) }
+
+func (h *Host) lease() (flannel.Lease, error) {
+	return flannel.ReadLease(h.Files, h.Config.FlannelSubnetDir)
+}
+
+func (h *Host) timeout() time.Duration { return h.Config.TimeoutForServices }
+
+func mustPrefix(cidr string) netip.Prefix {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return netip.Prefix{} // validation of the config comes before any plan
+	}
+	return p.Masked()
+}
+
+// Boot brings daemon.json, the CNI config and the firewall in agreement with
+// the lease while Docker is about to start. It never starts or stops Docker.
+func (h *Host) Boot(ctx context.Context) error {
+	if err := h.bridge().Boot(ctx); err != nil {
+		return err
+	}
+	return h.cni().Apply(ctx)
+}
+
+// Saved is what a host remembers of what it was made.
+type Saved struct {
+	Role   string // Master, Worker, or "" on a host that is neither
+	Config config.Config
+}
+
+const roleFile = host.StateDir + "/role"
+
+// ReadSaved returns what this host was made; the zero Saved if nothing.
+func ReadSaved(files host.Files) (Saved, error) {
+	role, err := files.Read(roleFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Saved{}, nil
+	}
+	if err != nil {
+		return Saved{}, err
+	}
+	cfg, err := config.ReadSaved(files.Path(config.SavedPath))
+	return Saved{Role: strings.TrimSpace(string(role)), Config: cfg}, err
+}

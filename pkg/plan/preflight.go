@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Roles a host can have.
+const (
+	Master = "master"
+	Worker = "worker"
+)
+
+// Preflight is what is looked at before anything on the host is touched: one
+// row, so that every problem is told at once.
+func (h *Host) Preflight(role string) step.Plan {
+	row := []step.Step{
+		h.look("role", "look for another cluster on this host", func(context.Context) error { return h.roleProblem(role) }),
+		h.look("ip-address", "check the address of this host", h.addressProblem),
+		h.look("network-overlap", "compare the networks with the host's routes", h.overlapProblem),
+		h.look("disk-space", "check free space", h.spaceProblem),
+		h.look("clock", "check the clock", clockProblem),
+		h.look("docker", "check Docker", h.bridge().Problems),
+		h.look("kernel", "check the kernel", kernelProblem),
+		h.look("cni-config", "check for another CNI config", h.podProblems),
+		h.look("bundle", "check the bundle", h.bundleProblem),
+		h.look("ports", "check ports", func(context.Context) error { return h.portProblem(role) }),
+		h.look("swap", "check swap", swapProblem),
+	}
+	if role == Worker {
+		row = append(row, h.look("master", "reach the master", h.discover))
+	}
+	return step.Plan{row}
+}
+
+// look is a step that only looks. Problems that the user ignores by name, or
+// by the name of the whole look, are dropped.
+func (h *Host) look(name, title string, find func(context.Context) error) step.Step {
+	return step.Step{Name: title, Check: func(ctx context.Context) (step.Diff, error) {
+		if slices.Contains(h.Config.IgnorePreflight, name) {
+			return nil, nil
+		}
+		return nil, h.withoutIgnored(find(ctx))
+	}}
+}
+
+func (h *Host) withoutIgnored(err error) error {
+	problems := step.Problems(err)
+	if err == nil || len(problems) == 0 {
+		return err
+	}
+	left := slices.DeleteFunc(problems, func(p *step.Problem) bool {
+		return slices.Contains(h.Config.IgnorePreflight, p.Name)
+	})
+	return joinProblems(left)
+}
+
+// installed reports whether this host already has the role, wholly or half:
+// what then holds a port or a network is ours.
+func (h *Host) installed() bool { return h.saved.Role != "" }
+
+func (h *Host) roleProblem(role string) error {
+	if h.installed() && h.saved.Role != role {
+		return &step.Problem{Name: "role", Text: fmt.Sprintf("this host is already a %s", h.saved.Role),
+			Remedy: "run `kube-bootstrap turndown` first to make it a " + role}
+	}
+	if !h.installed() && h.Files.Exists("/etc/kubernetes/manifests") && !h.emptyDir("/etc/kubernetes/manifests") {
+		return &step.Problem{Name: "role", Text: "/etc/kubernetes/manifests holds static pods of another cluster",
+			Remedy: "remove that cluster first (`kubeadm reset`, if kubeadm made it)"}
+	}
+	return nil
+}
+
+func (h *Host) emptyDir(dir string) bool {
+	entries, err := os.ReadDir(h.Files.Path(dir))
+	return err == nil && len(entries) == 0
+}
+
+func (h *Host) addressProblem(context.Context) error {
+	links, err := host.Links()
+	if err != nil {
+		return err
+	}
+	if name := h.Config.NetInterface; name != "" && !slices.ContainsFunc(links, func(l host.Link) bool { return l.Name == name }) {
+		return &step.Problem{Name: "net-interface", Text: fmt.Sprintf("netInterface: %s: there is no such interface", name),
+			Remedy: "use one of: " + names(links)}
+	}
+	if h.detectErr != nil {
+		return &step.Problem{Name: "ip-address", Text: "cannot tell the address of this host: " + h.detectErr.Error(),
+			Remedy: "give it with --ip-address or IP_ADDRESS"}
+	}
+	for _, l := range links {
+		for _, a := range l.Addrs {
+			if a.Addr().String() == h.Config.IPAddress {
+				return nil
+			}
+		}
+	}
+	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.Config.IPAddress),
+		Remedy: "give an address of this host with --ip-address or IP_ADDRESS"}
+}
+
+func names(links []host.Link) string {
+	var all []string
+	for _, l := range links {
+		all = append(all, l.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// overlapProblem compares the pod and service networks with the host's
+// routes. docker0 moves into the pod network, and flannel's links are ours.
+func (h *Host) overlapProblem(context.Context) error {
+	routes, err := host.Routes()
+	if err != nil {
+		return err
+	}
+	var problems []*step.Problem
+	for field, cidr := range map[string]string{"flannelNetwork": h.Config.FlannelNetwork, "serviceNetwork": h.Config.ServiceNetwork} {
+		network, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			continue // validation of the config has said so
+		}
+		for _, r := range routes {
+			if h.strange(r) && r.Dst.Overlaps(network) {
+				problems = append(problems, &step.Problem{Name: "network-overlap",
+					Text:   fmt.Sprintf("%s: %s overlaps the route to %s on %s", field, cidr, r.Dst, r.Link),
+					Remedy: "choose another network"})
+			}
+		}
+	}
+	return joinProblems(problems)
+}
+
+func (h *Host) strange(r host.Route) bool {
+	ours := r.Link == "docker0" || strings.HasPrefix(r.Link, "flannel") || h.installed()
+	return r.Dst.Bits() > 0 && !ours
+}
+
+// minFree is what the images of one Kubernetes version and its state need.
+const minFree = 2 << 30 // bytes
+
+func (h *Host) spaceProblem(context.Context) error {
+	if h.installed() {
+		return nil
+	}
+	free, err := h.Files.FreeBytes("/var/lib")
+	if err != nil {
+		return err
+	}
+	if free < minFree {
+		return &step.Problem{Name: "disk-space", Text: fmt.Sprintf("/var/lib has %d MiB free, %d MiB are needed", free>>20, int64(minFree)>>20),
+			Remedy: "free some space"}
+	}
+	return nil
+}
+
+// notBefore is older than any certificate that can be wanted: a clock before
+// it was never set, as on boards without a battery.
+var notBefore = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func clockProblem(context.Context) error {
+	if now := time.Now(); now.Before(notBefore) {
+		return &step.Problem{Name: "clock", Text: "the clock says " + now.Format(time.RFC3339) + ", which is in the past",
+			Remedy: "set it (`timedatectl set-time`, or start a time service)"}
+	}
+	return nil
+}
+
+func kernelProblem(context.Context) error {
+	var problems []*step.Problem
+	for _, controller := range []string{"cpu", "memory", "pids"} {
+		if !host.HasCgroup(controller) {
+			problems = append(problems, &step.Problem{Name: "cgroup-" + controller,
+				Text:   "the kernel's cgroup controller " + controller + " is off",
+				Remedy: "switch it on at boot (cgroup_enable=" + controller + ")"})
+		}
+	}
+	return joinProblems(problems)
+}
+
+// swapProblem: kubelets from 1.34 on keep pods out of the swap by cgroup v2;
+// with v1 they can not, and pods would grow beyond their limits.
+func swapProblem(context.Context) error {
+	if !host.SwapOn() || host.CgroupV2() {
+		return nil
+	}
+	return &step.Problem{Name: "swap", Text: "swap is on, and the kubelet can not keep pods out of it with cgroup v1",
+		Remedy: "switch it off (`swapoff -a`, and its line in /etc/fstab)"}
+}
+
+func (h *Host) portProblem(role string) error {
+	if h.installed() {
+		return nil
+	}
+	ports := []int{10250}
+	if role == Master {
+		ports = append(ports, h.Config.APIServerPort, 2379, 2380, 10257, 10259)
+	}
+	var problems []*step.Problem
+	for _, port := range ports {
+		if err := host.PortFree(port); err != nil {
+			problems = append(problems, &step.Problem{Name: fmt.Sprintf("port-%d", port),
+				Text:   fmt.Sprintf("port %d is taken: %v", port, err),
+				Remedy: fmt.Sprintf("stop what listens there (`ss -ltnp 'sport = :%d'`)", port)})
+		}
+	}
+	return joinProblems(problems)
+}
+
+func joinProblems(problems []*step.Problem) error {
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, p)
+	}
+	return errors.Join(errs...)
+}

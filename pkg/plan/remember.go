@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// remember keeps the settings and this program on the host, so that turndown,
+// status and the boot unit need nothing else. It is the first step to be done
+// and the last one to be undone.
+func (h *Host) remember(role string) step.Step {
+	tree := func() ([]host.File, error) {
+		data, err := h.Config.Marshal()
+		return []host.File{{Path: config.SavedPath, Data: data}, {Path: roleFile, Data: []byte(role + "\n")}}, err
+	}
+	return step.Step{
+		Name: "remember the settings",
+		Check: func(context.Context) (step.Diff, error) {
+			files, err := tree()
+			if err != nil {
+				return nil, err
+			}
+			diff, err := h.Files.Missing(files)
+			if !h.Files.SelfInstalled(Binary) {
+				diff = append(diff, "write "+Binary)
+			}
+			return diff, err
+		},
+		Apply: func(context.Context) error {
+			files, err := tree()
+			if err != nil {
+				return err
+			}
+			if err := h.Files.Put(files); err != nil {
+				return err
+			}
+			return h.Files.InstallSelf(Binary)
+		},
+		Undo: func(context.Context) error { return h.Files.RemoveAll(host.StateDir) },
+	}
+}

@@ -1,0 +1,25 @@
+package plan
+
+import (
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Worker is what makes this host a node of a cluster: flannel with a
+// credential of its own from the master, the main Docker on flannel's subnet,
+// and a kubelet that gets its certificate by the token.
+func (h *Host) Worker() step.Plan {
+	bridge, agent, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
+	return step.Plan{
+		{h.remember(Worker)},
+		{agent.RememberSysctls(), h.joining().Save(), h.runtime().EnableCRI()},
+		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.cniPlugins()},
+		{h.loadBootstrap()},
+		{h.flanneld(Worker).Start()},
+		{bridge.Move(), bridge.BootUnit(Binary), h.cni(), agent.Configure()},
+		{h.runtime().Pods()},
+		{agent.Start()},
+		{agent.Joined(h.timeout())},
+		{h.joining().Forget(), node.WaitReady(h.timeout())},
+	}
+}

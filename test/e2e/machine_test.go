@@ -1,0 +1,90 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+// machine is a test host.
+type machine struct{ name, ip string }
+
+// try runs a shell script on the machine and returns its stdout.
+func (m machine) try(ctx context.Context, script string) (string, error) {
+	out, err := host.Command{Args: []string{"docker", "exec", "-i", m.name, "sh", "-c", script}}.Run(ctx)
+	return strings.TrimSpace(string(out)), err
+}
+
+// sh is try that must succeed.
+func (m machine) sh(t *testing.T, script string) string {
+	t.Helper()
+	out, err := m.try(t.Context(), script)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", m.name, err, out)
+	}
+	return out
+}
+
+// kubectl asks the cluster, by the program in the kubelet's container.
+func (m machine) kubectl(t *testing.T, args string) string {
+	t.Helper()
+	return m.sh(t, "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf "+args)
+}
+
+// world prints everything on the machine that could have been changed.
+func (m machine) world(t *testing.T) string {
+	t.Helper()
+	out, err := host.Command{
+		Args:  []string{"docker", "exec", "-i", m.name, "sh"},
+		Stdin: strings.NewReader(hosttest.WorldScript),
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatalf("%s: print the world: %v", m.name, err)
+	}
+	return string(out)
+}
+
+// put copies a file to the machine.
+func (m machine) put(t *testing.T, local, path string) {
+	t.Helper()
+	data, err := os.ReadFile(local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = host.Command{
+		Args:  []string{"docker", "exec", "-i", m.name, "sh", "-c", "mkdir -p " + filepath.Dir(path) + " && cat > " + path + ".new && chmod 755 " + path + ".new && mv " + path + ".new " + path},
+		Stdin: bytes.NewReader(data),
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatalf("%s: put %s: %v", m.name, path, err)
+	}
+}
+
+// eventually calls look until it returns nil; its last answer fails the test.
+func eventually(t *testing.T, limit time.Duration, what string, look func() error) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		if err = look(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s: not within %s: %v", what, limit, err)
+}
+
+// sameWorld fails the test if the machine is not as it was.
+func (m machine) sameWorld(t *testing.T, what, before string) {
+	t.Helper()
+	if diff := hosttest.Diff(before, m.world(t)); len(diff) > 0 {
+		t.Errorf("%s: %s changed the machine:\n%s", m.name, what, strings.Join(diff[:min(len(diff), 80)], "\n"))
+	}
+}

@@ -1,0 +1,82 @@
+// Command probe is both ends of a packet's way: a server that answers with the
+// address it was asked from, and a client.
+//
+//	probe serve              answer on :8080: / the caller's address, /bytes?n=N zeros
+//	probe get URL            print the answer
+//	probe resolve NAME       print its addresses
+//	probe download URL       print how many bytes came
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	switch args[0] {
+	case "serve":
+		return serve()
+	case "get":
+		return get(ctx, args[1], os.Stdout)
+	case "download":
+		var n counter
+		err := get(ctx, args[1], &n)
+		fmt.Println(int64(n))
+		return err
+	case "resolve":
+		addrs, err := net.DefaultResolver.LookupHost(ctx, args[1])
+		fmt.Println(strings.Join(addrs, " "))
+		return err
+	}
+	return fmt.Errorf("unknown command %q", args[0])
+}
+
+func serve() error {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		from, _, _ := net.SplitHostPort(r.RemoteAddr)
+		fmt.Fprintln(w, from)
+	})
+	http.HandleFunc("/bytes", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.ParseInt(r.URL.Query().Get("n"), 10, 64)
+		_, _ = io.CopyN(w, zeros{}, n)
+	})
+	return http.ListenAndServe(":8080", nil)
+}
+
+func get(ctx context.Context, url string, to io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(to, response.Body)
+	return err
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
