@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -137,7 +138,11 @@ func encode(s Setting, kind, raw string) *yaml.Node {
 		}
 		return node
 	}
-	return word(raw)
+	node := word(raw)
+	if slices.Contains([]string{"no", "yes", "on", "off"}, raw) {
+		node.Style = yaml.DoubleQuotedStyle // older readers take them for true and false
+	}
+	return node
 }
 
 func word(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

@@ -1,0 +1,58 @@
+SHELL := /bin/bash
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+OUT := _output
+LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+ARCHES := amd64 arm64 arm ppc64le s390x
+export GOARM := 7
+
+.PHONY: help build up down test unit e2e check fix docs bench dist clean
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+build: ## the program, into _output/
+	$(GO_BUILD) -o $(OUT)/kube-bootstrap ./cmd/kube-bootstrap
+
+up: ## a cluster of two test hosts on this machine; installs what is missing
+	scripts/install-tools.sh
+	scripts/start-docker.sh
+	$(MAKE) build
+	$(OUT)/kube-bootstrap cluster up
+
+down: build ## remove the cluster that up made
+	$(OUT)/kube-bootstrap cluster down
+
+test: check unit e2e ## everything: check, tests, a real cluster on test hosts
+
+unit: ## tests that need this machine alone
+	go test ./...
+
+e2e: build ## a real cluster on test hosts
+	scripts/install-tools.sh
+	scripts/start-docker.sh
+	go test -tags e2e -timeout 40m -count 1 ./test/e2e/...
+
+check: ## what must hold of the source: form, lint, architecture, docs
+	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
+	go vet ./...
+	$(LINT) run
+	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes' ./cmd/kube-bootstrap ./test/architecture
+
+fix: docs ## put right what check finds, where a program can
+	gofmt -w cmd pkg test
+	$(LINT) run --fix
+
+docs: ## the pages of docs/ that are made from the program
+	go run ./cmd/kube-bootstrap gendocs docs
+
+bench: build ## medians of five fresh runs on test hosts
+	scripts/bench.sh
+
+dist: ## static programs for all architectures with checksums, into _output/dist/
+	rm -rf $(OUT)/dist
+	for arch in $(ARCHES); do GOARCH=$$arch $(GO_BUILD) -o $(OUT)/dist/kube-bootstrap-linux-$$arch ./cmd/kube-bootstrap || exit 1; done
+	cd $(OUT)/dist && sha256sum kube-bootstrap-* > SHA256SUMS
+
+clean: ## what was built here
+	rm -rf $(OUT)

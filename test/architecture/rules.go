@@ -1,0 +1,228 @@
+// Package architecture keeps the source as docs/architecture.md draws it: which
+// package may import which, who may touch the machine, who may print.
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const module = "github.com/kube-bootstrap/kube-bootstrap/"
+
+const (
+	maxFileLines     = 400
+	maxFunctionLines = 80
+)
+
+// layers, from the ground up. A package may import those of lower layers only,
+// so siblings never import one another.
+var layers = [][]string{
+	{"pkg/step", "pkg/config"},
+	{"pkg/host", "pkg/driver", "pkg/pki", "pkg/kube"},
+	{"pkg/image"},
+	{
+		"pkg/bootstrapdocker", "pkg/etcd", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
+		"pkg/join", "pkg/addon", "pkg/node", "pkg/offline", "pkg/cluster",
+	},
+	{"pkg/plan"},
+	{"cmd/kube-bootstrap"},
+}
+
+// machine is what only pkg/host may import: there the host is changed, and
+// nowhere else.
+var machine = []string{
+	"os/exec",
+	"github.com/vishvananda/netlink",
+	"github.com/vishvananda/netns",
+	"github.com/coreos/go-systemd",
+	"github.com/coreos/go-iptables",
+	"github.com/moby/moby/client",
+	"sigs.k8s.io/knftables",
+}
+
+// prints is what only cmd may use: libraries are silent.
+var prints = []string{
+	"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Exit",
+	"log.Print", "log.Printf", "log.Println", "log.Fatal", "log.Fatalf", "log.Fatalln",
+}
+
+// emptyWords say nothing about what a package is for.
+var emptyWords = []string{"util", "utils", "common", "helper", "helpers", "types", "misc"}
+
+// Violations walks the tree at root and returns every breach of the rules, in
+// order.
+func Violations(root string) ([]string, error) {
+	var all []string
+	comments := map[string][]string{} // package directory: files with a package comment
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != root && skipped(entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		file, err := read(root, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, file.violations()...)
+		file.count(comments)
+		return nil
+	})
+	all = append(all, commentViolations(comments)...)
+	slices.Sort(all)
+	return all, err
+}
+
+func skipped(dir string) bool {
+	return strings.HasPrefix(dir, ".") || strings.HasPrefix(dir, "_") || dir == "testdata"
+}
+
+// source is one file of Go.
+type source struct {
+	name   string // relative to the root
+	dir    string
+	lines  int
+	set    *token.FileSet
+	syntax *ast.File
+}
+
+func read(root, name string) (source, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return source{}, err
+	}
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, name, text, parser.ParseComments)
+	if err != nil {
+		return source{}, err
+	}
+	short, err := filepath.Rel(root, name)
+	if err != nil {
+		return source{}, err
+	}
+	short = filepath.ToSlash(short)
+	return source{name: short, dir: path.Dir(short), lines: strings.Count(string(text), "\n"), set: set, syntax: syntax}, nil
+}
+
+func (s source) isTest() bool { return strings.HasSuffix(s.name, "_test.go") }
+
+func (s source) violations() []string {
+	var all []string
+	if s.lines > maxFileLines {
+		all = append(all, fmt.Sprintf("%s: %d lines; cut it, %d are enough", s.name, s.lines, maxFileLines))
+	}
+	if slices.Contains(emptyWords, path.Base(s.dir)) {
+		all = append(all, fmt.Sprintf("%s: a package called %s; name it for what it is", s.name, path.Base(s.dir)))
+	}
+	all = append(all, s.functions()...)
+	if !strings.HasPrefix(s.dir, "pkg/") && !strings.HasPrefix(s.dir, "cmd/") {
+		return all
+	}
+	all = append(all, s.imports()...)
+	if !s.isTest() && !strings.HasPrefix(s.dir, "cmd/") {
+		all = append(all, s.printing()...)
+	}
+	return all
+}
+
+func (s source) functions() []string {
+	var all []string
+	for _, d := range s.syntax.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || s.isTest() {
+			continue
+		}
+		if n := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1; n > maxFunctionLines {
+			all = append(all, fmt.Sprintf("%s: %s has %d lines; cut it, %d are enough", s.name, f.Name.Name, n, maxFunctionLines))
+		}
+	}
+	return all
+}
+
+func (s source) imports() []string {
+	var all []string
+	own := layer(s.dir)
+	if own < 0 {
+		return []string{fmt.Sprintf("%s: %s has no layer; give it one in test/architecture and docs/architecture.md", s.name, s.dir)}
+	}
+	for _, spec := range s.syntax.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		if inner, ours := strings.CutPrefix(target, module); ours && !s.isTest() && room(inner) != room(s.dir) && layer(inner) >= own {
+			all = append(all, fmt.Sprintf("%s: imports %s, which is not below %s", s.name, inner, s.dir))
+		}
+		if room(s.dir) != "pkg/host" && !s.isTest() && slices.ContainsFunc(machine, func(m string) bool { return within(target, m) }) {
+			all = append(all, fmt.Sprintf("%s: imports %s; only pkg/host touches the machine", s.name, target))
+		}
+	}
+	return all
+}
+
+// layer returns how high dir stands; -1 if it has no place.
+func layer(dir string) int {
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, room(dir)) })
+}
+
+// room is the package of the picture that dir belongs to: pkg/host/hosttest is
+// a corner of pkg/host.
+func room(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	return strings.Join(parts[:min(len(parts), 2)], "/")
+}
+
+func within(target, parent string) bool {
+	return target == parent || strings.HasPrefix(target, parent+"/")
+}
+
+func (s source) printing() []string {
+	var all []string
+	ast.Inspect(s.syntax, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if of, ok := selector.X.(*ast.Ident); ok && slices.Contains(prints, of.Name+"."+selector.Sel.Name) {
+			all = append(all, fmt.Sprintf("%s: %s.%s; only cmd prints or exits", s.name, of.Name, selector.Sel.Name))
+		}
+		return true
+	})
+	return all
+}
+
+func (s source) count(comments map[string][]string) {
+	if s.isTest() || s.dir == "." {
+		return
+	}
+	found := comments[s.dir]
+	if s.syntax.Doc != nil {
+		found = append(found, s.name)
+	}
+	comments[s.dir] = found
+}
+
+func commentViolations(comments map[string][]string) []string {
+	var all []string
+	for dir, files := range comments {
+		switch {
+		case len(files) == 0:
+			all = append(all, dir+": no package comment; say in one file what it is for")
+		case len(files) > 1:
+			all = append(all, fmt.Sprintf("%s: %d package comments (%s); keep one", dir, len(files), strings.Join(files, ", ")))
+		}
+	}
+	return all
+}

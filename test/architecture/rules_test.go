@@ -1,0 +1,84 @@
+package architecture
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTheTreeKeepsTheRules(t *testing.T) {
+	found, err := Violations("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+// TestABadTreeIsSeen makes sure that the rules bite: each line of want is one
+// breach in testdata/bad.
+func TestABadTreeIsSeen(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "bad")
+	if err := os.CopyFS(root, os.DirFS("testdata/bad")); err != nil {
+		t.Fatal(err)
+	}
+	long := "package etcd\n" + strings.Repeat("\n", maxFileLines)
+	if err := os.WriteFile(filepath.Join(root, "pkg/etcd/long.go"), []byte(long), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	function := "package etcd\n\nfunc endless() {\n" + strings.Repeat("\n", maxFunctionLines) + "}\n"
+	if err := os.WriteFile(filepath.Join(root, "pkg/etcd/function.go"), []byte(function), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	found, err := Violations(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"pkg/etcd/etcd.go: imports github.com/vishvananda/netlink; only pkg/host touches the machine",
+		"pkg/etcd/etcd.go: imports os/exec; only pkg/host touches the machine",
+		"pkg/etcd/etcd.go: imports pkg/flannel, which is not below pkg/etcd",
+		"pkg/etcd/etcd.go: imports pkg/plan, which is not below pkg/etcd",
+		"pkg/etcd/etcd.go: fmt.Println; only cmd prints or exits",
+		"pkg/etcd/etcd.go: os.Exit; only cmd prints or exits",
+		"pkg/etcd/function.go: endless has 82 lines; cut it, 80 are enough",
+		"pkg/etcd/long.go: 401 lines; cut it, 400 are enough",
+		"pkg/flannel: 2 package comments (pkg/flannel/a.go, pkg/flannel/b.go); keep one",
+		"pkg/step/step.go: imports pkg/config, which is not below pkg/step",
+		"pkg/util/util.go: a package called util; name it for what it is",
+		"pkg/util/util.go: pkg/util has no layer; give it one in test/architecture and docs/architecture.md",
+		"pkg/util: no package comment; say in one file what it is for",
+	}
+	slices.Sort(want)
+	if !slices.Equal(found, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestThePictureIsTrue: every package of the tree stands in the picture, and
+// the picture names no package that is gone.
+func TestThePictureIsTrue(t *testing.T) {
+	page, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob("../../pkg/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		if name := "pkg/" + filepath.Base(dir); !strings.Contains(string(page), name+" ") {
+			t.Errorf("docs/architecture.md does not name %s", name)
+		}
+	}
+	for line := range strings.Lines(string(page)) {
+		if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "pkg/") {
+			if _, err := os.Stat("../../" + name); err != nil {
+				t.Errorf("docs/architecture.md names %s: %v", name, err)
+			}
+		}
+	}
+}

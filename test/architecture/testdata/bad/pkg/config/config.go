@@ -1,0 +1,4 @@
+// Package config is good.
+package config
+
+var X int

@@ -1,0 +1,4 @@
+// Package flannel has a comment.
+package flannel
+
+var X int

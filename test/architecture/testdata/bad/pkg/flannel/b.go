@@ -1,0 +1,2 @@
+// Package flannel has another comment.
+package flannel
