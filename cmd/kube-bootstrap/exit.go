@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// The exit codes, explained in docs/exit-codes.md.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitPreflight   = 3
+	exitLocked      = 4
+	exitNotInPlace  = 5
+	exitInterrupted = 130
+)
+
+// errNotInPlace ends a status whose table already says what is missing.
+var errNotInPlace = errors.New("not everything is in place")
+
+// usageError is an error of the one who typed the command or wrote its file.
+type usageError struct{ err error }
+
+func (u *usageError) Error() string { return u.err.Error() }
+func (u *usageError) Unwrap() error { return u.err }
+
+// resumeError is the error of a verb that was changing the host, with how to go on.
+type resumeError struct {
+	err    error
+	advice string
+}
+
+func (r *resumeError) Error() string { return r.err.Error() }
+func (r *resumeError) Unwrap() error { return r.err }
+
+// preflightError ends a preflight whose table already names the problems.
+type preflightError struct{ names string }
+
+func (e *preflightError) Error() string { return "preflight found problems: " + e.names }
+
+// tell prints err, what to do about it, and returns the exit code.
+func (p *program) tell(ctx context.Context, err error) int {
+	code := exitCode(ctx, err)
+	switch code {
+	case exitOK, exitNotInPlace:
+		return code
+	case exitInterrupted:
+		p.complain("interrupted")
+	default:
+		for _, e := range flatten(err) {
+			p.complain(e.Error())
+		}
+	}
+	var resume *resumeError
+	if errors.As(err, &resume) && (code == exitFailure || code == exitInterrupted) {
+		p.complain(resume.advice)
+	}
+	if found := step.Problems(err); code == exitPreflight && len(found) > 0 && found[0].Name != "root" {
+		p.complain("nothing was changed; put this right, or go on in spite of it with --ignore-preflight " + names(found))
+	}
+	return code
+}
+
+func exitCode(ctx context.Context, err error) int {
+	var usage *usageError
+	var resume *resumeError
+	var preflight *preflightError
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.Is(err, errNotInPlace):
+		return exitNotInPlace
+	case errors.Is(err, host.ErrLocked):
+		return exitLocked
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &resume):
+		return exitFailure
+	case errors.As(err, &preflight), len(step.Problems(err)) > 0:
+		return exitPreflight
+	}
+	return exitFailure
+}
+
+func names(problems []*step.Problem) string {
+	var all []string
+	for _, problem := range problems {
+		all = append(all, problem.Name)
+	}
+	return strings.Join(all, ",")
+}
+
+// flatten takes joined errors apart, so that each gets a line of its own.
+func flatten(err error) []error {
+	var all []error
+	for _, e := range parts(err) {
+		if more := parts(e); len(more) > 0 {
+			all = append(all, flatten(e)...)
+			continue
+		}
+		all = append(all, e)
+	}
+	if all == nil {
+		all = []error{err}
+	}
+	return all
+}
+
+func parts(err error) []error {
+	switch e := err.(type) {
+	case *usageError:
+		return parts(e.err)
+	case *resumeError:
+		return parts(e.err)
+	case utilerrors.Aggregate:
+		return e.Errors()
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
+	}
+	return nil
+}
+
+// complain and say write one line to stderr, in the form the scripts had.
+func (p *program) complain(text string) { fmt.Fprint(p.err, lines("!!!", time.Now(), text)) }
+func (p *program) say(text string)      { fmt.Fprint(p.err, lines("+++", time.Now(), text)) }
+
+// lines is text in the scripts' form; further lines of it are set in.
+func lines(mark string, at time.Time, text string) string {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+	return fmt.Sprintf("%s [%s] %s\n", mark, at.Format("0102 15:04:05"), text)
+}

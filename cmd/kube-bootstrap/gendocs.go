@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// gendocsCommand writes the pages of docs/ that are made from the program
+// itself; `make docs` calls it, and a test compares.
+func (p *program) gendocsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "gendocs DIR", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			pages, err := p.docs()
+			if err != nil {
+				return err
+			}
+			for name, text := range pages {
+				if err := os.WriteFile(filepath.Join(args[0], name), []byte(text), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (p *program) docs() (map[string]string, error) {
+	root := p.root()
+	root.InitDefaultCompletionCmd()
+	var b bytes.Buffer
+	b.WriteString("<!-- Generated from the commands by \"make docs\"; do not edit. -->\n# Command line\n\n")
+	b.WriteString("stdout is data, stderr is progress and errors. [Exit codes](exit-codes.md), [settings](configuration.md).\n\n")
+	if err := page(&b, root); err != nil {
+		return nil, err
+	}
+	return map[string]string{"cli.md": b.String(), "configuration.md": config.Reference()}, nil
+}
+
+// page writes a command and those below it, without the links between files
+// that cobra makes.
+func page(b *bytes.Buffer, c *cobra.Command) error {
+	if c.Hidden || c.Name() == "help" || c.Parent() != nil && c.Parent().Name() == "completion" {
+		return nil
+	}
+	var one bytes.Buffer
+	if err := doc.GenMarkdown(c, &one); err != nil {
+		return fmt.Errorf("%s: %w", c.CommandPath(), err)
+	}
+	text, _, _ := strings.Cut(one.String(), "### SEE ALSO")
+	text, _, _ = strings.Cut(text, "### Options inherited from parent commands")
+	b.WriteString(strings.TrimSpace(text) + "\n\n")
+	for _, child := range c.Commands() {
+		if err := page(b, child); err != nil {
+			return err
+		}
+	}
+	return nil
+}

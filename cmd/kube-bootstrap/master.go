@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+)
+
+func (p *program) masterCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "master",
+		Short: "Make this host the control plane of a cluster",
+		Long: `Make this host the control plane of a cluster: a second Docker for etcd and
+flannel, the main Docker on flannel's network, and a kubelet that runs
+Kubernetes. Run again, it repairs what is missing and leaves the rest alone.`,
+		Example: `  kube-bootstrap master
+  kube-bootstrap master --bundle kube-amd64.tar.zst    # without a network
+  kube-bootstrap master --dry-run                      # every change, none made`,
+	}
+	return p.addHostVerb(c, hostVerb{
+		role: config.RoleMaster,
+		verb: config.Master,
+		plan: (*plan.Host).Master,
+		next: "kubectl finds it by KUBECONFIG=/etc/kubernetes/admin.conf; `kube-bootstrap token create` prints what to run on the next host",
+	})
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const lockPath = "/run/kube-bootstrap.lock"
+
+const resumeAdvice = "run the same command again to finish, or `kube-bootstrap turndown` to take it back"
+
+// hostVerb is master or worker: both walk a plan, they differ in which.
+type hostVerb struct {
+	role string
+	verb config.Verb
+	plan func(*plan.Host) step.Plan
+	next string // what the user may do afterwards
+}
+
+// addHostVerb gives the command its flags and makes it walk the verb's plan.
+func (p *program) addHostVerb(c *cobra.Command, v hostVerb) *cobra.Command {
+	p.addSettings(c, v.verb)
+	p.addTimeline(c)
+	dryRun := c.Flags().Bool("dry-run", false, "list every change and make none")
+	format := addOutput(c)
+	c.Flags().Lookup("output").Usage = "how --dry-run prints: table, json or yaml"
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkOutput(*format); err != nil {
+			return err
+		}
+		cfg, origins, err := p.load(c.Flags(), v.verb, v.role)
+		if err != nil {
+			return err
+		}
+		h, release, err := p.openHost(cfg, v.role)
+		if err != nil {
+			return err
+		}
+		defer release()
+		p.tellSettings(h.Config, origins, v.verb)
+		if err := p.preflight(c.Context(), h, v.role); err != nil {
+			return err
+		}
+		if *dryRun {
+			return p.printChanges(c.Context(), *format, v.plan(h))
+		}
+		return p.walk(c.Context(), v, h)
+	}
+	return c
+}
+
+func (p *program) addTimeline(c *cobra.Command) {
+	c.Flags().StringVar(&p.timeline, "timeline", "", "file to draw where the time went into, as SVG")
+}
+
+// openHost takes the lock and looks at this machine, in the order in which a
+// user can put things right.
+func (p *program) openHost(cfg config.Config, role string) (*plan.Host, func(), error) {
+	if err := asRoot(); err != nil {
+		return nil, nil, err
+	}
+	saved, err := plan.ReadSaved(host.Files{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if role == config.RoleWorker && saved.Role != config.RoleWorker {
+		if errs := cfg.ValidateJoin(); len(errs) > 0 {
+			return nil, nil, &usageError{errs.ToAggregate()}
+		}
+	}
+	release, err := host.Lock(lockPath)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := plan.Open(cfg)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return h, release, nil
+}
+
+func asRoot() error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	return &step.Problem{Name: "root", Text: "this changes the host and you are not root", Remedy: "run it with sudo"}
+}
+
+// preflight looks for everything that stands in the way. It is shown as one
+// step; its problems are told together at the end.
+func (p *program) preflight(ctx context.Context, h *plan.Host, role string) error {
+	runner, err := p.begin()
+	if err != nil {
+		return err
+	}
+	e := step.Event{At: time.Now(), Row: -1, Step: "preflight", Kind: step.Started}
+	runner.Emit(e)
+	e.Err = (&step.Runner{}).Do(ctx, h.Preflight(role))
+	e.At, e.Kind = time.Now(), step.Done
+	if e.Err != nil {
+		e.Kind = step.Failed
+	}
+	runner.Emit(e)
+	return onlyProblems(e.Err)
+}
+
+// onlyProblems drops the names of the checks from around their problems.
+func onlyProblems(err error) error {
+	var all []error
+	for _, e := range parts(err) {
+		found := step.Problems(e)
+		if len(found) == 0 {
+			all = append(all, e)
+		}
+		for _, problem := range found {
+			all = append(all, problem)
+		}
+	}
+	if len(all) == 0 {
+		return err
+	}
+	return errors.Join(all...)
+}
+
+func (p *program) walk(ctx context.Context, v hostVerb, h *plan.Host) error {
+	started := time.Now()
+	runner := &step.Runner{Emit: p.report.event}
+	if err := runner.Do(ctx, v.plan(h)); err != nil {
+		return &resumeError{err, resumeAdvice}
+	}
+	p.endProgress()
+	p.say(fmt.Sprintf("this host is a %s of the cluster, in %s", v.role, took(time.Since(started))))
+	p.say(v.next)
+	return nil
+}
+
+// change is one step of a dry run.
+type change struct {
+	Row     int      `json:"row"`
+	Step    string   `json:"step"`
+	Changes []string `json:"changes"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// printChanges looks at every step and lists what Apply would do.
+func (p *program) printChanges(ctx context.Context, format string, todo step.Plan) error {
+	p.endProgress()
+	changes := []change{}
+	var errs []error
+	for _, f := range (&step.Runner{}).Look(ctx, todo) {
+		switch {
+		case f.Err != nil:
+			changes = append(changes, change{f.Row, f.Step, []string{}, f.Err.Error()})
+			errs = append(errs, fmt.Errorf("%s: %w", f.Step, f.Err))
+		case len(f.Diff) > 0:
+			changes = append(changes, change{f.Row, f.Step, f.Diff, ""})
+		}
+	}
+	err := p.print(format, changes, func(w io.Writer) {
+		for _, c := range changes {
+			fmt.Fprintln(w, c.Step)
+			for _, line := range c.Changes {
+				fmt.Fprintln(w, "    "+line)
+			}
+		}
+		if len(changes) == 0 {
+			fmt.Fprintln(w, "nothing to do")
+		}
+	})
+	return errors.Join(err, errors.Join(errs...))
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+var start = time.Date(2026, time.November, 21, 5, 50, 1, 0, time.UTC)
+
+func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+
+func events() []step.Event {
+	return []step.Event{
+		{At: at(-1), Row: -1, Step: "preflight", Kind: step.Started},
+		{At: at(-0.5), Row: -1, Step: "preflight", Kind: step.Done},
+		{At: at(0), Step: "look", Kind: step.InPlace},
+		{At: at(0), Row: 1, Step: "load <images>", Kind: step.Started, Diff: step.Diff{"load 2 images"}},
+		{At: at(0), Row: 1, Step: "start etcd", Kind: step.Started},
+		{At: at(1), Row: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 1e6, Total: 130e6},
+		{At: at(1.25), Row: 1, Step: "start etcd", Kind: step.Done},
+		{At: at(12), Row: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 20e6, Total: 130e6},
+		{At: at(13), Row: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 30e6, Total: 130e6},
+		{At: at(90), Row: 1, Step: "load <images>", Kind: step.Failed, Err: errors.New("no space")},
+	}
+}
+
+func draw(r reporter) {
+	for _, e := range events() {
+		r.event(e)
+	}
+	r.close()
+}
+
+func TestPlain(t *testing.T) {
+	var out bytes.Buffer
+	draw(newPlain(&out))
+	want := `+++ [1121 05:50:00] preflight
++++ [1121 05:50:00] preflight: done in 0.5s
++++ [1121 05:50:01] look: in place
++++ [1121 05:50:01] load <images>
++++ [1121 05:50:01] start etcd
++++ [1121 05:50:02] start etcd: done in 1.2s
++++ [1121 05:50:13] load <images>: hyperkube 20 of 130 MB
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	var out bytes.Buffer
+	draw(newJSONLines(&out))
+	found := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(found) != len(events()) {
+		t.Fatalf("%d lines for %d events", len(found), len(events()))
+	}
+	var last jsonEvent
+	if err := json.Unmarshal([]byte(found[len(found)-1]), &last); err != nil {
+		t.Fatal(err)
+	}
+	if last.Step != "load <images>" || last.Kind != step.Failed || last.Error != "no space" || last.Row != 1 || !last.At.Equal(at(90)) {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestBars(t *testing.T) {
+	var out bytes.Buffer
+	r := newBars(&out)
+	draw(r)
+	r.close()
+	for _, want := range []string{"✓ start etcd", "1.2s", "✗ load <images>", "1m30s", "✓ 1 steps were in place"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestTimelineIsAnSVG(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.svg")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw(&timelineReporter{out: file})
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(bytes.NewReader(text))
+	for err == nil {
+		_, err = d.Token()
+	}
+	if !errors.Is(err, io.EOF) || strings.Count(string(text), "<rect") != 4 || !strings.Contains(string(text), "load &lt;images&gt;") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	problem := &step.Problem{Name: "swap", Text: "swap is on"}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want int
+	}{
+		{context.Background(), nil, exitOK},
+		{context.Background(), errors.New("x"), exitFailure},
+		{context.Background(), &usageError{errors.New("x")}, exitUsage},
+		{context.Background(), errors.Join(fmt.Errorf("check swap: %w", problem), problem), exitPreflight},
+		{context.Background(), fmt.Errorf("%w (process 7)", host.ErrLocked), exitLocked},
+		{context.Background(), errNotInPlace, exitNotInPlace},
+		{context.Background(), &resumeError{problem, "again"}, exitFailure},
+		{stopped, &resumeError{context.Canceled, "again"}, exitInterrupted},
+	} {
+		if got := exitCode(c.ctx, c.err); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestEveryProblemIsTold(t *testing.T) {
+	one, two := &step.Problem{Name: "docker", Text: "no Docker"}, &step.Problem{Name: "swap", Text: "swap is on"}
+	err := onlyProblems(errors.Join(fmt.Errorf("check Docker: %w", errors.Join(one, two)), errors.New("check x: broken")))
+	if got := strings.ReplaceAll(err.Error(), "\n", "|"); got != "no Docker [docker]|swap is on [swap]|check x: broken" {
+		t.Error(got)
+	}
+}
+
+func TestEachErrorIsALineOfItsOwn(t *testing.T) {
+	var out bytes.Buffer
+	p := &program{err: &out}
+	p.tell(context.Background(), &resumeError{errors.Join(errors.New("one"), errors.Join(errors.New("two\ntail of its log"), errors.New("three"))), "do it again"})
+	text := out.String()
+	for _, want := range []string{"] one\n", "] two\n    tail of its log\n", "] three\n", "] do it again\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "!!! ["); n != 4 {
+		t.Errorf("%d lines:\n%s", n, text)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// program is one run of the command: where it reads and writes, and the flags
+// that every command has.
+type program struct {
+	out, err io.Writer
+	env      func(string) string
+	terminal bool // err is a terminal
+
+	progress string
+	timeline string
+	config   string
+	report   reporter // set while a plan is walked
+}
+
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	err := argError(root.ExecuteContext(ctx))
+	p.endProgress()
+	return p.tell(ctx, err)
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kube-bootstrap",
+		Short: "Turn hosts that run Docker into a Kubernetes cluster, and take it all back",
+		Long: `kube-bootstrap turns Linux hosts that already run Docker into a multi-node
+Kubernetes cluster. Pods and plain "docker run" containers share one routed
+network across hosts, and every change made to a host can be taken back.`,
+		Example: `  kube-bootstrap master                     # on the first host
+  kube-bootstrap token create               # there: prints what to run on the next
+  kube-bootstrap turndown                   # on any: as it was before`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+	}
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	root.PersistentFlags().StringVar(&p.progress, "progress", "auto", "how progress is shown on stderr: auto, bars, plain, json or none")
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(
+		&cobra.Group{ID: "host", Title: "On the host itself, as root:"},
+		&cobra.Group{ID: "images", Title: "Images without a network:"},
+		&cobra.Group{ID: "fleet", Title: "Many nodes at once:"},
+		&cobra.Group{ID: "other", Title: "Other:"},
+	)
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	p.addCommands(root)
+	return root
+}
+
+func group(id string, commands ...*cobra.Command) []*cobra.Command {
+	for _, c := range commands {
+		c.GroupID = id
+	}
+	return commands
+}
+
+// parent is a command that only holds others.
+func parent(use, short string, children ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		_ = c.Help()
+		return &usageError{errors.New("say which: see the list above")}
+	}}
+	c.AddCommand(children...)
+	return c
+}
+
+// flagError adds the flag that was probably meant.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if best := config.Nearest(unknown.GetSpecifiedName(), known); best != "" {
+			err = fmt.Errorf("%w, did you mean --%s?", err, best)
+		}
+	}
+	return &usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())}
+}
+
+// argError words cobra's error about an unknown command in one line.
+func argError(err error) error {
+	if err == nil || !strings.HasPrefix(err.Error(), "unknown command") {
+		return err
+	}
+	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	if names := strings.Fields(suggestions); len(names) > 0 {
+		text += ", did you mean " + strings.Join(names, " or ") + "?"
+	}
+	return &usageError{errors.New(text + "; `kube-bootstrap --help` lists them")}
+}

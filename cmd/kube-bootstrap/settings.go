@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// addSettings gives a command --config and the flags of the settings it uses.
+func (p *program) addSettings(c *cobra.Command, verb config.Verb) {
+	c.Flags().StringVar(&p.config, "config", "", "configuration file (default: what this host was set up with)")
+	config.AddFlags(c.Flags(), verb)
+	for _, s := range config.Settings(verb) {
+		if len(s.Values) > 0 {
+			_ = c.RegisterFlagCompletionFunc(s.Flag, cobra.FixedCompletions(s.Values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+}
+
+// load puts the settings together and names everything that is wrong with
+// them at once.
+func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
+	env := p.env
+	if verb&config.Fleet != 0 {
+		env = config.FleetEnv(env)
+	}
+	cfg, origins, err := config.Load(p.configPath(verb), env, flags)
+	err = errors.Join(err, cfg.Validate(role).ToAggregate())
+	if err != nil {
+		return cfg, origins, &usageError{err}
+	}
+	return cfg, origins, nil
+}
+
+// configPath is the file that was named, or what this host remembers of its
+// own set-up; a fleet is no matter of this host.
+func (p *program) configPath(verb config.Verb) string {
+	named := []string{p.config, p.env("KUBE_BOOTSTRAP_CONFIG")}
+	if verb&config.Fleet != 0 {
+		named = append(named, p.env("LOCAL_CLUSTER_CONF"))
+	}
+	if i := slices.IndexFunc(named, func(path string) bool { return path != "" }); i >= 0 {
+		return named[i]
+	}
+	if verb&(config.Fleet|config.Offline) == 0 && readable(config.SavedPath) {
+		return config.SavedPath
+	}
+	return ""
+}
+
+func readable(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	return file.Close() == nil
+}
+
+// tellSettings prints the settings as the scripts did, for logs.
+func (p *program) tellSettings(cfg config.Config, origins config.Origins, verb config.Verb) {
+	if p.terminal && p.progress == "auto" || p.progress != "auto" && p.progress != "plain" {
+		return
+	}
+	for _, v := range cfg.Values(verb, origins) {
+		if v.Value != "" {
+			p.say(fmt.Sprintf("%s is set to: %s", v.Env, v.Value))
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// timelineReporter draws where the time went: one bar a step, side by side
+// where steps ran at the same time.
+type timelineReporter struct {
+	out   io.WriteCloser
+	steps []*span
+}
+
+type span struct {
+	row        int
+	name       string
+	begin, end time.Time
+	failed     bool
+}
+
+func (t *timelineReporter) event(e step.Event) {
+	if e.Kind == step.Started {
+		t.steps = append(t.steps, &span{row: e.Row, name: e.Step, begin: e.At})
+		return
+	}
+	for _, s := range t.steps {
+		if s.name == e.Step && s.row == e.Row && s.end.IsZero() && e.Kind != step.Progress {
+			s.end, s.failed = e.At, e.Kind == step.Failed
+		}
+	}
+}
+
+func (t *timelineReporter) close() {
+	_, _ = io.WriteString(t.out, t.svg())
+	_ = t.out.Close()
+}
+
+const (
+	timelineWidth = 900 // of the bars
+	labelWidth    = 330
+	lineHeight    = 22
+)
+
+func (t *timelineReporter) svg() string {
+	var b strings.Builder
+	begin, end := t.bounds()
+	height := (len(t.steps) + 2) * lineHeight
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`+"\n",
+		labelWidth+timelineWidth+100, height)
+	b.WriteString(`<rect width="100%" height="100%" fill="white"/>` + "\n")
+	for i, s := range t.steps {
+		if s.end.IsZero() {
+			s.end = end
+		}
+		b.WriteString(s.bar(i, begin, end.Sub(begin)))
+	}
+	fmt.Fprintf(&b, `<text x="8" y="%d">in all %s</text>`+"\n</svg>\n", height-lineHeight/2, took(end.Sub(begin)))
+	return b.String()
+}
+
+func (t *timelineReporter) bounds() (begin, end time.Time) {
+	for _, s := range t.steps {
+		if begin.IsZero() || s.begin.Before(begin) {
+			begin = s.begin
+		}
+		for _, at := range []time.Time{s.begin, s.end} {
+			if at.After(end) {
+				end = at
+			}
+		}
+	}
+	return begin, end
+}
+
+func (s *span) bar(line int, begin time.Time, all time.Duration) string {
+	scale := float64(timelineWidth) / max(all.Seconds(), 0.001)
+	x := labelWidth + s.begin.Sub(begin).Seconds()*scale
+	width := max(s.end.Sub(s.begin).Seconds()*scale, 1)
+	color := []string{"#4878a8", "#6aa66a"}[s.row&1]
+	if s.failed {
+		color = "#c04040"
+	}
+	y := line*lineHeight + lineHeight
+	return fmt.Sprintf(`<text x="8" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="14" fill="%s"/><text x="%.1f" y="%d">%s</text>`+"\n",
+		y, html.EscapeString(s.name), x, y-12, width, color, x+width+4, y, took(s.end.Sub(s.begin)))
+}

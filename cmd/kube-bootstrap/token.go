@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+)
+
+const (
+	adminKubeconfig = "/etc/kubernetes/admin.conf"
+	caCertificate   = "/etc/kubernetes/pki/ca.crt"
+)
+
+// newToken is what `token create -o json` prints: the one place that shows a
+// token, to the one who asked for it.
+type newToken struct {
+	Token      string    `json:"token"`
+	Expires    time.Time `json:"expires,omitzero"`
+	CACertHash string    `json:"caCertHash"`
+	MasterIP   string    `json:"masterIP"`
+	Command    string    `json:"command"`
+}
+
+func (p *program) tokenCommand() *cobra.Command {
+	return parent("token", "Make, list or delete the tokens that hosts join with", p.tokenCreate(), p.tokenList(), p.tokenDelete())
+}
+
+func (p *program) tokenCreate() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "Make a token and print the command to run on a host that shall join",
+		Example: `  kube-bootstrap token create
+  kube-bootstrap token create --ttl 1h -o json`,
+		Args: cobra.NoArgs,
+	}
+	ttl := c.Flags().Duration("ttl", 24*time.Hour, "how long it is good; 0 is for ever")
+	description := c.Flags().String("description", "", "what it is for")
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkOutput(*format); err != nil {
+			return err
+		}
+		if *ttl < 0 {
+			return &usageError{fmt.Errorf("--ttl %s: must not be less than zero", *ttl)}
+		}
+		client, err := adminClient()
+		if err != nil {
+			return err
+		}
+		saved, err := config.ReadSaved(config.SavedPath)
+		if err != nil {
+			return err
+		}
+		ca, err := os.ReadFile(caCertificate)
+		if err != nil {
+			return err
+		}
+		hash, err := join.CAHashOf(ca)
+		if err != nil {
+			return err
+		}
+		token, err := join.CreateToken(c.Context(), client, *ttl, *description)
+		if err != nil {
+			return err
+		}
+		command := join.JoinCommand(saved.IPAddress, token, hash)
+		made := newToken{token.Reveal(), token.Expires, hash, saved.IPAddress, command}
+		return p.print(*format, made, func(w io.Writer) { fmt.Fprintln(w, command) })
+	}
+	return c
+}
+
+func (p *program) tokenList() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the tokens there are, without their secrets",
+		Example: "  kube-bootstrap token list",
+		Args:    cobra.NoArgs,
+	}
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkOutput(*format); err != nil {
+			return err
+		}
+		client, err := adminClient()
+		if err != nil {
+			return err
+		}
+		tokens, err := join.ListTokens(c.Context(), client)
+		if err != nil {
+			return err
+		}
+		return p.print(*format, append([]join.Token{}, tokens...), func(w io.Writer) {
+			cells(w, "ID", "EXPIRES", "DESCRIPTION")
+			for _, t := range tokens {
+				cells(w, t.ID, expiry(t.Expires), t.Description)
+			}
+		})
+	}
+	return c
+}
+
+func expiry(at time.Time) string {
+	switch {
+	case at.IsZero():
+		return "never"
+	case at.Before(time.Now()):
+		return "expired"
+	}
+	return "in " + took(time.Until(at).Round(time.Minute))
+}
+
+func (p *program) tokenDelete() *cobra.Command {
+	return &cobra.Command{
+		Use:     "delete ID...",
+		Short:   "Delete tokens: no host can join with them any more",
+		Example: "  kube-bootstrap token delete abcdef",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := adminClient()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if err := join.DeleteToken(c.Context(), client, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// adminClient speaks to the API server with the rights that only root of a
+// control-plane host has.
+func adminClient() (kubernetes.Interface, error) {
+	if err := asRoot(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(adminKubeconfig); err != nil {
+		return nil, fmt.Errorf("%w; run this on the control-plane host, after `kube-bootstrap master`", err)
+	}
+	rest, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", adminKubeconfig, err)
+	}
+	return kubernetes.NewForConfig(rest)
+}

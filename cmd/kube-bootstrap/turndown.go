@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func (p *program) turndownCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "turndown",
+		Aliases: []string{"reset"},
+		Short:   "Take everything back: this host as it was before",
+		Long: `Take everything back that master or worker did to this host: Docker,
+containerd, links, rules and files are as they were before. It needs no
+network, and does nothing on a host that is no part of a cluster.`,
+		Example: `  kube-bootstrap turndown
+  kube-bootstrap turndown --keep-images      # faster to set up again`,
+		Args: cobra.NoArgs,
+	}
+	p.addSettings(c, config.Turndown)
+	p.addTimeline(c)
+	dryRun := c.Flags().Bool("dry-run", false, "list what would be taken back")
+	format := addOutput(c)
+	c.Flags().Lookup("output").Usage = "how --dry-run prints: table, json or yaml"
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkOutput(*format); err != nil {
+			return err
+		}
+		cfg, _, err := config.Load(p.configPath(config.Turndown), p.env, c.Flags())
+		if err != nil {
+			return &usageError{err}
+		}
+		if *dryRun {
+			return p.printUndo(*format, cfg.KeepImages)
+		}
+		return p.turndown(c.Context(), cfg.KeepImages)
+	}
+	return c
+}
+
+func (p *program) turndown(ctx context.Context, keepImages bool) error {
+	if err := asRoot(); err != nil {
+		return err
+	}
+	release, err := host.Lock(lockPath)
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, done, err := installed(keepImages)
+	if err != nil {
+		return err
+	}
+	if done == nil {
+		p.say("this host is no part of a cluster: nothing to take back")
+		return nil
+	}
+	runner, err := p.begin()
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := runner.Undo(ctx, done); err != nil {
+		return &resumeError{err, "run the same command again to finish"}
+	}
+	p.endProgress()
+	p.say("this host is as it was before, in " + took(time.Since(started)))
+	return nil
+}
+
+// installed returns the plan that made this host what it is; none if it is no
+// part of a cluster.
+func installed(keepImages bool) (*plan.Host, step.Plan, error) {
+	saved, err := plan.ReadSaved(host.Files{})
+	if err != nil || saved.Role == "" {
+		return nil, nil, err
+	}
+	saved.Config.KeepImages = keepImages
+	h, err := plan.Open(saved.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if saved.Role == config.RoleMaster {
+		return h, h.Master(), nil
+	}
+	return h, h.Worker(), nil
+}
+
+func (p *program) printUndo(format string, keepImages bool) error {
+	if err := asRoot(); err != nil {
+		return err
+	}
+	_, done, err := installed(keepImages)
+	if err != nil {
+		return err
+	}
+	names := []string{}
+	for i := len(done) - 1; i >= 0; i-- {
+		for _, s := range done[i] {
+			if s.Undo != nil {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return p.print(format, names, func(w io.Writer) {
+		for _, name := range names {
+			fmt.Fprintln(w, "take back: "+name)
+		}
+		if len(names) == 0 {
+			fmt.Fprintln(w, "nothing to do")
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// version is set when the program is linked.
+var version = "devel"
+
+type versionInfo struct {
+	Version    string `json:"version"`
+	Commit     string `json:"commit,omitempty"`
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+	Kubernetes string `json:"kubernetes"` // the default
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of this program and of the Kubernetes it sets up",
+		Example: "  kube-bootstrap version -o json",
+		Args:    cobra.NoArgs,
+	}
+	format := addOutput(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		v := versionInfo{
+			Version: version, Commit: commit(), Go: runtime.Version(),
+			Platform: runtime.GOOS + "/" + runtime.GOARCH, Kubernetes: config.Default().KubernetesVersion,
+		}
+		return p.print(*format, v, func(w io.Writer) {
+			fmt.Fprintf(w, "kube-bootstrap %s (%s, %s), Kubernetes %s by default\n", v.Version, v.Go, v.Platform, v.Kubernetes)
+		})
+	}
+	return c
+}
+
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
