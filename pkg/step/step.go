@@ -67,21 +67,20 @@ func (p *Problem) Error() string {
 	return p.Text + "; " + p.Remedy + " [" + p.Name + "]"
 }
 
-// Problems returns every Problem in the tree of err, in order.
+// Problems returns every Problem in the tree of err, in order. errors.As would
+// stop at the first of a joined error.
 func Problems(err error) []*Problem {
-	if err == nil {
+	switch e := err.(type) {
+	case nil:
 		return nil
-	}
-	var p *Problem
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	case *Problem:
+		return []*Problem{e}
+	case interface{ Unwrap() []error }:
 		var all []*Problem
-		for _, e := range joined.Unwrap() {
-			all = append(all, Problems(e)...)
+		for _, one := range e.Unwrap() {
+			all = append(all, Problems(one)...)
 		}
 		return all
-	}
-	if errors.As(err, &p) {
-		return []*Problem{p}
 	}
 	return Problems(errors.Unwrap(err))
 }
