@@ -1,0 +1,281 @@
+package controlplane
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func fresh(t *testing.T) ControlPlane {
+	t.Helper()
+	files := host.Files{Root: t.TempDir()}
+	if err := os.MkdirAll(files.Path(host.StateDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return ControlPlane{
+		Files: files, HostName: "node-1", IP: "10.0.0.1", APIPort: 6443,
+		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), DNSDomain: "cluster.local",
+		Image: "registry.example/hyperkube:v1.36.3", EtcdEndpoints: []string{"https://127.0.0.1:2379"},
+		Single: true, Now: func() time.Time { return now },
+	}
+}
+
+// world prints all files below a root, save the note of directories we made.
+func world(t *testing.T, files host.Files) func() string {
+	return func() string {
+		var b strings.Builder
+		err := filepath.WalkDir(files.Root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || strings.HasSuffix(path, "/made-dirs") {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			var sum [32]byte
+			if d.Type().IsRegular() {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				sum = sha256.Sum256(data)
+			}
+			fmt.Fprintf(&b, "%s %s %x\n", path, info.Mode(), sum[:4])
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+}
+
+func issue(t *testing.T, c ControlPlane) {
+	t.Helper()
+	if err := c.Certificates().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func diff(t *testing.T, c ControlPlane) []string {
+	t.Helper()
+	d, err := c.Certificates().Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestContracts(t *testing.T) {
+	c := fresh(t)
+	hosttest.Contract(t, world(t, c.Files), c.Certificates())
+	hosttest.Contract(t, world(t, c.Files), c.StaticPods())
+}
+
+func TestCertificates(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	data, err := c.Files.Read(PKIDir + "/apiserver.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := pki.ParseCertificate(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"node-1", "10.0.0.1", "10.96.0.1", "127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc.cluster.local"} {
+		if err := cert.VerifyHostname(name); err != nil {
+			t.Error(err)
+		}
+	}
+	ca, _ := c.Files.Read(PKIDir + "/ca.crt")
+	if !bytes.HasSuffix(data, ca) {
+		t.Error("apiserver.crt must end with the authority, for joining hosts to pin")
+	}
+	for _, file := range certificateFiles() {
+		info, err := os.Stat(c.Files.Path(file))
+		if err != nil {
+			t.Error(err)
+		} else if info.Mode().Perm() != modeOf(file) {
+			t.Errorf("%s has mode %o", file, info.Mode().Perm())
+		}
+	}
+	if pair, err := c.NodeCertificate(); err != nil || !bytes.Contains(pair, []byte("PRIVATE KEY")) {
+		t.Errorf("NodeCertificate: %v", err)
+	}
+}
+
+func TestExpiredLeafIsIssuedAgainAndNothingElse(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	before := snapshot(t, c)
+	later := c
+	later.Now = func() time.Time { return now.Add(pki.LeafLife - 10*24*time.Hour) }
+	if d := diff(t, later); len(d) != len(c.leaves()) {
+		t.Errorf("near the end: %q", d)
+	}
+	issue(t, later)
+	if d := diff(t, later); len(d) > 0 {
+		t.Errorf("after renewal: %q", d)
+	}
+	for path, data := range snapshot(t, c) {
+		same := bytes.Equal(data, before[path])
+		keep := strings.Contains(path, "ca.") || strings.Contains(path, "sa.")
+		if same != keep {
+			t.Errorf("%s: unchanged %t, want %t", path, same, keep)
+		}
+	}
+}
+
+func TestMovedHost(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	c.IP = "10.0.0.2"
+	d := strings.Join(diff(t, c), "\n")
+	for _, want := range []string{"apiserver.crt", "etcd/server.crt", "etcd/peer.crt", "admin.conf", "scheduler.conf"} {
+		if !strings.Contains(d, want) {
+			t.Errorf("no word of %s in %s", want, d)
+		}
+	}
+	if strings.Contains(d, "flannel") || strings.Contains(d, "make ") {
+		t.Errorf("too much: %s", d)
+	}
+}
+
+func TestAuthorities(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	hash, err := c.AuthorityHash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Files.Remove(PKIDir + "/ca.crt"); err != nil {
+		t.Fatal(err)
+	}
+	issue(t, c) // a run killed between key and certificate goes on with the key
+	if again, _ := c.AuthorityHash(); again != hash {
+		t.Error("the authority changed")
+	}
+	if err := c.Files.Remove(PKIDir + "/ca.key"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Certificates().Check(t.Context()); err == nil || !strings.Contains(err.Error(), "put the key back") {
+		t.Errorf("without its key: %v", err)
+	}
+}
+
+func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
+	first, second := fresh(t), fresh(t)
+	issue(t, first)
+	if err := first.StaticPods().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if second.Handed, err = first.Shared(); err != nil {
+		t.Fatal(err)
+	}
+	second.IP, second.HostName = "10.0.0.2", "node-2"
+	diff(t, second)
+	issue(t, second)
+	if d := diff(t, second); len(d) > 0 {
+		t.Errorf("%q", d)
+	}
+	a, _ := first.AuthorityHash()
+	if b, _ := second.AuthorityHash(); a != b {
+		t.Error("two authorities in one cluster")
+	}
+}
+
+func snapshot(t *testing.T, c ControlPlane) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for _, path := range certificateFiles() {
+		// The key of an authority may stay, that of a leaf may not.
+		data, err := c.Files.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[path] = data
+	}
+	return all
+}
+
+func TestManifests(t *testing.T) {
+	c := fresh(t)
+	key, err := os.ReadFile("testdata/encryption.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Files.Write(encryptionFile, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.StaticPods().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		data, err := c.Files.Read(ManifestDir + "/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pod corev1.Pod
+		if err := yaml.UnmarshalStrict(data, &pod); err != nil || pod.Spec.Containers[0].Command[0] != name {
+			t.Errorf("%s: %v", name, err)
+		}
+		golden(t, name+".yaml", data)
+	}
+}
+
+func TestConfigFilesAreWhatTheAPIServerReads(t *testing.T) {
+	c := fresh(t)
+	encryption, err := c.encryption()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]struct {
+		data []byte
+		into any
+	}{
+		"encryption":     {encryption, &apiserverv1.EncryptionConfiguration{}},
+		"audit":          {auditPolicy, &auditv1.Policy{}},
+		"authentication": {authentication, &apiserverv1.AuthenticationConfiguration{}},
+	} {
+		if err := yaml.UnmarshalStrict(file.data, file.into); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff", name, path)
+	}
+}

@@ -1,0 +1,73 @@
+package kubelet
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletv1 "k8s.io/kubelet/config/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// controlPlaneTaint keeps everyone's pods from control planes.
+const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
+
+// config renders the kubelet's configuration with fields that all supported
+// versions have.
+func (k Kubelet) config(resolv string) ([]byte, error) {
+	c := kubeletv1.KubeletConfiguration{
+		TypeMeta:                 metav1.TypeMeta{APIVersion: kubeletv1.SchemeGroupVersion.String(), Kind: "KubeletConfiguration"},
+		RotateCertificates:       true,
+		ServerTLSBootstrap:       true,
+		TLSMinVersion:            "VersionTLS12",
+		ReadOnlyPort:             0,
+		HealthzBindAddress:       "127.0.0.1",
+		EnableProfilingHandler:   new(false),
+		ClusterDomain:            k.DNSDomain,
+		ClusterDNS:               []string{k.ClusterDNS},
+		ResolverConfig:           &resolv,
+		ContainerRuntimeEndpoint: "unix://" + k.CRISocket,
+		CgroupDriver:             k.CgroupDriver,
+		CgroupsPerQOS:            new(true),
+		// Since 1.35 the kubelet refuses the older hierarchy unless it is told.
+		FailCgroupV1:        new(host.CgroupV2()),
+		FailSwapOn:          &k.FailSwapOn,
+		SerializeImagePulls: new(false),
+		// Its defaults hold back the first minute of a node.
+		KubeAPIQPS:      new(int32(50)),
+		KubeAPIBurst:    100,
+		VolumePluginDir: Dir + "/volumeplugins",
+	}
+	k.secure(&c)
+	if k.ControlPlane {
+		k.runControlPlane(&c)
+	}
+	if k.SmallDisk {
+		c.ImageGCHighThresholdPercent = new(int32(100))
+		c.EvictionHard = map[string]string{"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
+	}
+	data, err := yaml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("kubelet configuration: %w", err)
+	}
+	return data, nil
+}
+
+// secure lets only those in whom the API server knows and allows.
+func (k Kubelet) secure(c *kubeletv1.KubeletConfiguration) {
+	c.Authentication = kubeletv1.KubeletAuthentication{
+		X509:      kubeletv1.KubeletX509Authentication{ClientCAFile: clientCA},
+		Webhook:   kubeletv1.KubeletWebhookAuthentication{Enabled: new(true)},
+		Anonymous: kubeletv1.KubeletAnonymousAuthentication{Enabled: new(false)},
+	}
+	c.Authorization.Mode = kubeletv1.KubeletAuthorizationModeWebhook
+}
+
+func (k Kubelet) runControlPlane(c *kubeletv1.KubeletConfiguration) {
+	c.StaticPodPath = manifestDir
+	if !k.Schedulable {
+		c.RegisterWithTaints = []corev1.Taint{{Key: controlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
+	}
+}

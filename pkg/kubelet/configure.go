@@ -1,0 +1,151 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Configure lays ready what the kubelet reads. Its Undo takes away all that
+// the kubelet and kube-proxy made on the host, so it must come before the
+// step that removes the pods: what is in use can not be removed.
+func (k Kubelet) Configure() step.Step {
+	return step.Step{
+		Name: "configure the kubelet",
+		Check: func(context.Context) (step.Diff, error) {
+			tree, err := k.files()
+			if err != nil {
+				return nil, err
+			}
+			diff, err := k.Files.Missing(tree)
+			if err != nil {
+				return nil, err
+			}
+			if !k.Files.Exists(foundFile) {
+				diff = append(diff, "remember what is in "+Dir)
+			}
+			identity, err := k.identityDiff()
+			return append(diff, identity...), err
+		},
+		Apply: func(ctx context.Context) error {
+			if err := k.rememberFound(ctx); err != nil {
+				return err
+			}
+			tree, err := k.files()
+			if err != nil {
+				return err
+			}
+			if err := k.Files.Put(tree); err != nil {
+				return err
+			}
+			return k.identify()
+		},
+		Undo: k.restoreFound,
+	}
+}
+
+func (k Kubelet) files() ([]host.File, error) {
+	path, own := k.resolv()
+	config, err := k.config(path)
+	if err != nil {
+		return nil, err
+	}
+	tree := []host.File{{Path: configFile, Data: config, Mode: 0o644}}
+	if path == resolvFile {
+		tree = append(tree, host.File{Path: resolvFile, Data: own, Mode: 0o644})
+	}
+	return tree, nil
+}
+
+// identityDiff tells what the kubelet lacks to be known to the API server. A
+// worker's comes from the API server itself, once.
+func (k Kubelet) identityDiff() (step.Diff, error) {
+	if !k.ControlPlane {
+		return nil, k.workerProblem()
+	}
+	var diff step.Diff
+	if reason, err := k.pairProblem(); err != nil {
+		return nil, err
+	} else if reason != "" {
+		diff = append(diff, "issue "+currentPair+": "+reason)
+	}
+	config, err := k.readKubeconfig()
+	if err != nil || config.Server != k.Server || config.PairFile != currentPair {
+		diff = append(diff, "write "+Kubeconfig)
+	}
+	return diff, nil
+}
+
+// workerProblem stops at a certificate that has ended: only a new token helps.
+func (k Kubelet) workerProblem() error {
+	if k.Files.Exists(BootstrapConfig) || !k.Files.Exists(Kubeconfig) {
+		return nil
+	}
+	cert, err := k.currentCertificate()
+	if err != nil {
+		return notHere(err.Error())
+	}
+	if k.now().After(cert.NotAfter) {
+		return notHere(pki.Expiring(cert, k.now()))
+	}
+	return nil
+}
+
+// pairProblem says why a control plane's kubelet needs a new certificate. The
+// kubelet renews its own well before the end, so only the end counts.
+func (k Kubelet) pairProblem() (string, error) {
+	cert, err := k.currentCertificate()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "missing", nil
+	case err != nil:
+		return err.Error(), nil
+	case k.now().After(cert.NotAfter):
+		return pki.Expiring(cert, k.now()), nil
+	case cert.Subject.CommonName != "system:node:"+k.HostName:
+		return "is for " + cert.Subject.CommonName, nil
+	}
+	return k.signerProblem()
+}
+
+// identify gives a control plane's kubelet its certificate and kubeconfig. The
+// certificate is a file behind a link, as the kubelet itself keeps it.
+func (k Kubelet) identify() error {
+	if !k.ControlPlane {
+		return nil
+	}
+	reason, err := k.pairProblem()
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		pair, err := k.Certificate()
+		if err != nil {
+			return fmt.Errorf("certificate of the kubelet: %w", err)
+		}
+		if err := k.Files.Write(firstPair, pair, 0o600); err != nil {
+			return err
+		}
+		if err := k.Files.Symlink(currentPair, firstPair); err != nil {
+			return err
+		}
+	}
+	return k.writeKubeconfig()
+}
+
+func (k Kubelet) writeKubeconfig() error {
+	ca, err := k.Files.Read(clientCA)
+	if err != nil {
+		return err
+	}
+	data, err := pki.Kubeconfig{Server: k.Server, Authority: ca, User: "system:node:" + k.HostName, PairFile: currentPair}.Encode()
+	if err != nil {
+		return err
+	}
+	return k.Files.Put([]host.File{{Path: Kubeconfig, Data: data}})
+}

@@ -1,0 +1,99 @@
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+const foundFile = host.StateDir + "/kubelet-found.json"
+
+// found is what was on the host before the kubelet.
+type found struct {
+	Entries []string `json:"entries"` // of Dir
+	Tables  []string `json:"tables"`  // of nftables, "ip filter"
+}
+
+func (k Kubelet) rememberFound(ctx context.Context) error {
+	if k.Files.Exists(foundFile) {
+		return nil
+	}
+	var f found
+	var err error
+	if f.Entries, err = k.Files.Entries(Dir); err != nil {
+		return err
+	}
+	if f.Tables, err = host.NftTables(ctx); err != nil {
+		return err
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return k.Files.Write(foundFile, data, 0o600)
+}
+
+// restoreFound removes all that the kubelet and kube-proxy made. Without what
+// was found nothing was ever done here.
+func (k Kubelet) restoreFound(ctx context.Context) error {
+	data, err := k.Files.Read(foundFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var f found
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		return fmt.Errorf("what was here before the kubelet: %w", err)
+	}
+	err = errors.Join(
+		k.unmount(),
+		k.Files.RemoveOthers(Dir, f.Entries),
+		k.Files.Drop(Kubeconfig, BootstrapConfig),
+		host.DeleteChainsEverywhere("KUBE-"),
+		host.DeleteNftTable(ctx, "ip", "kube-proxy"),
+		host.DeleteNftTable(ctx, "ip6", "kube-proxy"),
+		removeTables(ctx, f.Tables),
+		k.removeEmpty(),
+	)
+	if err != nil {
+		return err
+	}
+	return k.Files.Remove(foundFile)
+}
+
+// unmount takes away what pods had mounted, and our own mount of Dir on itself.
+func (k Kubelet) unmount() error {
+	if !k.Files.Exists(sharedFile) {
+		return host.UnmountInside(k.Files.Path(Dir))
+	}
+	if err := host.UnmountBelow(k.Files.Path(Dir)); err != nil {
+		return err
+	}
+	return k.Files.Remove(sharedFile)
+}
+
+// removeTables removes the empty tables that iptables left, save those that
+// were there before.
+func removeTables(ctx context.Context, before []string) error {
+	tables, err := host.NftTables(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, table := range tables {
+		family, name, _ := strings.Cut(table, " ")
+		ofIptables := (family == "ip" || family == "ip6") && slices.Contains([]string{"filter", "nat", "mangle", "raw"}, name)
+		if ofIptables && !slices.Contains(before, table) {
+			errs = append(errs, host.DeleteEmptyNftTable(ctx, table))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,73 @@
+// Package kubelet runs the kubelet of a host as a container in the main Docker
+// and remembers what it changes on the host.
+package kubelet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// Where things lie on the host.
+const (
+	Dir             = "/var/lib/kubelet"
+	Kubeconfig      = "/etc/kubernetes/kubelet.conf"
+	BootstrapConfig = "/etc/kubernetes/bootstrap-kubelet.conf" // a token, until there is a certificate
+	configFile      = Dir + "/config.yaml"
+	resolvFile      = Dir + "/resolv.conf"
+	pkiDir          = Dir + "/pki"
+	currentPair     = pkiDir + "/kubelet-client-current.pem" // the kubelet renews what this link names
+	firstPair       = pkiDir + "/kubelet-client-first.pem"
+	clientCA        = "/etc/kubernetes/pki/ca.crt"
+	manifestDir     = "/etc/kubernetes/manifests"
+	container       = "kubelet"
+)
+
+// Kubelet is the kubelet of this host.
+type Kubelet struct {
+	Files  host.Files
+	Docker func() (*host.Docker, error) // the main one
+	Image  string                       // of hyperkube
+
+	HostName, NodeIP      string
+	ClusterDNS, DNSDomain string
+	CgroupDriver          string // "systemd" or "cgroupfs", as the container runtime's
+	CRISocket             string // "/run/containerd/containerd.sock"
+	RestartPolicy         string // "unless-stopped"
+
+	ControlPlane bool // it runs static pods
+	Schedulable  bool // a control plane that takes everyone's pods: no taint
+	SmallDisk    bool // a node inside of a container: it shares a disk that others fill
+	FailSwapOn   bool
+
+	// Server and Certificate make the kubeconfig of a control plane's kubelet:
+	// the URL of its own API server, and its first certificate and key in PEM.
+	// A worker's kubelet gets its own by the token in BootstrapConfig.
+	Server      string
+	Certificate func() ([]byte, error)
+
+	Now func() time.Time // the clock; nil: the host's
+}
+
+func (k Kubelet) now() time.Time {
+	if k.Now != nil {
+		return k.Now()
+	}
+	return time.Now()
+}
+
+// Ports lists the TCP ports that a host's Kubernetes components listen on,
+// beside that of the API server.
+func Ports(controlPlane bool) []int {
+	ports := []int{10250, 10248, 10249, 10256} // kubelet and kube-proxy, with their health
+	if controlPlane {
+		ports = append(ports, 10257, 10259)
+	}
+	return ports
+}
+
+// notHere explains an expired certificate to who can do something about it.
+func notHere(reason string) error {
+	return fmt.Errorf("%s: %s; remove it and join again with a fresh token", currentPair, reason)
+}

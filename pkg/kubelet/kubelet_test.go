@@ -1,0 +1,242 @@
+package kubelet
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netns"
+	kubeletv1 "k8s.io/kubelet/config/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+)
+
+func fresh(t *testing.T, controlPlane bool) Kubelet {
+	t.Helper()
+	files := host.Files{Root: t.TempDir()}
+	if err := os.MkdirAll(files.Path(host.StateDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := Kubelet{
+		Files: files, Image: "registry.example/hyperkube:v1.36.3", HostName: "node-1", NodeIP: "10.0.0.1",
+		ClusterDNS: "10.96.0.10", DNSDomain: "cluster.local", CgroupDriver: "systemd",
+		CRISocket: "/run/containerd/containerd.sock", RestartPolicy: "unless-stopped", ControlPlane: controlPlane,
+	}
+	put(t, k, hostResolv, "search example.org\nnameserver 192.0.2.1\n")
+	if controlPlane {
+		k.Server = "https://10.0.0.1:6443"
+		k.Certificate = certificate(t, k)
+	}
+	return k
+}
+
+// certificate makes an authority as the step before leaves it.
+func certificate(t *testing.T, k Kubelet) func() ([]byte, error) {
+	t.Helper()
+	ca, err := pki.NewAuthority("kubernetes", nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, k, clientCA, string(ca.PEM().Cert))
+	return func() ([]byte, error) {
+		pair, err := ca.Issue(pki.Request{CommonName: "system:node:node-1", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
+		return append(pair.Cert, pair.Key...), err
+	}
+}
+
+func put(t *testing.T, k Kubelet, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(k.Files.Path(path)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(k.Files.Path(path), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// alone moves the test into a network of its own, where it may empty the firewall.
+func alone(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread()
+	before, err := netns.Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := netns.Set(before); err != nil {
+			t.Error(err)
+			return // leave the thread locked, so that it ends with this test
+		}
+		own.Close()
+		before.Close()
+		runtime.UnlockOSThread()
+	})
+}
+
+func world(t *testing.T, k Kubelet) func() string {
+	return func() string {
+		var b strings.Builder
+		err := filepath.WalkDir(k.Files.Root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || strings.HasSuffix(path, "/made-dirs") {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			data, _ := os.ReadFile(path) // of a directory: none
+			fmt.Fprintf(&b, "%s %s %q\n", path, info.Mode(), data)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, err := host.Run(t.Context(), "sh", "-c", "nft list ruleset; { iptables-save; ip6tables-save; } | sed /^#/d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String() + rules
+	}
+}
+
+func TestConfigureContract(t *testing.T) {
+	alone(t)
+	for _, controlPlane := range []bool{true, false} {
+		k := fresh(t, controlPlane)
+		hosttest.Contract(t, world(t, k), k.Configure())
+	}
+}
+
+func TestUndoTakesAwayWhatTheKubeletMade(t *testing.T) {
+	alone(t)
+	k := fresh(t, true)
+	put(t, k, Dir+"/of-the-owner", "x")
+	before := world(t, k)()
+	if err := k.Configure().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, k, Dir+"/pods/1/etc-hosts", "x")
+	script := `set -e
+for i in iptables ip6tables; do for table in filter nat mangle; do
+  $i -w -t $table -N KUBE-KUBELET-CANARY; $i -w -t $table -N KUBE-X; $i -w -t $table -A OUTPUT -j KUBE-X; $i -w -t $table -A KUBE-X -j KUBE-KUBELET-CANARY
+done; done
+nft add table ip kube-proxy`
+	if _, err := host.Run(t.Context(), "sh", "-c", script); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := k.Configure().Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d := hosttest.Diff(before, world(t, k)()); len(d) > 0 {
+			t.Errorf("left behind: %s", strings.Join(d, "\n"))
+		}
+	}
+}
+
+func TestSysctlsArePutBack(t *testing.T) {
+	alone(t)
+	k := fresh(t, false)
+	put(t, k, "/proc/sys/vm/overcommit_memory", "0\n")
+	put(t, k, "/proc/sys/net/ipv4/ip_forward", "1\n")
+	hosttest.Contract(t, world(t, k), k.RememberSysctls())
+	before := world(t, k)()
+	if err := k.RememberSysctls().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Files.SetSysctl("vm.overcommit_memory", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.RememberSysctls().Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := hosttest.Diff(before, world(t, k)()); len(d) > 0 {
+		t.Error(d)
+	}
+}
+
+func TestResolv(t *testing.T) {
+	for _, c := range []struct{ name, conf, system, path, own string }{
+		{"plain", "nameserver 192.0.2.1\n", "", hostEtc + "/resolv.conf", ""},
+		{"docker", "# made by Docker\nnameserver 127.0.0.11\nsearch example.org\nnameserver 192.0.2.1\n", "", resolvFile, "search example.org\nnameserver 192.0.2.1\n"},
+		{"systemd-resolved", "nameserver 127.0.0.53\n", "nameserver 192.0.2.1\n", systemResolv, ""},
+		{"none left", "nameserver ::1\n", "", resolvFile, ""},
+	} {
+		k := fresh(t, false)
+		put(t, k, hostResolv, c.conf)
+		if c.system != "" {
+			put(t, k, systemResolv, c.system)
+		}
+		if path, own := k.resolv(); path != c.path || string(own) != c.own {
+			t.Errorf("%s: %s, %q", c.name, path, own)
+		}
+	}
+}
+
+func TestControlPlaneCertificate(t *testing.T) {
+	k := fresh(t, true)
+	if err := k.identify(); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := k.identityDiff(); err != nil || len(diff) > 0 {
+		t.Fatalf("after identify: %q, %v", diff, err)
+	}
+	k.Now = func() time.Time { return time.Now().Add(2 * pki.LeafLife) }
+	if diff, err := k.identityDiff(); err != nil || !strings.Contains(diff.String(), "expired") {
+		t.Errorf("years later: %q, %v", diff, err)
+	}
+	k.ControlPlane = false
+	if _, err := k.identityDiff(); err == nil || !strings.Contains(err.Error(), "fresh token") {
+		t.Errorf("years later on a worker: %v", err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, k := range []Kubelet{fresh(t, true), fresh(t, false)} {
+		name := "worker.yaml"
+		if k.ControlPlane {
+			name = "control-plane.yaml"
+		}
+		path, _ := k.resolv()
+		data, err := k.config(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(data, &kubeletv1.KubeletConfiguration{}); err != nil {
+			t.Error(err)
+		}
+		// The one line that depends on the machine.
+		data = bytes.Replace(data, []byte("failCgroupV1: true"), []byte("failCgroupV1: false"), 1)
+		golden(t, name, data)
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff", name, path)
+	}
+}

@@ -1,0 +1,54 @@
+package kubelet
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+)
+
+const (
+	hostEtc      = "/host/etc" // the host's /etc as the kubelet sees it
+	hostResolv   = "/etc/resolv.conf"
+	systemResolv = "/run/systemd/resolve/resolv.conf"
+)
+
+// resolv chooses what pods resolve the outside world with. A resolver on a
+// loopback address is not theirs to reach. path is as the kubelet sees it; own
+// is what to write there, if it is a file of ours.
+func (k Kubelet) resolv() (path string, own []byte) {
+	data, err := k.Files.Read(hostResolv)
+	if err != nil {
+		return resolvFile, nil
+	}
+	kept, dropped := withoutLoopback(string(data))
+	switch {
+	case dropped && k.Files.Exists(systemResolv):
+		return systemResolv, nil // kept up to date by systemd-resolved
+	case !dropped && k.plainFile(hostResolv):
+		return hostEtc + "/resolv.conf", nil
+	}
+	return resolvFile, []byte(kept)
+}
+
+// plainFile is false for a link, which leads elsewhere inside of a container.
+func (k Kubelet) plainFile(path string) bool {
+	info, err := os.Lstat(k.Files.Path(path))
+	return err == nil && info.Mode().IsRegular()
+}
+
+func withoutLoopback(conf string) (kept string, dropped bool) {
+	var b strings.Builder
+	for line := range strings.Lines(conf) {
+		words := strings.Fields(line)
+		if len(words) > 1 && words[0] == "nameserver" {
+			if addr, err := netip.ParseAddr(words[1]); err == nil && addr.IsLoopback() {
+				dropped = true
+				continue
+			}
+		}
+		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			b.WriteString(strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	return b.String(), dropped
+}

@@ -1,0 +1,176 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// sharedFile says that it was we who made a mount of Dir on itself.
+const sharedFile = host.StateDir + "/kubelet-mount"
+
+// Start runs the kubelet. Undo stops it alone: the pods it started go by the
+// container runtime's step, and what it made by that of Configure.
+func (k Kubelet) Start() step.Step {
+	return step.Step{Name: "start the kubelet", Check: k.checkStarted, Apply: k.start, Undo: k.stop}
+}
+
+func (k Kubelet) checkStarted(ctx context.Context) (step.Diff, error) {
+	docker, err := k.Docker()
+	if err != nil {
+		return nil, err
+	}
+	c, err := k.container()
+	if err != nil {
+		return nil, err
+	}
+	diff, err := docker.Running(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := host.SharedMount(k.Files.Path(Dir))
+	if err == nil && !shared {
+		diff = append(diff, "make "+Dir+" a shared mount")
+	}
+	return diff, err
+}
+
+func (k Kubelet) start(ctx context.Context) error {
+	for _, dir := range directories {
+		if err := k.Files.MkdirAll(dir); err != nil {
+			return err
+		}
+	}
+	if err := k.ShareMounts(); err != nil {
+		return err
+	}
+	docker, err := k.Docker()
+	if err != nil {
+		return err
+	}
+	c, err := k.container()
+	if err != nil {
+		return err
+	}
+	return docker.Run(ctx, c)
+}
+
+// ShareMounts lets mounts that the kubelet makes for pods reach the container
+// runtime. On a host where systemd has not done so, it must also be called at
+// boot, before Docker starts.
+func (k Kubelet) ShareMounts() error {
+	dir := k.Files.Path(Dir)
+	shared, err := host.SharedMount(dir)
+	if err != nil || shared {
+		return err
+	}
+	if err := k.Files.MkdirAll(Dir); err != nil {
+		return err
+	}
+	if err := k.Files.Write(sharedFile, nil, 0o600); err != nil {
+		return err
+	}
+	return host.ShareMount(dir)
+}
+
+// stop removes the container, and the directories made for its mounts.
+func (k Kubelet) stop(ctx context.Context) error {
+	docker, err := k.Docker()
+	if err != nil {
+		return err
+	}
+	if err := docker.Remove(ctx, container); err != nil {
+		return err
+	}
+	return k.removeEmpty()
+}
+
+func (k Kubelet) removeEmpty() error {
+	var errs []error
+	for _, dir := range directories {
+		errs = append(errs, k.Files.RemoveEmpty(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// directories are mounted at the same place, for what the kubelet tells the
+// container runtime are paths of the host.
+var directories = []string{
+	"/etc/kubernetes", Dir, "/var/log/pods", "/var/log/containers",
+	"/var/lib/containerd", "/var/lib/cni", "/etc/cni", "/opt/cni",
+}
+
+func (k Kubelet) container() (host.Container, error) {
+	reads, err := k.reads()
+	if err != nil {
+		return host.Container{}, err
+	}
+	return host.Container{
+		Name: container, Image: k.Image, Command: k.command(),
+		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads},
+		Mounts: k.mounts(), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
+	}, nil
+}
+
+func (k Kubelet) command() []string {
+	command := []string{
+		"kubelet", "--config=" + configFile, "--kubeconfig=" + Kubeconfig,
+		"--hostname-override=" + k.HostName, "--node-ip=" + k.NodeIP,
+	}
+	if !k.ControlPlane {
+		command = append(command, "--bootstrap-kubeconfig="+BootstrapConfig)
+	}
+	return command
+}
+
+func (k Kubelet) mounts() []host.Mount {
+	mounts := []host.Mount{
+		{Source: "/run", Target: "/run"}, {Source: "/sys", Target: "/sys"}, {Source: "/dev", Target: "/dev"},
+		{Source: "/etc", Target: hostEtc, ReadOnly: true},
+	}
+	for _, dir := range directories {
+		mounts = append(mounts, host.Mount{Source: dir, Target: dir, Shared: dir == Dir})
+	}
+	for _, path := range []string{"/lib/modules", "/etc/machine-id", "/etc/os-release"} {
+		if k.Files.Exists(path) {
+			mounts = append(mounts, host.Mount{Source: path, Target: path, ReadOnly: true})
+		}
+	}
+	return mounts
+}
+
+// reads changes with what the kubelet reads only when it starts.
+func (k Kubelet) reads() (string, error) {
+	path, _ := k.resolv()
+	config, err := k.config(path)
+	sum := sha256.Sum256(append(config, k.Server...))
+	return hex.EncodeToString(sum[:8]), err
+}
+
+// Joined waits until the API server has given the kubelet its certificate.
+func (k Kubelet) Joined(limit time.Duration) step.Step {
+	probe := func(context.Context) error {
+		if !k.Files.Exists(Kubeconfig) {
+			return errors.New("the kubelet has no certificate yet")
+		}
+		_, err := k.currentCertificate()
+		return err
+	}
+	return step.Wait("wait for the kubelet's certificate", limit, probe, k.Explain)
+}
+
+// Explain returns the end of what the kubelet logged, for an error about it.
+func (k Kubelet) Explain() string {
+	docker, err := k.Docker()
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	return docker.Tail(ctx, container, 15)
+}
