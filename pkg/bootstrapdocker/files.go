@@ -36,7 +36,7 @@ var containerdOpenrc string
 
 // values are what the unit file and the init scripts are filled with.
 type values struct {
-	Mark, Dockerd, Containerd             string
+	Mark, Unshare, Dockerd, Containerd    string
 	Args                                  []string
 	Socket, ContainerdSocket              string
 	PidFile, SuperviseFile                string
@@ -103,8 +103,12 @@ func (d Daemon) values() (values, error) {
 	if err != nil {
 		return values{}, err
 	}
+	unshare, err := d.binary("unshare")
+	if err != nil {
+		return values{}, err
+	}
 	v := values{
-		Mark: mark, Dockerd: dockerd, Args: d.args(),
+		Mark: mark, Unshare: unshare, Dockerd: dockerd, Args: d.args(),
 		Socket: Socket, ContainerdSocket: containerdSocket,
 		PidFile: pidFile, SuperviseFile: superviseFile,
 		LogFile: logFile, ContainerdLog: containerdLog, ContainerdPid: containerdPid,
@@ -124,9 +128,13 @@ func (d Daemon) binary(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no %s in %s; install Docker", name, strings.Join(dirs, ", "))
+	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare", name, strings.Join(dirs, ", "))
 }
 
+// args are dockerd's. It runs in a network namespace of its own: with
+// --bridge=none dockerd deletes the link docker0, which is the main Docker's,
+// each time it starts. Its containers use the host's network all the same, as
+// it is containerd that starts them.
 func (d Daemon) args() []string {
 	args := []string{
 		"--host=unix://" + Socket,

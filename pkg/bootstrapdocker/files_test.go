@@ -29,7 +29,7 @@ func (initOnly) Active(context.Context, string) (bool, error) { return false, ni
 
 func freshHost(t *testing.T, init string) Daemon {
 	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly(init)}
-	for _, program := range []string{"/usr/sbin/dockerd", "/usr/bin/containerd"} {
+	for _, program := range []string{"/usr/sbin/dockerd", "/usr/bin/containerd", "/usr/bin/unshare"} {
 		if err := d.Files.Write(program, nil, 0o755); err != nil {
 			t.Fatal(err)
 		}

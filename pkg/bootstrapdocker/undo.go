@@ -28,6 +28,7 @@ func (d Daemon) undo(ctx context.Context) error {
 		d.Files.RemoveAll(dataRoot),
 		d.Files.RemoveAll(execRoot),
 		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.scriptPath()),
+		d.Files.Drop(namespaceDirs()...),
 		d.dropContainerd(ctx),
 		d.Units.Reload(ctx),
 		host.RemoveCgroup(cgroup),
@@ -72,4 +73,16 @@ func (d Daemon) dropContainerd(ctx context.Context) error {
 		return d.Units.Start(ctx, "docker")
 	}
 	return nil
+}
+
+// namespaceDirs are the empty directories that containerd keeps for a
+// namespace that is gone.
+func namespaceDirs() []string {
+	var dirs []string
+	for _, root := range []string{"/run/containerd", "/var/lib/containerd"} {
+		for _, name := range []string{namespace, pluginsNamespace} {
+			dirs = append(dirs, root+"/io.containerd.runtime.v2.task/"+name)
+		}
+	}
+	return dirs
 }

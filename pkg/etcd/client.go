@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -71,7 +72,14 @@ func (m Member) ready(ctx context.Context, docker *host.Docker) error {
 	return step.Until(ctx, limit, probe, func() string { return m.logTail(docker) })
 }
 
+// answers looks once. It dials by itself first, as the client would try a port
+// that is closed again and again.
 func (m Member) answers(ctx context.Context) error {
+	conn, err := (&net.Dialer{Timeout: lookLimit}).DialContext(ctx, "tcp", net.JoinHostPort(m.IP, "2379"))
+	if err != nil {
+		return err
+	}
+	conn.Close()
 	client, err := m.Client(ctx)
 	if err != nil {
 		return err

@@ -37,14 +37,14 @@ type change struct {
 }
 
 func (m Member) checkAuth(ctx context.Context) (step.Diff, error) {
+	if m.answers(ctx) != nil {
+		return everything(), nil // a fresh host: no etcd, or no certificates yet
+	}
 	client, err := m.Client(ctx)
 	if err != nil {
-		return everything(), nil // no certificates yet: a fresh host
+		return nil, err
 	}
 	defer client.Close()
-	if read(ctx, client) != nil {
-		return everything(), nil
-	}
 	changes, err := missing(ctx, client)
 	if err != nil {
 		return nil, err

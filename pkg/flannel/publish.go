@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/url"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -40,6 +42,9 @@ func (n Network) check(ctx context.Context, connect func(context.Context) (*clie
 		return all, nil
 	}
 	defer client.Close()
+	if !listening(ctx, client.Endpoints()) {
+		return all, nil
+	}
 	now, err := published(ctx, client)
 	if err != nil || now == "" {
 		return all, nil
@@ -71,6 +76,23 @@ func (n Network) apply(ctx context.Context, connect func(context.Context) (*clie
 	}
 	_, err = client.Put(ctx, configKey, n.json())
 	return err
+}
+
+// listening reports whether there is anything to ask: the client itself would
+// try a closed port again and again.
+func listening(ctx context.Context, endpoints []string) bool {
+	for _, endpoint := range endpoints {
+		at, err := url.Parse(endpoint)
+		if err != nil {
+			continue
+		}
+		conn, err := (&net.Dialer{Timeout: lookLimit}).DialContext(ctx, "tcp", at.Host)
+		if err == nil {
+			conn.Close()
+			return true
+		}
+	}
+	return false
 }
 
 func published(ctx context.Context, client *clientv3.Client) (string, error) {
