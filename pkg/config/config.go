@@ -78,6 +78,9 @@ func Default() Config {
 // complete brings spellings that mean the same to one form and derives what
 // follows from other settings.
 func (c Config) complete() Config {
+	if c.KubernetesVersion == "stable" { // as the scripts called the default
+		c.KubernetesVersion = defaultKubernetes
+	}
 	for _, version := range []*string{&c.KubernetesVersion, &c.EtcdVersion, &c.FlannelVersion} {
 		*version = withV(*version)
 	}

@@ -26,6 +26,8 @@ const (
 	hosts = both | Fleet
 )
 
+const defaultKubernetes = "v1.36.3"
+
 // Setting is one row of the table.
 type Setting struct {
 	Field   string   // name in the file
@@ -70,6 +72,7 @@ var (
 	// Arches are the architectures there are, by their Go names.
 	Arches = []string{"amd64", "arm64", "arm", "ppc64le", "s390x"}
 
+	// machineNames translates `uname -m`.
 	machineNames = map[string]string{
 		"x86_64": "amd64", "aarch64": "arm64", "armv6l": "arm", "armv7l": "arm", "armhf": "arm", "armv8l": "arm",
 	}
@@ -77,7 +80,7 @@ var (
 
 var settings = []Setting{
 	{
-		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: "v1.36.3", Verbs: hosts | Offline, Shared: true,
+		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: defaultKubernetes, Verbs: hosts | Offline, Shared: true,
 		Help:  "Kubernetes version to run, 1.34 to 1.36",
 		at:    text(func(c *Config) *string { return &c.KubernetesVersion }),
 		check: kubernetesVersion,
