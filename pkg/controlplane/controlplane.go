@@ -41,7 +41,7 @@ type ControlPlane struct {
 	ServiceCIDR       netip.Prefix
 	DNSDomain         string
 	Image             string // of hyperkube, one program with all components
-	KubernetesVersion string // "v1.36.3"
+	KubernetesVersion string // "v1.36.3", which the pods are labelled with
 	EtcdEndpoints     []string
 	Single            bool             // no other control plane: no leader election, which costs seconds
 	Handed            []host.File      // on a further control plane: what Shared returned on the first

@@ -23,7 +23,7 @@ func (c ControlPlane) manifest(p component) ([]byte, error) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: p.name, Namespace: metav1.NamespaceSystem,
-			Labels:      map[string]string{"component": p.name, "tier": "control-plane"},
+			Labels:      map[string]string{"component": p.name, "tier": "control-plane", "app.kubernetes.io/version": c.KubernetesVersion},
 			Annotations: map[string]string{restartsKey: hex.EncodeToString(sum[:8])},
 		},
 		Spec: corev1.PodSpec{

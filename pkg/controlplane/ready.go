@@ -80,7 +80,7 @@ func lastLine(text string) string {
 }
 
 // GrantAdmin gives the group of admin.conf all rights, and the API server
-// those it needs on kubelets.
+// those it needs on kubelets. Before it only SuperAdminConf opens anything.
 func (c ControlPlane) GrantAdmin() step.Step {
 	return step.Step{
 		Name: "grant the administrators their rights",

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
@@ -165,6 +167,40 @@ func TestSysctlsArePutBack(t *testing.T) {
 	}
 	if d := hosttest.Diff(before, world(t, k)()); len(d) > 0 {
 		t.Error(d)
+	}
+}
+
+func TestMountsOfPodsAreSharedAndTakenBack(t *testing.T) {
+	k := fresh(t, false)
+	if err := k.Files.MkdirAll(Dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = host.UnmountBelow(k.Files.Root) })
+	// Whatever the machine does with its mounts, here they begin private.
+	if err := unix.Mount(k.Files.Root, k.Files.Root, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", k.Files.Root, "", unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := k.ShareMounts(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shared, err := host.SharedMount(k.Files.Path(Dir) + "/pods"); err != nil || !shared {
+		t.Errorf("shared %t, %v", shared, err)
+	}
+	pod := k.Files.Path(Dir) + "/pods"
+	if err := errors.Join(os.Mkdir(pod, 0o755), unix.Mount("tmpfs", pod, "tmpfs", 0, "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(k.unmount(), k.unmount()); err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(table), k.Files.Path(Dir)) {
+		t.Errorf("still mounted, or %v", err)
 	}
 }
 

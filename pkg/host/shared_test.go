@@ -1,0 +1,32 @@
+package host
+
+import "testing"
+
+func TestSharedIn(t *testing.T) {
+	const table = `21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
+22 21 8:2 / /var rw - ext4 /dev/sda2 rw
+23 22 8:3 / /var/lib/a\040b rw master:4 - ext4 /dev/sda3 rw
+24 22 8:4 / /var/lib/c rw - ext4 /dev/sda4 rw
+25 24 8:4 / /var/lib/c rw shared:7 - ext4 /dev/sda4 rw
+`
+	for dir, want := range map[string]bool{
+		"/etc": true, "/variable": true, "/var": false, "/var/lib/kubelet": false,
+		"/var/lib/a b/x": false, "/var/lib/c": true, "/var/lib/c/d": true,
+	} {
+		if got := sharedIn(table, dir); got != want {
+			t.Errorf("%s: shared %t, want %t", dir, got, want)
+		}
+	}
+}
+
+func TestOnlyEmptyChainsAreNothing(t *testing.T) {
+	for chain, want := range map[string]bool{
+		`{"name":"OUTPUT","hook":"output","policy":"accept"}`: true,
+		`{"name":"FORWARD","hook":"forward","policy":"drop"}`: false,
+		`{"name":"MINE"}`: false,
+	} {
+		if got := acceptsAll([]byte(chain)); got != want {
+			t.Errorf("%s: %t", chain, got)
+		}
+	}
+}
