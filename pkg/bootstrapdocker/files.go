@@ -2,6 +2,7 @@ package bootstrapdocker
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"fmt"
 	"path/filepath"
@@ -14,7 +15,8 @@ import (
 // config is the daemon's own configuration file. Without it dockerd would read
 // the main Docker's /etc/docker/daemon.json. Images stay below the data root
 // rather than in containerd, so that removing it removes them.
-const config = `{"features": {"containerd-snapshotter": false}}` + "\n"
+// A daemon that ends leaves etcd and flanneld running, and finds them again.
+const config = `{"features": {"containerd-snapshotter": false}, "live-restore": true}` + "\n"
 
 // mark tells an init script of ours from the distribution's.
 const mark = "# Written by kube-bootstrap; its turndown removes it."
@@ -36,7 +38,8 @@ var containerdOpenrc string
 
 // values are what the unit file and the init scripts are filled with.
 type values struct {
-	Mark, Unshare, Dockerd, Containerd    string
+	Mark, Dockerd, Containerd             string
+	Command                               []string // dockerd itself, or what starts it
 	Args                                  []string
 	Socket, ContainerdSocket              string
 	PidFile, SuperviseFile                string
@@ -45,8 +48,8 @@ type values struct {
 
 // tree is what belongs on the host: the configuration, and what the init
 // system reads.
-func (d Daemon) tree() ([]host.File, error) {
-	v, err := d.values()
+func (d Daemon) tree(ctx context.Context) ([]host.File, error) {
+	v, err := d.values(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,17 +101,17 @@ func (d Daemon) enabled() bool {
 	return len(links) > 0
 }
 
-func (d Daemon) values() (values, error) {
+func (d Daemon) values(ctx context.Context) (values, error) {
 	dockerd, err := d.binary("dockerd")
 	if err != nil {
 		return values{}, err
 	}
-	unshare, err := d.binary("unshare")
+	command, err := d.command(ctx, dockerd)
 	if err != nil {
 		return values{}, err
 	}
 	v := values{
-		Mark: mark, Unshare: unshare, Dockerd: dockerd, Args: d.args(),
+		Mark: mark, Dockerd: dockerd, Command: command, Args: d.args(),
 		Socket: Socket, ContainerdSocket: containerdSocket,
 		PidFile: pidFile, SuperviseFile: superviseFile,
 		LogFile: logFile, ContainerdLog: containerdLog, ContainerdPid: containerdPid,
@@ -131,10 +134,24 @@ func (d Daemon) binary(name string) (string, error) {
 	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare", name, strings.Join(dirs, ", "))
 }
 
-// args are dockerd's. It runs in a network namespace of its own: with
-// --bridge=none dockerd deletes the link docker0, which is the main Docker's,
-// each time it starts. Its containers use the host's network all the same, as
-// it is containerd that starts them.
+// command starts dockerd in a network namespace of its own: with --bridge=none
+// dockerd deletes the link docker0, which is the main Docker's, each time it
+// starts. Its containers use the host's network all the same, as it is
+// containerd that starts them. Before Docker 25 they would use dockerd's, so
+// that there the main Docker must be restarted after this one.
+func (d Daemon) command(ctx context.Context, dockerd string) ([]string, error) {
+	version, err := host.Run(ctx, d.Files.Path(dockerd), "--version")
+	if err != nil {
+		return nil, err
+	}
+	var major int
+	if n, _ := fmt.Sscanf(version, "Docker version %d.", &major); n == 1 && major < 25 {
+		return []string{dockerd}, nil
+	}
+	unshare, err := d.binary("unshare")
+	return []string{unshare, "-n", dockerd}, err
+}
+
 func (d Daemon) args() []string {
 	args := []string{
 		"--host=unix://" + Socket,
