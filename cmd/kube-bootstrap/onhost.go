@@ -96,7 +96,7 @@ func asRoot() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return &step.Problem{Name: "root", Text: "this changes the host and you are not root", Remedy: "run it with sudo"}
+	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
 }
 
 // preflight looks for everything that stands in the way. It is shown as one

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func (p *program) offlineCommand() *cobra.Command {
+	return parent("offline", "Bundles of images, for hosts without a network", p.offlineList(), p.offlineBuild(), p.offlineVerify())
+}
+
+// versions are those of the components that the settings ask for.
+func (p *program) versions(c *cobra.Command) (config.Config, image.Versions, error) {
+	cfg, _, err := p.load(c.Flags(), config.Offline, "")
+	if err != nil {
+		return cfg, image.Versions{}, err
+	}
+	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
+	if err != nil {
+		return cfg, v, &usageError{err}
+	}
+	return cfg, v, nil
+}
+
+func (p *program) offlineList() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list [PREFIX]",
+		Short: "Print the images that a cluster needs, one name a line",
+		Long: `Print the images that a cluster needs, one name a line; with a prefix, as they
+are called in a private registry.`,
+		Example: `  kube-bootstrap offline list
+  kube-bootstrap offline list registry.example.com:5000 --kubernetes-version 1.35.4`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	p.addSettings(c, config.Offline)
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, v, err := p.versions(c)
+		if err != nil {
+			return err
+		}
+		prefix := strings.Join(append(args, cfg.RegPrefix)[:1], "")
+		all := offline.List(v, prefix)
+		return p.print(*format, all, func(w io.Writer) {
+			for _, name := range all {
+				fmt.Fprintln(w, name)
+			}
+		})
+	}
+	return c
+}
+
+func (p *program) offlineBuild() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "build",
+		Short: "Build the images from source into a bundle and print its path",
+		Long: `Build the images of a cluster from source (Go modules at pinned versions) into
+one bundle, for one architecture or several, and print its path. What was built
+is cached, so that a second build of the same takes seconds.`,
+		Example: `  kube-bootstrap offline build
+  kube-bootstrap offline build --arch amd64,arm64 --to kube.tar.zst
+  kube-bootstrap offline build --k8s-dir ~/kubernetes`,
+		Args: cobra.NoArgs,
+	}
+	p.addSettings(c, config.Offline)
+	p.addTimeline(c)
+	var o offline.Options
+	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
+	c.Flags().StringVar(&o.Output, "to", "", "file to write the bundle into (default in the cache)")
+	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages")
+	c.Flags().StringVar(&o.K8sDir, "k8s-dir", "", "checkout of Kubernetes to build, instead of its module")
+	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		for i, arch := range o.Archs {
+			goName, err := image.Arch(arch)
+			if err != nil {
+				return &usageError{fmt.Errorf("--arch: %w", err)}
+			}
+			o.Archs[i] = goName
+		}
+		slices.Sort(o.Archs)
+		o.Archs = slices.Compact(o.Archs)
+		_, v, err := p.versions(c)
+		if err != nil {
+			return err
+		}
+		o.Versions = v
+		return p.build(c.Context(), o)
+	}
+	return c
+}
+
+func (p *program) build(ctx context.Context, o offline.Options) error {
+	var path string
+	err := p.do(ctx, "build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) (err error) {
+		path, err = offline.Build(ctx, o)
+		return err
+	})
+	if err == nil {
+		_, err = fmt.Fprintln(p.out, path)
+	}
+	return err
+}
+
+// do shows work that changes no host as a step.
+func (p *program) do(ctx context.Context, name string, work func(context.Context) error) error {
+	runner, err := p.begin()
+	if err != nil {
+		return err
+	}
+	defer p.endProgress()
+	check := func(context.Context) (step.Diff, error) { return step.Diff{name}, nil }
+	return runner.Do(ctx, step.Plan{{{Name: name, Check: check, Apply: work, Waits: true}}})
+}
+
+func (p *program) offlineVerify() *cobra.Command {
+	return &cobra.Command{
+		Use:     "verify FILE",
+		Short:   "Read a whole bundle and compare everything in it with its digests",
+		Example: "  kube-bootstrap offline verify kube.tar.zst",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := p.do(c.Context(), "verify "+args[0], func(ctx context.Context) error { return offline.Verify(ctx, args[0]) })
+			if err == nil {
+				_, err = fmt.Fprintln(p.out, "whole")
+			}
+			return err
+		},
+	}
+}
