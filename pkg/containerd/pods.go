@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -34,7 +35,8 @@ var podPaths = []string{
 	"/run/containerd/io.containerd.grpc.v1.cri/sandboxes", "/run/containerd/io.containerd.grpc.v1.cri/containers",
 	"/var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes", "/var/lib/containerd/io.containerd.grpc.v1.cri/containers",
 	"/run/containerd/io.containerd.runtime.v2.task/" + namespace, "/var/lib/containerd/io.containerd.runtime.v2.task/" + namespace,
-	"/run/containerd/s", "/run/containerd/fifo", "/run/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
+	"/run/containerd/s", "/run/containerd/fifo", "/run/containerd/runc", "/run/containerd/runc/" + namespace,
+	"/run/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
 	"/var/lib/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
 }
 
@@ -42,7 +44,7 @@ var podPaths = []string{
 // only when empty.
 var shared = map[string]bool{
 	"/var/lib/cni": true, "/var/lib/cni/networks": true, "/var/lib/cni/results": true, "/run/netns": true,
-	"/run/containerd/s": true, "/run/containerd/fifo": true,
+	"/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
 }
 
 // Pods is the ground that the kubelet works on. Apply only claims it; Undo
@@ -137,15 +139,13 @@ func (r Runtime) removeState(b before) error {
 }
 
 func (r Runtime) removePath(path string, b before) error {
-	existed := false
-	for _, p := range b.Paths {
-		existed = existed || p == path
-	}
+	existed := slices.Contains(b.Paths, path)
 	if shared[path] {
-		if !existed {
-			_ = os.Remove(r.Files.Path(path)) // refused when not empty
+		if existed || r.Files.ExistsMatch(path+"/*") || !r.Files.Exists(path) {
+			return nil
 		}
-		return nil
+		// ip(8) mounts /run/netns on itself.
+		return errors.Join(host.UnmountBelow(r.Files.Path(path)), os.Remove(r.Files.Path(path)))
 	}
 	if err := host.UnmountBelow(r.Files.Path(path)); err != nil {
 		return err

@@ -148,8 +148,12 @@ reload() {
 
 // Boot is what the unit runs: it waits for the lease and makes daemon.json,
 // docker0 and the firewall agree with it. It never touches Docker itself,
-// which waits for it, nor settings of a Docker that runs (a reload).
+// which waits for it, nor settings of a Docker that runs (a reload). It does
+// nothing on a host where Move is being undone: turndown starts Docker as well.
 func (b Bridge) Boot(ctx context.Context) error {
+	if moved, err := b.moved(); err != nil || !moved || b.pending().Back {
+		return err
+	}
 	if err := step.Until(ctx, bootLimit, func(context.Context) error { _, err := b.Lease(); return err }, nil); err != nil {
 		return fmt.Errorf("wait for this host's subnet: %w", err)
 	}

@@ -193,24 +193,20 @@ func (b Bridge) moveWhileStopped(ctx context.Context, g goal) error {
 			return err
 		}
 	}
-	err := b.whileStopped(ctx, func() error {
+	if err := b.noteAddress(); err != nil {
+		return err
+	}
+	err := b.whileStopped(ctx, pending{}, func() error {
 		if err := b.writeSettings(g); err != nil {
 			return err
 		}
 		return b.setLink(g.lease)
 	})
 	if errors.As(err, new(startError)) {
-		return errors.Join(err, b.startAsBefore(ctx))
+		// The owner gets his Docker back when it refuses our settings.
+		return errors.Join(err, b.moveBack(context.WithoutCancel(ctx)))
 	}
 	return err
-}
-
-// startAsBefore gives the owner his Docker back when it refuses our settings.
-func (b Bridge) startAsBefore(ctx context.Context) error {
-	if err := unmergeFile(b.Files, daemonJSON); err != nil {
-		return err
-	}
-	return errors.Join(host.DeleteLink(linkName), b.Restart(ctx))
 }
 
 func (b Bridge) writeSettings(g goal) error {
@@ -229,23 +225,4 @@ func (b Bridge) setLink(lease Lease) error {
 		return err
 	}
 	return host.SetBridge(linkName, lease.Subnet, lease.MTU)
-}
-
-// moveBack restarts Docker only when its settings, or a restart that was cut
-// short, are ours.
-func (b Bridge) moveBack(ctx context.Context) error {
-	_, err := b.Files.Original(daemonJSON)
-	if moved := err == nil; moved || b.isPending() {
-		err := b.whileStopped(ctx, func() error {
-			if err := unmergeFile(b.Files, daemonJSON); err != nil {
-				return err
-			}
-			// Docker makes docker0 anew, on the subnet it had.
-			return host.DeleteLink(linkName)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return removeFirewall(ctx)
 }

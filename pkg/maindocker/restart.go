@@ -19,6 +19,7 @@ const pendingFile = host.StateDir + "/docker-restart.json"
 type pending struct {
 	Containers []string `json:"containers"` // ids, oldest first
 	Socket     bool     `json:"socket"`     // docker.socket was active
+	Back       bool     `json:"back"`       // Docker moves back: Boot keeps away
 }
 
 func (b Bridge) isPending() bool { return b.Files.Exists(pendingFile) }
@@ -34,14 +35,14 @@ func (b Bridge) pending() pending {
 // Restart restarts Docker; every container that ran runs again, also those
 // without a restart policy.
 func (b Bridge) Restart(ctx context.Context) error {
-	return b.whileStopped(ctx, func() error { return nil })
+	return b.whileStopped(ctx, b.pending(), func() error { return nil })
 }
 
 // whileStopped stops Docker, calls change, starts Docker and brings back the
 // containers that ran. A failed change, or a Docker that does not start with
 // it, leaves Docker as running as it can be made.
-func (b Bridge) whileStopped(ctx context.Context, change func() error) error {
-	p, err := b.remember(ctx)
+func (b Bridge) whileStopped(ctx context.Context, how pending, change func() error) error {
+	p, err := b.remember(ctx, how.Back)
 	if err != nil {
 		return fmt.Errorf("remember what runs: %w", err)
 	}
@@ -66,8 +67,9 @@ type startError struct{ error }
 func (e startError) Unwrap() error { return e.error }
 
 // remember notes what runs now, beside what an earlier, cut-short restart noted.
-func (b Bridge) remember(ctx context.Context) (pending, error) {
+func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
 	p := b.pending()
+	p.Back = back
 	docker, err := b.Docker()
 	if err != nil {
 		return p, err
@@ -151,12 +153,12 @@ func (b Bridge) stopScript(ctx context.Context) error {
 }
 
 func (b Bridge) start(ctx context.Context, p pending) error {
+	// Restart, not Start: only it forgets an earlier start limit.
 	if p.Socket {
-		if err := b.Units.Start(ctx, "docker.socket"); err != nil {
+		if err := b.Units.Restart(ctx, "docker.socket"); err != nil {
 			return err
 		}
 	}
-	// Restart, not Start: only it forgets an earlier start limit.
 	if err := b.Units.Restart(ctx, "docker"); err != nil {
 		return err
 	}

@@ -86,7 +86,8 @@ func lowerHalf(subnet netip.Prefix) netip.Prefix {
 }
 
 func merge(owner, ours settings) settings {
-	merged := maps.Clone(owner)
+	merged := settings{}
+	maps.Copy(merged, owner)
 	maps.Copy(merged, ours)
 	return merged
 }
@@ -107,7 +108,7 @@ var ourKeys = []string{"bip", "mtu", "fixed-cidr", "ip-masq", "allow-direct-rout
 // unmerge takes our keys out of now, where their values are still what we
 // wrote, and puts back what the owner had.
 func unmerge(now, wrote, owner settings) settings {
-	back := maps.Clone(now)
+	back := merge(now, nil)
 	for _, key := range ourKeys {
 		if !reflect.DeepEqual(now[key], wrote[key]) {
 			continue // the owner has changed it since
@@ -121,28 +122,38 @@ func unmerge(now, wrote, owner settings) settings {
 	return back
 }
 
+// unmerged returns a file's settings without ours. It returns fs.ErrNotExist
+// if we never replaced the file.
+func unmerged(files host.Files, path string) (settings, error) {
+	original, err := files.Original(path)
+	if err != nil {
+		return nil, err
+	}
+	wroteData, err := files.Ours(path)
+	if err != nil {
+		return nil, err
+	}
+	owner, ownerErr := decode(original)
+	wrote, wroteErr := decode(wroteData)
+	now, err := readSettings(files, path)
+	return unmerge(now, wrote, owner), errors.Join(ownerErr, wroteErr, err)
+}
+
 // unmergeFile takes our keys out of the file. When nothing else has changed it
 // is the owner's to the byte again, else the owner's changes are kept.
 func unmergeFile(files host.Files, path string) error {
-	original, err := files.Original(path)
+	back, err := unmerged(files, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	wroteData, err := files.Ours(path)
+	original, err := files.Original(path)
 	if err != nil {
 		return err
 	}
-	owner, ownerErr := decode(original)
-	wrote, wroteErr := decode(wroteData)
-	now, err := readSettings(files, path)
-	if err := errors.Join(ownerErr, wroteErr, err); err != nil {
-		return err
-	}
-	back := unmerge(now, wrote, owner)
-	if reflect.DeepEqual(back, owner) {
+	if owner, err := decode(original); err == nil && reflect.DeepEqual(back, owner) {
 		return files.Restore(path)
 	}
 	data, err := encode(back)
