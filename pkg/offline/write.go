@@ -67,10 +67,16 @@ func compressBlobs(ctx context.Context, work string, blobs []source) error {
 	return group.Wait()
 }
 
-func newEncoder(w io.Writer) (*zstd.Encoder, error) {
+// newEncoder looks back no further than size, which saves time and memory here
+// and on the host that reads it.
+func newEncoder(w io.Writer, size int64) (*zstd.Encoder, error) {
+	back := zstd.MinWindowSize
+	for int64(back) < size && back < window {
+		back *= 2
+	}
 	// One worker an encoder: the blobs are already done side by side, and the
 	// same input always gives the same bytes.
-	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(back), zstd.WithEncoderConcurrency(1))
 }
 
 func writeFrame(ctx context.Context, w io.Writer, b source, progress *progress) error {
@@ -79,7 +85,7 @@ func writeFrame(ctx context.Context, w io.Writer, b source, progress *progress) 
 		return err
 	}
 	defer data.Close()
-	encoder, err := newEncoder(w)
+	encoder, err := newEncoder(w, b.size)
 	if err != nil {
 		return err
 	}
@@ -140,7 +146,7 @@ func join(path, work string, c *contents) error {
 }
 
 func encodeTo(w io.Writer, data []byte) error {
-	encoder, err := newEncoder(w)
+	encoder, err := newEncoder(w, int64(len(data)))
 	if err != nil {
 		return err
 	}

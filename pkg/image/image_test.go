@@ -1,0 +1,201 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func TestFor(t *testing.T) {
+	for _, c := range []struct {
+		in, want string
+		err      error
+	}{
+		{"", DefaultKubernetes, nil},
+		{"stable", DefaultKubernetes, nil},
+		{"1.36.3", "v1.36.3", nil},
+		{"v1.34.4", "v1.34.4", nil},
+		{"v1.35", "v1.35.4", nil},
+		{"v1.36.0-rc.1", "v1.36.0-rc.1", nil},
+		{"v1.33.9", "", ErrTooOld},
+		{"1.2.4", "", ErrTooOld},
+		{"v1.37.0", "", ErrTooNew},
+		{"v2.0.0", "", ErrMalformed},
+		{"1.36.3; rm -rf /", "", ErrMalformed},
+		{"latest", "", ErrMalformed},
+	} {
+		v, err := For(c.in, Versions{})
+		if !errors.Is(err, c.err) || v.Kubernetes != c.want {
+			t.Errorf("For(%q) = %q, %v; want %q, %v", c.in, v.Kubernetes, err, c.want, c.err)
+		}
+	}
+}
+
+func TestForOverride(t *testing.T) {
+	v, err := For("v1.36.3", Versions{Etcd: "v3.6.8-0", Kubernetes: "v1.35.4"})
+	if err != nil || v.Etcd != "3.6.8-0" || v.Kubernetes != "v1.35.4" || v.staging() != "v0.35.4" || v.minor() != "35" {
+		t.Errorf("%+v %v", v, err)
+	}
+	if _, err := For("", Versions{Flannel: "../x"}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "flannel") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	v, _ := For("", Versions{})
+	var refs []string
+	for _, i := range Catalogue(v, "") {
+		refs = append(refs, i.Ref)
+	}
+	want := []string{"registry.k8s.io/etcd:3.7.3", "ghcr.io/flannel-io/flannel:v0.28.4", "kube-bootstrap.dev/hyperkube:v1.36.3",
+		"registry.k8s.io/coredns/coredns:v1.15.0", "registry.k8s.io/pause:3.10.2"}
+	if !slices.Equal(refs, want) {
+		t.Errorf("got %q", refs)
+	}
+	if got := Catalogue(v, "reg:5000/k8s/")[3].Ref; got != "reg:5000/k8s/coredns/coredns:v1.15.0" {
+		t.Errorf("below a prefix: %s", got)
+	}
+	if Ref(v, "pause") != "registry.k8s.io/pause:3.10.2" {
+		t.Error(Ref(v, "pause"))
+	}
+}
+
+func TestArch(t *testing.T) {
+	for in, want := range map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x", "amd64": "amd64"} {
+		if got, err := Arch(in); err != nil || got != want {
+			t.Errorf("Arch(%q) = %q, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"i686", "armv6l", "riscv64", ""} {
+		if _, err := Arch(in); err == nil {
+			t.Errorf("Arch(%q) is accepted", in)
+		}
+	}
+}
+
+// rawUserland is what an unpacked Debian looks like, in a given order.
+func rawUserland(t *testing.T, names ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "raw.tar")
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range names {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(name)), Mode: 0o644, ModTime: time.Now(), Uname: "someone"}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTidyUserland(t *testing.T) {
+	names := []string{"./usr/sbin/xtables-nft-multi", "./usr/share/doc/x/README", "./usr/share/ca-certificates/mozilla/A.crt",
+		"./usr/share/base-passwd/passwd.master", "./var/lib/apt/lists/x"}
+	one, two := filepath.Join(t.TempDir(), "1"), filepath.Join(t.TempDir(), "2")
+	if err := tidyUserland(rawUserland(t, names...), one); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(names)
+	if err := tidyUserland(rawUserland(t, names...), two); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := os.ReadFile(one)
+	b, _ := os.ReadFile(two)
+	if !bytes.Equal(a, b) {
+		t.Error("the same files in another order give another layer")
+	}
+	all, err := readEntries(bytes.NewReader(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all["usr/sbin/iptables"].header.Linkname != "xtables-nft-multi" || len(all["etc/ssl/certs/ca-certificates.crt"].data) == 0 ||
+		len(all["etc/passwd"].data) == 0 {
+		t.Error("what package scripts would make is missing")
+	}
+	for _, name := range []string{"usr/share/doc/x/README", "var/lib/apt/lists/x"} {
+		if _, ok := all[name]; ok {
+			t.Errorf("%s is in the layer", name)
+		}
+	}
+}
+
+func TestBuildIsReproducibleAndCached(t *testing.T) {
+	v, _ := For("", Versions{})
+	pause := Catalogue(v, "")[4]
+	build := func(cache, arch string, ctx context.Context) string {
+		built, err := (&Builder{Cache: cache}).Build(ctx, v, pause, arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := built.OCI.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.String()
+	}
+	cache := t.TempDir()
+	first := build(cache, "amd64", t.Context())
+	if other := build(t.TempDir(), "amd64", t.Context()); other != first {
+		t.Errorf("built twice: %s and %s", first, other)
+	}
+	if build(cache, "arm", t.Context()) == first {
+		t.Error("two architectures give the same image")
+	}
+	again := step.WithReporter(t.Context(), func(what string, _, _ int64) { t.Errorf("cached, and still: %s", what) })
+	if build(cache, "amd64", again) != first {
+		t.Error("the cache holds something else")
+	}
+}
+
+func TestAFailedBuildLeavesNothing(t *testing.T) {
+	cache := t.TempDir()
+	_, err := cached(cache, "part", func(dir string) error {
+		return errors.Join(os.WriteFile(filepath.Join(dir, "half"), nil, 0o644), errors.New("no"))
+	})
+	left, _ := os.ReadDir(filepath.Join(cache, "parts"))
+	if err == nil || len(left) != 0 {
+		t.Errorf("error %v, left %v", err, left)
+	}
+}
+
+func TestCompileLog(t *testing.T) {
+	var last int
+	l := &compileLog{report: func(n int) { last = n }}
+	for range 10 {
+		_, _ = l.Write([]byte("k8s.io/api/co"))
+		_, _ = l.Write([]byte("re/v1\n"))
+	}
+	_, _ = l.Write([]byte("go: downloading k8s.io/api v0.36.3\n./main.go:3:1: syntax error\n"))
+	if last != 10 || l.tail() != "./main.go:3:1: syntax error" {
+		t.Errorf("%d packages, tail %q", last, l.tail())
+	}
+}
+
+func TestRecipes(t *testing.T) {
+	v, _ := For("", Versions{})
+	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause"} {
+		r := v.recipe(name)
+		source, err := r.source()
+		if err != nil || !strings.Contains(source, "func main()") || r.Version == "" {
+			t.Errorf("%s: version %q, %v", name, r.Version, err)
+		}
+	}
+	if mod := v.recipe("flannel").goMod("1.26.8"); !strings.Contains(mod, "require github.com/flannel-io/flannel v0.28.4\nreplace ") {
+		t.Error(mod)
+	}
+}

@@ -1,0 +1,185 @@
+package offline
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// InstallCNIPlugins is the step that lays the CNI plugins where containerd
+// looks for them. A plugin of the owner that serves as well stays.
+func (s Source) InstallCNIPlugins() step.Step {
+	p := plugins{s}
+	return step.Step{Name: "install the CNI plugins", Check: p.check, Apply: p.apply, Undo: p.undo}
+}
+
+type plugins struct{ Source }
+
+// pluginRecord remembers what we put over what.
+type pluginRecord map[string]struct {
+	Ours digest.Digest `json:"ours"`
+	Kept bool          `json:"kept,omitempty"` // the owner's lies in keptPlugins
+	Mode os.FileMode   `json:"mode,omitempty"` // of the owner's
+}
+
+const (
+	pluginRecordPath = host.StateDir + "/cni-plugins.json"
+	keptPlugins      = host.StateDir + "/original-cni"
+	// pluginSpec is the CNI version that our network configuration speaks.
+	pluginSpec = "1.0.0"
+)
+
+func pluginPath(name string) string { return path.Join(image.CNIDir, name) }
+
+func (p plugins) check(ctx context.Context) (step.Diff, error) {
+	wanted, err := p.wanted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var diff step.Diff
+	for _, name := range slices.Sorted(maps.Keys(wanted.Files)) {
+		diff = append(diff, "install "+pluginPath(name))
+	}
+	return diff, nil
+}
+
+// wanted returns those plugins that the host lacks. A host that has them all
+// needs no bundle any more.
+func (p plugins) wanted(ctx context.Context) (Plugins, error) {
+	bundle, err := Open(p.Path)
+	if errors.Is(err, fs.ErrNotExist) && p.allThere() {
+		return Plugins{}, nil
+	}
+	if err != nil {
+		return Plugins{}, err
+	}
+	defer bundle.Close()
+	all, ok := bundle.Plugins[p.Arch]
+	if !ok {
+		return Plugins{}, fmt.Errorf("bundle %s holds no CNI plugins for %s", p.Path, p.Arch)
+	}
+	record, err := p.record()
+	if err != nil {
+		return Plugins{}, err
+	}
+	missing := Plugins{Layer: all.Layer, Files: map[string]digest.Digest{}}
+	for name, want := range all.Files {
+		fine, err := p.serves(ctx, name, want, record)
+		if err != nil {
+			return Plugins{}, err
+		}
+		if !fine {
+			missing.Files[name] = want
+		}
+	}
+	return missing, nil
+}
+
+func (p plugins) allThere() bool {
+	return !slices.ContainsFunc(image.CNIPlugins, func(name string) bool { return !p.Files.Exists(pluginPath(name)) })
+}
+
+// serves reports whether a plugin is ours as it shall be, or one of the owner
+// that speaks our CNI version.
+func (p plugins) serves(ctx context.Context, name string, want digest.Digest, record pluginRecord) (bool, error) {
+	data, err := p.Files.Read(pluginPath(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	now := digest.FromBytes(data)
+	if now == want {
+		return p.mode(name)&0o111 != 0, nil
+	}
+	if ours, ok := record[name]; ok && ours.Ours == now {
+		return false, nil
+	}
+	return speaks(ctx, p.Files.Path(pluginPath(name))), nil
+}
+
+func (p plugins) mode(name string) os.FileMode {
+	info, err := os.Stat(p.Files.Path(pluginPath(name)))
+	if err != nil {
+		return 0
+	}
+	return info.Mode().Perm()
+}
+
+func speaks(ctx context.Context, plugin string) bool {
+	out, err := host.Command{Args: []string{plugin}, Env: []string{"CNI_COMMAND=VERSION"}}.Run(ctx)
+	var answer struct {
+		SupportedVersions []string `json:"supportedVersions"`
+	}
+	return err == nil && json.Unmarshal(out, &answer) == nil && slices.Contains(answer.SupportedVersions, pluginSpec)
+}
+
+func (p plugins) apply(ctx context.Context) error {
+	missing, err := p.wanted(ctx)
+	if err != nil || len(missing.Files) == 0 {
+		return err
+	}
+	files, err := p.extract(missing)
+	if err != nil {
+		return err
+	}
+	for name, data := range files {
+		if err := p.install(name, data, missing.Files[name]); err != nil {
+			return fmt.Errorf("install %s: %w", pluginPath(name), err)
+		}
+	}
+	return nil
+}
+
+// extract reads the plugins out of their layer.
+func (p plugins) extract(missing Plugins) (map[string][]byte, error) {
+	bundle, err := Open(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer bundle.Close()
+	r, w := io.Pipe()
+	defer r.Close()
+	go func() { w.CloseWithError(bundle.copyBlob(w, missing.Layer)) }()
+	files, archive := map[string][]byte{}, tar.NewReader(r)
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		want, ok := missing.Files[path.Base(h.Name)]
+		if !ok || h.Typeflag != tar.TypeReg {
+			continue
+		}
+		data, err := io.ReadAll(archive)
+		if err != nil {
+			return nil, err
+		}
+		if digest.FromBytes(data) != want {
+			return nil, fmt.Errorf("bundle %s: CNI plugin %s is not what its digest says", p.Path, h.Name)
+		}
+		files[path.Base(h.Name)] = data
+	}
+	if len(files) != len(missing.Files) {
+		return nil, fmt.Errorf("bundle %s: a CNI plugin is missing in layer %s", p.Path, missing.Layer)
+	}
+	return files, nil
+}

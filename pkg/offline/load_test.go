@@ -1,0 +1,174 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// engine runs a Docker daemon of its own, with the containerd behind it, and
+// returns both sockets.
+func engine(t *testing.T) (*host.Docker, string) {
+	t.Helper()
+	// Unix sockets have short names, t.TempDir may not.
+	dir, err := os.MkdirTemp("", "kb-docker-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "d.sock")
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	var log strings.Builder
+	go func() {
+		_, err := host.Command{Stdout: &log, Stderr: &log, Args: []string{"dockerd", "-H", "unix://" + socket, "-p", dir + "/pid", "--data-root", dir + "/data",
+			"--exec-root", dir + "/exec", "--bridge=none", "--iptables=false", "--ip-masq=false", "--storage-driver=vfs"}}.Run(ctx)
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		stopDaemon(t, dir, cancel, ended)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := host.OpenDocker(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := func(ctx context.Context) error {
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("dockerd ended: %v\n%s", err, log.String())
+		default:
+		}
+		return d.Answers(ctx)
+	}
+	if err := step.Until(t.Context(), time.Minute, probe, nil); err != nil {
+		t.Fatal(err)
+	}
+	return d, filepath.Join(dir, "exec/containerd/containerd.sock")
+}
+
+// stopDaemon lets dockerd end by itself, as it has a containerd to take along.
+func stopDaemon(t *testing.T, dir string, kill func(), ended <-chan error) {
+	defer kill()
+	if pid := strings.TrimSpace(string(read(t, dir+"/pid"))); pid != "" {
+		if _, err := host.Run(context.Background(), "kill", pid); err != nil {
+			t.Error(err)
+		}
+	}
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("dockerd does not stop")
+	}
+}
+
+func dockerWorld(t *testing.T, d *host.Docker, files func() string) func() string {
+	return func() string {
+		list, err := d.ImageList(t.Context(), client.ImageListOptions{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, i := range list.Items {
+			b.WriteString(i.ID + " " + strings.Join(i.RepoTags, " ") + "\n")
+		}
+		return b.String() + files()
+	}
+}
+
+func containerdWorld(t *testing.T, socket string, files func() string) func() string {
+	return func() string {
+		var b strings.Builder
+		err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
+			all, err := c.ImageService().List(namespaces.WithNamespace(ctx, criNamespace))
+			for _, i := range all {
+				b.WriteString(i.Name + " " + i.Target.Digest.String() + "\n")
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String() + files()
+	}
+}
+
+func TestLoad(t *testing.T) {
+	d, containerdSocket := engine(t)
+	for _, c := range []struct {
+		name  string
+		store Target
+		world func(func() string) func() string
+	}{
+		{"bootstrap Docker", Docker(image.Bootstrap, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
+		{"main Docker", Docker(image.Main, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
+		{"containerd", ContainerdStore(containerdSocket, "native"), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := sourceOf(t)
+			hosttest.Contract(t, c.world(tree(t, s.Files.Root)), s.Load(c.store))
+			withoutBundle(t, s, c.store)
+		})
+	}
+}
+
+// withoutBundle: a host that has its images needs no bundle any more; one that
+// lacks them says which file it misses.
+func withoutBundle(t *testing.T, s Source, store Target) {
+	if err := s.Load(store).Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone := s
+	gone.Path += ".gone"
+	if diff, err := gone.Load(store).Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("images are there, and still: %v %v", diff, err)
+	}
+	if err := s.Load(store).Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gone.Load(store).Check(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no images, no bundle: %v", err)
+	}
+}
+
+func TestKeptImagesSurviveUndo(t *testing.T) {
+	d, _ := engine(t)
+	s := sourceOf(t)
+	s.KeepImages = true
+	load := s.Load(Docker(image.Bootstrap, d))
+	if err := errors.Join(load.Apply(t.Context()), load.Undo(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := load.Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("after Undo: %v %v", diff, err)
+	}
+}
+
+func TestCheckWithoutAnyStore(t *testing.T) {
+	d, err := host.OpenDocker(filepath.Join(t.TempDir(), "none.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sourceOf(t)
+	for _, store := range []Target{Docker(image.Bootstrap, d), ContainerdStore(filepath.Join(t.TempDir(), "none.sock"), "")} {
+		diff, err := s.Load(store).Check(t.Context())
+		if err != nil || len(diff) == 0 {
+			t.Errorf("%s: %v %v", store.Kind(), diff, err)
+		}
+	}
+}
