@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"strings"
 	"text/template"
 
@@ -117,12 +118,16 @@ func (s Settings) withDefaults() Settings {
 }
 
 // DNSHost and DNSPort are the two halves of DNSServer.
-func (s Settings) DNSHost() string {
-	return strings.Trim(s.DNSServer[:strings.LastIndex(s.DNSServer, ":")], "[]")
+func (s Settings) DNSHost() (string, error) {
+	host, _, err := net.SplitHostPort(s.DNSServer)
+	return host, err
 }
 
 // DNSPort is the port of DNSServer.
-func (s Settings) DNSPort() string { return s.DNSServer[strings.LastIndex(s.DNSServer, ":")+1:] }
+func (s Settings) DNSPort() (string, error) {
+	_, port, err := net.SplitHostPort(s.DNSServer)
+	return port, err
+}
 
 func indent(by int, text string) string {
 	pad := "\n" + strings.Repeat(" ", by)

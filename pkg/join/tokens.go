@@ -92,7 +92,8 @@ func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken str
 	return nil
 }
 
-// JoinCommand is what to type on a host that shall join.
+// JoinCommand is what to type on a host that shall join. The token goes by the
+// environment: arguments show in everybody's `ps`.
 func JoinCommand(masterIP string, token Token, caHash string) string {
-	return fmt.Sprintf("kube-bootstrap worker --master-ip %s --token %s --ca-cert-hash %s", masterIP, token.Reveal(), caHash)
+	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s kube-bootstrap worker --master-ip %s --ca-cert-hash %s", token.Reveal(), masterIP, caHash)
 }

@@ -48,6 +48,10 @@ func (k *kinds) discover(kind schema.GroupVersionKind) (*meta.RESTMapping, error
 		}
 		k.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	}
-	// The mapper asks again by itself for a kind it has not heard of.
-	return k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		// Its definition may be among the objects just applied: ask again next time.
+		k.mapper.Reset()
+	}
+	return mapping, err
 }

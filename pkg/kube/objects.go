@@ -44,13 +44,17 @@ func appendObjects(all []*Object, doc []byte) ([]*Object, error) {
 		return all, nil
 	}
 	object := &Object{Object: content}
-	if object.IsList() {
-		err := object.EachListItem(func(item runtime.Object) error {
-			all = append(all, item.(*Object))
-			return nil
-		})
-		return all, err
+	if !object.IsList() {
+		return appendObject(all, object)
 	}
+	err := object.EachListItem(func(item runtime.Object) (err error) {
+		all, err = appendObject(all, item.(*Object))
+		return err
+	})
+	return all, err
+}
+
+func appendObject(all []*Object, object *Object) ([]*Object, error) {
 	if object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
 		return nil, errors.New("an object needs apiVersion, kind and metadata.name")
 	}

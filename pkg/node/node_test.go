@@ -1,0 +1,60 @@
+package node
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+)
+
+func TestReady(t *testing.T) {
+	for want, node := range map[string]corev1.Node{
+		"":                     {Status: status(corev1.ConditionTrue, "")},
+		"has not reported yet": {},
+		"is not Ready: no CNI": {Status: status(corev1.ConditionFalse, "no CNI")},
+		"is not Ready: gone":   {Status: status(corev1.ConditionUnknown, "gone")},
+		"still has the taint": {
+			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady}}},
+			Status: status(corev1.ConditionTrue, ""),
+		},
+	} {
+		err := ready(&node)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func status(ready corev1.ConditionStatus, message string) corev1.NodeStatus {
+	return corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+		{Type: corev1.NodeReady, Status: ready, Message: message},
+	}}
+}
+
+func TestLabelled(t *testing.T) {
+	node := &corev1.Node{}
+	if labelled(node) == nil {
+		t.Error("a node without the label passed")
+	}
+	node.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{ControlPlaneLabel: ""}}
+	if err := labelled(node); err != nil {
+		t.Error(err)
+	}
+}
+
+// On a host without a kubeconfig the steps have something to do and no error.
+func TestCheckOnFreshHost(t *testing.T) {
+	n := Node{API: kube.Kubeconfig(t.TempDir() + "/kubelet.conf"), Name: "worker-1"}
+	for _, s := range []func() (int, error){
+		func() (int, error) { d, err := n.WaitReady(0).Check(t.Context()); return len(d), err },
+		func() (int, error) { d, err := n.Label().Check(t.Context()); return len(d), err },
+	} {
+		if lines, err := s(); err != nil || lines != 1 {
+			t.Errorf("got %d lines, %v", lines, err)
+		}
+	}
+}
