@@ -11,6 +11,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
+// dockerTable is where a Docker without containerd's store looks for images.
+const dockerTable = "manifest.json"
+
 // dockerImage is an element of manifest.json in a `docker save` archive.
 type dockerImage struct {
 	Config   string
@@ -30,7 +33,7 @@ func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, entries []Entry,
 	}{
 		{ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}},
 		{ocispec.ImageIndexFile, index},
-		{"manifest.json", old},
+		{dockerTable, old},
 	} {
 		if err := writeJSON(archive, member.name, member.value); err != nil {
 			return err
@@ -66,16 +69,21 @@ func (b *Bundle) plan(entries []Entry, arch string) (blobs []digest.Digest, old 
 		v := e.Variants[arch]
 		need(v.Manifest, v.Config)
 		need(v.Layers...)
-		d := dockerImage{Config: blobName(v.Config), RepoTags: []string{e.Ref}}
-		for _, l := range v.Layers {
-			d.Layers = append(d.Layers, blobName(l))
-		}
-		old = append(old, d)
+		old = append(old, e.docker(arch))
 		index.Manifests = append(index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: v.Manifest,
 			Size: b.Blobs[v.Manifest].Size, Platform: ociPlatform(arch),
 			Annotations: map[string]string{ocispec.AnnotationRefName: e.Ref, annotationName: e.Ref}})
 	}
 	return blobs, old, index
+}
+
+func (e Entry) docker(arch string) dockerImage {
+	v := e.Variants[arch]
+	d := dockerImage{Config: blobName(v.Config), RepoTags: []string{e.Ref}}
+	for _, l := range v.Layers {
+		d.Layers = append(d.Layers, blobName(l))
+	}
+	return d
 }
 
 func ociPlatform(arch string) *ocispec.Platform {

@@ -72,11 +72,13 @@ func fakePlugin(versions string) string {
 }
 
 // writeSmall writes a bundle of tiny images for two architectures.
-func writeSmall(t *testing.T) string {
+func writeSmall(t *testing.T) string { return writeFor(t, "amd64", "arm") }
+
+func writeFor(t *testing.T, archs ...string) string {
 	t.Helper()
 	v := versions(t)
 	var built []image.Built
-	for _, arch := range []string{"amd64", "arm"} {
+	for _, arch := range archs {
 		for _, img := range image.Catalogue(v, "") {
 			userland := tarOf(t, "etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
 			own := tarOf(t, img.Name, strings.Repeat(img.Name+" for "+arch+"\n", 50))

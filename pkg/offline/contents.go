@@ -42,7 +42,7 @@ func collect(v image.Versions, built []image.Built) (*contents, error) {
 		layers = append(layers, more...)
 	}
 	c.append(layers...)
-	c.manifest.Key = digest.FromString(fmt.Sprint(formatVersion, v, c.manifest.Images)).Encoded()[:16]
+	c.manifest.Key = digest.FromString(fmt.Sprint(recipe, v, c.manifest.Images)).Encoded()[:16]
 	return c, nil
 }
 

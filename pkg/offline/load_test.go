@@ -159,6 +159,48 @@ func TestKeptImagesSurviveUndo(t *testing.T) {
 	}
 }
 
+// TestOtherToolsReadABundle: the file serves where this program is not at hand.
+func TestOtherToolsReadABundle(t *testing.T) {
+	d, containerdSocket := engine(t)
+	path := writeFor(t, "amd64")
+	if err := Verify(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	plain, err := newDecoder(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if err := d.Load(t.Context(), plain); err != nil {
+		t.Fatalf("zstd -dc BUNDLE | docker load: %v", err)
+	}
+	err = containerdStore{socket: containerdSocket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
+		if _, err := file.Seek(0, 0); err != nil {
+			return err
+		}
+		plain, err := newDecoder(file)
+		if err != nil {
+			return err
+		}
+		defer plain.Close()
+		_, err = c.Import(ctx, plain)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("zstd -dc BUNDLE | ctr images import -: %v", err)
+	}
+	for _, ref := range List(versions(t), "") {
+		if has, err := d.HasImage(t.Context(), ref); err != nil || !has {
+			t.Errorf("docker load brought no %s: %v", ref, err)
+		}
+	}
+}
+
 func TestCheckWithoutAnyStore(t *testing.T) {
 	d, err := host.OpenDocker(filepath.Join(t.TempDir(), "none.sock"))
 	if err != nil {

@@ -28,6 +28,7 @@ import (
 const (
 	manifestName   = "kube-bootstrap.json"
 	formatVersion  = 1
+	recipe         = 2 // counts changes to how a bundle is written
 	manifestLimit  = 8 << 20
 	blobLimit      = 8 << 30
 	window         = 32 << 20

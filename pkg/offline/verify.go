@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"reflect"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -104,6 +105,8 @@ func (b *Bundle) verifyMember(h *tar.Header, r io.Reader) error {
 	switch h.Name {
 	case manifestName:
 		return nil // read strictly by Open
+	case dockerTable:
+		return b.verifyDockerTable(h, r)
 	case ocispec.ImageLayoutFile, ocispec.ImageIndexFile:
 		return b.verifyLayout(h, r)
 	}
@@ -148,6 +151,23 @@ func (b *Bundle) verifyLayout(h *tar.Header, r io.Reader) error {
 		if m := index.Manifests[i]; m.Digest != e.Index || m.Annotations[annotationName] != e.Ref {
 			return fmt.Errorf("it names %s with %s where %s belongs", m.Annotations[annotationName], m.Digest, e.Ref)
 		}
+	}
+	return nil
+}
+
+func (b *Bundle) verifyDockerTable(h *tar.Header, r io.Reader) error {
+	if h.Size > manifestLimit {
+		return fmt.Errorf("it has %d bytes, more than the %d allowed", h.Size, manifestLimit)
+	}
+	var table, want []dockerImage
+	if err := json.NewDecoder(r).Decode(&table); err != nil {
+		return err
+	}
+	for _, e := range b.Images {
+		want = append(want, e.docker(b.Archs()[0]))
+	}
+	if !reflect.DeepEqual(table, want) {
+		return errors.New("it names other images than " + manifestName)
 	}
 	return nil
 }

@@ -195,7 +195,21 @@ func (c *contents) writeHead(w io.Writer) error {
 			return err
 		}
 	}
+	if archs := c.manifest.Archs(); len(archs) == 1 {
+		if err := writeJSON(archive, dockerTable, c.dockerTable(archs[0])); err != nil {
+			return err
+		}
+	}
 	return archive.Flush()
+}
+
+// dockerTable lets `docker load` read a bundle of one architecture. It knows
+// no others, so a bundle of several has none.
+func (c *contents) dockerTable(arch string) (table []dockerImage) {
+	for _, e := range c.manifest.Images {
+		table = append(table, e.docker(arch))
+	}
+	return table
 }
 
 func writeJSON(archive *tar.Writer, name string, value any) error {
