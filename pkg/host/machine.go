@@ -28,7 +28,7 @@ func (f Files) FreeBytes(dir string) (int64, error) {
 		}
 		err = unix.Statfs(f.Path(dir), &stat)
 	}
-	return int64(stat.Bavail) * stat.Bsize, err
+	return int64(stat.Bavail) * int64(stat.Bsize), err //nolint:unconvert // an int32 on 32-bit machines
 }
 
 // PortFree returns an error when another process listens on the TCP port.
