@@ -154,3 +154,18 @@ func TestEachErrorIsALineOfItsOwn(t *testing.T) {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 }
+
+func TestTokenLeavesTheArguments(t *testing.T) {
+	for _, c := range []struct{ args, left, token string }{
+		{"worker --token t --master-ip i", "worker --master-ip i", "t"},
+		{"worker --token=t", "worker", "t"},
+		{"worker --token-file f", "worker --token-file f", ""},
+		{"worker -- --token t", "worker -- --token t", ""},
+		{"worker --token", "worker --token", ""},
+	} {
+		left, token := withoutToken(strings.Fields(c.args))
+		if strings.Join(left, " ") != c.left || token != c.token {
+			t.Errorf("%s: %v, %q", c.args, left, token)
+		}
+	}
+}

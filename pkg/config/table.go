@@ -185,7 +185,7 @@ var settings = []Setting{
 	},
 	{
 		Field: "token", Flag: "token", Env: "TOKEN", Verbs: Master | Worker, Secret: true,
-		Help:  "bootstrap token; on a command line others can read it, --token-file and TOKEN hide it",
+		Help:  "bootstrap token; --token-file or the environment keeps it out of the shell's history",
 		at:    text(func(c *Config) *string { return &c.Token }),
 		check: token,
 	},
