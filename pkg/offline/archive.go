@@ -24,7 +24,7 @@ type dockerImage struct {
 // writeArchive writes images for one architecture as a tar that is both a
 // `docker save` archive, which every Docker reads, and an OCI layout, which
 // containerd reads.
-func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, entries []Entry, arch string) error {
+func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, entries []Entry, arch string, progress io.Writer) error {
 	blobs, old, index := b.plan(entries, arch)
 	archive := tar.NewWriter(w)
 	for _, member := range []struct {
@@ -39,7 +39,6 @@ func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, entries []Entry,
 			return err
 		}
 	}
-	progress := newProgress(ctx, "load images", b.sizeOf(blobs))
 	for _, d := range blobs {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -91,16 +90,23 @@ func ociPlatform(arch string) *ocispec.Platform {
 	return &ocispec.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant}
 }
 
-func (b *Bundle) sizeOf(blobs []digest.Digest) (total int64) {
+func (b *Bundle) sizeOf(entries []Entry, arch string) (total int64) {
+	blobs, _, _ := b.plan(entries, arch)
 	for _, d := range blobs {
 		total += b.Blobs[d].Size
 	}
 	return total
 }
 
-// stream runs writeArchive behind a reader, which must be closed.
-func (b *Bundle) stream(ctx context.Context, entries []Entry, arch string) io.ReadCloser {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(b.writeArchive(ctx, w, entries, arch)) }()
-	return r
+// Stream opens an archive of some images; it must be closed.
+type Stream func(entries ...Entry) io.ReadCloser
+
+// streams returns the Stream of an architecture; all that it opens count
+// towards the same progress.
+func (b *Bundle) streams(ctx context.Context, arch string, progress io.Writer) Stream {
+	return func(entries ...Entry) io.ReadCloser {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(b.writeArchive(ctx, w, entries, arch, progress)) }()
+		return r
+	}
 }

@@ -149,7 +149,7 @@ func TestArchiveHoldsOneArchitecture(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	r := b.stream(t.Context(), b.Images, "arm")
+	r := b.streams(t.Context(), "arm", io.Discard)(b.Images...)
 	defer r.Close()
 	archive, names := tar.NewReader(r), map[string]bool{}
 	for {

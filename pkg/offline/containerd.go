@@ -62,33 +62,40 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 }
 
 // Load imports the images and unpacks them, so that the first pod does not
-// wait for that.
-func (s containerdStore) Load(ctx context.Context, archive io.Reader, entries []Entry) error {
+// wait for that. It does all at the same time: while one waits for the disk,
+// another is read.
+func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry) error {
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		ctx, done, err := c.WithLease(ctx)
 		if err != nil {
 			return err
 		}
 		defer done(context.WithoutCancel(ctx))
-		loaded, err := c.Import(ctx, archive, containerd.WithImageLabels(criLabels), containerd.WithImportPlatform(platforms.All))
-		if err != nil {
-			return fmt.Errorf("import images: %w", err)
+		group, ctx := errgroup.WithContext(ctx)
+		for _, e := range entries {
+			group.Go(func() error {
+				if err := s.load(ctx, c, open(e)); err != nil {
+					return fmt.Errorf("load %s: %w", e.Ref, err)
+				}
+				return nil
+			})
 		}
-		return s.unpack(ctx, c, loaded)
+		return group.Wait()
 	})
 }
 
-func (s containerdStore) unpack(ctx context.Context, c *containerd.Client, loaded []images.Image) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, img := range loaded {
-		group.Go(func() error {
-			if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
-				return fmt.Errorf("unpack %s: %w", img.Name, err)
-			}
-			return nil
-		})
+func (s containerdStore) load(ctx context.Context, c *containerd.Client, archive io.ReadCloser) error {
+	defer archive.Close()
+	loaded, err := c.Import(ctx, archive, containerd.WithImageLabels(criLabels), containerd.WithImportPlatform(platforms.All))
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
 	}
-	return group.Wait()
+	for _, img := range loaded {
+		if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
+			return fmt.Errorf("unpack: %w", err)
+		}
+	}
+	return nil
 }
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {

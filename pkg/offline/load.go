@@ -64,9 +64,8 @@ func (l loading) apply(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	archive := bundle.stream(ctx, missing, l.Arch)
-	defer archive.Close()
-	return l.into.Load(ctx, archive, missing)
+	progress := newProgress(ctx, "load images", bundle.sizeOf(missing, l.Arch))
+	return l.into.Load(ctx, bundle.streams(ctx, l.Arch, progress), missing)
 }
 
 // look returns the images that the store lacks, and the bundle to take them

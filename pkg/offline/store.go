@@ -3,7 +3,6 @@ package offline
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"time"
@@ -19,8 +18,8 @@ type Target interface {
 	// State tells what the store has under a reference. A store that does not
 	// answer has nothing.
 	State(ctx context.Context, e Entry, v Variant) (State, error)
-	// Load reads an archive of those images.
-	Load(ctx context.Context, archive io.Reader, entries []Entry) error
+	// Load takes those images from the streams it opens.
+	Load(ctx context.Context, open Stream, entries []Entry) error
 	// Remove takes references away; those that are not there are no error.
 	Remove(ctx context.Context, refs []string) error
 }
@@ -60,7 +59,9 @@ func (s dockerStore) State(ctx context.Context, e Entry, v Variant) (State, erro
 	return Other, nil
 }
 
-func (s dockerStore) Load(ctx context.Context, archive io.Reader, _ []Entry) error {
+func (s dockerStore) Load(ctx context.Context, open Stream, entries []Entry) error {
+	archive := open(entries...)
+	defer archive.Close()
 	return s.engine.Load(ctx, archive)
 }
 
