@@ -24,6 +24,17 @@ var unwanted = []string{"usr/share/doc/", "usr/share/man/", "usr/share/locale/",
 	"usr/share/doc-base/", "usr/share/pixmaps/", "usr/share/menu/", "usr/share/initramfs-tools/", "usr/share/debconf/",
 	"usr/lib/systemd/", "usr/lib/udev/", "usr/include/", "usr/lib/mime/", "var/lib/apt/", "var/cache/", "var/lib/dpkg/", "dev/", "proc/", "sys/", "run/"}
 
+// unwantedParts are of packages that are needed, for uses that never come here:
+// character sets, a database for arpd and one for lastlog2, debuggers.
+var unwantedParts = []string{"/gconv/", "/libdb-5.3.so", "/libsqlite3.so", "usr/sbin/arpd", "usr/bin/lastlog2", "usr/bin/openssl",
+	"usr/sbin/debugfs", "usr/sbin/rdma", "usr/sbin/devlink", "/libmvec.so"}
+
+func isUnwanted(name string) bool {
+	within := func(dir string) bool { return strings.HasPrefix(name+"/", dir) && name+"/" != dir }
+	part := func(text string) bool { return strings.Contains(name, text) }
+	return slices.ContainsFunc(unwanted, within) || slices.ContainsFunc(unwantedParts, part)
+}
+
 // tidyUserland turns an unpacked Debian (or any other file system) into a
 // layer: what is not needed left out, what package scripts would have made
 // added, the same bytes for the same input.
@@ -63,7 +74,7 @@ func readEntries(r io.Reader) (map[string]entry, error) {
 			return nil, err
 		}
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
-		if name == "" || slices.ContainsFunc(unwanted, func(p string) bool { return strings.HasPrefix(name+"/", p) && name+"/" != p }) {
+		if name == "" || isUnwanted(name) {
 			continue
 		}
 		data, err := io.ReadAll(archive)

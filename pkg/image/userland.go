@@ -28,7 +28,7 @@ var debianPackages = []string{"base-files", "base-passwd", "ca-certificates", "c
 // debianArch has Debian's own names for architectures.
 var debianArch = map[string]string{"arm": "armhf", "ppc64le": "ppc64el"}
 
-const userlandRecipe = 2 // counts changes to the fix-ups
+const userlandRecipe = 3 // counts changes to the fix-ups
 
 // userland returns a Part whose Dir holds userland.tar, ready as a layer.
 func (b *Builder) userland(ctx context.Context, arch string) (Part, error) {
