@@ -97,7 +97,7 @@ func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 	}
 	r.Replace = map[string]string{}
 	for _, m := range stagingLine.FindAllSubmatch(data, -1) {
-		r.Replace[string(m[1])] = string(m[1]) + " v0" + strings.TrimPrefix(r.Version, "v1")
+		r.Replace[string(m[1])] = string(m[1]) + " " + staging(r.Version)
 		if b.K8sDir != "" {
 			r.Replace[string(m[1])] = filepath.Join(b.K8sDir, string(m[2]))
 		}

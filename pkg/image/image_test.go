@@ -42,7 +42,7 @@ func TestFor(t *testing.T) {
 
 func TestForOverride(t *testing.T) {
 	v, err := For("v1.36.3", Versions{Etcd: "v3.6.8-0", Kubernetes: "v1.35.4"})
-	if err != nil || v.Etcd != "3.6.8-0" || v.Kubernetes != "v1.35.4" || v.staging() != "v0.35.4" || v.minor() != "35" {
+	if err != nil || v.Etcd != "3.6.8-0" || v.Kubernetes != "v1.35.4" || staging(v.Kubernetes) != "v0.35.4" || v.minor() != "35" {
 		t.Errorf("%+v %v", v, err)
 	}
 	if _, err := For("", Versions{Flannel: "../x"}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "flannel") {

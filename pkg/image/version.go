@@ -101,6 +101,6 @@ func parseComponent(name, text string) (string, error) {
 
 // staging returns the version of the modules that are cut from a Kubernetes
 // release: v1.36.3 has k8s.io/api v0.36.3.
-func (v Versions) staging() string { return "v0" + strings.TrimPrefix(v.Kubernetes, "v1") }
+func staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
 
 func (v Versions) minor() string { return strings.Split(v.Kubernetes, ".")[1] }
