@@ -271,3 +271,16 @@ func TestFleetEnv(t *testing.T) {
 		t.Errorf("%v %v", cfg.FlannelBackend, err)
 	}
 }
+
+func TestArgsAreWhatWasGiven(t *testing.T) {
+	cfg, from, err := Load("", env("FLANNEL_BACKEND", "ipip", "KUBE_BOOTSTRAP_NO_DEDICATED", "true", "TOKEN", "abcdef.0123456789abcdef", "MASTER_IP", "10.0.0.1"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(cfg.Args(Master, from), " "); got != "--flannel-backend=ipip --no-dedicated=true" {
+		t.Error(got)
+	}
+	if got := strings.Join(cfg.Args(Worker, from), " "); got != "--flannel-backend=ipip" {
+		t.Error(got)
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -43,4 +44,17 @@ func AddFlags(flags *pflag.FlagSet, verb Verb) {
 			f.NoOptDefVal = "true"
 		}
 	}
+}
+
+// Args returns the settings of verb that were given, as flags for a program on
+// another machine. Secrets and paths of this machine are left out.
+func (c Config) Args(verb Verb, given Origins) []string {
+	var args []string
+	for _, s := range Settings(verb) {
+		if given[s.Field].Source == FromDefault || s.Secret || slices.Contains([]string{"bundle", "tokenFile", "masterIP"}, s.Field) {
+			continue
+		}
+		args = append(args, "--"+s.Flag+"="+s.at(&c).get())
+	}
+	return args
 }
