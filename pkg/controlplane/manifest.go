@@ -67,16 +67,15 @@ func (p component) probe(urlPath string, period, failures int32) *corev1.Probe {
 	}
 }
 
+// volumes have no type to check: the kubelet would look for it in its own
+// container, which does not see every directory of the host. All of them are
+// made by an earlier step.
 func (p component) volumes() []corev1.Volume {
 	var all []corev1.Volume
 	for _, hostPath := range append(p.read, p.write...) {
-		kind := corev1.HostPathDirectory
-		if path.Ext(hostPath) != "" {
-			kind = corev1.HostPathFile
-		}
 		all = append(all, corev1.Volume{
 			Name:         volumeName(hostPath),
-			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: hostPath, Type: &kind}},
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: hostPath}},
 		})
 	}
 	return all

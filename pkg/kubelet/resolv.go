@@ -30,6 +30,17 @@ func (k Kubelet) resolv() (path string, own []byte) {
 	return resolvFile, []byte(kept)
 }
 
+// HasResolver reports whether pods of this host can resolve the outside world:
+// whether any name server is left once those on a loopback address are not
+// counted.
+func (k Kubelet) HasResolver() bool {
+	path, own := k.resolv()
+	if path != resolvFile {
+		return true
+	}
+	return strings.Contains(string(own), "nameserver")
+}
+
 // plainFile is false for a link, which leads elsewhere inside of a container.
 func (k Kubelet) plainFile(path string) bool {
 	info, err := os.Lstat(k.Files.Path(path))

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
@@ -62,3 +63,14 @@ func (h *Host) approver() join.Approver {
 func (h *Host) servingCertificate() step.Step {
 	return h.approver().Own(h.Files, h.Config.HostName, h.timeout())
 }
+
+// Approve goes once through the serving requests that wait; a timer runs it.
+func (h *Host) Approve(ctx context.Context) error {
+	_, refused, err := h.approver().Approve(ctx)
+	for _, r := range refused {
+		err = errors.Join(err, fmt.Errorf("request %s of node %s was left alone: %w", r.Name, r.Node, r.Reason))
+	}
+	return err
+}
+
+func (h *Host) approvals() step.Step { return join.Approvals(h.Files, h.Units, Binary) }

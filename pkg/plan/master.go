@@ -14,7 +14,7 @@ func (h *Host) Master() step.Plan {
 	return step.Plan{
 		{h.remember(Master)},
 		{kubelet.RememberSysctls(), control.Certificates(), h.runtime().EnableCRI()},
-		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.cniPlugins()},
+		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
 		{h.loadBootstrap()},
 		{etcd.Start()},
 		{etcd.EnableAuth(), network.Publish(etcd.Client), control.StaticPods()},
@@ -23,7 +23,8 @@ func (h *Host) Master() step.Plan {
 		{h.runtime().Pods()},
 		{kubelet.Start()},
 		{control.Ready(h.timeout())},
-		{control.GrantAdmin(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate()},
+		{control.GrantAdmin()},
+		{h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
 		{node.WaitReady(h.timeout()), h.addons().WaitDNS(h.timeout())},
 	}
 }

@@ -118,9 +118,18 @@ func (h *Host) addons() addon.Addons {
 	return addon.Addons{API: kube.Kubeconfig(controlplane.SuperAdminConf), Settings: addon.Settings{
 		ProxyImage: h.ref("hyperkube"), DNSImage: h.ref("coredns"),
 		Server: h.apiServer(), DNSServer: net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort)),
-		Forward: "/etc/resolv.conf", PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		Forward: h.forward(), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca,
 	}}
+}
+
+// forward is whom CoreDNS asks for names outside of the cluster: nobody on a
+// host without a name server, where it would refuse to start.
+func (h *Host) forward() string {
+	if h.kubelet(Master).HasResolver() {
+		return "/etc/resolv.conf"
+	}
+	return ""
 }
 
 func (h *Host) applyAddons() step.Step {

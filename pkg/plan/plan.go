@@ -119,6 +119,9 @@ func mustPrefix(cidr string) netip.Prefix {
 // Boot brings daemon.json, the CNI config and the firewall in agreement with
 // the lease while Docker is about to start. It never starts or stops Docker.
 func (h *Host) Boot(ctx context.Context) error {
+	if err := h.kubelet(h.saved.Role).ShareMounts(); err != nil {
+		return err
+	}
 	if err := h.bridge().Boot(ctx); err != nil {
 		return err
 	}

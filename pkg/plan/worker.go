@@ -13,7 +13,7 @@ func (h *Host) Worker() step.Plan {
 	return step.Plan{
 		{h.remember(Worker)},
 		{agent.RememberSysctls(), h.joining().Save(), h.runtime().EnableCRI()},
-		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.cniPlugins()},
+		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
 		{h.loadBootstrap()},
 		{h.flanneld(Worker).Start()},
 		{bridge.Move(), bridge.BootUnit(Binary), h.cni(), agent.Configure()},
