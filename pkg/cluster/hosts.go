@@ -1,0 +1,238 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Event is a step's event, of the fleet itself or of one of its hosts.
+type Event struct {
+	Host string // "" when it is the fleet's own
+	step.Event
+}
+
+// Host is a host that runs.
+type Host struct {
+	Name string
+	Role Role
+	Addr netip.Addr
+	driver.Node
+}
+
+// fleet is what one call works with.
+type fleet struct {
+	Options
+	docker *host.Docker
+	image  string
+	emit   func(Event)
+}
+
+// bundleDir is where the hosts find what they share with us, read-only.
+const bundleDir = "/opt/kube-bootstrap"
+
+const (
+	bootLimit = 2 * time.Minute
+	apiPort   = 6443
+)
+
+// Hosts makes the hosts of a fleet and waits until each runs its init and its
+// Docker. It runs no kube-bootstrap on them.
+func Hosts(ctx context.Context, options Options, emit func(Event)) ([]Host, error) {
+	f, err := open(options, emit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.docker.Close()
+	if err := f.do(ctx, f.hostRows()); err != nil {
+		return nil, err
+	}
+	// The nodes outlive this call, so they get an engine of their own.
+	engine, err := f.engine()
+	if err != nil {
+		return nil, err
+	}
+	var hosts []Host
+	for _, m := range f.members() {
+		hosts = append(hosts, Host{Name: m.name, Role: m.role, Addr: m.addr, Node: driver.OpenDocker(engine, m.name)})
+	}
+	return hosts, nil
+}
+
+func open(options Options, emit func(Event)) (*fleet, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	docker, err := options.engine()
+	if err != nil {
+		return nil, err
+	}
+	if emit == nil {
+		emit = func(Event) {}
+	}
+	image := variants[options.HostImage].reference(options.HostImage)
+	return &fleet{Options: options, docker: docker, image: image, emit: oneByOne(emit)}, nil
+}
+
+// do walks the rows. What a run that failed had begun is removed again, unless
+// something of that name was there before or the user wants to see it.
+func (f *fleet) do(ctx context.Context, rows step.Plan) error {
+	if err := f.look(ctx); err != nil {
+		return err
+	}
+	before, err := f.found(ctx)
+	if err != nil {
+		return err
+	}
+	runner := &step.Runner{Emit: func(e step.Event) { f.emit(Event{Event: e}) }}
+	err = runner.Do(ctx, rows)
+	if err == nil || f.Retain || len(before) > 0 {
+		return err
+	}
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return errors.Join(err, f.remove(cleanup))
+}
+
+// hostRows make the hosts: what they need first, then all of them at once.
+func (f *fleet) hostRows() step.Plan {
+	var boot []step.Step
+	for _, m := range f.members() {
+		boot = append(boot, f.boot(m))
+	}
+	return step.Plan{
+		{f.hostImage(), f.network(), f.shared()},
+		boot,
+	}
+}
+
+func (f *fleet) network() step.Step {
+	return step.Step{
+		Name: "make network " + f.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			networks, err := f.docker.Networks(ctx)
+			for _, n := range networks {
+				if n.Name == f.Name {
+					return nil, err
+				}
+			}
+			return step.Diff{"make network " + f.Name + " with " + f.Subnet.String()}, err
+		},
+		Apply: func(ctx context.Context) error {
+			return f.docker.MakeNetwork(ctx, host.Network{Name: f.Name, Fleet: f.Name, Subnets: []netip.Prefix{f.Subnet}})
+		},
+	}
+}
+
+// boot is the step that makes a host run, until its Docker answers.
+func (f *fleet) boot(m member) step.Step {
+	machine := f.machine(m)
+	return step.Step{
+		Name: "boot " + m.name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			diff, err := f.docker.MachineMissing(ctx, machine)
+			if errors.Is(err, host.ErrDiffers) {
+				err = &step.Problem{Name: "cluster-differs", Text: err.Error(), Remedy: "run `kube-bootstrap cluster down --name " + f.Name + "` first"}
+			}
+			return diff, err
+		},
+		Apply: func(ctx context.Context) error {
+			if m.role == Master {
+				port, err := freePort()
+				if err != nil {
+					return err
+				}
+				machine.Ports = map[uint16]uint16{apiPort: port}
+			}
+			if err := f.docker.StartMachine(ctx, machine); err != nil {
+				return err
+			}
+			return f.ready(ctx, m.name)
+		},
+	}
+}
+
+func (f *fleet) machine(m member) host.Machine {
+	mounts := []host.Mount{{Source: f.sharedDir(), Target: bundleDir, ReadOnly: true}}
+	if _, err := os.Stat("/lib/modules"); err == nil {
+		mounts = append(mounts, host.Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
+	}
+	return host.Machine{
+		Name: m.name, Fleet: f.Name, Image: f.image, Command: []string{entryPath}, StopSignal: variants[f.HostImage].StopSignal,
+		Network: f.Name, Addr: m.addr, Volumes: map[string]string{"/var/lib": m.name + "-var-lib"}, Mounts: mounts,
+	}
+}
+
+// freePort finds a port once; Docker itself would choose another one at every
+// start, and kubeconfigs out there would turn stale.
+func freePort() (uint16, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return uint16(l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// readyScript waits on the host itself: one command instead of many, each of
+// which would cost the engine more than the look.
+const readyScript = `i=0
+until curl -sf --max-time 20 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null; do
+	i=$((i+1)); [ $i -lt "$1" ] || { echo "Docker does not answer on this host" >&2; exit 1; }
+	sleep 0.05
+done
+[ ! -d /run/systemd/system ] || systemctl is-system-running --wait >/dev/null || true`
+
+func (f *fleet) ready(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bootLimit, fmt.Errorf("Docker on %s does not answer within %s", name, bootLimit))
+	defer cancel()
+	step.Report(ctx, "wait for its Docker", 0, 0)
+	err := driver.OpenDocker(f.docker, name).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", readyScript, "sh", "1000"}})
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(f.docker.Tail(context.WithoutCancel(ctx), name, 20)))
+}
+
+// sharedDir holds, on this machine, what all hosts of the fleet see below
+// bundleDir. It is a directory so that a new bundle reaches running hosts.
+func (f *fleet) sharedDir() string { return filepath.Join(f.CacheDir, "clusters", f.Name) }
+
+const bundleName = "bundle.tar.zst"
+
+// shared is the step that links the bundle into the shared directory.
+func (f *fleet) shared() step.Step {
+	target := filepath.Join(f.sharedDir(), bundleName)
+	return step.Step{
+		Name: "share files with the hosts",
+		Check: func(context.Context) (step.Diff, error) {
+			if f.Bundle == "" {
+				if _, err := os.Stat(f.sharedDir()); err != nil {
+					return step.Diff{"make " + f.sharedDir()}, nil
+				}
+				return nil, nil
+			}
+			if sameFile(f.Bundle, target) {
+				return nil, nil
+			}
+			return step.Diff{"link " + f.Bundle + " to " + target}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			if err := os.MkdirAll(f.sharedDir(), 0o755); err != nil || f.Bundle == "" {
+				return err
+			}
+			return linkOrCopy(ctx, f.Bundle, target)
+		},
+	}
+}

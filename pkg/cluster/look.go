@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/moby/moby/api/types/system"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// look names every problem that would stop the fleet, before anything is made.
+func (f *fleet) look(ctx context.Context) error {
+	info, err := f.docker.Facts(ctx)
+	if err != nil {
+		return f.noAnswer(err)
+	}
+	clash, err := f.clashes(ctx)
+	if err != nil {
+		return err
+	}
+	overlap, err := f.overlaps(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(append(append(overlap, clash...), engineFit(info)...)...)
+}
+
+func (f *fleet) noAnswer(err error) error {
+	return &step.Problem{
+		Name:   "engine",
+		Text:   fmt.Sprintf("the Docker engine on %s does not answer: %v", f.Socket, err),
+		Remedy: "start Docker (scripts/start-docker.sh does, with an init system or without)",
+	}
+}
+
+// engineFit looks for what a host needs of the engine: cgroup namespaces.
+func engineFit(info system.Info) []error {
+	if olderThan(info.ServerVersion, 20, 10) {
+		return []error{&step.Problem{
+			Name: "engine-version", Text: "the Docker engine is " + info.ServerVersion + ", test hosts need 20.10", Remedy: "update Docker",
+		}}
+	}
+	return nil
+}
+
+func olderThan(version string, major, minor int) bool {
+	words := strings.SplitN(version, ".", 3)
+	if len(words) < 2 {
+		return false // a build from source calls itself anything
+	}
+	haveMajor, errMajor := strconv.Atoi(words[0])
+	haveMinor, errMinor := strconv.Atoi(words[1])
+	if errMajor != nil || errMinor != nil {
+		return false
+	}
+	return haveMajor < major || haveMajor == major && haveMinor < minor
+}
+
+func (f *fleet) clashes(ctx context.Context) ([]error, error) {
+	machines, err := f.docker.Machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, m := range f.members() {
+		wanted[m.name] = true
+	}
+	var errs []error
+	for _, m := range machines {
+		if wanted[m.Name] && m.Fleet != f.Name {
+			errs = append(errs, f.clash("container "+m.Name))
+		}
+	}
+	networks, err := f.docker.Networks(ctx)
+	for _, n := range networks {
+		if n.Name == f.Name && n.Fleet != f.Name {
+			errs = append(errs, f.clash("network "+n.Name))
+		}
+	}
+	return errs, err
+}
+
+func (f *fleet) clash(what string) error {
+	return &step.Problem{
+		Name: "cluster-name-taken", Text: what + " is there already and is not of cluster " + f.Name,
+		Remedy: "use another --name, or remove it",
+	}
+}
+
+// overlaps compares the subnet with this machine's routes and the engine's
+// networks, but for the network that is the fleet's own.
+func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
+	networks, err := f.docker.Networks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range networks {
+		if n.Name != f.Name || n.Fleet != f.Name {
+			continue
+		}
+		if len(n.Subnets) > 0 && n.Subnets[0] != f.Subnet {
+			return []error{&step.Problem{
+				Name: "cluster-differs", Text: fmt.Sprintf("cluster %s is on %s and not on %s", f.Name, n.Subnets[0], f.Subnet),
+				Remedy: "run `kube-bootstrap cluster down --name " + f.Name + "` first",
+			}}, nil
+		}
+		return nil, nil // its own route is the overlap
+	}
+	return f.overlapping(networks)
+}
+
+func (f *fleet) overlapping(networks []host.Network) ([]error, error) {
+	var errs []error
+	taken := map[string]bool{}
+	for _, n := range networks {
+		for _, s := range n.Subnets {
+			if s.Overlaps(f.Subnet) {
+				taken[s.String()] = true
+				errs = append(errs, f.overlap(s.String(), "Docker network "+n.Name))
+			}
+		}
+	}
+	routes, err := host.Routes()
+	for _, r := range routes {
+		if r.Dst.Bits() > 0 && r.Dst.Overlaps(f.Subnet) && !taken[r.Dst.String()] {
+			errs = append(errs, f.overlap(r.Dst.String(), "the route over "+r.Link))
+		}
+	}
+	return errs, err
+}
+
+func (f *fleet) overlap(subnet, owner string) error {
+	return &step.Problem{
+		Name: "cluster-subnet-overlap", Text: fmt.Sprintf("--dind-subnet %s overlaps with %s of %s", f.Subnet, subnet, owner),
+		Remedy: "use another --dind-subnet",
+	}
+}
+
+// found returns the fleet's hosts that are there.
+func (f *fleet) found(ctx context.Context) ([]host.FoundMachine, error) {
+	all, err := f.docker.Machines(ctx)
+	var ours []host.FoundMachine
+	for _, m := range all {
+		if m.Fleet == f.Name {
+			ours = append(ours, m)
+		}
+	}
+	return ours, err
+}

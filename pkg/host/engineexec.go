@@ -1,0 +1,152 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+)
+
+// ExecIn runs a command in a container of the engine, to its end. Its Dir is
+// the working directory there. A command that fails is a *CommandError whose
+// Err is an ExitCode; one whose context ends is interrupted.
+func (d *Docker) ExecIn(ctx context.Context, name string, c Command) error {
+	made, err := d.ExecCreate(ctx, name, client.ExecCreateOptions{
+		// The shell tells its process id before it becomes the command: an
+		// engine has no call to end a command that it began.
+		Cmd:         append([]string{"/bin/sh", "-c", `echo $$ >&2; exec "$@"`, "sh"}, c.Args...),
+		Env:         c.Env,
+		WorkingDir:  c.Dir,
+		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return fmt.Errorf("run a command in %s: %w", name, err)
+	}
+	stream, err := d.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return fmt.Errorf("run a command in %s: %w", name, err)
+	}
+	defer stream.Close()
+	run := &execution{docker: d, container: name, command: c, stream: stream.HijackedResponse}
+	if err := run.copy(ctx); err != nil {
+		return err
+	}
+	return run.result(ctx, made.ID)
+}
+
+// ExitCode is the error of a command that ended with that status.
+type ExitCode int
+
+func (e ExitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+type execution struct {
+	docker    *Docker
+	container string
+	command   Command
+	stream    client.HijackedResponse
+	pid       firstLine
+	kept      bytes.Buffer
+}
+
+func (e *execution) copy(ctx context.Context) error {
+	if e.command.Stdin != nil {
+		go func() {
+			_, _ = io.Copy(e.stream.Conn, e.command.Stdin) // a command need not read its stdin to the end
+			_ = e.stream.CloseWrite()
+		}()
+	}
+	stdout := e.command.Stdout
+	if stdout == nil {
+		stdout = io.Discard
+	}
+	e.pid.rest = e.command.Stderr
+	if e.pid.rest == nil {
+		e.pid.rest = &e.kept
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := stdcopy.StdCopy(stdout, &e.pid, e.stream.Reader)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		e.interrupt(ctx, done)
+		return context.Cause(ctx)
+	}
+}
+
+// interrupt asks the command to stop, as Ctrl-C would, and gives it a moment
+// to say its last words.
+func (e *execution) interrupt(ctx context.Context, done <-chan error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if pid := e.pid.text(); pid != "" {
+		_ = e.docker.ExecIn(ctx, e.container, Command{Args: []string{"kill", "-INT", pid}})
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+func (e *execution) result(ctx context.Context, id string) error {
+	// The stream may end a moment before the engine notes the exit.
+	for {
+		state, err := e.docker.ExecInspect(ctx, id, client.ExecInspectOptions{})
+		if err != nil {
+			return fmt.Errorf("result of a command in %s: %w", e.container, err)
+		}
+		if state.Running {
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		if state.ExitCode != 0 {
+			return &CommandError{Args: e.command.Args, Output: e.kept.String(), Err: ExitCode(state.ExitCode)}
+		}
+		return nil
+	}
+}
+
+// firstLine keeps the first line of a stream to itself and hands on the rest.
+type firstLine struct {
+	mu   sync.Mutex
+	kept strings.Builder
+	done bool
+	rest io.Writer
+}
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done {
+		return f.rest.Write(p)
+	}
+	line, rest, found := bytes.Cut(p, []byte("\n"))
+	f.kept.Write(line)
+	if !found {
+		return len(p), nil
+	}
+	f.done = true
+	if len(rest) == 0 {
+		return len(p), nil
+	}
+	_, err := f.rest.Write(rest)
+	return len(p), err
+}
+
+func (f *firstLine) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.done {
+		return ""
+	}
+	return f.kept.String()
+}

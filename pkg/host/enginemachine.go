@@ -1,0 +1,188 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+)
+
+// Machine is a container that behaves as a machine: its first process is an
+// init, it may do what the root of a machine may, and it comes back with the
+// engine under the same address.
+type Machine struct {
+	Name       string // also its hostname
+	Fleet      string
+	Image      string
+	Command    []string
+	StopSignal string
+	Network    string
+	Addr       netip.Addr
+	Volumes    map[string]string // path: name of the volume
+	Mounts     []Mount
+	Ports      map[uint16]uint16 `json:"-"` // port of the machine: port on the loopback of this host
+}
+
+// ErrDiffers says that a machine of that name was made from other settings.
+var ErrDiffers = errors.New("was made with other settings")
+
+// MachineMissing lists what StartMachine would do. A machine made from other
+// settings is ErrDiffers, one that is not ours an error as well.
+func (d *Docker) MachineMissing(ctx context.Context, m Machine) ([]string, error) {
+	now, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
+	switch {
+	case errdefs.IsNotFound(err):
+		return []string{"make host " + m.Name + " (" + m.Addr.String() + ") from " + m.Image}, nil
+	case err != nil:
+		return nil, err
+	case now.Container.Config.Labels[FleetLabel] != m.Fleet:
+		return nil, fmt.Errorf("container %s is not of cluster %s; rename or remove it", m.Name, m.Fleet)
+	case now.Container.Config.Labels[specLabel] != hashOf(m):
+		return nil, fmt.Errorf("host %s %w", m.Name, ErrDiffers)
+	case !now.Container.State.Running:
+		return []string{"start host " + m.Name + ": it is " + string(now.Container.State.Status)}, nil
+	}
+	return nil, nil
+}
+
+// StartMachine makes the machine if it is missing and switches it on.
+func (d *Docker) StartMachine(ctx context.Context, m Machine) error {
+	_, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
+	if err == nil {
+		_, err = d.ContainerStart(ctx, m.Name, client.ContainerStartOptions{})
+		return err
+	}
+	if !errdefs.IsNotFound(err) {
+		return err
+	}
+	for target, volume := range m.Volumes {
+		_, err := d.VolumeCreate(ctx, client.VolumeCreateOptions{Name: volume, Labels: map[string]string{OurLabel: "cluster", FleetLabel: m.Fleet}})
+		if err != nil {
+			return fmt.Errorf("make volume for %s of %s: %w", target, m.Name, err)
+		}
+	}
+	return d.bootMachine(ctx, m)
+}
+
+// bootMachine asks for everything first. An engine whose own machine lacks a
+// capability can not give that; then it is asked for what there is.
+func (d *Docker) bootMachine(ctx context.Context, m Machine) error {
+	bounding, err := boundingSet()
+	if err != nil {
+		return err
+	}
+	whole := len(bounding) == len(capabilities)
+	err = d.createAndStart(ctx, m, whole)
+	if err != nil && whole && strings.Contains(err.Error(), "caps") {
+		err = d.createAndStart(ctx, m, false)
+	}
+	return err
+}
+
+func (d *Docker) createAndStart(ctx context.Context, m Machine, privileged bool) error {
+	options := m.createOptions()
+	options.HostConfig.Privileged = privileged
+	if !privileged {
+		caps, err := boundingSet()
+		if err != nil {
+			return err
+		}
+		options.HostConfig.CapAdd = caps
+		options.HostConfig.DeviceCgroupRules = []string{"a *:* rwm"}
+	}
+	made, err := d.ContainerCreate(ctx, options)
+	if err != nil {
+		return fmt.Errorf("make host %s: %w", m.Name, err)
+	}
+	if _, err := d.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
+		_, removed := d.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
+		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removed)
+	}
+	return nil
+}
+
+func (m Machine) createOptions() client.ContainerCreateOptions {
+	exposed, published := m.ports()
+	return client.ContainerCreateOptions{
+		Name: m.Name,
+		Config: &container.Config{
+			Hostname: m.Name, Image: m.Image, Entrypoint: m.Command, StopSignal: m.StopSignal,
+			Env: []string{"container=docker"}, ExposedPorts: exposed,
+			Labels: map[string]string{OurLabel: "cluster", FleetLabel: m.Fleet, specLabel: hashOf(m)},
+		},
+		HostConfig: &container.HostConfig{
+			NetworkMode: container.NetworkMode(m.Network), CgroupnsMode: "private",
+			// The three profiles are said apart from Privileged, for engines
+			// that can not give every capability.
+			SecurityOpt:   []string{"seccomp=unconfined", "apparmor=unconfined"},
+			MaskedPaths:   []string{},
+			ReadonlyPaths: []string{},
+			Tmpfs:         map[string]string{"/run": "exec", "/tmp": "exec"},
+			Mounts:        m.mounts(), PortBindings: published,
+			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyUnlessStopped},
+			LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "2"}},
+		},
+		NetworkingConfig: &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
+			m.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: m.Addr}},
+		}},
+	}
+}
+
+func (m Machine) mounts() []mount.Mount {
+	all := Container{Mounts: m.Mounts}.mounts()
+	for target, volume := range m.Volumes {
+		all = append(all, mount.Mount{Type: mount.TypeVolume, Source: volume, Target: target})
+	}
+	return all
+}
+
+func (m Machine) ports() (network.PortSet, network.PortMap) {
+	exposed, published := network.PortSet{}, network.PortMap{}
+	for inside, outside := range m.Ports {
+		port, _ := network.PortFrom(inside, network.TCP)
+		exposed[port] = struct{}{}
+		published[port] = []network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: strconv.Itoa(int(outside))}}
+	}
+	return exposed, published
+}
+
+// capabilities are those that every engine since 20.10 knows by name, in the
+// order of their bits; newer ones are parts of CAP_SYS_ADMIN split off.
+var capabilities = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP
+	LINUX_IMMUTABLE NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO
+	SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE
+	AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ`)
+
+// boundingSet returns the capabilities that this machine has to give.
+func boundingSet() ([]string, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	return parseBoundingSet(string(status))
+}
+
+func parseBoundingSet(status string) ([]string, error) {
+	_, rest, _ := strings.Cut(status, "CapBnd:")
+	word, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	mask, err := strconv.ParseUint(word, 16, 64)
+	if err != nil {
+		return nil, fmt.Errorf("bounding set of /proc/self/status: %w", err)
+	}
+	var caps []string
+	for bit, name := range capabilities {
+		if mask>>bit&1 == 1 {
+			caps = append(caps, name)
+		}
+	}
+	return caps, nil
+}
