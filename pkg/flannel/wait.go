@@ -28,21 +28,32 @@ func loadBridgeNetfilter(ctx context.Context) error {
 
 // runAndWait watches the directory from before flanneld starts, so that no
 // write is missed. The slow tick only catches a container that came up
-// between the two.
+// between the two. A host has few inotify instances, and all may be taken:
+// then the tick is quick and does the whole work.
 func (d Daemon) runAndWait(ctx context.Context, docker *host.Docker, c host.Container) error {
-	watcher, err := fsnotify.NewWatcher()
+	tick := time.Second
+	events, stop, err := watch(d.Files.Path(d.SubnetDir))
 	if err != nil {
-		return err
+		events, stop, tick = nil, func() {}, time.Second/10
 	}
-	defer watcher.Close()
-	if err := watcher.Add(d.Files.Path(d.SubnetDir)); err != nil {
-		return fmt.Errorf("watch %s: %w", d.SubnetDir, err)
-	}
+	defer stop()
 	if err := d.run(ctx, docker, c); err != nil {
 		return err
 	}
 	step.Report(ctx, "waiting for this host's subnet in "+d.leasePath(), 0, 0)
-	return d.wait(ctx, docker, watcher)
+	return d.wait(ctx, docker, events, tick)
+}
+
+func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := watcher.Add(dir); err != nil {
+		watcher.Close()
+		return nil, nil, err
+	}
+	return watcher.Events, func() { watcher.Close() }, nil
 }
 
 // run restarts a flanneld that has had its time and still has no lease of its
@@ -60,10 +71,10 @@ func (d Daemon) run(ctx context.Context, docker *host.Docker, c host.Container) 
 	return docker.Run(ctx, c)
 }
 
-func (d Daemon) wait(ctx context.Context, docker *host.Docker, watcher *fsnotify.Watcher) error {
+func (d Daemon) wait(ctx context.Context, docker *host.Docker, events <-chan fsnotify.Event, every time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, d.limit())
 	defer cancel()
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		_, err := d.lease(limited)
@@ -73,8 +84,7 @@ func (d Daemon) wait(ctx context.Context, docker *host.Docker, watcher *fsnotify
 		select {
 		case <-limited.Done():
 			return d.gaveUp(ctx, docker, err)
-		case <-watcher.Events:
-		case <-watcher.Errors:
+		case <-events:
 		case <-tick.C:
 		}
 	}
