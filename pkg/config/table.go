@@ -244,3 +244,8 @@ var settings = []Setting{
 		at:   list(func(c *Config) *[]string { return &c.IgnorePreflight }),
 	},
 }
+
+// IsSetting reports whether a flag of that name is a setting's.
+func IsSetting(flag string) bool {
+	return slices.ContainsFunc(settings, func(s Setting) bool { return s.Flag == flag })
+}
