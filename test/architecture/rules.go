@@ -27,8 +27,8 @@ const (
 // so siblings never import one another.
 var layers = [][]string{
 	{"pkg/step", "pkg/config"},
-	{"pkg/host", "pkg/driver", "pkg/pki", "pkg/kube"},
-	{"pkg/image"},
+	{"pkg/host", "pkg/pki", "pkg/kube"},
+	{"pkg/image", "pkg/driver"},
 	{
 		"pkg/bootstrapdocker", "pkg/etcd", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/node", "pkg/offline", "pkg/cluster",
