@@ -154,10 +154,14 @@ func (r *Runner) reporting(ctx context.Context, row int, s Step) context.Context
 
 // Undo takes the plan back, last row first. It goes on after a failure, so
 // that one stubborn step does not leave the others behind, and returns all
-// errors joined.
+// errors joined. The first row is kept then: it remembers what a second Undo
+// needs.
 func (r *Runner) Undo(ctx context.Context, plan Plan) error {
 	var all []error
 	for i := len(plan) - 1; i >= 0; i-- {
+		if i == 0 && errors.Join(all...) != nil {
+			break
+		}
 		errs := make([]error, len(plan[i]))
 		each(plan[i], func(j int, s Step) { errs[j] = r.undo(ctx, i, s) })
 		all = append(all, errs...)

@@ -100,7 +100,10 @@ func TestUndoGoesOnAfterAFailure(t *testing.T) {
 	a.Store(true)
 	fails := Step{Name: "fails", Undo: func(context.Context) error { return errors.New("stuck") }}
 	var r Runner
-	if err := r.Undo(t.Context(), Plan{{cell("a", &a)}, {fails}}); err == nil || a.Load() {
-		t.Errorf("err %v, a %v", err, a.Load())
+	var memory atomic.Bool
+	memory.Store(true)
+	plan := Plan{{cell("remember", &memory)}, {cell("a", &a)}, {fails}}
+	if err := r.Undo(t.Context(), plan); err == nil || a.Load() || !memory.Load() {
+		t.Errorf("err %v, a %v, memory %v", err, a.Load(), memory.Load())
 	}
 }
