@@ -1,0 +1,82 @@
+//go:build e2e
+
+package e2e
+
+import "testing"
+
+// TestCluster walks through the life of a cluster of two hosts, with each
+// Docker that the product promises to work with.
+func TestCluster(t *testing.T) {
+	t.Run("docker-28.5", func(t *testing.T) { life(t, "docker-28.5", "10.193.1.0/24", "e2e-a", "e2e-b") })
+	t.Run("docker-26.1", func(t *testing.T) { life(t, "docker-26.1", "10.193.2.0/24", "e2e-c", "e2e-d") })
+}
+
+func life(t *testing.T, hostImage, subnet, masterName, workerName string) {
+	made := hosts(t, hostImage, subnet, masterName, workerName)
+	master, worker := made[0], made[1]
+	var before []string
+	for _, m := range made {
+		owned(t, m)
+		before = append(before, m.world(t))
+	}
+	t.Run("a dry run changes nothing", func(t *testing.T) {
+		master.sh(t, "kube-bootstrap master --dry-run --bundle "+bundle)
+		master.sameWorld(t, "master --dry-run", before[0])
+	})
+	up(t, master, worker, "")
+	t.Run("a second run touches nothing", func(t *testing.T) { again(t, made...) })
+	t.Run("packets", func(t *testing.T) { packets(t, master, made...) })
+	t.Run("packets after a restart of Docker", func(t *testing.T) {
+		for _, m := range made {
+			m.sh(t, "systemctl restart docker")
+		}
+		packetsAgain(t, master, made...)
+	})
+	t.Run("turndown", func(t *testing.T) {
+		down(t, worker, master)
+		down(t, worker, master) // twice is harmless
+		for i, m := range made {
+			m.sh(t, "docker rm -f probe >/dev/null")
+			m.sameWorld(t, "master or worker, then turndown,", before[i])
+		}
+	})
+	t.Run("host-gw", func(t *testing.T) {
+		up(t, master, worker, "--flannel-backend host-gw")
+		packets(t, master, made...)
+		down(t, worker, master)
+	})
+}
+
+// again runs both verbs a second time.
+func again(t *testing.T, made ...machine) {
+	for i, verb := range []string{"master", "worker"} {
+		was := made[i].running(t)
+		made[i].sh(t, "kube-bootstrap "+verb+" --bundle "+bundle)
+		if is := made[i].running(t); is != was {
+			t.Errorf("%s: a second run restarted something:\n%s\nthen\n%s", made[i].name, was, is)
+		}
+	}
+}
+
+func packets(t *testing.T, master machine, made ...machine) {
+	ends := startProbes(t, master, made...)
+	matrix(t, master, ends)
+	services(t, master, ends)
+	bigTransfer(t, container(ends, made[0]), container(ends, made[1]))
+}
+
+func packetsAgain(t *testing.T, master machine, made ...machine) {
+	ends := findProbes(t, master, made...)
+	matrix(t, master, ends)
+	services(t, master, ends)
+}
+
+// container returns the plain container of a machine.
+func container(ends []end, on machine) end {
+	for _, e := range ends {
+		if e.kind == "container" && e.on == on {
+			return e
+		}
+	}
+	return end{}
+}

@@ -1,0 +1,149 @@
+//go:build e2e
+
+// Package e2e turns test hosts, containers that behave as machines, into real
+// clusters and holds them against what the product promises.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// bundle is where every test host finds the images.
+const bundle = "/opt/kube-bootstrap/bundle.tar.zst"
+
+// built holds what all tests use, made once.
+var built struct{ binary, bundle, probe string }
+
+func TestMain(m *testing.M) {
+	if err := prepare(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "prepare the tests:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// prepare builds the program, the images and the probe.
+func prepare(ctx context.Context) error {
+	dir, err := filepath.Abs("../../_output")
+	if err != nil {
+		return err
+	}
+	built.binary = filepath.Join(dir, "kube-bootstrap")
+	built.probe = filepath.Join(dir, "probe")
+	for _, args := range [][]string{
+		{"go", "build", "-trimpath", "-o", built.binary, "../../cmd/kube-bootstrap"},
+		{"go", "build", "-trimpath", "-ldflags=-s -w", "-o", built.probe, "./probe"},
+	} {
+		if _, err := (host.Command{Args: args, Env: []string{"CGO_ENABLED=0"}}).Run(ctx); err != nil {
+			return err
+		}
+	}
+	versions, err := image.For("", image.Versions{})
+	if err != nil {
+		return err
+	}
+	last := time.Now()
+	ctx = step.WithReporter(ctx, func(message string, _, _ int64) {
+		if time.Since(last) > 10*time.Second {
+			last = time.Now()
+			fmt.Fprintln(os.Stderr, message)
+		}
+	})
+	built.bundle, err = offline.Build(ctx, offline.Options{Versions: versions})
+	return err
+}
+
+// hosts makes bare test hosts of that image, with the program and the probe on
+// them, which are removed when the test ends.
+func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
+	t.Helper()
+	options := cluster.Options{
+		Name: names[0], Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet),
+		Bundle: built.bundle, Binary: built.binary,
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	made, err := cluster.Hosts(ctx, options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Down(context.Background(), options); err != nil {
+			t.Error(err)
+		}
+	})
+	var all []machine
+	for _, h := range made {
+		m := machine{name: h.Name, ip: h.Addr.String()}
+		m.put(t, built.binary, "/usr/local/bin/kube-bootstrap")
+		m.put(t, built.probe, "/usr/local/bin/probe")
+		all = append(all, m)
+	}
+	return all
+}
+
+// give the owner of the machine two containers that run before we come: one
+// that restarts by itself and one that does not.
+func owned(t *testing.T, m machine) {
+	t.Helper()
+	m.sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+probeImage)
+	m.sh(t, "docker run -d --name owner --restart unless-stopped "+probeImage+" /probe serve && docker run -d --name owner-once "+probeImage+" /probe serve")
+}
+
+// up makes a cluster of the two machines.
+func up(t *testing.T, master, worker machine, flags string) {
+	t.Helper()
+	start := time.Now()
+	master.sh(t, "kube-bootstrap master --bundle "+bundle+" "+flags)
+	t.Logf("master: %s", time.Since(start).Round(100*time.Millisecond))
+	start = time.Now()
+	worker.sh(t, joinCommand(t, master)+" --bundle "+bundle)
+	t.Logf("worker: %s", time.Since(start).Round(100*time.Millisecond))
+	for _, m := range []machine{master, worker} {
+		m.sh(t, "docker save "+probeImage+" | ctr -n k8s.io images import - >/dev/null")
+	}
+}
+
+// joinCommand is what the master tells to type on a worker.
+func joinCommand(t *testing.T, master machine) string {
+	t.Helper()
+	for line := range strings.Lines(master.sh(t, "kube-bootstrap token create")) {
+		if strings.Contains(line, "kube-bootstrap worker") {
+			return strings.TrimSpace(line)
+		}
+	}
+	t.Fatal("token create prints no command to join")
+	return ""
+}
+
+// running lists the containers of both engines and of containerd with the time
+// they were started: the same before and after means that nothing was touched.
+func (m machine) running(t *testing.T) string {
+	t.Helper()
+	return m.sh(t, `for s in /run/docker.sock /run/docker-bootstrap.sock; do
+	docker -H unix://$s ps -q --no-trunc | sort | xargs -r docker -H unix://$s inspect -f '{{.Id}} {{.State.StartedAt}}'
+done; ctr -n k8s.io tasks ls -q | sort; systemctl show -p MainPID docker docker-bootstrap containerd`)
+}
+
+// down takes the clusters back, worker first.
+func down(t *testing.T, all ...machine) {
+	t.Helper()
+	for _, m := range all {
+		start := time.Now()
+		m.sh(t, "kube-bootstrap turndown")
+		t.Logf("turndown of %s: %s", m.name, time.Since(start).Round(100*time.Millisecond))
+	}
+}
