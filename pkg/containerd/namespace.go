@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
@@ -14,6 +15,8 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // with calls do with a client, unless no containerd runs: then there is
@@ -48,11 +51,19 @@ func (r Runtime) countContainers(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// removeLimit is how long the containers of all pods may take to go.
+const removeLimit = 20 * time.Second
+
 // emptyNamespace removes everything of pods from containerd, and the namespace
 // itself unless it was there before.
 func (r Runtime) emptyNamespace(ctx context.Context, existed bool) error {
 	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
-		if err := errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c)); err != nil || r.KeepImages {
+		// containerd itself reacts to each pod that ends, and a call that meets
+		// it half-way fails: then what is left is tried again.
+		err := step.Until(ctx, removeLimit, func(ctx context.Context) error {
+			return errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c))
+		}, nil)
+		if err != nil || r.KeepImages {
 			return err
 		}
 		for _, remove := range []func(context.Context, *client.Client) error{removeImages, removeSnapshots, removeContent, removeLeases} {
