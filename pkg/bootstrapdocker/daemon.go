@@ -54,7 +54,7 @@ func (d Daemon) Start() step.Step {
 }
 
 func (d Daemon) check(ctx context.Context) (step.Diff, error) {
-	tree, err := d.tree(ctx)
+	tree, err := d.tree()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 }
 
 func (d Daemon) apply(ctx context.Context) error {
-	tree, err := d.tree(ctx)
+	tree, err := d.tree()
 	if err != nil {
 		return err
 	}

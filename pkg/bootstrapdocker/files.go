@@ -2,7 +2,6 @@ package bootstrapdocker
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"fmt"
 	"path/filepath"
@@ -48,8 +47,8 @@ type values struct {
 
 // tree is what belongs on the host: the configuration, and what the init
 // system reads.
-func (d Daemon) tree(ctx context.Context) ([]host.File, error) {
-	v, err := d.values(ctx)
+func (d Daemon) tree() ([]host.File, error) {
+	v, err := d.values()
 	if err != nil {
 		return nil, err
 	}
@@ -101,17 +100,21 @@ func (d Daemon) enabled() bool {
 	return len(links) > 0
 }
 
-func (d Daemon) values(ctx context.Context) (values, error) {
+func (d Daemon) values() (values, error) {
 	dockerd, err := d.binary("dockerd")
 	if err != nil {
 		return values{}, err
 	}
-	command, err := d.command(ctx, dockerd)
+	unshare, err := d.binary("unshare")
 	if err != nil {
 		return values{}, err
 	}
 	v := values{
-		Mark: mark, Dockerd: dockerd, Command: command, Args: d.args(),
+		// With --bridge=none dockerd deletes the link docker0, which is the main
+		// Docker's, each time it starts: hence a network namespace of its own. Its
+		// containers use the host's network all the same, as it is containerd
+		// that starts them.
+		Mark: mark, Dockerd: dockerd, Command: []string{unshare, "-n", dockerd}, Args: d.args(),
 		Socket: Socket, ContainerdSocket: containerdSocket,
 		PidFile: pidFile, SuperviseFile: superviseFile,
 		LogFile: logFile, ContainerdLog: containerdLog, ContainerdPid: containerdPid,
@@ -122,34 +125,11 @@ func (d Daemon) values(ctx context.Context) (values, error) {
 	return v, err
 }
 
-// binary finds a program where distributions and Docker's own packages put it,
-// whatever PATH we were started with.
 func (d Daemon) binary(name string) (string, error) {
-	dirs := []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin", "/opt/bin"}
-	for _, dir := range dirs {
-		if path := filepath.Join(dir, name); d.Files.Exists(path) {
-			return path, nil
-		}
+	if path := d.Files.Program(name); path != "" {
+		return path, nil
 	}
-	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare", name, strings.Join(dirs, ", "))
-}
-
-// command starts dockerd in a network namespace of its own: with --bridge=none
-// dockerd deletes the link docker0, which is the main Docker's, each time it
-// starts. Its containers use the host's network all the same, as it is
-// containerd that starts them. Before Docker 25 they would use dockerd's, so
-// that there the main Docker must be restarted after this one.
-func (d Daemon) command(ctx context.Context, dockerd string) ([]string, error) {
-	version, err := host.Run(ctx, d.Files.Path(dockerd), "--version")
-	if err != nil {
-		return nil, err
-	}
-	var major int
-	if n, _ := fmt.Sscanf(version, "Docker version %d.", &major); n == 1 && major < 25 {
-		return []string{dockerd}, nil
-	}
-	unshare, err := d.binary("unshare")
-	return []string{unshare, "-n", dockerd}, err
+	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare", name, strings.Join(host.ProgramDirs, ", "))
 }
 
 func (d Daemon) args() []string {

@@ -39,7 +39,7 @@ func freshHost(t *testing.T, init string) Daemon {
 
 func TestGolden(t *testing.T) {
 	for _, init := range []string{"systemd", "sysv", "openrc"} {
-		tree, err := freshHost(t, init).tree(t.Context())
+		tree, err := freshHost(t, init).tree()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestDistributionsContainerdScriptStays(t *testing.T) {
 	if err := d.Files.Write(containerdScript, []byte("#!/bin/sh\n# the distribution's\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := d.tree(t.Context())
+	tree, err := d.tree()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,20 +79,9 @@ func TestDistributionsContainerdScriptStays(t *testing.T) {
 	}
 }
 
-func TestBeforeDocker25(t *testing.T) {
-	d := freshHost(t, "systemd")
-	if err := d.Files.Write("/usr/sbin/dockerd", []byte("#!/bin/sh\necho Docker version 20.10.24+dfsg1, build 297e128\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	command, err := d.command(t.Context(), "/usr/sbin/dockerd")
-	if err != nil || !slices.Equal(command, []string{"/usr/sbin/dockerd"}) {
-		t.Errorf("got %v, %v", command, err)
-	}
-}
-
 func TestNoDocker(t *testing.T) {
 	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly("systemd")}
-	if _, err := d.tree(t.Context()); err == nil || !strings.Contains(err.Error(), "install Docker") {
+	if _, err := d.tree(); err == nil || !strings.Contains(err.Error(), "install Docker") {
 		t.Errorf("got %v", err)
 	}
 }

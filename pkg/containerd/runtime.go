@@ -203,10 +203,18 @@ func (r Runtime) config(ctx context.Context) ([]byte, step.Diff, error) {
 
 var versionPattern = regexp.MustCompile(` v?(\d+)\.\d+`)
 
+// MissingProblem says that there is no containerd [containerd-missing].
+func (Runtime) MissingProblem() error {
+	if host.HasProgram("containerd") {
+		return nil
+	}
+	return &step.Problem{Name: "containerd-missing", Text: "there is no containerd on this host", Remedy: "install it (containerd or containerd.io)"}
+}
+
 // majorVersion asks the program, as containerd may not run yet.
 func majorVersion(ctx context.Context) (int, error) {
-	if !host.HasProgram("containerd") {
-		return 0, &step.Problem{Name: "containerd-missing", Text: "there is no containerd on this host", Remedy: "install it (containerd or containerd.io)"}
+	if err := (Runtime{}).MissingProblem(); err != nil {
+		return 0, err
 	}
 	text, err := host.Run(ctx, "containerd", "--version")
 	if err != nil {

@@ -56,8 +56,19 @@ func (s sysv) Stop(ctx context.Context, unit string) error {
 	return s.do(ctx, "service", unit, "stop")
 }
 
+// Restart does not ask the script to: Debian's for Docker fails when Docker
+// does not run.
 func (s sysv) Restart(ctx context.Context, unit string) error {
-	return s.do(ctx, "service", unit, "restart")
+	active, err := s.Active(ctx, unit)
+	if err != nil {
+		return err
+	}
+	if active {
+		if err := s.Stop(ctx, unit); err != nil {
+			return err
+		}
+	}
+	return s.Start(ctx, unit)
 }
 
 func (s sysv) Enable(ctx context.Context, unit string) error {

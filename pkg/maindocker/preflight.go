@@ -9,13 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// oldestAPI is that of Docker 20.10. The API is compared, as own builds carry
-// no version.
-const oldestAPI = 41
+// oldestAPI is that of Docker 25: the bootstrap Docker runs in a network
+// namespace of its own, which its containers would share before. The API is
+// compared, as own builds carry no version.
+const oldestAPI = 44
 
 // Problems returns, joined, what is wrong with the host's Docker:
 // docker-missing, docker-stopped, docker-version, docker-flags, daemon-json.
@@ -26,13 +26,18 @@ func (b Bridge) Problems(ctx context.Context) error {
 
 // DockerProblem says that Docker is missing, stopped or too old.
 func (b Bridge) DockerProblem(ctx context.Context) error {
+	// A Docker that answers may be another machine's, or one whose dockerd is
+	// out of our reach: the bootstrap Docker needs the program.
+	if !b.Files.HasProgram("dockerd") {
+		return &step.Problem{Name: "docker-missing", Text: "there is no dockerd on this host", Remedy: "install Docker (docker.io or docker-ce)"}
+	}
 	docker, err := b.Docker()
 	if err != nil {
 		return err
 	}
 	if docker.Answers(ctx) != nil {
-		if !host.HasProgram("dockerd") {
-			return &step.Problem{Name: "docker-missing", Text: "there is no Docker on this host", Remedy: "install it (docker.io or docker-ce)"}
+		if b.isPending() {
+			return nil // a run of ours stopped it and was cut short: Resume starts it
 		}
 		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Socket, Remedy: "start it: " + b.startCommand()}
 	}
@@ -41,7 +46,7 @@ func (b Bridge) DockerProblem(ctx context.Context) error {
 		return err
 	}
 	if tooOld(api) {
-		return &step.Problem{Name: "docker-version", Text: fmt.Sprintf("Docker %s is too old", version), Remedy: "install 20.10 or later"}
+		return &step.Problem{Name: "docker-version", Text: fmt.Sprintf("Docker %s is too old", version), Remedy: "install 25.0 or later"}
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestSettingsProblems(t *testing.T) {
 }
 
 func TestTooOld(t *testing.T) {
-	for api, want := range map[string]bool{"1.40": true, "1.41": false, "1.52": false, "": false} {
+	for api, want := range map[string]bool{"1.41": true, "1.43": true, "1.44": false, "1.52": false, "": false} {
 		if got := tooOld(api); got != want {
 			t.Errorf("API %q: got %v", api, got)
 		}

@@ -32,6 +32,25 @@ func (b Bridge) pending() pending {
 	return p
 }
 
+// Resume starts the Docker that a run stopped before it was cut short: steps
+// before Move need it. What else that run left is seen to by Move.
+func (b Bridge) Resume() step.Step {
+	return step.Step{
+		Name: "start Docker again",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			if !b.isPending() {
+				return nil, nil
+			}
+			docker, err := b.Docker()
+			if err != nil || docker.Answers(ctx) == nil {
+				return nil, err
+			}
+			return step.Diff{"start Docker, which a run that was cut short had stopped"}, nil
+		},
+		Apply: func(ctx context.Context) error { return b.start(ctx, b.pending()) },
+	}
+}
+
 // Restart restarts Docker; every container that ran runs again, also those
 // without a restart policy.
 func (b Bridge) Restart(ctx context.Context) error {

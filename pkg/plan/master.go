@@ -13,7 +13,7 @@ func (h *Host) Master() step.Plan {
 	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)
 	return step.Plan{
 		{h.remember(Master)},
-		{kubelet.RememberSysctls(), control.Certificates(), h.runtime().EnableCRI()},
+		{bridge.Resume(), kubelet.RememberSysctls(), control.Certificates(), h.runtime().EnableCRI()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
 		{h.loadBootstrap()},
 		{etcd.Start()},

@@ -28,13 +28,15 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("ip-address", "check the address of this host", h.addressProblem),
 		h.look("network-overlap", "compare the networks with the host's routes", h.overlapProblem),
 		h.look("disk-space", "check free space", h.spaceProblem),
-		h.look("clock", "check the clock", clockProblem),
+		h.look("clock", "check the clock", func(context.Context) error { return clockProblem(time.Now()) }),
+		h.look("arch", "check the architecture", h.archProblem),
 		h.look("docker", "check Docker", h.bridge().Problems),
 		h.look("kernel", "check the kernel", kernelProblem),
 		h.look("cni-config", "check for another CNI config", h.podProblems),
 		h.look("bundle", "check the bundle", h.bundleProblem),
 		h.look("ports", "check ports", func(context.Context) error { return h.portProblem(role) }),
 		h.look("swap", "check swap", swapProblem),
+		h.look("inotify", "check what can be watched", h.inotifyProblem),
 	}
 	if role == Worker {
 		row = append(row, h.look("master", "reach the master", h.discover))
@@ -144,36 +146,6 @@ func (h *Host) overlapProblem(context.Context) error {
 func (h *Host) strange(r host.Route) bool {
 	ours := r.Link == "docker0" || strings.HasPrefix(r.Link, "flannel") || h.installed()
 	return r.Dst.Bits() > 0 && !ours
-}
-
-// minFree is what the images of one Kubernetes version and its state need.
-const minFree = 2 << 30 // bytes
-
-func (h *Host) spaceProblem(context.Context) error {
-	if h.installed() {
-		return nil
-	}
-	free, err := h.Files.FreeBytes("/var/lib")
-	if err != nil {
-		return err
-	}
-	if free < minFree {
-		return &step.Problem{Name: "disk-space", Text: fmt.Sprintf("/var/lib has %d MiB free, %d MiB are needed", free>>20, int64(minFree)>>20),
-			Remedy: "free some space"}
-	}
-	return nil
-}
-
-// notBefore is older than any certificate that can be wanted: a clock before
-// it was never set, as on boards without a battery.
-var notBefore = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func clockProblem(context.Context) error {
-	if now := time.Now(); now.Before(notBefore) {
-		return &step.Problem{Name: "clock", Text: "the clock says " + now.Format(time.RFC3339) + ", which is in the past",
-			Remedy: "set it (`timedatectl set-time`, or start a time service)"}
-	}
-	return nil
 }
 
 func kernelProblem(context.Context) error {

@@ -12,7 +12,7 @@ func (h *Host) Worker() step.Plan {
 	bridge, agent, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
 	return step.Plan{
 		{h.remember(Worker)},
-		{agent.RememberSysctls(), h.joining().Save(), h.runtime().EnableCRI()},
+		{bridge.Resume(), agent.RememberSysctls(), h.joining().Save(), h.runtime().EnableCRI()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
 		{h.loadBootstrap()},
 		{h.flanneld(Worker).Start()},

@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func TestClock(t *testing.T) {
+	for now, bad := range map[string]bool{
+		"1970-01-01T00:00:30Z": true, "2025-12-31T23:59:59Z": true, "2026-01-02T00:00:00Z": false,
+		"2040-06-01T00:00:00Z": false, "2106-02-07T06:28:15Z": true,
+	} {
+		at, err := time.Parse(time.RFC3339, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems := step.Problems(clockProblem(at))
+		if (len(problems) == 1 && problems[0].Name == "clock") != bad {
+			t.Errorf("%s: got %v", now, problems)
+		}
+	}
+}
+
+func TestArch(t *testing.T) {
+	for arch, bad := range map[string]bool{runtime.GOARCH: false, "sparc": true} {
+		h := &Host{}
+		h.Config.Arch = arch
+		problems := step.Problems(h.archProblem(t.Context()))
+		if (len(problems) == 1 && problems[0].Name == "arch") != bad {
+			t.Errorf("%s: got %v", arch, problems)
+		}
+	}
+}
