@@ -37,7 +37,8 @@ type Bridge struct {
 	Units   host.Units
 	Docker  func() (*host.Docker, error)
 	Lease   func() (Lease, error)
-	Backend string // flannel's: vxlan, host-gw, udp, wireguard, ipip
+	Backend string       // flannel's: vxlan, host-gw, udp, wireguard, ipip
+	Hosts   netip.Prefix // the network that the hosts are in; asked for with host-gw
 }
 
 // Move makes Docker, docker0 and the firewall agree with the lease. Stopping
@@ -87,7 +88,7 @@ func (b Bridge) goal(ctx context.Context) (goal, error) {
 	if err != nil {
 		return goal{}, err
 	}
-	g := goal{lease: lease, firewall: firewallFor(b.Backend, lease, merge(now, want))}
+	g := goal{lease: lease, firewall: firewallFor(b.Backend, lease, b.Hosts, merge(now, want))}
 	if g.diff = differences(now, want); len(g.diff) > 0 {
 		g.data, err = encode(merge(now, want))
 	}

@@ -42,7 +42,7 @@ func TestFirewallRule(t *testing.T) {
 	before := saved(t, "iptables", "-S")
 	first, second := lease, lease
 	first.Subnet, _ = first.Subnet.Addr().Prefix(25)
-	for _, f := range []firewall{firewallFor("vxlan", lease, settings{}), firewallFor("host-gw", first, settings{}), firewallFor("host-gw", second, settings{})} {
+	for _, f := range []firewall{firewallFor("vxlan", lease, hosts, settings{}), firewallFor("host-gw", first, hosts, settings{}), firewallFor("host-gw", second, hosts, settings{})} {
 		converges(t, f)
 		if rules := saved(t, "iptables", "-S", "DOCKER-USER"); strings.Count(rules, ourComment) != 1 || !strings.HasSuffix(rules, "-j RETURN\n") {
 			t.Errorf("one rule of ours, first, is wanted: %s", rules)
@@ -62,7 +62,7 @@ func TestFirewallTable(t *testing.T) {
 	inNetns(t)
 	daemon := settings{"firewall-backend": "nftables", acceptMark: ourMark}
 	for _, backend := range []string{"vxlan", "host-gw", "ipip"} {
-		converges(t, firewallFor(backend, lease, daemon))
+		converges(t, firewallFor(backend, lease, hosts, daemon))
 	}
 	for range 2 {
 		if err := removeFirewall(context.Background()); err != nil {
@@ -115,3 +115,6 @@ func TestSetLink(t *testing.T) {
 		t.Errorf("the pod has lost its bridge: %s", ports)
 	}
 }
+
+// hosts is the network of the hosts in these tests.
+var hosts = netip.MustParsePrefix("192.168.1.0/24")

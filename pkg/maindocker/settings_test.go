@@ -148,8 +148,8 @@ func TestOwnersMarkIsKept(t *testing.T) {
 	if _, has := ours[acceptMark]; has || err != nil {
 		t.Errorf("got %v, %v", ours, err)
 	}
-	f := firewallFor("vxlan", lease, merge(owner, ours))
-	if f.rule != nil || !strings.Contains(f.table.Body, `iifname "flannel.1" meta mark set meta mark or 0x1 `) {
+	f := firewallFor("vxlan", lease, hosts, merge(owner, ours))
+	if f.rules != nil || !strings.Contains(f.table.Body, `iifname "flannel.1" meta mark set meta mark or 0x1 `) {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -73,12 +74,26 @@ func (h *Host) flanneld(role string) flannel.Daemon {
 
 func (h *Host) bridge() maindocker.Bridge {
 	return maindocker.Bridge{
-		Files: h.Files, Units: h.Units, Docker: mainDocker, Backend: h.Config.FlannelBackend,
+		Files: h.Files, Units: h.Units, Docker: mainDocker, Backend: h.Config.FlannelBackend, Hosts: h.hostNetwork(),
 		Lease: func() (maindocker.Lease, error) {
 			l, err := h.lease()
 			return maindocker.Lease{Network: l.Network, Subnet: l.Subnet, MTU: l.MTU}, err
 		},
 	}
+}
+
+// hostNetwork is the network on this host's interface; it is not valid if no
+// interface has the address.
+func (h *Host) hostNetwork() netip.Prefix {
+	links, _ := host.Links() // preflight has said what is wrong with them
+	for _, l := range links {
+		for _, a := range l.Addrs {
+			if a.Addr().String() == h.Config.IPAddress {
+				return a.Masked()
+			}
+		}
+	}
+	return netip.Prefix{}
 }
 
 func (h *Host) controlPlane() controlplane.ControlPlane {

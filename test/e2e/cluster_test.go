@@ -28,7 +28,7 @@ func life(t *testing.T, hostImage, subnet, masterName, workerName string) {
 	t.Run("packets", func(t *testing.T) { packets(t, master, made...) })
 	t.Run("packets after a restart of Docker", func(t *testing.T) {
 		for _, m := range made {
-			m.sh(t, "systemctl restart docker")
+			m.sh(t, "systemctl restart docker && docker start owner-once")
 		}
 		packetsAgain(t, master, made...)
 	})
