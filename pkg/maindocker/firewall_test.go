@@ -2,6 +2,7 @@ package maindocker
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"runtime"
 	"strings"
