@@ -24,6 +24,7 @@ import (
 type variant struct {
 	Packages   string
 	Newer      string // packages that come from the suite after
+	Without    string // init scripts to remove
 	Files      []file
 	StopSignal string
 }
@@ -53,7 +54,11 @@ var variants = map[string]variant{
 		Files: systemdFiles, StopSignal: "SIGRTMIN+3",
 	},
 	"docker-26.1": {Packages: common + "," + systemdInit, Files: systemdFiles, StopSignal: "SIGRTMIN+3"},
-	"sysv":        {Packages: common + ",sysvinit-core,initscripts,sysv-rc", Files: sysvFiles, StopSignal: "SIGINT"},
+	"sysv": {
+		Packages: common + ",sysvinit-core,initscripts,sysv-rc", Files: sysvFiles, StopSignal: "SIGINT",
+		// They would set the clock and walk the devices of the machine around.
+		Without: "udev hwclock.sh brightness checkroot.sh checkfs.sh umountroot",
+	},
 }
 
 func variantNames() string {
@@ -199,6 +204,9 @@ func (v variant) args(overlay string) []string {
 	if v.Newer != "" {
 		sources = append(sources, "deb "+mirror+" "+newerSuite+" main")
 		args = append(args, `--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get install -y -q -t `+newerSuite+" "+v.Newer)
+	}
+	if v.Without != "" {
+		args = append(args, `--customize-hook=cd "$1"/etc && for s in `+v.Without+`; do rm -f init.d/$s rc?.d/[SK][0-9][0-9]$s; done`)
 	}
 	args = append(args, "--customize-hook=tar-in "+overlay+" /", suite, "-")
 	return append(args, sources...)

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/moby/moby/api/types/system"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -27,7 +25,7 @@ func (f *fleet) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(append(append(overlap, clash...), engineFit(info)...)...)
+	return errors.Join(append(append(overlap, clash...), engineFit(info.ServerVersion)...)...)
 }
 
 func (f *fleet) noAnswer(err error) error {
@@ -39,10 +37,10 @@ func (f *fleet) noAnswer(err error) error {
 }
 
 // engineFit looks for what a host needs of the engine: cgroup namespaces.
-func engineFit(info system.Info) []error {
-	if olderThan(info.ServerVersion, 20, 10) {
+func engineFit(version string) []error {
+	if olderThan(version, 20, 10) {
 		return []error{&step.Problem{
-			Name: "engine-version", Text: "the Docker engine is " + info.ServerVersion + ", test hosts need 20.10", Remedy: "update Docker",
+			Name: "engine-version", Text: "the Docker engine is " + version + ", test hosts need 20.10", Remedy: "update Docker",
 		}}
 	}
 	return nil

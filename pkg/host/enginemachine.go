@@ -110,12 +110,16 @@ func (d *Docker) createAndStart(ctx context.Context, m Machine, privileged bool)
 	return nil
 }
 
+// stopTimeout lets a machine shut down its own containers, each of which may
+// take the ten seconds that its Docker gives it.
+var stopTimeout = 30
+
 func (m Machine) createOptions() client.ContainerCreateOptions {
 	exposed, published := m.ports()
 	return client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &container.Config{
-			Hostname: m.Name, Image: m.Image, Entrypoint: m.Command, StopSignal: m.StopSignal,
+			Hostname: m.Name, Image: m.Image, Entrypoint: m.Command, StopSignal: m.StopSignal, StopTimeout: &stopTimeout,
 			Env: []string{"container=docker"}, ExposedPorts: exposed,
 			Labels: map[string]string{OurLabel: "cluster", FleetLabel: m.Fleet, specLabel: hashOf(m)},
 		},

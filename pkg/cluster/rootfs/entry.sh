@@ -26,6 +26,13 @@ if [ "$(stat -fc %T /sys/fs/cgroup)" = tmpfs ]; then
 	done
 fi
 
+# The inotify limits hold for the whole machine; what Linux starts with is used
+# up by a few hosts, and then kubelets fail to watch their files.
+for limit in max_user_instances:1024 max_user_watches:524288; do
+	file=/proc/sys/fs/inotify/${limit%%:*}
+	[ "$(cat $file)" -ge "${limit#*:}" ] || echo "${limit#*:}" >"$file"
+done
+
 # Mounts made in a container of the host must reach the host: the kubelet's.
 mount --make-rshared /
 
@@ -39,6 +46,8 @@ mkdir -p /dev/net
 bounding=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status)
 if [ $((0x$bounding >> 24 & 1)) = 0 ] && ! grep -qs restrict_oom_score_adj /etc/containerd/config.toml; then
 	sed -i '/^[[:space:]]*\[plugins."io.containerd.grpc.v1.cri"\]/a\    restrict_oom_score_adj = true' /etc/containerd/config.toml
+	# Nor may a limit be raised, which would end the init script.
+	[ ! -f /etc/init.d/docker ] || sed -i 's/^\([[:space:]]*ulimit -.*\)$/\1 || true/' /etc/init.d/docker
 fi
 
 # Every host has an identity of its own from the start; systemd would take a

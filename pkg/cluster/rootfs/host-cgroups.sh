@@ -6,6 +6,6 @@ for dir in /sys/fs/cgroup/*/; do
 	grep -qxF "$(basename "$dir")" /run/host-cgroups && continue
 	mountpoint -q "$dir" || continue
 	[ "$(stat -fc %T "$dir")" = cgroup2fs ] && continue
-	umount "$dir" && rmdir "$dir"
+	umount "$dir"
 done
 exit 0

@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// HostStatus tells how a host of a fleet is.
+type HostStatus struct {
+	Name   string          `json:"name"`
+	Role   Role            `json:"role"`
+	Addr   netip.Addr      `json:"address"`
+	State  string          `json:"state"` // of the container: "running", "exited"
+	Image  string          `json:"image"`
+	Report json.RawMessage `json:"report,omitempty"` // of `kube-bootstrap status -o json` on it
+	Error  string          `json:"error,omitempty"`  // why there is no report
+}
+
+// Status tells what hosts a fleet has, and of each that runs a kube-bootstrap
+// what that reports. A fleet that is not there has none.
+func Status(ctx context.Context, options Options) ([]HostStatus, error) {
+	f, err := open(options, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer f.docker.Close()
+	found, err := f.found(ctx)
+	if err != nil {
+		return nil, f.noAnswer(err)
+	}
+	all := make([]HostStatus, len(found))
+	var wg sync.WaitGroup
+	for i, m := range found {
+		wg.Go(func() { all[i] = f.hostStatus(ctx, m) })
+	}
+	wg.Wait()
+	slices.SortFunc(all, func(a, b HostStatus) int { return a.Addr.Compare(b.Addr) })
+	return all, nil
+}
+
+func (f *fleet) hostStatus(ctx context.Context, m host.FoundMachine) HostStatus {
+	status := HostStatus{Name: m.Name, Role: roleOf(f.Name, m.Name), Addr: m.Addr, State: m.State, Image: m.Image}
+	if m.State != "running" || status.Role == Bare {
+		return status
+	}
+	var out bytes.Buffer
+	// It exits with an error when something is amiss, and says so in its report.
+	err := driver.OpenDocker(f.docker, m.Name).Exec(ctx, driver.Exec{Args: []string{binaryPath, "status", "-o", "json"}, Stdout: &out})
+	if json.Valid(out.Bytes()) {
+		status.Report = out.Bytes()
+	} else if err != nil {
+		status.Error = err.Error()
+	}
+	return status
+}
+
+const adminKubeconfig = "/etc/kubernetes/admin.conf"
+
+// Kubeconfig returns the admin's kubeconfig of a cluster, for use on the
+// machine that runs the engine.
+func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
+	f, err := open(options, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer f.docker.Close()
+	master, err := f.firstMaster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file, err := driver.OpenDocker(f.docker, master.Name).Get(ctx, adminKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	server, err := reach(master)
+	if err != nil {
+		return nil, err
+	}
+	return server.kubeconfig(data)
+}
+
+func (f *fleet) firstMaster(ctx context.Context) (host.FoundMachine, error) {
+	found, err := f.found(ctx)
+	if err != nil {
+		return host.FoundMachine{}, f.noAnswer(err)
+	}
+	name := f.Name + "-" + string(Master) + "-1"
+	for _, m := range found {
+		if m.Name == name && m.State == "running" {
+			return m, nil
+		}
+	}
+	return host.FoundMachine{}, &step.Problem{Name: "cluster-missing", Text: name + " does not run", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
+}
+
+// server is how the API server is reached from here.
+type server struct {
+	url      string
+	certName string // "": the one in url
+}
+
+// reach prefers the host's own address, which needs a route to the fleet's
+// network; an engine in a virtual machine gives none, but it publishes a port.
+func reach(m host.FoundMachine) (server, error) {
+	routes, err := host.Routes()
+	if err != nil {
+		return server{}, fmt.Errorf("routes: %w", err)
+	}
+	for _, r := range routes {
+		if r.Dst.Bits() > 0 && r.Dst.Contains(m.Addr) {
+			return server{url: fmt.Sprintf("https://%s:%d", m.Addr, apiPort)}, nil
+		}
+	}
+	port := m.Ports[apiPort]
+	if port == 0 {
+		return server{}, errors.New("no route to " + m.Addr.String() + ", and " + m.Name + " publishes no port")
+	}
+	return server{url: fmt.Sprintf("https://127.0.0.1:%d", port), certName: "kubernetes"}, nil
+}
+
+func (s server) kubeconfig(data []byte) ([]byte, error) {
+	kubeconfig, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", adminKubeconfig, err)
+	}
+	for _, c := range kubeconfig.Clusters {
+		c.Server, c.TLSServerName = s.url, s.certName
+	}
+	return clientcmd.Write(*kubeconfig)
+}

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// binaryPath is where our program stands on every host.
+const binaryPath = "/usr/local/bin/kube-bootstrap"
+
+// Up makes the hosts and runs kube-bootstrap on each: master on the masters,
+// then worker on all workers at once. Run again, it finds everything in place.
+// Their own events come with the name of the host.
+func Up(ctx context.Context, options Options, emit func(Event)) error {
+	f, err := open(options, emit)
+	if err != nil {
+		return err
+	}
+	defer f.docker.Close()
+	join := &joining{fleet: f, master: f.members()[0]}
+	return f.do(ctx, append(f.hostRows(), f.clusterRows(join)...))
+}
+
+func (f *fleet) clusterRows(join *joining) step.Plan {
+	var programs, masters, workers []step.Step
+	for _, m := range f.members() {
+		programs = append(programs, f.program(m))
+		if m.role == Worker {
+			workers = append(workers, f.verb(m, join.worker))
+		} else {
+			masters = append(masters, f.verb(m, f.master))
+		}
+	}
+	rows := step.Plan{programs, masters}
+	if len(workers) > 0 {
+		rows = append(rows, []step.Step{join.open()}, workers, []step.Step{join.close()})
+	}
+	return rows
+}
+
+func (f *fleet) node(m member) driver.Node { return driver.OpenDocker(f.docker, m.name) }
+
+// program is the step that puts our own program on a host.
+func (f *fleet) program(m member) step.Step {
+	return step.Step{
+		Name: "put kube-bootstrap on " + m.name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			want, err := sumOf(f.Binary)
+			if err != nil {
+				return nil, err
+			}
+			var have bytes.Buffer
+			err = f.node(m).Exec(ctx, driver.Exec{Args: []string{"sha256sum", binaryPath}, Stdout: &have})
+			var exit *driver.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				return nil, err
+			}
+			if strings.HasPrefix(have.String(), want) {
+				return nil, nil
+			}
+			return step.Diff{"write " + m.name + ":" + binaryPath}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			program, err := os.Open(f.Binary)
+			if err != nil {
+				return err
+			}
+			defer program.Close()
+			return f.node(m).Put(ctx, binaryPath, 0o755, program)
+		},
+	}
+}
+
+func sumOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// verb is the step that runs a host verb. Only the kube-bootstrap on the host
+// knows what is in place there, so it is asked every time.
+func (f *fleet) verb(m member, run func(context.Context, member) error) step.Step {
+	return step.Step{
+		Name:  "run " + string(m.role) + " on " + m.name,
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) {
+			return step.Diff{"run kube-bootstrap " + string(m.role) + " on " + m.name}, nil
+		},
+		Apply: func(ctx context.Context) error { return run(ctx, m) },
+	}
+}
+
+func (f *fleet) master(ctx context.Context, m member) error {
+	args := append([]string{"master", "--progress", "json"}, f.bundleArgs()...)
+	return f.relay(ctx, m, append(args, f.MasterArgs...))
+}
+
+func (f *fleet) bundleArgs() []string {
+	if f.Bundle == "" {
+		return nil
+	}
+	return []string{"--bundle", bundleDir + "/" + bundleName}
+}
+
+// relay runs our program on a host and hands its events on.
+func (f *fleet) relay(ctx context.Context, m member, args []string) error {
+	relay := &relay{emit: func(e step.Event) { f.emit(Event{Host: m.name, Event: e}) }}
+	err := f.node(m).Exec(ctx, driver.Exec{Args: append([]string{binaryPath}, args...), Stderr: relay})
+	relay.flush()
+	var exit *driver.ExitError
+	if errors.As(err, &exit) {
+		return relay.explain(exit)
+	}
+	return err
+}
+
+// joining lets the workers in with a token that is good for this run only.
+type joining struct {
+	*fleet
+	master member
+	token  joinToken
+}
+
+// joinToken is what `kube-bootstrap token create -o json` prints.
+type joinToken struct {
+	Token      string `json:"token"`
+	CACertHash string `json:"caCertHash"`
+}
+
+const (
+	tokenPath = "/run/kube-bootstrap-join-token"
+	tokenTTL  = time.Hour
+)
+
+func (j *joining) open() step.Step {
+	return step.Step{
+		Name:  "make a join token",
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"make a join token"}, nil },
+		Apply: func(ctx context.Context) error {
+			var out bytes.Buffer
+			args := []string{binaryPath, "token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
+			if err := j.node(j.master).Exec(ctx, driver.Exec{Args: args, Stdout: &out}); err != nil {
+				return err
+			}
+			if err := json.Unmarshal(out.Bytes(), &j.token); err != nil {
+				return fmt.Errorf("answer of token create on %s: %w", j.master.name, err)
+			}
+			return nil
+		},
+	}
+}
+
+func (j *joining) worker(ctx context.Context, m member) error {
+	node := j.node(m)
+	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(j.token.Token+"\n")); err != nil {
+		return err
+	}
+	args := append([]string{"worker", "--progress", "json", "--master-ip", j.master.addr.String(),
+		"--token-file", tokenPath, "--ca-cert-hash", j.token.CACertHash}, j.bundleArgs()...)
+	err := j.relay(ctx, m, append(args, j.WorkerArgs...))
+	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
+	return errors.Join(err, removed)
+}
+
+func (j *joining) close() step.Step {
+	return step.Step{
+		Name:  "delete the join token",
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"delete the join token"}, nil },
+		Apply: func(ctx context.Context) error {
+			id, _, _ := strings.Cut(j.token.Token, ".") // the part that is no secret
+			return j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "token", "delete", id}})
+		},
+	}
+}
