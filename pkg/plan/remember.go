@@ -17,8 +17,7 @@ func (h *Host) remember(role string) step.Step {
 		return []host.File{{Path: config.SavedPath, Data: data}, {Path: roleFile, Data: []byte(role + "\n")}}, err
 	}
 	return step.Step{
-		Name:      "remember the settings",
-		Remembers: true,
+		Name: "remember the settings",
 		Check: func(context.Context) (step.Diff, error) {
 			files, err := tree()
 			if err != nil {
