@@ -138,7 +138,7 @@ func TestForget(t *testing.T) {
 	if err := j.Forget().Apply(t.Context()); err == nil {
 		t.Error("the token was dropped before the kubelet had a certificate")
 	}
-	if err := files.Write(KubeletKubeconfig, []byte("x"), 0o600); err != nil {
+	if err := files.Write(KubeletCertificate, newAuthority(t).pem(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Forget().Apply(t.Context()); err != nil || files.Exists(BootstrapKubeconfig) {

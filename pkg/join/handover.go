@@ -1,11 +1,15 @@
 package join
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io/fs"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -22,7 +26,9 @@ const (
 	FlannelCertFile     = "/etc/kubernetes/pki/etcd/flannel.crt"
 	FlannelKeyFile      = "/etc/kubernetes/pki/etcd/flannel.key"
 	BootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubelet.conf"
-	KubeletKubeconfig   = "/etc/kubernetes/kubelet.conf"
+	// KubeletCertificate is there once the API server has given the kubelet its
+	// own; the kubelet writes its kubeconfig long before.
+	KubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 )
 
 // Handover is what a master gives to a host that joins.
@@ -55,7 +61,8 @@ type Joining struct {
 }
 
 // Handover returns what the master handed over: from this host's files if it
-// has joined before, else by Discover, once.
+// has joined before, else by Discover, once. A host that was stopped half-way
+// shows its token anew: it may be another one, or have expired meanwhile.
 func (j *Joining) Handover(ctx context.Context) (Handover, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -66,13 +73,38 @@ func (j *Joining) Handover(ctx context.Context) (Handover, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		kept, err = Discover(ctx, j.Target)
 	} else if err == nil {
-		err = j.same(kept)
+		kept, err = j.again(ctx, kept)
 	}
 	if err != nil {
 		return Handover{}, err
 	}
 	j.found = &kept
 	return kept, nil
+}
+
+func (j *Joining) again(ctx context.Context, kept Handover) (Handover, error) {
+	if err := j.same(kept); err != nil {
+		return Handover{}, err
+	}
+	if j.Target.Token.ID == "" || j.Target.CAHash == "" || j.joined() {
+		return kept, nil
+	}
+	return Discover(ctx, j.Target)
+}
+
+// joined reports whether the kubelet has a certificate of its own that is good
+// today; without, only a token lets it in.
+func (j *Joining) joined() bool {
+	data, err := j.Files.Read(KubeletCertificate)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return false
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && time.Now().Before(cert.NotAfter)
 }
 
 // same keeps a host of one cluster from being told to join another.
@@ -138,10 +170,17 @@ func (j *Joining) missing(context.Context) (step.Diff, error) {
 			diff = append(diff, "write "+path)
 		}
 	}
-	if !j.Files.Exists(KubeletKubeconfig) && !j.Files.Exists(BootstrapKubeconfig) {
+	if !j.joined() && !j.keepsToken() {
 		diff = append(diff, "write "+BootstrapKubeconfig)
 	}
 	return diff, nil
+}
+
+// keepsToken reports whether the kubelet is told the token that was given now,
+// or some token if none was.
+func (j *Joining) keepsToken() bool {
+	data, err := j.Files.Read(BootstrapKubeconfig)
+	return err == nil && (j.Target.Token.ID == "" || bytes.Contains(data, []byte(j.Target.Token.Reveal())))
 }
 
 func (j *Joining) save(ctx context.Context) error {
@@ -168,7 +207,7 @@ func (j *Joining) tree(h Handover) ([]host.File, error) {
 		{Path: FlannelCertFile, Data: h.Flannel.Cert},
 		{Path: FlannelKeyFile, Data: h.Flannel.Key},
 	}
-	if !j.Files.Exists(KubeletKubeconfig) {
+	if !j.joined() {
 		if j.Target.Token.ID == "" {
 			return nil, &step.Problem{Name: "token-format", Text: "the kubelet of this host has not joined yet and needs a token", Remedy: "give one with --token"}
 		}
@@ -206,7 +245,7 @@ func (j *Joining) Forget() step.Step {
 			return nil, nil
 		},
 		Apply: func(context.Context) error {
-			if !j.Files.Exists(KubeletKubeconfig) {
+			if !j.joined() {
 				return errors.New("the kubelet has no certificate of its own yet")
 			}
 			return j.Files.Remove(BootstrapKubeconfig)

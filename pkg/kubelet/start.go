@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -33,11 +35,33 @@ func (k Kubelet) checkStarted(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := host.SharedMount(k.Files.Path(Dir))
-	if err == nil && !shared {
+	old, err := k.hasOldToken(ctx, docker)
+	if err == nil && old {
+		diff = append(diff, "restart the kubelet with the new token")
+	}
+	shared, sharedErr := host.SharedMount(k.Files.Path(Dir))
+	if sharedErr == nil && !shared {
 		diff = append(diff, "make "+Dir+" a shared mount")
 	}
-	return diff, err
+	return diff, errors.Join(err, sharedErr)
+}
+
+// hasOldToken reports whether the kubelet still asks for its certificate with
+// a token that was replaced after it had started.
+func (k Kubelet) hasOldToken(ctx context.Context, docker *host.Docker) (bool, error) {
+	token, err := os.Stat(k.Files.Path(BootstrapConfig))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	cert, err := k.currentCertificate()
+	if err == nil && k.now().Before(cert.NotAfter) {
+		return false, nil
+	}
+	started, running, err := docker.StartedAt(ctx, container)
+	return running && started.Before(token.ModTime()), err
 }
 
 func (k Kubelet) start(ctx context.Context) error {
@@ -56,6 +80,11 @@ func (k Kubelet) start(ctx context.Context) error {
 	c, err := k.container()
 	if err != nil {
 		return err
+	}
+	if old, err := k.hasOldToken(ctx, docker); err != nil || old {
+		if err := errors.Join(err, docker.Remove(ctx, container)); err != nil {
+			return err
+		}
 	}
 	return docker.Run(ctx, c)
 }
