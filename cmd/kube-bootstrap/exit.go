@@ -42,6 +42,12 @@ type resumeError struct {
 func (r *resumeError) Error() string { return r.err.Error() }
 func (r *resumeError) Unwrap() error { return r.err }
 
+// firmError holds problems that no --ignore-preflight passes over.
+type firmError struct{ err error }
+
+func (f *firmError) Error() string { return f.err.Error() }
+func (f *firmError) Unwrap() error { return f.err }
+
 // preflightError ends a preflight whose table already names the problems.
 type preflightError struct{ names string }
 
@@ -64,7 +70,8 @@ func (p *program) tell(ctx context.Context, err error) int {
 	if errors.As(err, &resume) && (code == exitFailure || code == exitInterrupted) {
 		p.complain(resume.advice)
 	}
-	if found := step.Problems(err); code == exitPreflight && len(found) > 0 && found[0].Name != "root" {
+	var firm *firmError
+	if found := step.Problems(err); code == exitPreflight && !errors.As(err, &firm) && len(found) > 0 && found[0].Name != "root" {
 		p.complain("nothing was changed; put this right, or go on in spite of it with --ignore-preflight " + names(found))
 	}
 	return code
@@ -122,6 +129,8 @@ func parts(err error) []error {
 	case *usageError:
 		return parts(e.err)
 	case *resumeError:
+		return parts(e.err)
+	case *firmError:
 		return parts(e.err)
 	case utilerrors.Aggregate:
 		return e.Errors()

@@ -3,45 +3,111 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// quiet is how long a running step may say nothing new in plain lines.
+// quiet is how long a running step may say nothing in plain lines.
 const quiet = 10 * time.Second
 
-// plain writes one line an event, for logs and pipes.
+// plain writes one line an event, for logs and pipes; and one now and then for
+// a step that takes long, so that it does not look hung.
 type plain struct {
-	out     io.Writer
-	started map[string]time.Time
-	told    map[string]time.Time
+	out io.Writer
+
+	mu      sync.Mutex
+	running map[string]*plainStep
+	stop    chan struct{}
+}
+
+type plainStep struct {
+	name          string
+	started, told time.Time
+	message       string
 }
 
 func newPlain(out io.Writer) *plain {
-	return &plain{out: out, started: map[string]time.Time{}, told: map[string]time.Time{}}
+	r := &plain{out: out, running: map[string]*plainStep{}, stop: make(chan struct{})}
+	go r.watch()
+	return r
 }
 
-func (r *plain) event(e step.Event) {
-	switch e.Kind {
-	case step.Started:
-		r.started[e.Step], r.told[e.Step] = e.At, e.At
-		r.line(e, "")
-	case step.Progress:
-		if e.At.Sub(r.told[e.Step]) >= quiet {
-			r.told[e.Step] = e.At
-			r.line(e, ": "+strings.TrimSpace(e.Message+" "+amount(e.Bytes, e.Total)))
+func (r *plain) watch() {
+	ticks := time.NewTicker(quiet / 10)
+	defer ticks.Stop()
+	for {
+		select {
+		case now := <-ticks.C:
+			r.remind(now)
+		case <-r.stop:
+			return
 		}
-	case step.Done, step.Undone:
-		r.line(e, fmt.Sprintf(": %s in %s", e.Kind, took(e.At.Sub(r.started[e.Step]))))
-	case step.InPlace:
-		r.line(e, ": in place")
 	}
 }
 
-func (r *plain) line(e step.Event, text string) {
-	fmt.Fprint(r.out, lines("+++", e.At, e.Step+text))
+// remind tells of the steps that still run and said nothing for long.
+func (r *plain) remind(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var silent []*plainStep
+	for _, s := range r.running {
+		if now.Sub(s.told) >= quiet {
+			silent = append(silent, s)
+		}
+	}
+	slices.SortFunc(silent, func(a, b *plainStep) int { return a.started.Compare(b.started) })
+	for _, s := range silent {
+		r.progress(s, now)
+	}
 }
 
-func (r *plain) close() {}
+func (r *plain) event(e step.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.running[e.Step]
+	switch e.Kind {
+	case step.Started:
+		r.running[e.Step] = &plainStep{name: e.Step, started: e.At, told: e.At}
+		r.line(e.At, e.Step)
+	case step.Progress:
+		if s == nil {
+			return
+		}
+		s.message = strings.TrimSpace(firstLine(e.Message) + " " + amount(e.Bytes, e.Total))
+		if e.At.Sub(s.told) >= quiet {
+			r.progress(s, e.At)
+		}
+	case step.Done, step.Undone:
+		r.end(e, s)
+	case step.Failed:
+		delete(r.running, e.Step)
+	case step.InPlace:
+		r.line(e.At, e.Step+": in place")
+	}
+}
+
+func (r *plain) end(e step.Event, s *plainStep) {
+	text := fmt.Sprintf("%s: %s", e.Step, e.Kind)
+	if s != nil {
+		text += " in " + took(e.At.Sub(s.started))
+	}
+	delete(r.running, e.Step)
+	r.line(e.At, text)
+}
+
+func (r *plain) progress(s *plainStep, at time.Time) {
+	s.told = at
+	text := s.name + ": " + took(at.Sub(s.started))
+	if s.message != "" {
+		text += ", " + s.message
+	}
+	r.line(at, text)
+}
+
+func (r *plain) line(at time.Time, text string) { fmt.Fprint(r.out, lines("+++", at, text)) }
+
+func (r *plain) close() { close(r.stop) }

@@ -53,10 +53,33 @@ func TestPlain(t *testing.T) {
 +++ [1121 05:50:01] load <images>
 +++ [1121 05:50:01] start etcd
 +++ [1121 05:50:02] start etcd: done in 1.2s
-+++ [1121 05:50:13] load <images>: hyperkube 20 of 130 MB
++++ [1121 05:50:13] load <images>: 12s, hyperkube 20 of 130 MB
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestPlainRemindsOfASilentStep(t *testing.T) {
+	var out bytes.Buffer
+	r := newPlain(&out)
+	defer r.close()
+	r.event(step.Event{At: at(0), Step: "build", Kind: step.Started})
+	r.event(step.Event{At: at(1), Step: "build", Kind: step.Progress, Message: "compile kubelet\nwith cgo"})
+	out.Reset()
+	r.remind(at(9))
+	r.remind(at(10))
+	r.remind(at(19))
+	r.remind(at(95))
+	want := "+++ [1121 05:50:11] build: 10s, compile kubelet\n+++ [1121 05:51:36] build: 1m35s, compile kubelet\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	r.event(step.Event{At: at(96), Step: "build", Kind: step.Failed, Err: errors.New("no space")})
+	r.remind(at(200))
+	if out.String() != "" {
+		t.Errorf("told of an ended step: %s", out.String())
 	}
 }
 

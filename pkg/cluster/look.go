@@ -11,6 +11,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// Preflight names every problem that would stop Up, and changes nothing.
+func Preflight(ctx context.Context, options Options) error {
+	f, err := open(options, nil)
+	if err != nil {
+		return err
+	}
+	defer f.docker.Close()
+	return f.look(ctx)
+}
+
 // look names every problem that would stop the fleet, before anything is made.
 func (f *fleet) look(ctx context.Context) error {
 	info, err := f.docker.Facts(ctx)

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+func (p *program) clusterCommand() *cobra.Command {
+	return parent("cluster", "A cluster whose hosts are containers on a Docker engine",
+		p.clusterUp(), p.clusterDown(), p.clusterStatus(), p.clusterKubeconfig())
+}
+
+// addFleet gives a command the flags that say which fleet, and how to reach
+// its engine.
+func addFleet(c *cobra.Command) *cluster.Options {
+	o := &cluster.Options{}
+	c.Flags().StringVar(&o.Name, "name", cluster.DefaultName, "name of the cluster; its hosts are called NAME-master-1, NAME-worker-1, ...")
+	c.Flags().StringVar(&o.Socket, "docker-socket", cluster.DefaultSocket, "socket of the Docker engine that runs the hosts")
+	return o
+}
+
+// fromEnv sets the flags of c that are no settings and were not typed from
+// their variables.
+func (p *program) fromEnv(c *cobra.Command) error {
+	var errs []error
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		value := config.FleetEnv(p.env)(config.EnvName(f.Name))
+		if f.Changed || value == "" || f.Name == "help" || f.Name == "config" || config.IsSetting(f.Name) {
+			return
+		}
+		if err := c.Flags().Set(f.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("environment %s: %w", config.EnvName(f.Name), err))
+		}
+	})
+	if len(errs) == 0 {
+		return nil
+	}
+	return &usageError{errors.Join(errs...)}
+}
+
+func (p *program) clusterUp() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Make hosts and a cluster of them; or what is missing of it",
+		Long: `Make hosts, which are containers that behave as machines, and a cluster of them
+with the same commands that real hosts get. Run again, it makes what is missing
+and leaves the rest alone. Without --bundle the images are built from source
+first, which takes minutes once; what was built is kept in the cache.`,
+		Example: `  kube-bootstrap cluster up
+  kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw`,
+		Args: cobra.NoArgs,
+	}
+	p.addSettings(c, config.Fleet)
+	p.addTimeline(c)
+	o := addFleet(c)
+	c.Flags().IntVar(&o.Masters, "masters", 1, "control-plane hosts")
+	c.Flags().IntVar(&o.Workers, "workers", 1, "workers")
+	c.Flags().StringVar(&o.HostImage, "host-image", cluster.DefaultHostImage, "what the hosts are made of")
+	c.Flags().BoolVar(&o.Retain, "retain", false, "leave what was made when something fails")
+	subnet := c.Flags().String("dind-subnet", cluster.DefaultSubnet.String(), "network of the hosts")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := p.fromEnv(c); err != nil {
+			return err
+		}
+		var err error
+		if o.Subnet, err = netip.ParsePrefix(*subnet); err != nil {
+			return &usageError{fmt.Errorf("--dind-subnet %q: must be a network, such as %s", *subnet, cluster.DefaultSubnet)}
+		}
+		return p.up(c, *o)
+	}
+	return c
+}
+
+func (p *program) clusterDown() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "down",
+		Short:   "Remove the hosts of a cluster and all that is on them",
+		Example: "  kube-bootstrap cluster down\n  kube-bootstrap cluster down --name second",
+		Args:    cobra.NoArgs,
+	}
+	o := addFleet(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := p.fromEnv(c); err != nil {
+			return err
+		}
+		return p.down(c.Context(), *o)
+	}
+	return c
+}
+
+func (p *program) clusterStatus() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the hosts of a cluster, what is in place on them, and their nodes",
+		Long: `Show the hosts of a cluster, what is in place on them, and their nodes. Nothing
+is changed. The exit code is 5 when something is missing or not Ready.`,
+		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
+		Args:    cobra.NoArgs,
+	}
+	o := addFleet(c)
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(p.fromEnv(c), checkOutput(*format)); err != nil {
+			return err
+		}
+		return p.showFleet(c.Context(), *format, *o)
+	}
+	return c
+}
+
+func (p *program) clusterKubeconfig() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the admin's kubeconfig of a cluster, for use on this machine",
+		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
+  KUBECONFIG=kubeconfig kubectl get nodes`,
+		Args: cobra.NoArgs,
+	}
+	o := addFleet(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := p.fromEnv(c); err != nil {
+			return err
+		}
+		data, err := cluster.Kubeconfig(c.Context(), *o)
+		if err != nil {
+			return &firmError{err}
+		}
+		_, err = p.out.Write(data)
+		return err
+	}
+	return c
+}

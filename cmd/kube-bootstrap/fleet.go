@@ -1,0 +1,213 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// up makes a cluster: the bundle first, which the hosts load, then the hosts.
+func (p *program) up(c *cobra.Command, o cluster.Options) error {
+	cfg, origins, err := p.load(c.Flags(), config.Fleet, "")
+	if err != nil {
+		return err
+	}
+	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
+	if err != nil {
+		return &usageError{err}
+	}
+	o.MasterArgs, o.WorkerArgs, o.Bundle = cfg.Args(config.Master, origins), cfg.Args(config.Worker, origins), cfg.Bundle
+	if err := cluster.Preflight(c.Context(), o); err != nil {
+		return &firmError{err}
+	}
+	runner, err := p.begin()
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if o.Bundle == "" {
+		if o.Bundle, err = built(c.Context(), runner, v); err != nil {
+			return err
+		}
+	}
+	if err := p.raise(c.Context(), runner, o); err != nil {
+		return err
+	}
+	p.endProgress()
+	p.say(fmt.Sprintf("cluster %s is up, in %s", o.Name, took(time.Since(started))))
+	return p.hint(c.Context(), o)
+}
+
+// built returns the bundle of the cache, which it makes when it is missing.
+func built(ctx context.Context, runner *step.Runner, v image.Versions) (path string, err error) {
+	name := "build the images of Kubernetes " + v.Kubernetes
+	path = offline.DefaultPath(v, runtime.GOARCH)
+	make := step.Step{
+		Name: name, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + path}, nil },
+		Apply: func(ctx context.Context) error {
+			_, err := offline.Build(ctx, offline.Options{Versions: v})
+			return err
+		},
+	}
+	return path, runner.Do(ctx, step.Plan{{make}})
+}
+
+// raise makes the hosts and the cluster. Before anything was begun, an error
+// needs no advice on how to go on.
+func (p *program) raise(ctx context.Context, runner *step.Runner, o cluster.Options) error {
+	begun := false
+	err := cluster.Up(ctx, o, func(e cluster.Event) {
+		begun = begun || e.Kind == step.Started
+		one := e.Event
+		one.Step = strings.TrimPrefix(e.Host+": "+one.Step, ": ")
+		runner.Emit(one)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case begun:
+		return &resumeError{err, "run the same command again to finish; `kube-bootstrap cluster down" + nameFlag(o) + "` removes what is left"}
+	}
+	return &firmError{err}
+}
+
+// hint prints the nodes and what the user may do with them.
+func (p *program) hint(ctx context.Context, o cluster.Options) error {
+	nodes, err := cluster.Nodes(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = p.print("table", nodes, func(w io.Writer) {
+		cells(w, "NODE", "STATUS", "VERSION", "ADDRESS")
+		for _, n := range nodes {
+			cells(w, n.Name, n.Status(), n.Version, n.Address)
+		}
+	})
+	flag := nameFlag(o)
+	p.say("to use it: kube-bootstrap cluster kubeconfig" + flag + " > kubeconfig; KUBECONFIG=kubeconfig kubectl get nodes")
+	p.say("or on it: docker exec " + o.Name + "-master-1 docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
+	p.say("to remove it: kube-bootstrap cluster down" + flag)
+	return err
+}
+
+func nameFlag(o cluster.Options) string {
+	if o.Name == cluster.DefaultName {
+		return ""
+	}
+	return " --name " + o.Name
+}
+
+func (p *program) down(ctx context.Context, o cluster.Options) error {
+	return p.do(ctx, "remove cluster "+o.Name, func(ctx context.Context) error {
+		if err := cluster.Down(ctx, o); err != nil {
+			return &firmError{err}
+		}
+		return nil
+	})
+}
+
+// fleetStatus is what `cluster status -o json` prints.
+type fleetStatus struct {
+	Name  string      `json:"name"`
+	Ready bool        `json:"ready"`
+	Hosts []fleetHost `json:"hosts"`
+	Error string      `json:"error,omitempty"` // why there are no nodes
+}
+
+type fleetHost struct {
+	cluster.HostStatus
+	Node *cluster.Node `json:"node,omitempty"`
+}
+
+func (p *program) showFleet(ctx context.Context, format string, o cluster.Options) error {
+	hosts, err := cluster.Status(ctx, o)
+	if err != nil {
+		return &firmError{err}
+	}
+	s := fleetStatus{Name: o.Name, Ready: len(hosts) > 0, Hosts: []fleetHost{}}
+	nodes := map[string]*cluster.Node{}
+	if len(hosts) > 0 {
+		found, err := cluster.Nodes(ctx, o)
+		for _, n := range found {
+			nodes[n.Name] = &n
+		}
+		if err != nil {
+			s.Error = err.Error()
+		}
+	}
+	for _, h := range hosts {
+		one := fleetHost{h, nodes[h.Name]}
+		s.Ready = s.Ready && one.ready()
+		s.Hosts = append(s.Hosts, one)
+	}
+	if err := p.print(format, s, s.print); err != nil {
+		return err
+	}
+	if !s.Ready {
+		return errNotInPlace
+	}
+	return nil
+}
+
+func (s fleetStatus) print(w io.Writer) {
+	if len(s.Hosts) == 0 {
+		fmt.Fprintf(w, "there is no cluster %s; `kube-bootstrap cluster up` makes one\n", s.Name)
+		return
+	}
+	cells(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
+	for _, h := range s.Hosts {
+		node := cluster.Node{}
+		if h.Node != nil {
+			node = *h.Node
+		}
+		cells(w, h.Name, h.Addr.String(), h.State, h.steps(), node.Status(), node.Version)
+	}
+	if s.Error != "" {
+		fmt.Fprintln(w, "no answer about the nodes: "+s.Error)
+	}
+	if !s.Ready {
+		fmt.Fprintln(w, "run `kube-bootstrap cluster up` again to repair it")
+	}
+}
+
+// report is what the kube-bootstrap on the host says of itself.
+func (h fleetHost) report() (s hostStatus) {
+	_ = json.Unmarshal(h.Report, &s) // no report: nothing in place
+	return s
+}
+
+func (h fleetHost) ready() bool {
+	return h.Node != nil && h.Node.Ready && h.report().InPlace
+}
+
+// steps says in a few words what is in place.
+func (h fleetHost) steps() string {
+	report := h.report()
+	var missing []string
+	for _, one := range report.Steps {
+		if !one.InPlace {
+			missing = append(missing, one.Step)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return "missing: " + strings.Join(missing, ", ")
+	case report.InPlace:
+		return fmt.Sprintf("%d in place", len(report.Steps))
+	}
+	return cmp.Or(firstLine(h.Error), "none")
+}
