@@ -39,8 +39,12 @@ const (
 
 // Daemon is the bootstrap Docker of this host.
 type Daemon struct {
-	Files host.Files
-	Units host.Units
+	Files      host.Files
+	Units      host.Units
+	KeepImages bool // Undo leaves the store of a containerd that only we started
+	// WhileMainStopped calls change while the main Docker is stopped, and has
+	// what ran in it run again.
+	WhileMainStopped func(ctx context.Context, change func() error) error
 }
 
 // Start installs and starts the daemon, at boot too.
@@ -107,7 +111,7 @@ func (d Daemon) install(ctx context.Context, tree []host.File) error {
 			return err
 		}
 	}
-	return d.Files.Put(tree)
+	return errors.Join(d.noteStore(), d.Files.Put(tree))
 }
 
 func answers(ctx context.Context) error {

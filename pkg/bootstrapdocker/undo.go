@@ -48,8 +48,8 @@ func (d Daemon) stop(ctx context.Context) error {
 	return nil
 }
 
-// dropContainerd takes back the init script for containerd, if it is ours. The
-// main Docker, which uses the same one by then, is restarted without it.
+// dropContainerd takes back the init script for containerd, if it is ours,
+// while the main Docker, which uses the same one by then, is stopped.
 func (d Daemon) dropContainerd(ctx context.Context) error {
 	if d.Units.Init() == "systemd" || !d.ours(containerdScript) {
 		return nil
@@ -58,21 +58,16 @@ func (d Daemon) dropContainerd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if docker {
-		if err := d.Units.Stop(ctx, "docker"); err != nil {
+	drop := func() error {
+		if err := errors.Join(d.Units.Stop(ctx, "containerd"), d.dropStore()); err != nil {
 			return err
 		}
+		return d.Files.Drop(containerdScript, containerdLog, containerdPid, containerdSocket, containerdSocket+".ttrpc")
 	}
-	if err := d.Units.Stop(ctx, "containerd"); err != nil {
-		return err
+	if !docker {
+		return drop()
 	}
-	if err := d.Files.Drop(containerdScript, containerdLog, containerdPid, containerdSocket, containerdSocket+".ttrpc"); err != nil {
-		return err
-	}
-	if docker {
-		return d.Units.Start(ctx, "docker")
-	}
-	return nil
+	return d.WhileMainStopped(ctx, drop)
 }
 
 // namespaceDirs are the empty directories that containerd keeps for a

@@ -184,13 +184,13 @@ var settings = []Setting{
 		check: address,
 	},
 	{
-		Field: "token", Flag: "token", Env: "TOKEN", Verbs: Master | Worker, Secret: true,
+		Field: "token", Flag: "token", Env: "TOKEN", Verbs: Master | Worker | Preflight, Secret: true,
 		Help:  "bootstrap token; --token-file or the environment keeps it out of the shell's history",
 		at:    text(func(c *Config) *string { return &c.Token }),
 		check: token,
 	},
 	{
-		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker,
+		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker | Preflight,
 		Help: "file that holds the bootstrap token, - for standard input",
 		at:   text(func(c *Config) *string { return &c.TokenFile }),
 	},
@@ -200,7 +200,7 @@ var settings = []Setting{
 		at:   span(func(c *Config) *time.Duration { return &c.TokenExpires }),
 	},
 	{
-		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Worker,
+		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Worker | Preflight,
 		Help:  "hash of the cluster's CA certificate that this host insists on, sha256:<64 hex digits>",
 		at:    text(func(c *Config) *string { return &c.CACertHash }),
 		check: caCertHash,

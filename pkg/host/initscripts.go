@@ -79,7 +79,15 @@ func (s sysv) Disable(ctx context.Context, unit string) error {
 	return s.do(ctx, "update-rc.d", unit, "remove")
 }
 
-func (sysv) Reload(context.Context) error { return nil }
+// Reload numbers the links anew: each says when its script runs, and the last
+// one to leave would keep the others where they were pushed. Whatever script
+// is named, all are numbered.
+func (s sysv) Reload(ctx context.Context) error {
+	if !(Files{}).ExistsMatch("/etc/rc2.d/S??docker") {
+		return nil
+	}
+	return s.do(ctx, "update-rc.d", "docker", "defaults")
+}
 
 func (s sysv) Active(ctx context.Context, unit string) (bool, error) {
 	return s.do(ctx, "service", unit, "status") == nil, ctx.Err()

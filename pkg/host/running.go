@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/network"
@@ -25,13 +26,16 @@ func (d *Docker) RunningIDs(ctx context.Context) ([]string, error) {
 
 // StopAll stops containers, as a daemon does that stops itself.
 func (d *Docker) StopAll(ctx context.Context, ids []string) error {
-	var errs []error
-	for _, id := range ids {
-		_, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{})
-		if !errdefs.IsNotFound(err) {
-			errs = append(errs, err)
-		}
+	errs := make([]error, len(ids))
+	var all sync.WaitGroup
+	for i, id := range ids {
+		all.Go(func() {
+			if _, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{}); !errdefs.IsNotFound(err) {
+				errs[i] = err
+			}
+		})
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }
 

@@ -54,7 +54,12 @@ func (b Bridge) Resume() step.Step {
 // Restart restarts Docker; every container that ran runs again, also those
 // without a restart policy.
 func (b Bridge) Restart(ctx context.Context) error {
-	return b.whileStopped(ctx, b.pending(), func() error { return nil })
+	return b.WhileStopped(ctx, func() error { return nil })
+}
+
+// WhileStopped calls change while Docker is stopped; what ran runs again.
+func (b Bridge) WhileStopped(ctx context.Context, change func() error) error {
+	return b.whileStopped(ctx, b.pending(), change)
 }
 
 // whileStopped stops Docker, calls change, starts Docker and brings back the
@@ -115,7 +120,7 @@ func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
 	if err := b.writePending(p); err != nil {
 		return p, err
 	}
-	return p, stopLiveRestored(ctx, docker, ids)
+	return p, b.stopContainers(ctx, docker, ids)
 }
 
 func (b Bridge) writePending(p pending) error {
@@ -126,11 +131,13 @@ func (b Bridge) writePending(p pending) error {
 	return b.Files.Write(pendingFile, data, 0o600)
 }
 
-// stopLiveRestored stops the containers of a Docker with live-restore: they
-// would outlive it, on the old subnet, and Docker would not move docker0.
-func stopLiveRestored(ctx context.Context, docker *host.Docker, ids []string) error {
+// stopContainers stops what would outlive Docker: containers of one with
+// live-restore, on the old subnet, so that Docker would not move docker0; and
+// of one run by an init script, which kills Docker when it is not done with
+// stopping them in a few seconds.
+func (b Bridge) stopContainers(ctx context.Context, docker *host.Docker, ids []string) error {
 	info, err := docker.Facts(ctx)
-	if err != nil || !info.LiveRestoreEnabled {
+	if err != nil || !info.LiveRestoreEnabled && b.Units.Init() == "systemd" {
 		return err
 	}
 	return docker.StopAll(ctx, ids)

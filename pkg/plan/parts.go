@@ -32,7 +32,10 @@ func (h *Host) ref(name string) string {
 }
 
 func (h *Host) bootstrap() bootstrapdocker.Daemon {
-	return bootstrapdocker.Daemon{Files: h.Files, Units: h.Units}
+	return bootstrapdocker.Daemon{
+		Files: h.Files, Units: h.Units,
+		KeepImages: h.Config.KeepImages, WhileMainStopped: h.bridge().WhileStopped,
+	}
 }
 
 func (h *Host) etcd() etcd.Member {
