@@ -94,7 +94,7 @@ func (f *fleet) imageMissing(ctx context.Context) (step.Diff, error) {
 }
 
 func (f *fleet) makeImage(ctx context.Context) error {
-	release, err := f.lockCache("hostimage-" + f.HostImage)
+	release, err := f.lockCache(ctx, "hostimage-"+f.HostImage)
 	if err != nil {
 		return err
 	}

@@ -63,17 +63,22 @@ func copyFile(ctx context.Context, from, to string) error {
 }
 
 // lockCache keeps two runs from making the same thing of the cache.
-func (f *fleet) lockCache(name string) (func(), error) {
+func (f *fleet) lockCache(ctx context.Context, name string) (func(), error) {
 	if err := os.MkdirAll(f.CacheDir, 0o755); err != nil {
 		return nil, err
 	}
 	const patience = 15 * time.Minute
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		release, err := host.Lock(filepath.Join(f.CacheDir, "."+name+".lock"))
-		if err == nil || time.Now().After(deadline) {
-			return release, err
+	var release func()
+	var failed error
+	err := step.Until(ctx, patience, func(context.Context) (err error) {
+		release, err = host.Lock(filepath.Join(f.CacheDir, "."+name+".lock"))
+		if err != nil && !errors.Is(err, host.ErrLocked) {
+			failed = err
+			return nil
 		}
-	}
+		return err
+	}, nil)
+	return release, errors.Join(err, failed)
 }
 
 // oneByOne makes a callback that hosts can call side by side.

@@ -92,7 +92,8 @@ func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 		_ = e.docker.ExecIn(ctx, e.container, Command{Args: []string{"kill", "-INT", pid}})
 	}
 	select {
-	case <-done:
+	case err := <-done:
+		_ = err // the interruption is the error that counts
 	case <-ctx.Done():
 	}
 }
@@ -105,12 +106,23 @@ func (e *execution) result(ctx context.Context, id string) error {
 			return fmt.Errorf("result of a command in %s: %w", e.container, err)
 		}
 		if state.Running {
-			time.Sleep(5 * time.Millisecond)
+			if err := pause(ctx, 5*time.Millisecond); err != nil {
+				return err
+			}
 			continue
 		}
 		if state.ExitCode != 0 {
 			return &CommandError{Args: e.command.Args, Output: e.kept.String(), Err: ExitCode(state.ExitCode)}
 		}
+		return nil
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
 		return nil
 	}
 }

@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -67,7 +68,7 @@ func readEntries(r io.Reader) (map[string]entry, error) {
 	archive := tar.NewReader(r)
 	for {
 		h, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {

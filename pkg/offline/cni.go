@@ -159,7 +159,7 @@ func (p plugins) extract(missing Plugins) (map[string][]byte, error) {
 	files, archive := map[string][]byte{}, tar.NewReader(r)
 	for {
 		h, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -70,7 +70,8 @@ func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry)
 		if err != nil {
 			return err
 		}
-		defer done(context.WithoutCancel(ctx))
+		// A lease that stays runs out by itself, after a day.
+		defer func() { _ = done(context.WithoutCancel(ctx)) }()
 		group, ctx := errgroup.WithContext(ctx)
 		for _, e := range entries {
 			group.Go(func() error {

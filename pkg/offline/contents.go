@@ -3,6 +3,7 @@ package offline
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -148,7 +149,7 @@ func pluginFiles(layer source) (map[string]digest.Digest, error) {
 	archive := tar.NewReader(data)
 	for {
 		h, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files, nil
 		}
 		if err != nil {
