@@ -154,13 +154,13 @@ func (r Runtime) criServes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range found.Plugins {
-			if p.InitErr != nil {
-				return fmt.Errorf("its CRI did not start: %s", p.InitErr.Message)
-			}
-			return nil
+		if len(found.Plugins) == 0 {
+			return errors.New("its CRI is off")
 		}
-		return errors.New("its CRI is off")
+		if failed := found.Plugins[0].InitErr; failed != nil {
+			return fmt.Errorf("its CRI did not start: %s", failed.Message)
+		}
+		return nil
 	})
 }
 
