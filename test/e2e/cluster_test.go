@@ -7,11 +7,46 @@ import "testing"
 // TestCluster walks through the life of a cluster of two hosts, with each
 // Docker that the product promises to work with.
 func TestCluster(t *testing.T) {
-	t.Run("docker-28.5", func(t *testing.T) { life(t, "docker-28.5", "10.193.1.0/24", "e2e-a", "e2e-b") })
-	t.Run("docker-26.1", func(t *testing.T) { life(t, "docker-26.1", "10.193.2.0/24", "e2e-c", "e2e-d") })
+	t.Run("docker-28.5", func(t *testing.T) {
+		life(t, "docker-28.5", "10.193.1.0/24", "e2e-a", "e2e-b", use)
+	})
+	t.Run("docker-26.1", func(t *testing.T) {
+		life(t, "docker-26.1", "10.193.2.0/24", "e2e-c", "e2e-d", func(*testing.T, machine, machine) {})
+	})
 }
 
-func life(t *testing.T, hostImage, subnet, masterName, workerName string) {
+// TestKills ends every run in the middle of every step.
+func TestKills(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.193.3.0/24", "e2e-e", "e2e-f")
+	kills(t, made[0], made[1], bundle)
+	otherRole(t, made[0], made[1], bundle)
+	down(t, made[1])
+	refusedJoins(t, made[0], made[1], bundle)
+}
+
+// TestBadInput gives a bare host what can not work.
+func TestBadInput(t *testing.T) {
+	badInput(t, hosts(t, "docker-28.5", "10.193.4.0/24", "e2e-g")[0], bundle)
+}
+
+// TestWithoutSystemd is for hosts that another init runs.
+func TestWithoutSystemd(t *testing.T) {
+	sysv(t, hosts(t, "sysv", "10.193.5.0/24", "e2e-h")[0], bundle)
+}
+
+// TestContract runs the contract of every step on a test host.
+func TestContract(t *testing.T) {
+	m := hosts(t, "docker-28.5", "10.193.6.0/24", "e2e-i")[0]
+	m.put(t, built.contract, "/usr/local/bin/contract.test")
+	out, err := m.try(t.Context(), "KUBE_BOOTSTRAP_TEST_BUNDLE="+bundle+" contract.test -test.v")
+	t.Log(out)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// life is what happens to a cluster between master and turndown.
+func life(t *testing.T, hostImage, subnet, masterName, workerName string, use func(t *testing.T, master, worker machine)) {
 	made := hosts(t, hostImage, subnet, masterName, workerName)
 	master, worker := made[0], made[1]
 	var before []string
@@ -32,11 +67,14 @@ func life(t *testing.T, hostImage, subnet, masterName, workerName string) {
 		}
 		packetsAgain(t, master, made...)
 	})
+	use(t, master, worker)
 	t.Run("turndown", func(t *testing.T) {
+		for _, m := range made {
+			m.sh(t, "docker start owner-once; docker rm -f probe >/dev/null")
+		}
 		down(t, worker, master)
 		down(t, worker, master) // twice is harmless
 		for i, m := range made {
-			m.sh(t, "docker rm -f probe >/dev/null")
 			m.sameWorld(t, "master or worker, then turndown,", before[i])
 		}
 	})
@@ -45,6 +83,14 @@ func life(t *testing.T, hostImage, subnet, masterName, workerName string) {
 		packets(t, master, made...)
 		down(t, worker, master)
 	})
+}
+
+// use is the long part of a life: harm, reboots, and those who mean ill.
+func use(t *testing.T, master, worker machine) {
+	t.Run("security", func(t *testing.T) { security(t, master, worker) })
+	t.Run("repairs", func(t *testing.T) { repairs(t, master, worker) })
+	t.Run("reboots", func(t *testing.T) { reboots(t, master, worker) })
+	t.Run("packets after reboots", func(t *testing.T) { packetsAgain(t, master, master, worker) })
 }
 
 // again runs both verbs a second time.

@@ -25,7 +25,7 @@ import (
 const bundle = "/opt/kube-bootstrap/bundle.tar.zst"
 
 // built holds what all tests use, made once.
-var built struct{ binary, bundle, probe string }
+var built struct{ binary, bundle, probe, contract string }
 
 func TestMain(m *testing.M) {
 	if err := prepare(context.Background()); err != nil {
@@ -43,7 +43,9 @@ func prepare(ctx context.Context) error {
 	}
 	built.binary = filepath.Join(dir, "kube-bootstrap")
 	built.probe = filepath.Join(dir, "probe")
+	built.contract = filepath.Join(dir, "contract.test")
 	for _, args := range [][]string{
+		{"go", "test", "-c", "-tags", "hosttest", "-o", built.contract, "../contract"},
 		{"go", "build", "-trimpath", "-o", built.binary, "../../cmd/kube-bootstrap"},
 		{"go", "build", "-trimpath", "-ldflags=-s -w", "-o", built.probe, "./probe"},
 	} {
