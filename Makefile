@@ -49,10 +49,11 @@ docs: ## the pages of docs/ that are made from the program
 bench: build ## medians of five fresh runs on test hosts
 	scripts/bench.sh
 
-dist: ## static programs for all architectures with checksums, into _output/dist/
+dist: ## static programs for all architectures with checksums, into _output/dist/; each is run where qemu-user-static is installed
 	rm -rf $(OUT)/dist
 	for arch in $(ARCHES); do GOARCH=$$arch $(GO_BUILD) -o $(OUT)/dist/kube-bootstrap-linux-$$arch ./cmd/kube-bootstrap || exit 1; done
 	cd $(OUT)/dist && sha256sum kube-bootstrap-* > SHA256SUMS
+	scripts/check-dist.sh $(OUT)/dist
 
 clean: ## what was built here
 	rm -rf $(OUT)
