@@ -54,25 +54,37 @@ func (r Runtime) countContainers(ctx context.Context) (n int, err error) {
 // removeLimit is how long the containers of all pods may take to go.
 const removeLimit = 20 * time.Second
 
-// emptyNamespace removes everything of pods from containerd, and the namespace
-// itself unless it was there before.
-func (r Runtime) emptyNamespace(ctx context.Context, existed bool) error {
+// killPods removes every container and pod.
+func (r Runtime) killPods(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
 		// containerd itself reacts to each pod that ends, and a call that meets
 		// it half-way fails: then what is left is tried again.
-		err := step.Until(ctx, removeLimit, func(ctx context.Context) error {
+		return step.Until(ctx, removeLimit, func(ctx context.Context) error {
 			return errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c))
 		}, nil)
-		if err != nil || r.KeepImages {
-			return err
+	})
+}
+
+// makeNamespace lets everything that is loaded and run for pods find its
+// namespace there, so that it has one owner: CRI.
+func (r Runtime) makeNamespace(ctx context.Context) error {
+	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
+		err := c.NamespaceService().Create(ctx, namespace, nil)
+		if errdefs.IsAlreadyExists(err) {
+			return nil
 		}
+		return err
+	})
+}
+
+// removeNamespace removes containerd's namespace of pods with all that is in
+// it, also what a load that was killed left there.
+func (r Runtime) removeNamespace(ctx context.Context) error {
+	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
 		for _, remove := range []func(context.Context, *client.Client) error{removeImages, removeSnapshots, removeContent, removeLeases} {
 			if err := remove(ctx, c); err != nil {
 				return err
 			}
-		}
-		if existed {
-			return nil
 		}
 		return gone(c.NamespaceService().Delete(ctx, namespace))
 	})

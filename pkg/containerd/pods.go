@@ -18,6 +18,8 @@ const (
 	podsFile = host.StateDir + "/containerd-pods"
 	// beforeFile is what was there before the first image or pod.
 	beforeFile = host.StateDir + "/containerd-before.json"
+	// criRoot is made by CRI when it is turned on.
+	criRoot = "/var/lib/containerd/io.containerd.grpc.v1.cri"
 )
 
 // before is what Undo must not take away although pods use it too.
@@ -33,7 +35,7 @@ var podPaths = []string{
 	"/var/lib/cni", "/var/lib/cni/networks", "/var/lib/cni/results", "/var/lib/cni/networks/" + networkName,
 	"/var/log/pods", "/var/log/containers", "/run/netns",
 	"/run/containerd/io.containerd.grpc.v1.cri/sandboxes", "/run/containerd/io.containerd.grpc.v1.cri/containers",
-	"/var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes", "/var/lib/containerd/io.containerd.grpc.v1.cri/containers",
+	criRoot, criRoot + "/sandboxes", criRoot + "/containers",
 	"/run/containerd/io.containerd.runtime.v2.task/" + namespace, "/var/lib/containerd/io.containerd.runtime.v2.task/" + namespace,
 	"/run/containerd/s", "/run/containerd/fifo", "/run/containerd/runc", "/run/containerd/runc/" + namespace,
 	"/run/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
@@ -44,7 +46,7 @@ var podPaths = []string{
 // only when empty.
 var shared = map[string]bool{
 	"/var/lib/cni": true, "/var/lib/cni/networks": true, "/var/lib/cni/results": true, "/run/netns": true,
-	"/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
+	criRoot: true, "/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
 }
 
 // Pods is the ground that the kubelet works on. Apply only claims it; Undo
@@ -95,16 +97,23 @@ func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
 	return b, err
 }
 
+func (r Runtime) readBefore() (b before, err error) {
+	data, err := r.Files.Read(beforeFile)
+	if err != nil {
+		return b, err
+	}
+	return b, json.Unmarshal(data, &b)
+}
+
 func (r Runtime) removePods(ctx context.Context) error {
 	if !r.Files.Exists(podsFile) {
 		return nil
 	}
-	var b before
-	data, err := r.Files.Read(beforeFile)
-	if err := errors.Join(err, json.Unmarshal(data, &b)); err != nil {
+	b, err := r.readBefore()
+	if err != nil {
 		return err
 	}
-	if err := r.emptyNamespace(ctx, b.Namespace); err != nil {
+	if err := r.killPods(ctx); err != nil {
 		return fmt.Errorf("remove pods from containerd: %w", err)
 	}
 	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(b), r.removeCgroups(ctx)); err != nil {

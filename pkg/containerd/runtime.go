@@ -73,8 +73,11 @@ func (r Runtime) enable(ctx context.Context) error {
 		return err
 	}
 	data, diff, err := r.config(ctx)
-	if err != nil || len(diff) == 0 && len(r.restartDiff(ctx)) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(diff) == 0 && len(r.restartDiff(ctx)) == 0 {
+		return r.makeNamespace(ctx)
 	}
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
 		return err
@@ -89,6 +92,9 @@ func (r Runtime) enable(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.makeNamespace(ctx); err != nil {
+		return err
+	}
 	return r.Files.Remove(pendingFile)
 }
 
@@ -96,6 +102,16 @@ func (r Runtime) disable(ctx context.Context) error {
 	_, err := r.Files.Original(configPath)
 	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
 		return r.Files.Remove(beforeFile)
+	}
+	b, err := r.readBefore()
+	known := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if known && !b.Namespace && !r.KeepImages {
+		if err := r.removeNamespace(ctx); err != nil {
+			return fmt.Errorf("empty containerd's namespace %s: %w", namespace, err)
+		}
 	}
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
 		return err
@@ -105,6 +121,11 @@ func (r Runtime) disable(ctx context.Context) error {
 	}
 	if !r.startsLater() {
 		if err := r.restart(ctx, r.serves); err != nil {
+			return err
+		}
+	}
+	if known {
+		if err := r.removePath(criRoot, b); err != nil {
 			return err
 		}
 	}

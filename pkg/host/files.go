@@ -40,7 +40,7 @@ func (f Files) Write(path string, data []byte, mode os.FileMode) error {
 }
 
 func writeAtomic(path string, data []byte, mode os.FileMode) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".kube-bootstrap-*")
+	tmp, err := os.CreateTemp(filepath.Dir(path), halfWritten(path))
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,20 @@ func writeAtomic(path string, data []byte, mode os.FileMode) (err error) {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// halfWritten is how a file is called, up to the last *, until it is whole.
+func halfWritten(path string) string { return ".kube-bootstrap-" + filepath.Base(path) + "-*" }
+
+// removeHalfWritten removes what a Write that was killed left beside path.
+func (f Files) removeHalfWritten(path string) error {
+	var errs []error
+	for _, left := range f.Match(filepath.Join(filepath.Dir(path), halfWritten(path))) {
+		if err := os.Remove(f.Path(left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // madeDirs lists the directories that we made, one a line, oldest first.
@@ -100,6 +114,9 @@ func (f Files) noteDirs(dirs []string) error {
 // A file that is not there is no error.
 func (f Files) Remove(path string) error {
 	if err := os.Remove(f.Path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := f.removeHalfWritten(path); err != nil {
 		return err
 	}
 	return f.removeEmptyParents(path)

@@ -96,3 +96,16 @@ func TestLockIsHeldOnce(t *testing.T) {
 	}
 	release()
 }
+
+func TestRemoveTakesWhatAKilledWriteLeft(t *testing.T) {
+	files := Files{Root: t.TempDir()}
+	if err := files.MkdirAll("/opt/a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files.Path("/opt/a/.kube-bootstrap-one-123"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.Remove("/opt/a/one"); err != nil || files.Exists("/opt") {
+		t.Errorf("%v, /opt is left: %v", err, files.Exists("/opt"))
+	}
+}

@@ -89,17 +89,11 @@ func NftTables(ctx context.Context) ([]string, error) {
 // set: iptables makes one by looking, and never removes it.
 func DeleteEmptyNftTable(ctx context.Context, table string) error {
 	family, name, _ := strings.Cut(table, " ")
-	text, err := Run(ctx, "nft", "-j", "list", "table", family, name)
+	objects, err := nftList(ctx, "table "+table)
 	if err != nil {
 		return err
 	}
-	var listing struct {
-		Nftables []map[string]json.RawMessage `json:"nftables"`
-	}
-	if err := json.Unmarshal([]byte(text), &listing); err != nil {
-		return err
-	}
-	for _, object := range listing.Nftables {
+	for _, object := range objects {
 		for kind, body := range object {
 			if kind != "metainfo" && kind != "table" && (kind != "chain" || !acceptsAll(body)) {
 				return nil

@@ -70,7 +70,7 @@ func (f Files) PutBack(path string) error {
 	if !restored && !bytes.Equal(now, kept.Ours) {
 		return &fs.PathError{Op: "put back", Path: path, Err: ErrNotOurs}
 	}
-	if err := f.restore(path, kept); err != nil {
+	if err := errors.Join(f.restore(path, kept), f.removeHalfWritten(path)); err != nil {
 		return err
 	}
 	return f.Remove(originalPath(path))

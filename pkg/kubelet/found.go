@@ -18,6 +18,7 @@ const foundFile = host.StateDir + "/kubelet-found.json"
 type found struct {
 	Entries []string `json:"entries"` // of Dir
 	Tables  []string `json:"tables"`  // of nftables, "ip filter"
+	Chains  []string `json:"chains"`  // where the kernel enters those, "ip filter INPUT"
 }
 
 func (k Kubelet) rememberFound(ctx context.Context) error {
@@ -30,6 +31,9 @@ func (k Kubelet) rememberFound(ctx context.Context) error {
 		return err
 	}
 	if f.Tables, err = host.NftTables(ctx); err != nil {
+		return err
+	}
+	if f.Chains, err = host.NftBaseChains(ctx); err != nil {
 		return err
 	}
 	data, err := json.Marshal(f)
@@ -61,6 +65,7 @@ func (k Kubelet) restoreFound(ctx context.Context) error {
 		host.DeleteNftTable(ctx, "ip", "kube-proxy"),
 		host.DeleteNftTable(ctx, "ip6", "kube-proxy"),
 		removeTables(ctx, f.Tables),
+		removeChains(ctx, f.Chains),
 		k.removeEmpty(),
 	)
 	if err != nil {
@@ -89,11 +94,30 @@ func removeTables(ctx context.Context, before []string) error {
 	}
 	var errs []error
 	for _, table := range tables {
-		family, name, _ := strings.Cut(table, " ")
-		ofIptables := (family == "ip" || family == "ip6") && slices.Contains([]string{"filter", "nat", "mangle", "raw"}, name)
-		if ofIptables && !slices.Contains(before, table) {
+		if ofIptables(table) && !slices.Contains(before, table) {
 			errs = append(errs, host.DeleteEmptyNftTable(ctx, table))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeChains does the same in the tables that were there before.
+func removeChains(ctx context.Context, before []string) error {
+	chains, err := host.NftBaseChains(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, chain := range chains {
+		table := chain[:strings.LastIndex(chain, " ")]
+		if ofIptables(table) && !slices.Contains(before, chain) {
+			errs = append(errs, host.DeleteEmptyNftChain(ctx, chain))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ofIptables(table string) bool {
+	family, name, _ := strings.Cut(table, " ")
+	return (family == "ip" || family == "ip6") && slices.Contains([]string{"filter", "nat", "mangle", "raw"}, name)
 }

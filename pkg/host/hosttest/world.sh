@@ -1,36 +1,106 @@
-# Prints everything on a host that kube-bootstrap might change, one fact a line, in an order and in words that do not
-# depend on chance: ids of containers, names of veths and counters are masked.
+# Prints everything on a host that kube-bootstrap might change, one fact a line, in words that do not depend on chance:
+# ids of containers, names of veths and counters are masked. The order of lines means nothing. `world.sh TIMES` also
+# tells on stderr where the time went.
 set -u
-mask() { sed -E 's/[0-9a-f]{64}/ID/g; s/veth[0-9a-f]+(@if[0-9]+)?/veth/g; s/br-[0-9a-f]{12}/br-ID/g; s/[0-9a-f]{12}\b/ID/g'; }
+export LC_ALL=C
+began=$$
+mask() { sed -E 's/[0-9a-f]{64}/ID/g; s/veth[0-9a-f]+(@if[0-9]+)?/veth/g; s/br-[0-9a-f]{12}/br-ID/g; s/\b[0-9a-f]{12}\b/ID/g'; }
 section() { sed "s/^/$1: /"; }
 
-find / /var/lib /run -xdev \( \
-  -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /root/.cache -o -path /var/log/journal -o -path /var/log/kube-bootstrap-test \
-  -o -path /var/lib/docker/overlay2 -o -path /var/lib/docker/image -o -path /var/lib/docker/containers -o -path /var/lib/docker/buildkit -o -path /var/lib/docker/network \
-  -o -path /var/lib/docker/rootfs -o -path /var/lib/docker/containerd -o -path /var/lib/docker/volumes -o -path /var/lib/docker/tmp -o -path /var/lib/containerd \
-  -o -path /run/docker -o -path /run/containerd -o -path /run/systemd -o -path /run/udev -o -path /run/log -o -path /run/user -o -path /run/utmp -o -path /run/lock -o -path /run/xtables.lock -o -path /run/netns \
-  -o -path /var/lib/systemd -o -path /var/cache -o -path /var/tmp -o -path /etc/hosts -o -path /etc/resolv.conf -o -path /usr/local/bin/kube-bootstrap -o -path /opt/kube-bootstrap -o -path /root/.docker \
-  \) -prune -o -printf '%y %m %u:%g %p %l\n' 2>/dev/null | sort -u | section file
-find /etc /usr/local /opt /root -xdev -type f ! -path '/etc/hosts' ! -path '/etc/resolv.conf' ! -path '/usr/local/bin/kube-bootstrap' ! -path '/opt/kube-bootstrap/*' -print0 | sort -z | xargs -0 sha256sum | cut -c1-16,65- | section content
-ls -A /run/docker-bootstrap* /run/flannel /run/netns /var/lib/cni /opt/cni /etc/cni 2>/dev/null | section leftovers
-awk '{print $5, $9 == "-" ? $10 : $9}' /proc/self/mountinfo | grep -vE 'docker/(overlay2|containers)|/run/docker/netns|/run/containerd|/run/credentials|rootfs' | mask | sort | section mount
-ip -o link | awk '{print $2, $4, $5}' | mask | sort | section link
-ip -o -4 addr | awk '{print $2, $4}' | mask | sort | section address
-ip -4 route show table all | grep -v '^broadcast\|^local\|veth' | mask | sort | section route
-ip rule | section rule
-iptables-save 2>/dev/null | grep -v '^#' | sed -E 's/\[[0-9]+:[0-9]+\]//' | mask | section iptables
-ip6tables-save 2>/dev/null | grep -v '^#' | sed -E 's/\[[0-9]+:[0-9]+\]//' | mask | section ip6tables
-nft list ruleset 2>/dev/null | sed -E 's/counter packets [0-9]+ bytes [0-9]+//' | mask | section nft
-if [ -d /run/systemd/system ]; then
-  systemctl list-unit-files --no-legend --no-pager | awk '{print $1, $2}' | sort | section unit-file
-  systemctl list-units --type=service,socket --state=active,failed --no-legend --no-pager --plain | awk '{print $1, $3}' | grep -vE 'user@|user-runtime|session|systemd-(tmpfiles-clean|hostnamed|timedated|localed)|getty' | sort | section unit
-fi
-sysctl -a 2>/dev/null | grep -vE 'random|\.nr|-nr|dentry|inode-state|ns_last_pid|conntrack_count|nf_conntrack_(buckets|max) |veth|cpufreq|sched_domain|pty|perf|file-max|threads-max|rcu|sunrpc|\.route\.gc|mem = |neigh\.(docker0|flannel)|conf\.docker0|tainted|netns_' | sort | section sysctl
-find /sys/fs/cgroup -type d 2>/dev/null | grep -vE 'docker/ID|docker-[0-9a-f]+|/docker/[0-9a-f]+|session|user\.slice|run-|init\.scope|\.mount$|systemd-(hostnamed|tmpfiles)' | mask | sort -u | section cgroup
-ps -eo args --no-headers | awk '{print $1, $2, $3}' | grep -vE '^\[|^ps |^awk |^sh |^bash|^sort|^grep|^find|^sed|kube-bootstrap-test|containerd-shim|^runc|^\(|^/sbin/agetty|docker-proxy|systemd-|^/usr/sbin/nft|^cut|docker exec' | mask | sort | section process
-docker ps --format '{{.Names}} {{.Image}} {{.State}}' | sort | section container
-docker images --format '{{.Repository}}:{{.Tag}}' | sort | section image
-docker network inspect bridge --format '{{json .IPAM.Config}} {{json .Options}}' | section bridge
-for id in $(docker ps -q); do docker inspect "$id" --format '{{.Name}} {{.NetworkSettings.Networks.bridge.IPAddress}}'; done 2>/dev/null | sort | section container-address
-ctr namespaces list -q 2>/dev/null | sort | section containerd-namespace
-for ns in $(ctr namespaces list -q 2>/dev/null | grep -v '^moby'); do ctr -n "$ns" images list -q | sed "s/^/$ns /"; done | mask | sort | section containerd-image
+# What this script itself runs, and what whoever started it runs, is left out by its parent. Kernel threads, and what
+# systemd starts and stops as it likes, are not the host's state. Of shims the namespace tells whose they are.
+processes() {
+  awk -v me=$began '$1 == me || $2 == me || $3 ~ /^\[/ || /contract\.test/ {next}
+    /containerd-shim/ {for (i = 3; i < NF; i++) if ($i == "-namespace") print "containerd-shim", $(i+1); next}
+    {print $3, $4, $5}' "$out/ps" | grep -vE '^\(|agetty|systemd-(hostnamed|timedated|localed|tmpfiles|userwork|nsresourced|userdbd)|^docker exec|^sh -c sleep' | mask
+}
+
+# Left out: what this test keeps on the host, journals, the insides of Docker's and containerd's stores (their parts
+# are told by engines() and stores()), and what systemd and the machine around a test host rewrite as they like.
+files() {
+  find / /var/lib /run -xdev \( \
+    -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /root/.cache -o -path /root/.docker -o -path /var/tmp -o -path /var/cache \
+    -o -path /usr/share -o -path /usr/lib -o -path /var/log/journal -o -path /run/log -o -path /run/systemd -o -path /run/udev -o -path /run/user -o -path /run/utmp -o -path /run/lock -o -path /run/xtables.lock \
+    -o -path /var/lib/systemd -o -path /var/lib/dpkg -o -path '/var/lib/docker/*' -o -path '/var/lib/containerd/*' -o -path '/run/docker/*' -o -path '/run/containerd/*' \
+    -o -path /etc/hosts -o -path /etc/resolv.conf -o -path /usr/local/bin/kube-bootstrap -o -path /opt/kube-bootstrap \
+    \) -prune -o -printf '%y %m %u:%g %p %l\n' 2>/dev/null | sort -u
+}
+
+content() {
+  find /etc /usr/local /opt /root -xdev \( -path /etc/hosts -o -path /etc/resolv.conf -o -path /usr/local/bin/kube-bootstrap -o -path /opt/kube-bootstrap \) -prune -o -type f -print0 |
+    xargs -0 sha256sum | cut -c1-16,65-
+}
+
+# Numbers of snapshots and names of fifos are chance; how many there are is not. containerd makes its uuid, and the
+# empty tree of a store, when somebody first asks for it; Docker its name for the host's network, with the first
+# container there.
+stores() {
+  find /var/lib/containerd /run/containerd /run/docker -xdev -path '*/rootfs/*' -prune -o -path '*/snapshots/*/*' -prune -o -path '*.introspection*' -prune -o -path /run/containerd/fifo/\* -prune -o -printf '%y %m %p\n' 2>/dev/null |
+    sed -E 's,snapshots/[0-9]+,snapshots/N,; s,(sha256/)[0-9a-f]{64},\1ID,' |
+    grep -vE '^d .*/io\.containerd\.content\.v1\.content(/blobs|/blobs/sha256|/ingest)?$|snapshotter\.v1\.[a-z]+/metadata\.db$|/run/docker/netns/default$' | mask
+  find /var/lib/docker -maxdepth 1 -printf '%y %m %p\n' 2>/dev/null
+}
+
+tables() { # of iptables or ip6tables
+  "$1"-save 2>/dev/null | awk '/^#/ {next} /^\*/ {t = $1} {gsub(/\[[0-9]+:[0-9]+\]/, ""); print t, $0}' | mask
+}
+
+nftables() {
+  nft list ruleset 2>/dev/null | awk '/^table/ {t = $2 " " $3; c = ""} /^\tchain|^\tset|^\tmap/ {c = $2} NF && $1 != "}" {gsub(/counter packets [0-9]+ bytes [0-9]+/, "counter"); print t, c, $0}' | mask
+}
+
+network() {
+  ip -o link | awk '{print $2, $4, $5}' | mask | section link
+  ip -o -4 addr | awk '{print $2, $4}' | mask | section address
+  ip -4 route show table all | grep -v '^broadcast\|^local' | mask | section route
+  ip rule | section rule
+  ip -o neigh show nud permanent | mask | section neighbour
+  bridge fdb show 2>/dev/null | grep -v veth | grep -E 'flannel|dst' | section fdb
+}
+
+units() {
+  [ -d /run/systemd/system ] || { ls /etc/init.d /etc/rc?.d /etc/runlevels/* 2>/dev/null; return; }
+  systemctl list-unit-files --no-legend --no-pager | awk '{print "file", $1, $2}'
+  systemctl list-units --type=service,socket,timer,path,slice --all --no-legend --no-pager --plain | awk '$3 != "inactive" {print $1, $3}' |
+    grep -vE 'user@|user-|session|systemd-(tmpfiles-clean|hostnamed|timedated|localed|userdbd|nsresourced)|getty|logrotate|man-db|apt-|dpkg|e2scrub|fstrim'
+}
+
+# Left out are counters, what the kernel tunes by itself, and what belongs to single containers' links.
+kernel() {
+  sysctl -a 2>/dev/null | grep -vE '^(kernel\.random\.|fs\.(dentry-state|inode-|file-nr|aio-nr|quota\.syncs)|kernel\.(ns_last_pid|pty\.nr|perf_|tainted|sched_domain)|net\.netfilter\.nf_conntrack_count)|\.veth|netns_'
+}
+
+cgroups() {
+  find /sys/fs/cgroup -type d 2>/dev/null | grep -vE '/docker/[0-9a-f]+|docker-[0-9a-f]+|session|user\.slice|run-|init\.scope|\.mount$|systemd-(hostnamed|tmpfiles|timedated|localed|userdbd|nsresourced)|\.service$|/system\.slice/' | mask
+}
+
+mounts() {
+  awk '{for (i = 7; $i != "-"; i++); print $5, $(i+1)}' /proc/self/mountinfo | grep -vE 'docker/(overlay2|containers)|/run/docker/netns|/run/credentials' | mask
+}
+
+engines() {
+  docker image ls --no-trunc --format '{{.Repository}}:{{.Tag}} {{.ID}}' | section image
+  docker network ls --format '{{.Name}} {{.Driver}}' | section docker-network
+  docker volume ls -q | mask | section volume
+  docker network inspect bridge --format '{{json .IPAM.Config}} {{json .Options}}' | section bridge
+  ids=$(docker ps -aq)
+  [ -z "$ids" ] || docker inspect $ids --format '{{.Name}} {{.Config.Image}} {{.State.Status}} {{.NetworkSettings.Networks.bridge.IPAddress}}' 2>/dev/null | section container
+  for ns in $(ctr namespaces list -q 2>/dev/null); do
+    echo "containerd-namespace: $ns"
+    case $ns in moby*) ;; *) ctr -n "$ns" images list -q | sed "s/^/containerd-image: $ns /" | mask ;; esac
+  done
+}
+
+out=$(mktemp -d)
+ps -eo pid,ppid,args --no-headers > "$out/ps"
+processes | section process > "$out/0"
+i=0
+for part in files content stores mounts network units kernel cgroups nftables "tables iptables" "tables ip6tables" engines; do
+  i=$((i + 1))
+  [ -z "${1:-}" ] || s=$(date +%s%N)
+  case $part in network|engines) $part ;; *) $part | section "${part#tables }" ;; esac > "$out/$i"
+  [ -z "${1:-}" ] || echo "$part $((($(date +%s%N) - s) / 1000000)) ms" >&2
+done
+rm "$out/ps"
+cat "$out"/*
+rm -r "$out"

@@ -1,0 +1,171 @@
+//go:build hosttest
+
+// Package contract walks the real plan of a master on the machine it runs on,
+// and holds every step against the contract of steps. It changes the machine:
+// it is compiled with `go test -c -tags hosttest ./test/contract` and run on a
+// test host that is thrown away.
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// bundleVariable names the bundle on this host; without it, the first one
+// where `offline bootstrap` keeps them.
+const bundleVariable = "KUBE_BOOTSTRAP_TEST_BUNDLE"
+
+func bundle(t *testing.T) string {
+	if path := os.Getenv(bundleVariable); path != "" {
+		return path
+	}
+	found, _ := filepath.Glob("/opt/kube-bootstrap/*.tar.zst") // the pattern is well-formed
+	if len(found) == 0 {
+		t.Fatalf("no bundle in /opt/kube-bootstrap: give its path in %s", bundleVariable)
+	}
+	return found[0]
+}
+
+func TestEveryStepOfAMaster(t *testing.T) {
+	cfg := config.Default()
+	cfg.Bundle = bundle(t)
+	h, err := plan.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runner step.Runner
+	if err := runner.Do(t.Context(), h.Preflight(plan.Master)); err != nil {
+		t.Fatal(err)
+	}
+	master := h.Master()
+	before := world(t)
+	t.Cleanup(func() { // also after a failure: the next run wants a fresh host
+		if err := runner.Undo(context.Background(), master); err != nil {
+			t.Error(err)
+		}
+		if diff := hosttest.Diff(before, world(t)); len(diff) > 0 {
+			t.Errorf("the whole plan, undone, left:\n%s", strings.Join(diff, "\n"))
+		}
+	})
+	for _, s := range inUnits(t, master.Steps()) {
+		look := func() string { return world(t) }
+		if kubeletRuns(t) {
+			look = func() string { return settled(t) }
+		}
+		t.Run(s.Name, func(t *testing.T) { walk(t, look, s) })
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// walk holds one step against the contract, and leaves it applied for those
+// that follow.
+func walk(t *testing.T, look func() string, s step.Step) {
+	hosttest.Contract(t, look, s)
+	if s.Apply == nil || t.Failed() {
+		return
+	}
+	var runner step.Runner
+	if err := runner.Do(t.Context(), step.Plan{{s}}); err != nil {
+		t.Fatalf("apply it for the steps that follow: %v", err)
+	}
+}
+
+// A kubelet starts pods, and with them changes what only the steps before it
+// take back: these are held against the contract as one.
+const (
+	sysctls = "remember kernel settings"
+	first   = "configure the kubelet"
+	last    = "start the kubelet"
+)
+
+// inUnits returns the steps with those of the kubelet made one.
+func inUnits(t *testing.T, steps []step.Step) []step.Step {
+	find := func(name string) int {
+		i := slices.IndexFunc(steps, func(s step.Step) bool { return s.Name == name })
+		if i < 0 {
+			t.Fatalf("the plan has no step %q", name)
+		}
+		return i
+	}
+	from, to := find(first), find(last)
+	one := together(steps[from:to+1], steps[find(sysctls)])
+	return slices.Concat(steps[:from], []step.Step{one}, steps[to+1:])
+}
+
+// together is several steps as one. settings, applied before them, is what
+// restores the kernel's; it is left as it was.
+func together(steps []step.Step, settings step.Step) step.Step {
+	var runner step.Runner
+	var rows step.Plan
+	for _, s := range steps {
+		rows = append(rows, []step.Step{s})
+	}
+	return step.Step{
+		Name: first + " to " + last,
+		Check: func(ctx context.Context) (all step.Diff, err error) {
+			for _, f := range runner.Look(ctx, rows) {
+				all, err = append(all, f.Diff...), errors.Join(err, f.Err)
+			}
+			return all, err
+		},
+		Apply: func(ctx context.Context) error {
+			for _, s := range steps {
+				if err := s.Apply(ctx); err != nil {
+					return fmt.Errorf("%s: %w", s.Name, err)
+				}
+			}
+			return nil
+		},
+		Undo: func(ctx context.Context) error {
+			return errors.Join(runner.Undo(ctx, rows), settings.Undo(ctx), settings.Apply(ctx))
+		},
+	}
+}
+
+func kubeletRuns(t *testing.T) bool {
+	out, err := host.Run(t.Context(), "docker", "ps", "-q", "--filter", "name=^kubelet$")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out) != ""
+}
+
+func world(t *testing.T) string {
+	t.Helper()
+	out, err := host.Command{Args: []string{"sh"}, Stdin: strings.NewReader(hosttest.WorldScript)}.Run(context.Background())
+	if err != nil {
+		t.Fatalf("print the world: %v", err)
+	}
+	return string(out)
+}
+
+// settled prints a world in which pods come and go, once they no longer do.
+func settled(t *testing.T) string {
+	t.Helper()
+	now := world(t)
+	var diff []string
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+		next := world(t)
+		if diff = hosttest.Diff(now, next); len(diff) == 0 {
+			return now
+		}
+		now = next
+	}
+	t.Fatalf("the host does not come to rest:\n%s", strings.Join(diff, "\n"))
+	return ""
+}
