@@ -137,7 +137,7 @@ func (m machine) running(t *testing.T) string {
 	t.Helper()
 	return m.sh(t, `for s in /run/docker.sock /run/docker-bootstrap.sock; do
 	docker -H unix://$s ps -q --no-trunc | sort | xargs -r docker -H unix://$s inspect -f '{{.Id}} {{.State.StartedAt}}'
-done; ctr -n k8s.io tasks ls -q | sort; systemctl show -p MainPID docker docker-bootstrap containerd`)
+done; ctr -n k8s.io tasks ls -q | sort; pgrep -ax "dockerd|containerd|etcd|flanneld" | sort`)
 }
 
 // down takes the clusters back, worker first.
