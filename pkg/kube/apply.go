@@ -132,6 +132,9 @@ func (s *server) put(ctx context.Context, o *Object) error {
 	var final error
 	err := step.Until(ctx, applyLimit, func(ctx context.Context) error {
 		_, err := s.apply(ctx, o)
+		if err != nil && addressTaken(err) {
+			return errors.Join(err, s.freeAddress(ctx, o))
+		}
 		if err != nil && permanent(err) {
 			final = err
 			return nil

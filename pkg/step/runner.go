@@ -95,25 +95,31 @@ func (r *Runner) applyRow(ctx context.Context, row int, steps []Step, diffs []Di
 	errs := make([]error, len(steps))
 	each(steps, func(j int, s Step) {
 		if errs[j] = r.apply(ctx, row, s, diffs[j]); errs[j] != nil {
-			cancel(fmt.Errorf("stopped because %w", errs[j]))
+			cancel(stopped{errs[j]})
 		}
 	})
 	return firstCause(errs)
 }
 
+// stopped is what a step hears whose neighbour failed.
+type stopped struct{ because error }
+
+func (s stopped) Error() string   { return "stopped because " + s.because.Error() }
+func (stopped) Is(err error) bool { return err == context.Canceled }
+
 // firstCause prefers the error that made the row fail to those of the
 // neighbours which were only told to stop.
 func firstCause(errs []error) error {
-	var stopped error
+	var told error
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
 		}
 		if err != nil {
-			stopped = err
+			told = err
 		}
 	}
-	return stopped
+	return told
 }
 
 func (r *Runner) apply(ctx context.Context, row int, s Step, diff Diff) error {
