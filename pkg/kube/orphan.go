@@ -1,0 +1,43 @@
+package kube
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var ipAddresses = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ipaddresses"}
+
+// addressTaken is the refusal of a Service whose address is taken, and nobody
+// need hold it: an API server that is cut short while it makes a Service keeps
+// the address, and gives it back minutes later.
+func addressTaken(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "is already allocated")
+}
+
+// freeAddress gives the address of a Service back that was never made. One
+// that another Service holds is left alone.
+func (s *server) freeAddress(ctx context.Context, o *Object) error {
+	ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
+	address, err := s.Resource(ipAddresses).Get(ctx, ip, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	parent, _, _ := unstructured.NestedStringMap(address.Object, "spec", "parentRef")
+	if parent["resource"] != "services" || parent["name"] != o.GetName() || parent["namespace"] != o.GetNamespace() {
+		return nil
+	}
+	services, err := s.at(o)
+	if err != nil {
+		return err
+	}
+	if _, err := services.Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return err
+	}
+	uid := address.GetUID()
+	return s.Resource(ipAddresses).Delete(ctx, ip, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+}

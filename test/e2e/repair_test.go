@@ -1,0 +1,100 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+type statusReport struct {
+	InPlace bool
+	Steps   []struct {
+		Step    string
+		InPlace bool
+	}
+}
+
+// repairs breaks each layer of a ready cluster by hand: status must name it
+// and fail, the verb of the host must repair it.
+func repairs(t *testing.T, master, worker machine) {
+	t.Helper()
+	for _, c := range []struct{ name, do, step string }{
+		{"flanneld stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 flannel", "start flanneld"},
+		{"docker0 without address", "ip addr flush dev docker0", "move docker0 onto the flannel subnet"},
+		{"firewall rule deleted", "iptables -F DOCKER-USER", "move docker0 onto the flannel subnet"},
+		{"kubelet stopped", "docker stop -t 1 kubelet", "start the kubelet"},
+		{"CNI config deleted", "rm /etc/cni/net.d/*kube-bootstrap*", "write the CNI config"},
+	} {
+		for _, m := range []machine{master, worker} {
+			t.Run(c.name+" on "+m.name, func(t *testing.T) { repair(t, m, verb(m == master), c.do, c.step) })
+		}
+	}
+	for _, c := range []struct{ name, do, step string }{
+		{"etcd stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 etcd", "start etcd"},
+		{"certificate expired", expire, "issue certificates"},
+		{"static pod deleted", "rm /etc/kubernetes/manifests/kube-scheduler.yaml", "write the static pods"},
+	} {
+		t.Run(c.name, func(t *testing.T) { repair(t, master, "master", c.do, c.step) })
+	}
+	before := newest(t, master)
+	master.sh(t, "kube-bootstrap master 2>&1")
+	if after := newest(t, master); after != before {
+		t.Errorf("a run on a whole host restarted something:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+func verb(isMaster bool) string {
+	if isMaster {
+		return "master"
+	}
+	return "worker"
+}
+
+// expire replaces the API server's client certificate for kubelets by one of
+// the same authority and key that has ended.
+const expire = `cd /etc/kubernetes/pki && openssl req -new -key apiserver-kubelet-client.key -subj /O=kubeadm:cluster-admins/CN=kube-apiserver-kubelet-client -out /tmp/x.csr &&
+openssl x509 -req -in /tmp/x.csr -CA ca.crt -CAkey ca.key -not_before 20200101000000Z -not_after 20200102000000Z -out apiserver-kubelet-client.crt; rm -f /tmp/x.csr`
+
+func repair(t *testing.T, m machine, verb, harm, step string) {
+	t.Helper()
+	m.sh(t, harm)
+	names := broken(t, m)
+	if !strings.Contains(names, step) {
+		t.Errorf("status does not name %q, but: %q", step, names)
+	}
+	if out, err := m.try(t.Context(), "kube-bootstrap status"); err == nil || !strings.Contains(out, "kube-bootstrap "+verb) {
+		t.Errorf("status exits with %v and says:\n%s", err, out)
+	}
+	m.sh(t, "kube-bootstrap "+verb+" --timeout-for-services 90s 2>&1")
+	if left := broken(t, m); left != "" {
+		t.Errorf("not repaired: %s", left)
+	}
+}
+
+// broken is what `status -o json` says is not in place.
+func broken(t *testing.T, m machine) string {
+	t.Helper()
+	var report statusReport
+	out := m.sh(t, "kube-bootstrap status -o json || [ $? = 5 ]")
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("status -o json: %v\n%s", err, out)
+	}
+	var names []string
+	for _, s := range report.Steps {
+		if !s.InPlace {
+			names = append(names, s.Step)
+		}
+	}
+	if report.InPlace != (len(names) == 0) {
+		t.Errorf("inPlace is %t, not in place are %q", report.InPlace, names)
+	}
+	return strings.Join(names, ", ")
+}
+
+// newest is when everything of ours on the machine was started.
+func newest(t *testing.T, m machine) string {
+	t.Helper()
+	return m.sh(t, `docker inspect -f '{{.Name}} {{.State.StartedAt}}' $(docker ps -q); docker -H unix:///run/docker-bootstrap.sock inspect -f '{{.Name}} {{.State.StartedAt}}' etcd flannel; systemctl show -p ExecMainStartTimestamp docker containerd docker-bootstrap`)
+}

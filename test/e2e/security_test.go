@@ -1,0 +1,180 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const pkiDir = "/etc/kubernetes/pki"
+
+// security looks at a ready cluster as somebody who should not get in.
+func security(t *testing.T, master, worker machine) {
+	t.Helper()
+	t.Run("etcd without a certificate", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if _, err := dialEtcd(t, master, nil).Get(ctx, "/"); err == nil {
+			t.Error("etcd answers a client without a certificate")
+		}
+	})
+	t.Run("etcd as flannel", func(t *testing.T) { etcdAsFlannel(t, master) })
+	t.Run("secrets at rest", func(t *testing.T) { secretsAtRest(t, master) })
+	for _, m := range []machine{master, worker} {
+		t.Run("kubelet of "+m.name, func(t *testing.T) { anonymousKubelet(t, m) })
+	}
+	t.Run("API server", func(t *testing.T) { anonymousAPI(t, master) })
+	t.Run("no secret in the open", func(t *testing.T) { noSecretInTheOpen(t, master, worker) })
+}
+
+// etcdClient shows the certificate of that name on the master.
+func etcdClient(t *testing.T, master machine, name string) *clientv3.Client {
+	t.Helper()
+	pair, err := tls.X509KeyPair([]byte(master.sh(t, "cat "+pkiDir+"/"+name+".crt")), []byte(master.sh(t, "cat "+pkiDir+"/"+name+".key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dialEtcd(t, master, []tls.Certificate{pair})
+}
+
+func dialEtcd(t *testing.T, master machine, certs []tls.Certificate) *clientv3.Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(master.sh(t, "cat "+pkiDir+"/etcd/ca.crt")))
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"https://" + master.ip + ":2379"}, DialTimeout: 3 * time.Second,
+		TLS:     &tls.Config{RootCAs: roots, Certificates: certs, MinVersion: tls.VersionTLS12},
+		Context: t.Context(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func etcdAsFlannel(t *testing.T, master machine) {
+	t.Helper()
+	flannel := etcdClient(t, master, "etcd/flannel")
+	if found, err := flannel.Get(t.Context(), "/coreos.com/network/config"); err != nil || found.Count != 1 {
+		t.Fatalf("flannel can not read its own config: %v", err)
+	}
+	for what, do := range map[string]func() error{
+		"reads the cluster's state":  func() error { _, err := flannel.Get(t.Context(), "/registry/", clientv3.WithPrefix()); return err },
+		"reads everything":           func() error { _, err := flannel.Get(t.Context(), "", clientv3.WithPrefix()); return err },
+		"writes the cluster's state": func() error { _, err := flannel.Put(t.Context(), "/registry/x", "x"); return err },
+		"deletes outside of its prefix": func() error {
+			_, err := flannel.Delete(t.Context(), "/coreos.com/networks")
+			return err
+		},
+		"makes users": func() error { _, err := flannel.UserAdd(t.Context(), "x", "x"); return err },
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "permission denied") {
+			t.Errorf("flannel's certificate %s: %v", what, err)
+		}
+	}
+}
+
+func secretsAtRest(t *testing.T, master machine) {
+	t.Helper()
+	const word = "a-word-that-stands-nowhere-else"
+	master.kubectl(t, "create secret generic at-rest --from-literal=key="+word)
+	defer master.kubectl(t, "delete secret at-rest")
+	found, err := etcdClient(t, master, "apiserver-etcd-client").Get(t.Context(), "/registry/secrets/", clientv3.WithPrefix())
+	if err != nil || found.Count == 0 {
+		t.Fatalf("no secrets in etcd: %v", err)
+	}
+	for _, kv := range found.Kvs {
+		if !strings.HasPrefix(string(kv.Value), "k8s:enc:") || strings.Contains(string(kv.Value), word) {
+			t.Errorf("%s can be read", kv.Key)
+		}
+	}
+	if out, _ := master.try(t.Context(), "grep -rl "+word+" /var/lib/kube-bootstrap /var/log /var/lib/kubelet"); out != "" {
+		t.Errorf("the secret stands in %s", out)
+	}
+}
+
+// code is what an HTTPS server answers to somebody without a name.
+func code(t *testing.T, m machine, url string) string {
+	t.Helper()
+	return m.sh(t, `printf 'GET /`+url[strings.Index(url, "/")+1:]+` HTTP/1.0\r\n\r\n' | timeout 5 openssl s_client -quiet -connect `+url[:strings.Index(url, "/")]+` 2>/dev/null | head -1 | tr -d '\r' | cut -d' ' -f2`)
+}
+
+func anonymousKubelet(t *testing.T, m machine) {
+	t.Helper()
+	for _, path := range []string{"pods", "metrics", "configz", "logs/", "healthz", "exec/kube-system/x/x"} {
+		if got := code(t, m, m.ip+":10250/"+path); got != "401" {
+			t.Errorf("the kubelet answers %s to anonymous /%s", got, path)
+		}
+	}
+	if out, _ := m.try(t.Context(), "ss -ltn | grep ':10255 '"); out != "" {
+		t.Errorf("the kubelet's read-only port is open: %s", out)
+	}
+}
+
+func anonymousAPI(t *testing.T, master machine) {
+	t.Helper()
+	for path, want := range map[string]string{
+		"livez": "200", "readyz": "200", "healthz": "200", "": "401", "api": "401", "apis": "401", "metrics": "401", "version": "401",
+		"api/v1/namespaces/kube-system/secrets": "401", "api/v1/namespaces/kube-public/configmaps/cluster-info": "401",
+	} {
+		if got := code(t, master, master.ip+":6443/"+path); got != want && (want != "401" || got != "403") {
+			t.Errorf("the API server answers %s to anonymous /%s, want %s", got, path, want)
+		}
+	}
+}
+
+// noSecretInTheOpen takes every secret that the hosts have and looks for it
+// where anybody can read.
+func noSecretInTheOpen(t *testing.T, master, worker machine) {
+	t.Helper()
+	token := newToken(t, master)
+	_, secret, _ := strings.Cut(token.Token, ".")
+	words := []string{secret}
+	keys := master.sh(t, "cat "+pkiDir+"/*.key "+pkiDir+"/etcd/*.key | grep -v -e -----; sed -n 's/^ *secret: *//p' /etc/kubernetes/apiserver/encryption.yaml")
+	for _, line := range strings.Fields(keys) {
+		if len(line) > 40 {
+			words = append(words, line)
+		}
+	}
+	if len(words) < 10 {
+		t.Fatalf("only %d secrets were found", len(words))
+	}
+	// By a file: what this test itself types would show in ps.
+	list := filepath.Join(t.TempDir(), "words")
+	if err := os.WriteFile(list, []byte(strings.Join(words, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []machine{master, worker} {
+		m.put(t, list, "/dev/shm/words")
+		defer m.sh(t, "rm -f /dev/shm/words")
+		for what, show := range map[string]string{
+			"ps":     "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'",
+			"logs":   "journalctl --no-pager -q; docker logs kubelet 2>&1; cat /var/log/pods/*/*/*.log",
+			"status": "kube-bootstrap status -o json; kube-bootstrap status; kube-bootstrap config view; kube-bootstrap token list -o json",
+			"files":  "find /etc /var/lib/kube-bootstrap /var/lib/kubelet /var/log /run /tmp -xdev -type f -perm /044 -size -1M -exec cat {} + 2>/dev/null",
+		} {
+			out, err := m.try(t.Context(), "{ "+show+"; } 2>/dev/null | grep -a -o -F -f /dev/shm/words | sort -u")
+			if err != nil || out != "" {
+				t.Errorf("%s: %s shows %d secrets: %v", m.name, what, len(strings.Fields(out)), err)
+			}
+		}
+	}
+	if out := worker.sh(t, "ls /etc/kubernetes/bootstrap-kubelet.conf 2>/dev/null; true"); out != "" {
+		t.Errorf("the worker still keeps the token: %s", out)
+	}
+	for _, m := range []machine{master, worker} {
+		if out := m.sh(t, "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap -name '*.key' -perm /077 -o -name '*.conf' -perm /077 -o -name 'kubelet-*.pem' -perm /077 -type f"); out != "" {
+			t.Errorf("%s: others may read %s", m.name, out)
+		}
+	}
+}
