@@ -75,6 +75,7 @@ func TestEveryStepOfAMaster(t *testing.T) {
 // walk holds one step against the contract, and leaves it applied for those
 // that follow.
 func walk(t *testing.T, look func() string, s step.Step) {
+	settled(t) // containerd collects in its own time what the step before no longer holds
 	hosttest.Contract(t, look, s)
 	if s.Apply == nil || t.Failed() {
 		return
@@ -154,7 +155,7 @@ func world(t *testing.T) string {
 	return string(out)
 }
 
-// settled prints a world in which pods come and go, once they no longer do.
+// settled prints a world in which things come and go, once they no longer do.
 func settled(t *testing.T) string {
 	t.Helper()
 	now := world(t)

@@ -21,7 +21,7 @@ files() {
   find / /var/lib /run -xdev \( \
     -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /root/.cache -o -path /root/.docker -o -path /var/tmp -o -path /var/cache \
     -o -path /usr/share -o -path /usr/lib -o -path /var/log/journal -o -path /run/log -o -path /run/systemd -o -path /run/udev -o -path /run/user -o -path /run/utmp -o -path /run/lock -o -path /run/xtables.lock \
-    -o -path /var/lib/systemd -o -path /var/lib/dpkg -o -path '/var/lib/docker/*' -o -path '/var/lib/containerd/*' -o -path '/run/docker/*' -o -path '/run/containerd/*' \
+    -o -path /var/lib/systemd -o -path /var/lib/dpkg -o -path '/var/lib/docker/*' -o -path '/var/lib/containerd/*' -o -path '/var/lib/docker-bootstrap/*' -o -path '/run/docker-bootstrap/*' -o -path '/run/docker/*' -o -path '/run/containerd/*' \
     -o -path /etc/hosts -o -path /etc/resolv.conf -o -path /usr/local/bin/kube-bootstrap -o -path /opt/kube-bootstrap \
     \) -prune -o -printf '%y %m %u:%g %p %l\n' 2>/dev/null | sort -u
 }
@@ -79,6 +79,11 @@ mounts() {
 }
 
 engines() {
+  second=unix:///run/docker-bootstrap.sock
+  [ ! -S "${second#unix://}" ] || {
+    docker -H $second image ls --no-trunc --format '{{.Repository}}:{{.Tag}} {{.ID}}'
+    docker -H $second ps -a --format '{{.Names}} {{.Image}} {{.State}}'
+  } | section bootstrap
   docker image ls --no-trunc --format '{{.Repository}}:{{.Tag}} {{.ID}}' | section image
   docker network ls --format '{{.Name}} {{.Driver}}' | section docker-network
   docker volume ls -q | mask | section volume
