@@ -1,0 +1,63 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// settle makes a host without systemd what its owner has: a Docker that starts
+// although nobody may raise limits here, and links numbered as they stand.
+const settle = `echo 'ulimit() { command ulimit "$@" 2>/dev/null || true; }' >/etc/default/docker
+update-rc.d docker defaults
+service docker status >/dev/null || service docker start
+for i in $(seq 100); do docker version >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1`
+
+// sysv walks through the life of a master whose init is no systemd: made, run
+// again, rebooted, taken back.
+func sysv(t *testing.T, m machine, bundle string) {
+	m.sh(t, settle)
+	m.sh(t, "kube-bootstrap master --bundle "+bundle)
+	was := m.running(t)
+	m.sh(t, "kube-bootstrap master --bundle "+bundle)
+	if is := m.running(t); is != was {
+		t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)
+	}
+	subnet := m.sh(t, "cat /var/lib/kube-bootstrap/flannel/subnet.env")
+	if _, err := (host.Command{Args: []string{"docker", "restart", "-t", "60", m.name}}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 3*time.Minute, "everything is back after a reboot", func() error {
+		out, err := m.try(t.Context(), "kube-bootstrap status 2>&1")
+		if err != nil {
+			return errors.Join(err, errors.New(missing(out)))
+		}
+		return nil
+	})
+	if now := m.sh(t, "cat /var/lib/kube-bootstrap/flannel/subnet.env"); now != subnet {
+		t.Errorf("another subnet after a reboot: %s, then %s", subnet, now)
+	}
+	m.sh(t, "kube-bootstrap turndown")
+	// Compared without a reboot between, which changes what is not ours.
+	before := m.world(t)
+	m.sh(t, "kube-bootstrap master --bundle "+bundle)
+	m.sh(t, "kube-bootstrap turndown")
+	m.sh(t, "kube-bootstrap turndown") // twice is harmless
+	m.sameWorld(t, "master, then turndown,", before)
+}
+
+// missing are the lines of a status that tell what is not in place.
+func missing(status string) string {
+	var lines []string
+	for line := range strings.Lines(status) {
+		if !strings.HasPrefix(line, "ok ") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
