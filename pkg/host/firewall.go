@@ -91,6 +91,10 @@ func deleteChains(ipt *iptables.IPTables, table string, ours func(chain string) 
 
 func deleteJumps(ipt *iptables.IPTables, table, chain string, ours func(string) bool) error {
 	rules, err := ipt.List(table, chain)
+	var refused *iptables.Error
+	if errors.As(err, &refused) && refused.IsNotExist() {
+		return nil // Docker, stopping at the same time, took its chain away
+	}
 	if err != nil {
 		return err
 	}
