@@ -42,13 +42,13 @@ func refusedJoins(t *testing.T, master, bare machine, bundle string) {
 		{"wrong token", "token-unknown", with(func(j *joinToken) { j.Token = id + ".0123456789abcdef" })},
 		{"unknown token", "token-unknown", with(func(j *joinToken) { j.Token = "zzzzzz.0123456789abcdef" })},
 		{"wrong CA hash", "ca-cert-hash", with(func(j *joinToken) { j.CACertHash = "sha256:" + strings.Repeat("0", 64) })},
-		{"man in the middle", "ca-cert-hash", with(func(j *joinToken) { j.MasterIP = "127.0.0.1" })},
+		{"man in the middle", "ca-cert-hash", with(func(j *joinToken) { j.MasterIP = bare.ip })},
 	} {
 		t.Run(c.name, func(t *testing.T) { refused(t, bare, c.join.line(bundle), c.problem) })
 	}
 	stop()
 	t.Run("unreachable master", func(t *testing.T) {
-		refused(t, bare, with(func(j *joinToken) { j.MasterIP = "127.0.0.1" }).line(bundle), "master-unreachable")
+		refused(t, bare, with(func(j *joinToken) { j.MasterIP = bare.ip }).line(bundle), "master-unreachable")
 	})
 	t.Run("expired token", func(t *testing.T) {
 		// Tokens live for whole minutes.
@@ -70,7 +70,7 @@ func refused(t *testing.T, m machine, line, problem string) {
 // certificate authority of its own.
 func impostor(t *testing.T, m machine) (stop func()) {
 	t.Helper()
-	pid := m.sh(t, `cd /tmp && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout mitm.key -out mitm.crt -days 1 -subj /CN=kubernetes -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+	pid := m.sh(t, `cd /tmp && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout mitm.key -out mitm.crt -days 1 -subj /CN=kubernetes -addext subjectAltName=IP:`+m.ip+` 2>/dev/null
 openssl s_server -accept 6443 -cert mitm.crt -key mitm.key -quiet >/dev/null 2>&1 </dev/null & echo $!; sleep 0.3`)
 	return func() { m.sh(t, "kill "+pid+"; rm -f /tmp/mitm.key /tmp/mitm.crt") }
 }
