@@ -1,0 +1,119 @@
+//go:build e2e && bench
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const benchRuns = 5
+
+// TestBench makes the same cluster again and again, on hosts that have the
+// images, and prints medians. It asserts no time.
+func TestBench(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.193.9.0/24", "bench-a", "bench-b")
+	b := bench{master: made[0], worker: made[1], figures: newFigures()}
+	b.worker.sh(t, "mkdir /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+probeImage)
+	b.once(t) // loads the images
+	b.figures = newFigures()
+	for range benchRuns {
+		b.once(t)
+	}
+	picture := []byte(b.master.sh(t, "cat /root/timeline.svg"))
+	if err := os.WriteFile("../../_output/timeline.svg", picture, 0o644); err != nil {
+		t.Error(err)
+	}
+	fmt.Print(b.figures)
+}
+
+type bench struct {
+	master, worker machine
+	figures        figures
+}
+
+// once makes a cluster and takes it back.
+func (b bench) once(t *testing.T) {
+	b.master.sh(t, "probe watch "+b.master.name+" "+b.worker.name+" </dev/null >/run/bench 2>&1 &")
+	made := b.master.timed(t, "kube-bootstrap master --progress json --timeline /root/timeline.svg --bundle "+bundle)
+	b.figures.steps("master", made)
+	b.figures.add("master returned", made.end.Sub(made.begin))
+	apply(t, b.master, benchPods)
+	again := b.master.timed(t, "kube-bootstrap master --bundle "+bundle)
+	b.figures.add("master, second run", again.end.Sub(again.begin))
+	b.worker.sh(t, "docker save "+probeImage+" | ctr -n k8s.io images import - >/dev/null")
+	join := joinCommand(t, b.master)
+	joined := b.worker.timed(t, join+" --progress json --bundle "+bundle)
+	b.figures.steps("worker", joined)
+	b.figures.add("worker returned", joined.end.Sub(joined.begin))
+
+	seen := b.seen(t)
+	for _, what := range []string{"API answering", "node Ready", "DNS Ready"} {
+		b.figures.add(what, seen[what].Sub(made.begin))
+	}
+	for _, what := range []string{"worker Ready", "first packet from the worker"} {
+		b.figures.add(what, seen[what].Sub(joined.begin))
+	}
+	for i, m := range []machine{b.worker, b.master} {
+		gone := m.timed(t, "kube-bootstrap turndown --keep-images")
+		b.figures.add("turndown of the "+[]string{"worker", "master"}[i], gone.end.Sub(gone.begin))
+	}
+	b.figures.load()
+}
+
+// seen is what the watcher on the master saw, and when.
+func (b bench) seen(t *testing.T) map[string]time.Time {
+	all := map[string]time.Time{}
+	eventually(t, time.Minute, "the first packet", func() error {
+		out := b.master.sh(t, "cat /run/bench")
+		for line := range strings.Lines(out) {
+			at, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if nano, err := strconv.ParseInt(at, 10, 64); err == nil {
+				all[what] = time.Unix(0, nano)
+			}
+		}
+		if len(all) < 5 {
+			return fmt.Errorf("seen so far:\n%s", out)
+		}
+		return nil
+	})
+	return all
+}
+
+// timing is when a command ran on a machine, by the clock of the machine, and
+// what it told.
+type timing struct {
+	begin, end time.Time
+	stderr     string
+}
+
+func (m machine) timed(t *testing.T, command string) timing {
+	t.Helper()
+	out := m.sh(t, "date +%s%N; { "+command+"; } >/dev/null 2>/run/stderr || { tail -n 20 /run/stderr; exit 1; }; date +%s%N; cat /run/stderr")
+	begin, rest, _ := strings.Cut(out, "\n")
+	end, told, _ := strings.Cut(rest, "\n")
+	var at [2]time.Time
+	for i, text := range []string{begin, end} {
+		nano, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[i] = time.Unix(0, nano)
+	}
+	return timing{at[0], at[1], told}
+}
+
+// benchPods puts a pod that answers on every worker, as soon as it can.
+const benchPods = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: bench}
+spec:
+  selector: {matchLabels: {app: bench}}
+  template:
+    metadata: {labels: {app: bench}}
+    spec:
+      containers: [{name: probe, image: "` + probeImage + `", imagePullPolicy: Never, command: [/probe, serve]}]`

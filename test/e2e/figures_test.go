@@ -1,0 +1,113 @@
+//go:build e2e && bench
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// figures are durations by what was measured, one of each run.
+type figures struct {
+	whole, parts map[string][]time.Duration
+	loads        *[]string
+}
+
+func newFigures() figures {
+	return figures{map[string][]time.Duration{}, map[string][]time.Duration{}, &[]string{}}
+}
+
+func (f figures) add(what string, took time.Duration) { f.whole[what] = append(f.whole[what], took) }
+
+// load notes how busy the machine was, without which no time says anything.
+func (f figures) load() {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		*f.loads = append(*f.loads, strings.Fields(string(data))[0])
+	}
+}
+
+// steps notes how long each step took, and how long none was at work: before
+// the first one, and while rows were looked at.
+func (f figures) steps(verb string, of timing) {
+	type key struct {
+		row  int
+		step string
+	}
+	started, working := map[key]time.Time{}, 0
+	idle, first := of.begin, true
+	var looking time.Duration
+	add := func(what string, took time.Duration) {
+		f.parts[verb+": "+what] = append(f.parts[verb+": "+what], took)
+	}
+	for line := range strings.Lines(of.stderr) {
+		var e struct {
+			At         time.Time
+			Row        int
+			Step, Kind string
+		}
+		if json.Unmarshal([]byte(line), &e) != nil {
+			continue
+		}
+		k := key{e.Row, e.Step}
+		begin, open := started[k]
+		switch {
+		case e.Kind == "started":
+			started[k] = e.At
+			if working++; working == 1 && first {
+				add("(before the first step)", e.At.Sub(idle))
+				first = false
+			} else if working == 1 {
+				looking += e.At.Sub(idle)
+			}
+		case e.Kind == "done" && open:
+			add(e.Step, e.At.Sub(begin))
+			working, idle = working-1, e.At
+		}
+	}
+	add("(looking, between the steps)", looking+of.end.Sub(idle))
+}
+
+// String is a table of medians: the promises in the order of time, then the
+// steps, longest first.
+func (f figures) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%d runs on %d CPUs; load after each: %s\n\n", benchRuns, runtime.NumCPU(), strings.Join(*f.loads, " "))
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "median s\tmin\tmax\t  what")
+	for _, what := range []string{
+		"API answering", "node Ready", "DNS Ready", "master returned", "master, second run",
+		"worker Ready", "worker returned", "first packet from the worker", "turndown of the worker", "turndown of the master",
+	} {
+		row(table, what, f.whole[what])
+	}
+	fmt.Fprintln(table, "\t\t\t  where the time went; the steps of a row overlap")
+	parts := slices.SortedFunc(maps.Keys(f.parts), func(x, y string) int {
+		verb := strings.Compare(x[:6], y[:6])
+		return max(min(verb, 1), -1)*2 + int(max(min(median(f.parts[y])-median(f.parts[x]), 1), -1))
+	})
+	for _, what := range parts {
+		row(table, what, f.parts[what])
+	}
+	_ = table.Flush()
+	return b.String()
+}
+
+func row(table *tabwriter.Writer, what string, took []time.Duration) {
+	if len(took) == 0 {
+		return
+	}
+	fmt.Fprintf(table, "%.2f\t%.2f\t%.2f\t  %s\n", median(took).Seconds(), slices.Min(took).Seconds(), slices.Max(took).Seconds(), what)
+}
+
+func median(took []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(took))
+	return sorted[len(sorted)/2]
+}
