@@ -35,19 +35,25 @@ func (b Bridge) pending() pending {
 // Resume starts the Docker that a run stopped before it was cut short: steps
 // before Move need it. What else that run left is seen to by Move.
 func (b Bridge) Resume() step.Step {
+	check := func(ctx context.Context) (step.Diff, error) {
+		if !b.isPending() {
+			return nil, nil
+		}
+		docker, err := b.Docker()
+		if err != nil || docker.Answers(ctx) == nil {
+			return nil, err
+		}
+		return step.Diff{"start Docker, which a run that was cut short had stopped"}, nil
+	}
 	return step.Step{
-		Name: "start Docker again",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			if !b.isPending() {
-				return nil, nil
+		Name:  "start Docker again",
+		Check: check,
+		Apply: func(ctx context.Context) error {
+			if diff, err := check(ctx); err != nil || len(diff) == 0 {
+				return err
 			}
-			docker, err := b.Docker()
-			if err != nil || docker.Answers(ctx) == nil {
-				return nil, err
-			}
-			return step.Diff{"start Docker, which a run that was cut short had stopped"}, nil
+			return b.start(ctx, b.pending())
 		},
-		Apply: func(ctx context.Context) error { return b.start(ctx, b.pending()) },
 	}
 }
 

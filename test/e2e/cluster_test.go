@@ -8,10 +8,14 @@ import "testing"
 // Docker that the product promises to work with.
 func TestCluster(t *testing.T) {
 	t.Run("docker-28.5", func(t *testing.T) {
-		life(t, "docker-28.5", "10.193.1.0/24", "e2e-a", "e2e-b", use)
+		made := hosts(t, "docker-28.5", "10.193.1.0/24", "e2e-a", "e2e-b")
+		life(t, made, harm)
+		up(t, made[0], made[1], "")
+		t.Run("reboots", func(t *testing.T) { reboots(t, made[0], made[1]) })
+		t.Run("packets after reboots", func(t *testing.T) { packets(t, made[0], made...) })
 	})
 	t.Run("docker-26.1", func(t *testing.T) {
-		life(t, "docker-26.1", "10.193.2.0/24", "e2e-c", "e2e-d", func(*testing.T, machine, machine) {})
+		life(t, hosts(t, "docker-26.1", "10.193.2.0/24", "e2e-c", "e2e-d"), func(*testing.T, machine, machine) {})
 	})
 }
 
@@ -37,8 +41,8 @@ func TestWithoutSystemd(t *testing.T) {
 // TestContract runs the contract of every step on a test host.
 func TestContract(t *testing.T) {
 	m := hosts(t, "docker-28.5", "10.193.6.0/24", "e2e-i")[0]
-	m.put(t, built.contract, "/usr/local/bin/contract.test")
-	out, err := m.try(t.Context(), "KUBE_BOOTSTRAP_TEST_BUNDLE="+bundle+" contract.test -test.v")
+	m.put(t, built.contract, "/var/tmp/contract.test")
+	out, err := m.try(t.Context(), "KUBE_BOOTSTRAP_TEST_BUNDLE="+bundle+" /var/tmp/contract.test -test.v")
 	t.Log(out)
 	if err != nil {
 		t.Error(err)
@@ -46,8 +50,7 @@ func TestContract(t *testing.T) {
 }
 
 // life is what happens to a cluster between master and turndown.
-func life(t *testing.T, hostImage, subnet, masterName, workerName string, use func(t *testing.T, master, worker machine)) {
-	made := hosts(t, hostImage, subnet, masterName, workerName)
+func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker machine)) {
 	master, worker := made[0], made[1]
 	var before []string
 	for _, m := range made {
@@ -67,7 +70,7 @@ func life(t *testing.T, hostImage, subnet, masterName, workerName string, use fu
 		}
 		packetsAgain(t, master, made...)
 	})
-	use(t, master, worker)
+	harm(t, master, worker)
 	t.Run("turndown", func(t *testing.T) {
 		for _, m := range made {
 			m.sh(t, "docker start owner-once; docker rm -f probe >/dev/null")
@@ -85,12 +88,10 @@ func life(t *testing.T, hostImage, subnet, masterName, workerName string, use fu
 	})
 }
 
-// use is the long part of a life: harm, reboots, and those who mean ill.
-func use(t *testing.T, master, worker machine) {
+// harm is what a cluster must stand: those who mean ill, and what breaks.
+func harm(t *testing.T, master, worker machine) {
 	t.Run("security", func(t *testing.T) { security(t, master, worker) })
 	t.Run("repairs", func(t *testing.T) { repairs(t, master, worker) })
-	t.Run("reboots", func(t *testing.T) { reboots(t, master, worker) })
-	t.Run("packets after reboots", func(t *testing.T) { packetsAgain(t, master, master, worker) })
 }
 
 // again runs both verbs a second time.
