@@ -47,7 +47,9 @@ docs: ## the pages of docs/ that are made from the program
 	go run ./cmd/kube-bootstrap gendocs docs
 
 bench: build ## medians of five fresh runs on test hosts
-	scripts/bench.sh
+	scripts/install-tools.sh
+	scripts/start-docker.sh
+	go test -tags 'e2e bench' -run TestBench -v -count 1 -timeout 30m ./test/e2e
 
 dist: ## static programs for all architectures with checksums, into _output/dist/; each is run where qemu-user-static is installed
 	rm -rf $(OUT)/dist

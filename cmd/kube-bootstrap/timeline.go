@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -54,6 +55,7 @@ func (t *timelineReporter) svg() string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`+"\n",
 		labelWidth+timelineWidth+100, height)
 	b.WriteString(`<rect width="100%" height="100%" fill="white"/>` + "\n")
+	axis(&b, end.Sub(begin), height-2*lineHeight)
 	for i, s := range t.steps {
 		if s.end.IsZero() {
 			s.end = end
@@ -62,6 +64,19 @@ func (t *timelineReporter) svg() string {
 	}
 	fmt.Fprintf(&b, `<text x="8" y="%d">in all %s</text>`+"\n</svg>\n", height-lineHeight/2, took(end.Sub(begin)))
 	return b.String()
+}
+
+// axis draws a line each second, or each 2, 5, 10, ... of a long run.
+func axis(b *strings.Builder, all time.Duration, height int) {
+	every := time.Second
+	for i := 0; all/every > 20; i++ {
+		every = []time.Duration{2, 5, 10}[i%3] * time.Second * time.Duration(math.Pow10(i/3))
+	}
+	for at := every; at < all; at += every {
+		x := labelWidth + at.Seconds()*timelineWidth/all.Seconds()
+		fmt.Fprintf(b, `<path d="M%.1f 8V%d" stroke="#ddd"/><text x="%.1f" y="%d" fill="#888" text-anchor="middle">%d</text>`+"\n",
+			x, height+4, x, height+lineHeight-4, int(at.Seconds()))
+	}
 }
 
 func (t *timelineReporter) bounds() (begin, end time.Time) {

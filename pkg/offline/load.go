@@ -166,6 +166,9 @@ func (l loading) undo(ctx context.Context) error {
 	if err != nil || len(refs) == 0 {
 		return err
 	}
+	if l.KeepImages {
+		return l.Files.Remove(l.recordPath())
+	}
 	if err := l.into.Remove(ctx, refs); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@
 //	probe get URL            print the answer
 //	probe resolve NAME       print its addresses
 //	probe download URL       print how many bytes came
+//	probe watch MASTER NODE  tell when a new cluster first does what
 package main
 
 import (
@@ -39,6 +40,8 @@ func run(args []string) error {
 		err := get(ctx, args[1], &n)
 		fmt.Println(int64(n))
 		return err
+	case "watch":
+		return watch(args[1], args[2])
 	case "resolve":
 		addrs, err := net.DefaultResolver.LookupHost(ctx, args[1])
 		fmt.Println(strings.Join(addrs, " "))
