@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -95,16 +96,34 @@ func (d *Docker) Run(ctx context.Context, c Container) error {
 		_, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
 		return err
 	}
-	if err := d.Remove(ctx, c.Name); err != nil {
-		return err
-	}
-	if _, err := d.ContainerCreate(ctx, c.createOptions()); err != nil {
+	if err := d.replace(ctx, c); err != nil {
 		return fmt.Errorf("create container %s: %w", c.Name, err)
 	}
 	if _, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{}); err != nil {
 		return fmt.Errorf("start container %s: %w", c.Name, err)
 	}
 	return nil
+}
+
+// replace creates the container in the place of an earlier one. An engine goes
+// on creating for a run that was killed meanwhile: what appears then under the
+// name is removed as well.
+func (d *Docker) replace(ctx context.Context, c Container) error {
+	const tries = 20
+	for try := 1; ; try++ {
+		if err := d.Remove(ctx, c.Name); err != nil {
+			return err
+		}
+		_, err := d.ContainerCreate(ctx, c.createOptions())
+		if !errdefs.IsConflict(err) || try == tries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 func (c Container) createOptions() client.ContainerCreateOptions {
