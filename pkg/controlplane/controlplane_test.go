@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -88,6 +89,7 @@ func TestContracts(t *testing.T) {
 	c := fresh(t)
 	hosttest.Contract(t, world(t, c.Files), c.Certificates())
 	hosttest.Contract(t, world(t, c.Files), c.StaticPods())
+	hosttest.Contract(t, world(t, c.Files), c.Scheduler())
 }
 
 func TestCertificates(t *testing.T) {
@@ -227,7 +229,7 @@ func TestManifests(t *testing.T) {
 	if err := c.Files.Write(encryptionFile, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.StaticPods().Apply(t.Context()); err != nil {
+	if err := errors.Join(c.StaticPods().Apply(t.Context()), c.Scheduler().Apply(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {

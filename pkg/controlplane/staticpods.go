@@ -9,7 +9,7 @@ import (
 )
 
 // StaticPods writes the pods of the control plane where the kubelet finds
-// them, and what they read.
+// them, and what they read. The scheduler's comes later.
 func (c ControlPlane) StaticPods() step.Step {
 	return step.Step{
 		Name: "write the static pods",
@@ -44,18 +44,54 @@ func (c ControlPlane) podFiles() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, pod := range []component{c.apiserver(tree), c.manager(), c.scheduler()} {
-		data, err := c.manifest(pod)
+	for _, pod := range []component{c.apiserver(tree), c.manager()} {
+		file, err := c.podFile(pod)
 		if err != nil {
-			return nil, fmt.Errorf("manifest of %s: %w", pod.name, err)
+			return nil, err
 		}
-		tree = append(tree, host.File{Path: pod.path(), Data: data})
+		tree = append(tree, file)
 	}
 	return tree, nil
 }
 
+func (c ControlPlane) podFile(pod component) (host.File, error) {
+	data, err := c.manifest(pod)
+	if err != nil {
+		return host.File{}, fmt.Errorf("manifest of %s: %w", pod.name, err)
+	}
+	return host.File{Path: pod.path(), Data: data}, nil
+}
+
+// Scheduler writes the static pod of the scheduler, once the API server is
+// ready: one that asks before it has its rights in a new cluster is refused,
+// and asks again only seconds later.
+func (c ControlPlane) Scheduler() step.Step {
+	tree := func() ([]host.File, error) {
+		file, err := c.podFile(c.scheduler())
+		return []host.File{file}, err
+	}
+	return step.Step{
+		Name: "write the static pod of the scheduler",
+		Check: func(context.Context) (step.Diff, error) {
+			files, err := tree()
+			if err != nil {
+				return nil, err
+			}
+			return c.Files.Missing(files)
+		},
+		Apply: func(context.Context) error {
+			files, err := tree()
+			if err != nil {
+				return err
+			}
+			return c.Files.Put(files)
+		},
+		Undo: func(context.Context) error { return c.Files.Drop(c.scheduler().path()) },
+	}
+}
+
 func (c ControlPlane) removePods(context.Context) error {
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager"} {
 		if err := c.Files.Remove(component{name: name}.path()); err != nil {
 			return err
 		}

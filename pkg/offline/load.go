@@ -20,13 +20,17 @@ type Source struct {
 	Images     []image.Image // what the cluster runs
 	Arch       string        // of this host
 	Files      host.Files
-	KeepImages bool // Undo leaves the images where they are
+	KeepImages bool   // Undo leaves the images where they are
+	Part       string // of the images for a store, "etcd", that has a step of its own; empty: all
 }
 
 // Load is the step that brings into a store those images that belong there.
 func (s Source) Load(into Target) step.Step {
-	l := loading{s, into}
-	return step.Step{Name: "load images into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
+	l, what := loading{s, into}, "images"
+	if s.Part != "" {
+		what = s.Part
+	}
+	return step.Step{Name: "load " + what + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
 }
 
 func place(kind image.Store) string {
@@ -120,7 +124,8 @@ func (l loading) mayReplace(ref string, ours []string) bool {
 }
 
 func (l loading) recordPath() string {
-	return host.StateDir + "/images/" + strings.ReplaceAll(strings.ToLower(string(l.into.Kind())), " ", "-") + ".json"
+	name := strings.ToLower(strings.TrimSpace(string(l.into.Kind()) + " " + l.Part))
+	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-") + ".json"
 }
 
 // loaded returns the references that we loaded, or were about to.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -18,8 +19,12 @@ func (h *Host) bundle() offline.Source {
 	return offline.Source{Path: path, Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages}
 }
 
-func (h *Host) loadBootstrap() step.Step {
-	return h.bundle().Load(dockerStore{image.Bootstrap, bootstrapdocker.Socket}.open())
+// loadBootstrap loads one image, so that what runs it need not wait for others.
+func (h *Host) loadBootstrap(name string) step.Step {
+	from := h.bundle()
+	from.Part = name
+	from.Images = slices.DeleteFunc(slices.Clone(from.Images), func(i image.Image) bool { return i.Name != name })
+	return from.Load(dockerStore{image.Bootstrap, bootstrapdocker.Socket}.open())
 }
 
 func (h *Host) loadMain() step.Step {
