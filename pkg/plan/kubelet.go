@@ -18,7 +18,7 @@ import (
 func (h *Host) runtime() containerd.Runtime {
 	return containerd.Runtime{
 		Files: h.Files, Units: h.Units, Socket: h.criSocket(),
-		SandboxImage: h.ref("pause"), KeepImages: h.Config.KeepImages,
+		SandboxImage: h.Image("pause"), KeepImages: h.Config.KeepImages,
 	}
 }
 
@@ -38,7 +38,7 @@ func (h *Host) podProblems(ctx context.Context) error {
 
 func (h *Host) kubelet(role string) kubelet.Kubelet {
 	k := kubelet.Kubelet{
-		Files: h.Files, Docker: mainDocker, Image: h.ref("hyperkube"),
+		Files: h.Files, Docker: mainDocker, Image: h.Image("hyperkube"),
 		HostName: h.Config.HostName, NodeIP: h.Config.IPAddress,
 		ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 		CgroupDriver: containerd.CgroupDriver(), CRISocket: h.criSocket(), RestartPolicy: h.Config.RestartPolicy,

@@ -22,7 +22,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-func (h *Host) ref(name string) string {
+// Image returns the reference of an image of the catalogue as this host has it.
+func (h *Host) Image(name string) string {
 	for _, img := range h.images {
 		if img.Name == name {
 			return img.Ref
@@ -40,7 +41,7 @@ func (h *Host) bootstrap() bootstrapdocker.Daemon {
 
 func (h *Host) etcd() etcd.Member {
 	return etcd.Member{
-		Docker: bootstrapDocker, Files: h.Files, Image: h.ref("etcd"),
+		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("etcd"),
 		Name: h.Config.HostName, IP: h.Config.IPAddress, RestartPolicy: h.Config.RestartPolicy,
 		CA:       controlplane.EtcdCA + ".crt",
 		Cert:     controlplane.EtcdServer + ".crt",
@@ -66,7 +67,7 @@ func (h *Host) flanneld(role string) flannel.Daemon {
 		endpoints = h.handover.Flannel.Endpoints
 	}
 	return flannel.Daemon{
-		Docker: bootstrapDocker, Files: h.Files, Image: h.ref("flannel"), Endpoints: endpoints,
+		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: endpoints,
 		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
 		PublicIP: h.Config.IPAddress, Interface: h.Config.NetInterface,
 		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
@@ -103,7 +104,7 @@ func (h *Host) controlPlane() controlplane.ControlPlane {
 	return controlplane.ControlPlane{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
 		ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain,
-		Image: h.ref("hyperkube"), KubernetesVersion: h.versions.Kubernetes,
+		Image: h.Image("hyperkube"), KubernetesVersion: h.versions.Kubernetes,
 		EtcdEndpoints: []string{h.etcdURL()}, Single: true,
 	}
 }
@@ -134,7 +135,7 @@ func (h *Host) publish() step.Step {
 func (h *Host) addons() addon.Addons {
 	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
 	return addon.Addons{API: kube.Kubeconfig(controlplane.SuperAdminConf), Settings: addon.Settings{
-		ProxyImage: h.ref("hyperkube"), DNSImage: h.ref("coredns"),
+		ProxyImage: h.Image("hyperkube"), DNSImage: h.Image("coredns"),
 		Server: h.apiServer(), DNSServer: net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort)),
 		Forward: h.forward(), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca,

@@ -41,6 +41,7 @@ func TestWithoutSystemd(t *testing.T) {
 // TestContract runs the contract of every step on a test host.
 func TestContract(t *testing.T) {
 	m := hosts(t, "docker-28.5", "10.193.6.0/24", "e2e-i")[0]
+	owned(t, m) // and with that, an engine that has run containers before
 	m.put(t, built.contract, "/var/tmp/contract.test")
 	out, err := m.try(t.Context(), "KUBE_BOOTSTRAP_TEST_BUNDLE="+bundle+" /var/tmp/contract.test -test.v")
 	t.Log(out)

@@ -75,7 +75,7 @@ cgroups() {
 }
 
 mounts() {
-  awk '{for (i = 7; $i != "-"; i++); print $5, $(i+1)}' /proc/self/mountinfo | grep -vE 'docker/(overlay2|containers)|/run/docker/netns|/run/credentials' | mask
+  awk '{for (i = 7; $i != "-"; i++); print $5, $(i+1)}' /proc/self/mountinfo | grep -vE 'docker(-bootstrap)?/(overlay2|containers)/|/run/docker/netns|/run/credentials' | mask
 }
 
 engines() {
