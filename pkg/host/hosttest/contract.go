@@ -31,7 +31,7 @@ func Contract(t *testing.T, world func() string, s step.Step) {
 	cutShort(ctx, s)
 	for range 2 {
 		apply(t, ctx, s)
-		if left := check(t, ctx, s); len(left) > 0 {
+		if left := settle(t, ctx, s); len(left) > 0 {
 			t.Errorf("%s: Check after Apply: %s", s.Name, left)
 		}
 	}
@@ -41,6 +41,17 @@ func Contract(t *testing.T, world func() string, s step.Step) {
 			same(t, s.Name+what, before, world())
 		}
 	}
+}
+
+// settle is a Check after Apply. Of a step that waits, others may still be busy
+// with what it saw begin.
+func settle(t *testing.T, ctx context.Context, s step.Step) step.Diff {
+	t.Helper()
+	left := check(t, ctx, s)
+	for end := time.Now().Add(30 * time.Second); s.Waits && len(left) > 0 && time.Now().Before(end); left = check(t, ctx, s) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return left
 }
 
 // cutShort stops an Apply in its course, as a signal would.
