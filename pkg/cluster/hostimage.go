@@ -38,7 +38,6 @@ type file struct {
 const (
 	suite      = "trixie"
 	newerSuite = "forky"
-	mirror     = "http://deb.debian.org/debian"
 )
 
 // common is what every host has beside its init: Docker, and what an admin
@@ -191,14 +190,18 @@ func (v variant) bootstrap(ctx context.Context, out io.Writer) error {
 	defer os.Remove(overlay)
 	reports, done := reportLines(ctx)
 	defer done()
-	_, err = host.Command{Args: v.args(overlay), Stdout: out, Stderr: reports}.Run(ctx)
+	mirror, err := host.DebianMirror()
+	if err != nil {
+		return err
+	}
+	_, err = host.Command{Args: v.args(overlay, mirror), Stdout: out, Stderr: reports}.Run(ctx)
 	if err != nil {
 		return fmt.Errorf("make a root file system from Debian packages (is mmdebstrap installed?): %w\n%s", err, reports.tail())
 	}
 	return nil
 }
 
-func (v variant) args(overlay string) []string {
+func (v variant) args(overlay, mirror string) []string {
 	args := append([]string{"mmdebstrap", "--include=" + v.Packages}, hooks...)
 	sources := []string{"deb " + mirror + " " + suite + " main"}
 	if v.Newer != "" {

@@ -17,10 +17,7 @@ import (
 )
 
 // The userland of kubelet, kube-proxy and flanneld: what they start.
-const (
-	debianSuite  = "trixie"
-	debianMirror = "http://deb.debian.org/debian"
-)
+const debianSuite = "trixie"
 
 var debianPackages = []string{"base-files", "base-passwd", "ca-certificates", "conntrack", "coreutils", "dash", "e2fsprogs",
 	"ipset", "iproute2", "iptables", "kmod", "mount", "nftables", "util-linux"}
@@ -32,14 +29,11 @@ const userlandRecipe = 3 // counts changes to the fix-ups
 
 // userland returns a Part whose Dir holds userland.tar, ready as a layer.
 func (b *Builder) userland(ctx context.Context, arch string) (Part, error) {
-	part := Part{Name: "userland", Version: debianSuite, Origin: debianMirror, How: "mmdebstrap --variant=extract " + strings.Join(debianPackages, " ")}
-	fetch := func(raw string) error { return debootstrap(ctx, arch, raw) }
-	if b.BaseImage != "" {
-		part.Version, part.Origin, part.How = b.BaseImage, b.BaseImage, "pulled and flattened"
-		fetch = func(raw string) error { return flatten(ctx, b.BaseImage, arch, raw) }
+	part, fetch, err := b.userlandSource(ctx, arch)
+	if err != nil {
+		return Part{}, fmt.Errorf("userland for %s: %w", arch, err)
 	}
 	part.Key = key(userlandRecipe, part.Version, part.Origin, part.How, arch)
-	var err error
 	part.Dir, err = cached(b.Cache, "userland-"+arch+"-"+part.Key, func(dir string) error {
 		raw := filepath.Join(dir, "raw.tar")
 		defer os.Remove(raw)
@@ -55,14 +49,25 @@ func (b *Builder) userland(ctx context.Context, arch string) (Part, error) {
 	return part, nil
 }
 
+// userlandSource says where the userland comes from, and fetches it as a tar.
+func (b *Builder) userlandSource(ctx context.Context, arch string) (Part, func(raw string) error, error) {
+	if b.BaseImage != "" {
+		part := Part{Name: "userland", Version: b.BaseImage, Origin: b.BaseImage, How: "pulled and flattened"}
+		return part, func(raw string) error { return flatten(ctx, b.BaseImage, arch, raw) }, nil
+	}
+	mirror, err := host.DebianMirror()
+	part := Part{Name: "userland", Version: debianSuite, Origin: mirror, How: "mmdebstrap --variant=extract " + strings.Join(debianPackages, " ")}
+	return part, func(raw string) error { return debootstrap(ctx, arch, mirror, raw) }, err
+}
+
 // debootstrap only unpacks the packages, so that no program of a foreign
 // architecture has to run here; tidyUserland does what their scripts would.
-func debootstrap(ctx context.Context, arch, raw string) error {
+func debootstrap(ctx context.Context, arch, mirror, raw string) error {
 	if d, ok := debianArch[arch]; ok {
 		arch = d
 	}
 	_, err := host.Run(ctx, "mmdebstrap", "--variant=extract", "--architectures="+arch, "--format=tar",
-		"--include="+strings.Join(debianPackages, ","), debianSuite, raw, debianMirror)
+		"--include="+strings.Join(debianPackages, ","), debianSuite, raw, mirror)
 	return err
 }
 
