@@ -78,9 +78,18 @@ func (s systemd) Start(ctx context.Context, unit string) error {
 }
 
 func (s systemd) Stop(ctx context.Context, unit string) error {
-	return s.job(ctx, "stop", unit, func(c *dbus.Conn, done chan<- string) error {
+	err := s.job(ctx, "stop", unit, func(c *dbus.Conn, done chan<- string) error {
 		_, err := c.StopUnitContext(ctx, service(unit), "replace", done)
 		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.with(ctx, func(c *dbus.Conn) error {
+		// systemd lists a unit that had failed, even after its file is gone. A
+		// unit that it has not loaded has nothing to forget.
+		_ = c.ResetFailedUnitContext(ctx, service(unit))
+		return nil
 	})
 }
 
