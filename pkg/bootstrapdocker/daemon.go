@@ -111,7 +111,7 @@ func (d Daemon) install(ctx context.Context, tree []host.File) error {
 			return err
 		}
 	}
-	return errors.Join(d.noteStore(), d.Files.Put(tree))
+	return d.Files.Put(tree)
 }
 
 func answers(ctx context.Context) error {

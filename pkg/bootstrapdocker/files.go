@@ -57,24 +57,11 @@ func (d Daemon) tree() ([]host.File, error) {
 	case "systemd":
 		return append(tree, host.File{Path: d.scriptPath(), Data: v.fill(systemdUnit), Mode: 0o644}), nil
 	case "openrc":
-		return append(tree, d.initScripts(v, openrcScript, containerdOpenrc)...), nil
+		return append(tree, host.File{Path: d.scriptPath(), Data: v.fill(openrcScript), Mode: 0o755}), nil
 	default:
-		return append(tree, d.initScripts(v, sysvScript, containerdSysv)...), nil
+		return append(tree, host.File{Path: d.scriptPath(), Data: v.fill(sysvScript), Mode: 0o755}), nil
 	}
 }
-
-// initScripts are ours and, where the distribution has none, one for the
-// containerd that both daemons share: left alone, the main dockerd would start
-// a private one with CRI switched off.
-func (d Daemon) initScripts(v values, own, containerd string) []host.File {
-	scripts := []host.File{{Path: d.scriptPath(), Data: v.fill(own), Mode: 0o755}}
-	if !d.Files.Exists(containerdScript) || d.ours(containerdScript) {
-		scripts = append(scripts, host.File{Path: containerdScript, Data: v.fill(containerd), Mode: 0o755})
-	}
-	return scripts
-}
-
-const containerdScript = "/etc/init.d/containerd"
 
 func (d Daemon) ours(path string) bool {
 	data, err := d.Files.Read(path)

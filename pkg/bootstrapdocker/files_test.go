@@ -3,6 +3,7 @@ package bootstrapdocker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -39,11 +40,13 @@ func freshHost(t *testing.T, init string) Daemon {
 
 func TestGolden(t *testing.T) {
 	for _, init := range []string{"systemd", "sysv", "openrc"} {
-		tree, err := freshHost(t, init).tree()
-		if err != nil {
+		d := freshHost(t, init)
+		tree, err := d.tree()
+		scripts, scriptsErr := d.containerdScripts()
+		if err := errors.Join(err, scriptsErr); err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range tree {
+		for _, file := range slices.Concat(tree, scripts) {
 			golden(t, filepath.Join("testdata", init+"-"+filepath.Base(file.Path)), file.Data)
 		}
 	}
@@ -70,11 +73,11 @@ func TestDistributionsContainerdScriptStays(t *testing.T) {
 	if err := d.Files.Write(containerdScript, []byte("#!/bin/sh\n# the distribution's\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := d.tree()
+	scripts, err := d.containerdScripts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(tree, func(f host.File) bool { return f.Path == containerdScript }) {
+	if len(scripts) > 0 {
 		t.Error("would replace it")
 	}
 }

@@ -8,10 +8,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-const containerdPid = "/run/docker-bootstrap-containerd.pid"
-
 // undo takes the daemon away with all it kept. The order matters: containers
-// before the directories they live in, the unit last but one.
+// before the directories they live in, the unit last.
 func (d Daemon) undo(ctx context.Context) error {
 	if err := d.stop(ctx); err != nil {
 		return err
@@ -29,7 +27,6 @@ func (d Daemon) undo(ctx context.Context) error {
 		d.Files.RemoveAll(execRoot),
 		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.scriptPath()),
 		d.Files.Drop(namespaceDirs()...),
-		d.dropContainerd(ctx),
 		d.Units.Reload(ctx),
 		host.RemoveCgroup(cgroup),
 	)
@@ -46,28 +43,6 @@ func (d Daemon) stop(ctx context.Context) error {
 		return fmt.Errorf("disable %s: %w", unit, err)
 	}
 	return nil
-}
-
-// dropContainerd takes back the init script for containerd, if it is ours,
-// while the main Docker, which uses the same one by then, is stopped.
-func (d Daemon) dropContainerd(ctx context.Context) error {
-	if d.Units.Init() == "systemd" || !d.ours(containerdScript) {
-		return nil
-	}
-	docker, err := d.Units.Active(ctx, "docker")
-	if err != nil {
-		return err
-	}
-	drop := func() error {
-		if err := errors.Join(d.Units.Stop(ctx, "containerd"), d.dropStore()); err != nil {
-			return err
-		}
-		return d.Files.Drop(containerdScript, containerdLog, containerdPid, containerdSocket, containerdSocket+".ttrpc")
-	}
-	if !docker {
-		return drop()
-	}
-	return d.WhileMainStopped(ctx, drop)
 }
 
 // namespaceDirs are the empty directories that containerd keeps for a

@@ -14,6 +14,7 @@ func (h *Host) Master() step.Plan {
 	return step.Plan{
 		{h.remember(Master)},
 		{bridge.Resume(), kubelet.RememberSysctls(), control.Certificates(), h.runtime().EnableCRI()},
+		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
 		{h.loadBootstrap("etcd")},
 		{etcd.Start(), h.loadBootstrap("flannel")},

@@ -13,6 +13,7 @@ func (h *Host) Worker() step.Plan {
 	return step.Plan{
 		{h.remember(Worker)},
 		{bridge.Resume(), agent.RememberSysctls(), h.joining().Save(), h.runtime().EnableCRI()},
+		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
 		{h.loadBootstrap("flannel")},
 		{h.flanneld(Worker).Start()},

@@ -1,0 +1,98 @@
+package bootstrapdocker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	containerdScript = "/etc/init.d/containerd"
+	containerdPid    = "/run/docker-bootstrap-containerd.pid"
+)
+
+// Containerd starts the containerd that both daemons share. Where the
+// distribution has no init script for it there will be one of ours: left
+// alone, the main dockerd starts a private one with CRI switched off.
+//
+// It comes before anything is loaded into containerd, so that turndown has
+// taken that out again before containerd goes.
+func (d Daemon) Containerd() step.Step {
+	return step.Step{
+		Name:  "start containerd",
+		Check: d.checkContainerd,
+		Apply: d.startContainerd,
+		Undo:  d.dropContainerd,
+	}
+}
+
+func (d Daemon) checkContainerd(ctx context.Context) (step.Diff, error) {
+	scripts, err := d.containerdScripts()
+	if err != nil {
+		return nil, err
+	}
+	diff, err := d.Files.Missing(scripts)
+	if err != nil || len(diff) > 0 {
+		return diff, err
+	}
+	active, err := d.Units.Active(ctx, "containerd")
+	if err == nil && !active {
+		diff = step.Diff{"start containerd"}
+	}
+	return diff, err
+}
+
+func (d Daemon) startContainerd(ctx context.Context) error {
+	scripts, err := d.containerdScripts()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.noteStore(), d.Files.Put(scripts)); err != nil {
+		return err
+	}
+	if err := d.Units.Start(ctx, "containerd"); err != nil {
+		return fmt.Errorf("start containerd: %w", err)
+	}
+	return nil
+}
+
+// containerdScripts is the init script, unless the distribution has its own.
+func (d Daemon) containerdScripts() ([]host.File, error) {
+	if d.Units.Init() == "systemd" || d.Files.Exists(containerdScript) && !d.ours(containerdScript) {
+		return nil, nil
+	}
+	v, err := d.values()
+	if err != nil {
+		return nil, err
+	}
+	text := containerdSysv
+	if d.Units.Init() == "openrc" {
+		text = containerdOpenrc
+	}
+	return []host.File{{Path: containerdScript, Data: v.fill(text), Mode: 0o755}}, nil
+}
+
+// dropContainerd takes back the init script for containerd, if it is ours,
+// while the main Docker, which uses the same one by then, is stopped.
+func (d Daemon) dropContainerd(ctx context.Context) error {
+	if d.Units.Init() == "systemd" || !d.ours(containerdScript) {
+		return nil
+	}
+	docker, err := d.Units.Active(ctx, "docker")
+	if err != nil {
+		return err
+	}
+	drop := func() error {
+		if err := errors.Join(d.Units.Stop(ctx, "containerd"), d.dropStore()); err != nil {
+			return err
+		}
+		return d.Files.Drop(containerdScript, containerdLog, containerdPid, containerdSocket, containerdSocket+".ttrpc")
+	}
+	if !docker {
+		return drop()
+	}
+	return d.WhileMainStopped(ctx, drop)
+}
