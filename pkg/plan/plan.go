@@ -87,15 +87,6 @@ func (h *Host) link() (host.Link, bool, error) {
 	return link, err == nil, err
 }
 
-func (h *Host) useCatalogue() error {
-	versions, err := image.For(h.Config.KubernetesVersion, image.Versions{Etcd: h.Config.EtcdVersion, Flannel: h.Config.FlannelVersion})
-	if err != nil {
-		return err
-	}
-	h.versions, h.images = versions, image.Catalogue(versions, h.Config.RegPrefix)
-	return nil
-}
-
 // mainDocker and bootstrapDocker open the two engines when they are needed,
 // since neither need run while the plan is made.
 func mainDocker() (*host.Docker, error) { return host.OpenDocker(mainSocket) }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -13,8 +14,13 @@ import (
 // and the last one to be undone.
 func (h *Host) remember(role string) step.Step {
 	tree := func() ([]host.File, error) {
-		data, err := h.Config.Marshal()
-		return []host.File{{Path: config.SavedPath, Data: data}, {Path: roleFile, Data: []byte(role + "\n")}}, err
+		settings, err := h.Config.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		versions, err := json.Marshal(h.versions)
+		return []host.File{{Path: config.SavedPath, Data: settings}, {Path: versionsFile, Data: versions},
+			{Path: roleFile, Data: []byte(role + "\n")}}, err
 	}
 	return step.Step{
 		Name: "remember the settings",

@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"encoding/json"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+)
+
+// versionsFile has the versions that this host was made with: its bundle may be
+// gone when it is looked at again.
+const versionsFile = host.StateDir + "/versions.json"
+
+// useCatalogue decides which version of each component this host runs. What
+// the user set wins; then what the bundle holds, since a pulled one has other
+// versions than one that was built; then what the host was made with.
+func (h *Host) useCatalogue() error {
+	known := h.knownVersions()
+	known.Kubernetes = "" // the config has it, and preflight compares the bundle's
+	if h.Config.EtcdVersion != "" {
+		known.Etcd = h.Config.EtcdVersion
+	}
+	if h.Config.FlannelVersion != "" {
+		known.Flannel = h.Config.FlannelVersion
+	}
+	versions, err := image.For(h.Config.KubernetesVersion, known)
+	if err != nil {
+		return err
+	}
+	h.versions, h.images = versions, image.Catalogue(versions, h.Config.RegPrefix)
+	return nil
+}
+
+// knownVersions are those of the bundle, or those the host was made with;
+// none if both are of another Kubernetes. A bundle that can not be read is told
+// of by preflight.
+func (h *Host) knownVersions() image.Versions {
+	wanted, err := image.For(h.Config.KubernetesVersion, image.Versions{})
+	if err != nil {
+		return image.Versions{} // useCatalogue says so
+	}
+	if bundle, err := offline.Open(h.bundle().Path); err == nil {
+		defer bundle.Close()
+		if bundle.Versions.Kubernetes == wanted.Kubernetes {
+			return bundle.Versions
+		}
+	}
+	var remembered image.Versions
+	data, err := h.Files.Read(versionsFile)
+	if err != nil || json.Unmarshal(data, &remembered) != nil || remembered.Kubernetes != wanted.Kubernetes {
+		return image.Versions{}
+	}
+	return remembered
+}
