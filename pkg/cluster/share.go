@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -67,18 +66,7 @@ func (f *fleet) lockCache(ctx context.Context, name string) (func(), error) {
 	if err := os.MkdirAll(f.CacheDir, 0o755); err != nil {
 		return nil, err
 	}
-	const patience = 15 * time.Minute
-	var release func()
-	var failed error
-	err := step.Until(ctx, patience, func(context.Context) (err error) {
-		release, err = host.Lock(filepath.Join(f.CacheDir, "."+name+".lock"))
-		if err != nil && !errors.Is(err, host.ErrLocked) {
-			failed = err
-			return nil
-		}
-		return err
-	}, nil)
-	return release, errors.Join(err, failed)
+	return host.WaitLock(ctx, filepath.Join(f.CacheDir, "."+name+".lock"), name)
 }
 
 // oneByOne makes a callback that hosts can call side by side.

@@ -1,11 +1,15 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // ErrLocked is in the error of Lock when another process holds the lock.
@@ -36,6 +40,21 @@ func Lock(path string) (release func(), err error) {
 			file.Close()
 		}, nil
 	}
+}
+
+// WaitLock is Lock that waits for its turn; meanwhile it reports for what.
+func WaitLock(ctx context.Context, path, what string) (release func(), err error) {
+	const patience = 12 * time.Hour // a holder that dies lets go by itself
+	var failed error
+	err = step.Until(ctx, patience, func(context.Context) (err error) {
+		release, err = Lock(path)
+		if errors.Is(err, ErrLocked) {
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+		failed = err
+		return nil
+	}, nil)
+	return release, errors.Join(err, failed)
 }
 
 func stillThere(path string, file *os.File) bool {

@@ -74,7 +74,7 @@ func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string)
 	}
 	built.Parts = append(built.Parts, part)
 	own := content{Files: map[string]string{s.program: filepath.Join(part.Dir, img.Name)}, Links: s.links}
-	layer, err := b.layer(fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, key(part.Key, s.program, s.links)), own)
+	layer, err := b.layer(ctx, fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, key(part.Key, s.program, s.links)), own)
 	if err != nil {
 		return built, err
 	}
@@ -106,7 +106,7 @@ func (b *Builder) shared(ctx context.Context, v Versions, s shape, built *Built)
 		for _, p := range CNIPlugins {
 			files[CNIDir[1:]+"/"+p] = filepath.Join(part.Dir, p)
 		}
-		layer, err := b.layer("layer-cni-"+built.Arch+"-"+part.Key, content{Files: files})
+		layer, err := b.layer(ctx, "layer-cni-"+built.Arch+"-"+part.Key, content{Files: files})
 		if err != nil {
 			return nil, err
 		}

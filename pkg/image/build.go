@@ -55,7 +55,7 @@ func (b *Builder) compile(ctx context.Context, v Versions, name, arch string) (P
 	k := key(r, c.source, c.env, c.args, c.goVersion, b.checkoutState())
 	part := Part{Name: r.Name, Version: r.Version, Origin: r.origin(), Key: k,
 		How: strings.Join(append(slices.Clone(c.env), c.args...), " ") + " (" + c.goVersion + ")"}
-	part.Dir, err = cached(b.Cache, fmt.Sprintf("%s-%s-%s-%s", r.Name, r.Version, arch, k), func(dir string) error {
+	part.Dir, err = Cached(ctx, b.Cache, fmt.Sprintf("%s-%s-%s-%s", r.Name, r.Version, arch, k), func(dir string) error {
 		return c.run(ctx, dir)
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 	}
 	goMod := filepath.Join(b.K8sDir, "go.mod")
 	if b.K8sDir == "" {
-		dir, err := cached(b.Cache, "kubernetes-mod-"+r.Version, func(dir string) error {
+		dir, err := Cached(ctx, b.Cache, "kubernetes-mod-"+r.Version, func(dir string) error {
 			return download(ctx, "k8s.io/kubernetes@"+r.Version, filepath.Join(dir, "go.mod"))
 		})
 		if err != nil {

@@ -1,11 +1,14 @@
 package image
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // CacheDir is where downloads and builds are kept between runs.
@@ -29,9 +32,10 @@ func key(inputs ...any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// cached returns the directory of a finished part, making it if needed: build
-// fills a new directory, which gets its name only once it is complete.
-func cached(cache, name string, build func(dir string) error) (string, error) {
+// Cached returns the directory of a finished part, making it if needed: build
+// fills a new directory, which gets its name only once it is complete. Of two
+// that need the same part, one makes it and the other waits.
+func Cached(ctx context.Context, cache, name string, build func(dir string) error) (string, error) {
 	done := filepath.Join(cache, "parts", name)
 	if _, err := os.Stat(done); err == nil {
 		return done, nil
@@ -39,22 +43,28 @@ func cached(cache, name string, build func(dir string) error) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(done), 0o755); err != nil {
 		return "", err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(done), "."+name+"-*")
+	release, err := host.WaitLock(ctx, filepath.Join(filepath.Dir(done), "."+name+".lock"), name)
 	if err != nil {
 		return "", err
 	}
+	defer release()
+	if _, err := os.Stat(done); err == nil {
+		return done, nil
+	}
+	return done, inOneMove(done, build)
+}
+
+func inOneMove(done string, build func(dir string) error) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(done), "."+filepath.Base(done)+"-*")
+	if err != nil {
+		return err
+	}
 	defer os.RemoveAll(tmp)
 	if err := build(tmp); err != nil {
-		return "", err
+		return err
 	}
 	if err := os.Chmod(tmp, 0o755); err != nil {
-		return "", err
+		return err
 	}
-	if err := os.Rename(tmp, done); err != nil {
-		// A second build may have finished first: its result is the same.
-		if _, there := os.Stat(done); there != nil {
-			return "", err
-		}
-	}
-	return done, nil
+	return os.Rename(tmp, done)
 }

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -61,8 +62,8 @@ type content struct {
 }
 
 // layer packs a content, in the cache under a name that is unique for it.
-func (b *Builder) layer(name string, c content) (v1.Layer, error) {
-	dir, err := cached(b.Cache, name, func(dir string) error { return c.pack(filepath.Join(dir, "layer.tar")) })
+func (b *Builder) layer(ctx context.Context, name string, c content) (v1.Layer, error) {
+	dir, err := Cached(ctx, b.Cache, name, func(dir string) error { return c.pack(filepath.Join(dir, "layer.tar")) })
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (b *Builder) userland(ctx context.Context, arch string) (Part, error) {
 		return Part{}, fmt.Errorf("userland for %s: %w", arch, err)
 	}
 	part.Key = key(userlandRecipe, part.Version, part.Origin, part.How, arch)
-	part.Dir, err = cached(b.Cache, "userland-"+arch+"-"+part.Key, func(dir string) error {
+	part.Dir, err = Cached(ctx, b.Cache, "userland-"+arch+"-"+part.Key, func(dir string) error {
 		raw := filepath.Join(dir, "raw.tar")
 		defer os.Remove(raw)
 		step.Report(ctx, "fetch the userland for "+arch+" from "+part.Origin, 0, 0)
