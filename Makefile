@@ -21,7 +21,7 @@ up: ## a cluster of two test hosts on this machine; installs what is missing
 	$(OUT)/kube-bootstrap cluster up
 
 down: build ## remove the cluster that up made
-	$(OUT)/kube-bootstrap cluster down
+	$(OUT)/kube-bootstrap cluster clean
 
 test: check unit e2e ## everything: check, tests, a real cluster on test hosts
 

@@ -14,7 +14,7 @@ import (
 
 func (p *program) clusterCommand() *cobra.Command {
 	return parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		p.clusterUp(), p.clusterDown(), p.clusterStatus(), p.clusterKubeconfig())
+		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterStatus(), p.clusterKubeconfig())
 }
 
 // addFleet gives a command the flags that say which fleet, and how to reach
@@ -74,23 +74,6 @@ first, which takes minutes once; what was built is kept in the cache.`,
 			return &usageError{fmt.Errorf("--dind-subnet %q: must be a network, such as %s", *subnet, cluster.DefaultSubnet)}
 		}
 		return p.up(c, *o)
-	}
-	return c
-}
-
-func (p *program) clusterDown() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "down",
-		Short:   "Remove the hosts of a cluster and all that is on them",
-		Example: "  kube-bootstrap cluster down\n  kube-bootstrap cluster down --name second",
-		Args:    cobra.NoArgs,
-	}
-	o := addFleet(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := p.fromEnv(c); err != nil {
-			return err
-		}
-		return p.down(c.Context(), *o)
 	}
 	return c
 }

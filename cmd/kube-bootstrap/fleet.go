@@ -80,7 +80,7 @@ func (p *program) raise(ctx context.Context, runner *step.Runner, o cluster.Opti
 	case err == nil:
 		return nil
 	case begun:
-		return &resumeError{err, "run the same command again to finish; `kube-bootstrap cluster down" + nameFlag(o) + "` removes what is left"}
+		return &resumeError{err, "run the same command again to finish; `kube-bootstrap cluster clean" + nameFlag(o) + "` removes what is left"}
 	}
 	return &firmError{err}
 }
@@ -100,7 +100,7 @@ func (p *program) hint(ctx context.Context, o cluster.Options) error {
 	flag := nameFlag(o)
 	p.say("to use it: kube-bootstrap cluster kubeconfig" + flag + " > kubeconfig; KUBECONFIG=kubeconfig kubectl get nodes")
 	p.say("or on it: docker exec " + o.Name + "-master-1 docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
-	p.say("to remove it: kube-bootstrap cluster down" + flag)
+	p.say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)
 	return err
 }
 
@@ -109,15 +109,6 @@ func nameFlag(o cluster.Options) string {
 		return ""
 	}
 	return " --name " + o.Name
-}
-
-func (p *program) down(ctx context.Context, o cluster.Options) error {
-	return p.do(ctx, "remove cluster "+o.Name, func(ctx context.Context) error {
-		if err := cluster.Down(ctx, o); err != nil {
-			return &firmError{err}
-		}
-		return nil
-	})
 }
 
 // fleetStatus is what `cluster status -o json` prints.

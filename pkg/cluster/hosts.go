@@ -143,7 +143,7 @@ func (f *fleet) boot(m member) step.Step {
 		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := f.docker.MachineMissing(ctx, machine)
 			if errors.Is(err, host.ErrDiffers) {
-				err = &step.Problem{Name: "cluster-differs", Text: err.Error(), Remedy: "run `kube-bootstrap cluster down --name " + f.Name + "` first"}
+				err = &step.Problem{Name: "cluster-differs", Text: err.Error(), Remedy: "run `kube-bootstrap cluster clean --name " + f.Name + "` first"}
 			}
 			return diff, err
 		},

@@ -114,7 +114,7 @@ func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
 		if len(n.Subnets) > 0 && n.Subnets[0] != f.Subnet {
 			return []error{&step.Problem{
 				Name: "cluster-differs", Text: fmt.Sprintf("cluster %s is on %s and not on %s", f.Name, n.Subnets[0], f.Subnet),
-				Remedy: "run `kube-bootstrap cluster down --name " + f.Name + "` first",
+				Remedy: "run `kube-bootstrap cluster clean --name " + f.Name + "` first",
 			}}, nil
 		}
 		return nil, nil // its own route is the overlap
@@ -159,4 +159,12 @@ func (f *fleet) found(ctx context.Context) ([]host.FoundMachine, error) {
 		}
 	}
 	return ours, err
+}
+
+func names(found []host.FoundMachine) []string {
+	var all []string
+	for _, m := range found {
+		all = append(all, m.Name)
+	}
+	return all
 }

@@ -48,7 +48,7 @@ func (d *Docker) MachineMissing(ctx context.Context, m Machine) ([]string, error
 		return nil, fmt.Errorf("container %s is not of cluster %s; rename or remove it", m.Name, m.Fleet)
 	case now.Container.Config.Labels[specLabel] != hashOf(m):
 		return nil, fmt.Errorf("host %s %w", m.Name, ErrDiffers)
-	case !now.Container.State.Running:
+	case !now.Container.State.Running, now.Container.State.Paused:
 		return []string{"start host " + m.Name + ": it is " + string(now.Container.State.Status)}, nil
 	}
 	return nil, nil
@@ -58,8 +58,7 @@ func (d *Docker) MachineMissing(ctx context.Context, m Machine) ([]string, error
 func (d *Docker) StartMachine(ctx context.Context, m Machine) error {
 	_, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	if err == nil {
-		_, err = d.ContainerStart(ctx, m.Name, client.ContainerStartOptions{})
-		return err
+		return d.SwitchOn(ctx, m.Name)
 	}
 	if !errdefs.IsNotFound(err) {
 		return err

@@ -83,7 +83,7 @@ func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cluster.Down(context.Background(), options); err != nil {
+		if err := cluster.Clean(context.Background(), options); err != nil {
 			t.Error(err)
 		}
 	})

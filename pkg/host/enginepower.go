@@ -1,0 +1,83 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+)
+
+// SwitchOn starts machines that are off and lets frozen ones go on, all at the
+// same time.
+func (d *Docker) SwitchOn(ctx context.Context, names ...string) error {
+	return together(names, func(name string) error {
+		if err := d.thaw(ctx, name); err != nil {
+			return err
+		}
+		_, err := d.ContainerStart(ctx, name, client.ContainerStartOptions{})
+		return power("start", name, err)
+	})
+}
+
+// SwitchOff shuts machines down, all at the same time, and waits until they
+// are off. One that is off or not there is no error.
+func (d *Docker) SwitchOff(ctx context.Context, names ...string) error {
+	return together(names, func(name string) error {
+		if err := d.thaw(ctx, name); err != nil { // what is frozen hears no signal
+			return err
+		}
+		_, err := d.ContainerStop(ctx, name, client.ContainerStopOptions{})
+		return power("shut down", name, gone(err))
+	})
+}
+
+// Freeze stops every process of the machines where it stands. No machine goes
+// on once any of them is looked at, so what lies on their disks then is of one
+// moment: as if the power of all had failed at once.
+func (d *Docker) Freeze(ctx context.Context, names ...string) error {
+	return together(names, func(name string) error {
+		_, err := d.ContainerPause(ctx, name, client.ContainerPauseOptions{})
+		if errdefs.IsConflict(err) {
+			now, look := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+			if look == nil && (now.Container.State.Paused || !now.Container.State.Running) {
+				return nil
+			}
+		}
+		return power("freeze", name, err)
+	})
+}
+
+// Thaw lets frozen machines go on; one that is not frozen is no error.
+func (d *Docker) Thaw(ctx context.Context, names ...string) error {
+	return together(names, func(name string) error { return d.thaw(ctx, name) })
+}
+
+func (d *Docker) thaw(ctx context.Context, name string) error {
+	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	if err != nil || !now.Container.State.Paused {
+		return power("look at", name, gone(err))
+	}
+	_, err = d.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
+	return power("thaw", name, err)
+}
+
+func power(verb, name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", verb, name, err)
+	}
+	return nil
+}
+
+// together does one thing to all at the same time and goes on after a failure.
+func together(names []string, do func(name string) error) error {
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { errs[i] = do(name) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
