@@ -16,7 +16,7 @@ import (
 )
 
 func (p *program) offlineCommand() *cobra.Command {
-	return parent("offline", "Bundles of images, for hosts without a network", p.offlineList(), p.offlineBuild(), p.offlineVerify())
+	return parent("offline", "Bundles of images, for hosts without a network", p.offlineList(), p.offlineBuild(), p.offlineVerify(), p.offlinePush())
 }
 
 // versions are those of the components that the settings ask for.
@@ -25,11 +25,16 @@ func (p *program) versions(c *cobra.Command) (config.Config, image.Versions, err
 	if err != nil {
 		return cfg, image.Versions{}, err
 	}
+	v, err := versionsOf(cfg)
+	return cfg, v, err
+}
+
+func versionsOf(cfg config.Config) (image.Versions, error) {
 	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
 	if err != nil {
-		return cfg, v, &usageError{err}
+		return v, &usageError{err}
 	}
-	return cfg, v, nil
+	return v, nil
 }
 
 func (p *program) offlineList() *cobra.Command {
@@ -49,7 +54,7 @@ are called in a private registry.`,
 		if err != nil {
 			return err
 		}
-		prefix := strings.Join(append(args, cfg.RegPrefix)[:1], "")
+		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
 		all := offline.List(v, prefix)
 		return p.print(*format, all, func(w io.Writer) {
 			for _, name := range all {

@@ -48,7 +48,7 @@ func (p *program) configPath(verb config.Verb) string {
 	if i := slices.IndexFunc(named, func(path string) bool { return path != "" }); i >= 0 {
 		return named[i]
 	}
-	if verb&(config.Fleet|config.Offline) == 0 && readable(config.SavedPath) {
+	if verb&(config.Fleet|config.Offline|config.Push) == 0 && readable(config.SavedPath) {
 		return config.SavedPath
 	}
 	return ""

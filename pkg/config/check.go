@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -150,13 +149,6 @@ func absolute(s string) string {
 func socket(s string) string {
 	if path := strings.TrimPrefix(s, "unix://"); absolute(path) != "" {
 		return "must be the path of a socket, such as /run/cri-dockerd.sock"
-	}
-	return ""
-}
-
-func registry(s string) string {
-	if _, err := reference.ParseNormalizedNamed(s + "/image"); err != nil || strings.Contains(s, "://") {
-		return "must be a registry without scheme, such as registry.example.com:5000 or registry.example.com/mirror"
 	}
 	return ""
 }

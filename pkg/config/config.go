@@ -54,13 +54,26 @@ type Config struct {
 	TokenFile          string
 	TokenExpires       time.Duration
 	CACertHash         string // sha256:<hex>
-	RegPrefix          string
-	Registry           string
+	Registry           Registry
 	Bundle             string
 	CRISocket          string
 	NoDedicated        bool
 	KeepImages         bool
 	IgnorePreflight    []string
+}
+
+// Registry is the private registry that images are in, and the way to it.
+type Registry struct {
+	Address      string // registry[:port][/prefix]
+	Username     string
+	Password     string // secret
+	PasswordFile string
+	Token        string // secret
+	TokenFile    string
+	CA           string // path, as the two below
+	Cert         string
+	Key          string
+	Insecure     bool
 }
 
 // Default returns the configuration of a host about which nothing was said.
@@ -90,7 +103,7 @@ func (c Config) complete() Config {
 	if c.DNSServerIP == "" {
 		c.DNSServerIP = tenth(c.ServiceNetwork)
 	}
-	c.RegPrefix = strings.TrimSuffix(c.RegPrefix, "/")
+	c.Registry.Address = strings.TrimSuffix(c.Registry.Address, "/")
 	c.DNSDomain = strings.TrimSuffix(c.DNSDomain, ".")
 	return c
 }

@@ -51,12 +51,11 @@ func TestEveryFieldHasARow(t *testing.T) {
 		}
 		pointers[s.Field] = true
 	}
-	fields := reflect.TypeFor[Config]()
-	if fields.NumField() != len(settings) {
-		t.Errorf("Config has %d fields, the table %d rows", fields.NumField(), len(settings))
+	names := fieldNames("", reflect.TypeFor[Config]())
+	if len(names) != len(settings) {
+		t.Errorf("Config has %d fields, the table %d rows", len(names), len(settings))
 	}
-	for i := range fields.NumField() {
-		name := fields.Field(i).Name
+	for _, name := range names {
 		found := false
 		for _, s := range settings {
 			found = found || strings.EqualFold(s.Field, name)
@@ -65,6 +64,18 @@ func TestEveryFieldHasARow(t *testing.T) {
 			t.Errorf("no row for %s", name)
 		}
 	}
+}
+
+func fieldNames(block string, of reflect.Type) (names []string) {
+	for i := range of.NumField() {
+		name := block + of.Field(i).Name
+		if inner := of.Field(i).Type; inner.Kind() == reflect.Struct {
+			names = append(names, fieldNames(name+".", inner)...)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 func TestDefaultIsValid(t *testing.T) {
@@ -117,9 +128,11 @@ func TestBadFilesNameLineAndField(t *testing.T) {
 		head + "arch: arm\narch: arm64\n":                    "kb.yaml:4: arch: already said on line 3",
 		"kind: Cluster\n":                                    `kb.yaml:1: apiVersion: missing; write "apiVersion: kube-bootstrap.dev/v1alpha1"`,
 		"apiVersion: kube-bootstrap.dev/v2\nkind: Cluster\n": `kb.yaml:1: apiVersion: "kube-bootstrap.dev/v2" is not known; write kube-bootstrap.dev/v1alpha1`,
-		"- a\n":                       "kb.yaml: line 1: must be fields with values",
-		head + "---\nkind: Cluster\n": "a second document; put everything into one",
-		"a: [\n":                      "kb.yaml: not YAML: ",
+		head + "registry: reg:5000\n":                        `kb.yaml:3: registry: must be a block of fields, such as "registry: {address: ..., username: ...}"`,
+		head + "registry:\n  adress: reg:5000\n":             "kb.yaml:4: registry.adress: unknown field, did you mean registry.address?",
+		"- a\n":                                              "kb.yaml: line 1: must be fields with values",
+		head + "---\nkind: Cluster\n":                        "a second document; put everything into one",
+		"a: [\n":                                             "kb.yaml: not YAML: ",
 	} {
 		_, _, err := Load(write(t, text), noEnv, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -158,7 +171,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"KUBE_BOOTSTRAP_APISERVER_PORT", "70000", `apiServerPort: Invalid value: "70000": must be a port, 1 to 65535`},
 		{"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.96.0.0/30", `serviceNetwork: Invalid value: "10.96.0.0/30": is too small`},
 		{"KUBE_BOOTSTRAP_HOST_NAME", "My Host", `hostName: Invalid value: "My Host"`},
-		{"REG_PREFIX", "https://x", `regPrefix: Invalid value: "https://x": must be a registry without scheme`},
+		{"REG_PREFIX", "https://x", `registry.address: Invalid value: "https://x": must be a registry without scheme`},
 		{"KUBE_BOOTSTRAP_CRI_SOCKET", "cri", `criSocket: Invalid value: "cri": must be the path of a socket`},
 		{"KUBE_BOOTSTRAP_TOKEN_FILE", "/nowhere/t", `tokenFile: Invalid value: "/nowhere/t": must be a file that can be read`},
 	} {
@@ -282,5 +295,38 @@ func TestArgsAreWhatWasGiven(t *testing.T) {
 	}
 	if got := strings.Join(cfg.Args(Worker, from), " "); got != "--flannel-backend=ipip" {
 		t.Error(got)
+	}
+}
+
+func TestRegistryBlock(t *testing.T) {
+	password := write(t, "s3cret\n")
+	path := write(t, head+"registry:\n  address: reg.example.com:5000/k8s/\n  username: me\n  passwordFile: "+password+"\n  insecure: true\n")
+	cfg, from, err := Load(path, env("KUBE_BOOTSTRAP_REGISTRY_CA", "/ca.crt"), nil)
+	want := Registry{Address: "reg.example.com:5000/k8s", Username: "me", Password: "s3cret", PasswordFile: password, CA: "/ca.crt", Insecure: true}
+	if err != nil || cfg.Registry != want || from["registry.insecure"].String() != "file "+path+":7" {
+		t.Errorf("%+v %v %v", cfg.Registry, from, err)
+	}
+	view, err := cfg.View(from)
+	if err != nil || strings.Contains(string(view), "s3cret") || !strings.Contains(string(view), "registry:\n  address: reg.example.com:5000/k8s #") {
+		t.Errorf("%v\n%s", err, view)
+	}
+	if saved, err := cfg.Marshal(); err != nil || strings.Contains(string(saved), "registry") {
+		t.Errorf("%v\n%s", err, saved)
+	}
+}
+
+func TestRegistrySettingsGoTogether(t *testing.T) {
+	for name, want := range map[string]string{
+		"KUBE_BOOTSTRAP_REGISTRY_USERNAME": "registry.passwordFile: Required value: goes with registry.username",
+		"KUBE_BOOTSTRAP_REGISTRY_PASSWORD": "registry.username: Required value: goes with registry.password",
+		"KUBE_BOOTSTRAP_REGISTRY_CERT":     "registry.key: Required value: goes with registry.cert",
+	} {
+		cfg, _, err := Load("", env(name, "x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.Validate("").ToAggregate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
 	}
 }

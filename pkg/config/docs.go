@@ -34,6 +34,8 @@ names in the third column are those of the docker-multinode scripts.
 	for _, s := range settings {
 		b.WriteString(s.row())
 	}
+	b.WriteString("\nFields with a dot are written as a block: \"registry: {address: registry.example.com:5000/k8s}\". The way to the registry, " +
+		"password included, is handed to a host when it joins.\n")
 	b.WriteString("\nThe settings that all hosts of a cluster must agree on are handed to a host when it joins: " + strings.Join(sharedFields(), ", ") + ".\n")
 	return b.String()
 }
@@ -47,7 +49,11 @@ func (s Setting) row() string {
 		help += "; never printed or saved"
 	}
 	help = strings.NewReplacer("<", "&lt;", "|", "\\|").Replace(help)
-	return fmt.Sprintf("| %s | --%s | %s | %s | %s |\n", s.Field, s.Flag, s.Env, s.Default, help)
+	flag, env := "--"+s.Flag, s.Env
+	if s.NoFlag {
+		flag, env = "", EnvName(s.Flag)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", s.Field, flag, env, s.Default, help)
 }
 
 func sharedFields() []string {
@@ -65,7 +71,7 @@ func sharedFields() []string {
 func Template() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", APIVersion, Kind)
-	for _, s := range settings {
+	for _, s := range clusterSettings {
 		if s.Secret {
 			continue
 		}
@@ -74,6 +80,12 @@ func Template() []byte {
 			line = fmt.Sprintf("# %s:", s.Field)
 		}
 		fmt.Fprintf(&b, "\n# %s\n%s\n", s.Help, line)
+	}
+	b.WriteString("\n# The private registry, if there is one:\n# registry:\n")
+	for _, s := range registrySettings {
+		if name := strings.TrimPrefix(s.Field, "registry."); !s.Secret {
+			fmt.Fprintf(&b, "#   %s: %s # %s\n", name, s.Default, s.Help)
+		}
 	}
 	return []byte(b.String())
 }

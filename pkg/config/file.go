@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -54,17 +55,8 @@ func (d decoder) decode(c *Config, root *yaml.Node, origins Origins) error {
 	if root == nil {
 		return nil
 	}
-	var errs []error
-	seen := map[string]int{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, val := root.Content[i], root.Content[i+1]
-		if line, twice := seen[key.Value]; twice {
-			errs = append(errs, d.wrong(key, key.Value, fmt.Sprintf("already said on line %d", line)))
-			continue
-		}
-		seen[key.Value] = key.Line
-		errs = append(errs, d.field(c, key, val, origins))
-	}
+	seen, err := d.mapping(c, root, "", origins)
+	errs := []error{err}
 	for _, name := range []string{"apiVersion", "kind"} {
 		if seen[name] == 0 && d.strict {
 			errs = append(errs, d.wrong(root, name, fmt.Sprintf("missing; write \"%s: %s\"", name, header[name])))
@@ -73,21 +65,50 @@ func (d decoder) decode(c *Config, root *yaml.Node, origins Origins) error {
 	return errors.Join(errs...)
 }
 
+// mapping reads the fields of a document, or of a block within it, whose names
+// then begin with the block's. It returns the lines that the fields are on.
+func (d decoder) mapping(c *Config, root *yaml.Node, block string, origins Origins) (map[string]int, error) {
+	var errs []error
+	seen := map[string]int{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, val := root.Content[i], root.Content[i+1]
+		if line, twice := seen[key.Value]; twice {
+			errs = append(errs, d.wrong(key, block+key.Value, fmt.Sprintf("already said on line %d", line)))
+			continue
+		}
+		seen[key.Value] = key.Line
+		if val.Kind == yaml.MappingNode && block == "" && isBlock(key.Value) {
+			_, err := d.mapping(c, val, key.Value+".", origins)
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, d.field(c, key, val, block, origins))
+	}
+	return seen, errors.Join(errs...)
+}
+
+func isBlock(name string) bool {
+	return slices.ContainsFunc(settings, func(s Setting) bool { return strings.HasPrefix(s.Field, name+".") })
+}
+
 var header = map[string]string{"apiVersion": APIVersion, "kind": Kind}
 
-func (d decoder) field(c *Config, key, val *yaml.Node, origins Origins) error {
-	if want, ok := header[key.Value]; ok {
+func (d decoder) field(c *Config, key, val *yaml.Node, block string, origins Origins) error {
+	if want, ok := header[key.Value]; ok && block == "" {
 		if val.Value != want {
 			return d.wrong(val, key.Value, fmt.Sprintf("%q is not known; write %s", val.Value, want))
 		}
 		return nil
 	}
-	s, known := byField(key.Value)
-	if !known {
-		if !d.strict {
-			return nil
-		}
-		return d.wrong(key, key.Value, "unknown field"+suggestion(key.Value))
+	name := block + key.Value
+	s, known := byField(name)
+	switch {
+	case !known && !d.strict:
+		return nil
+	case !known && isBlock(name):
+		return d.wrong(key, name, "must be a block of fields, such as \""+name+": {"+fieldsOf(name)+"}\"")
+	case !known:
+		return d.wrong(key, name, "unknown field"+suggestion(name))
 	}
 	raw, err := scalar(val, s.at(c).kind)
 	if err == nil && raw != "" {
@@ -98,6 +119,16 @@ func (d decoder) field(c *Config, key, val *yaml.Node, origins Origins) error {
 		return d.wrong(val, s.Field, fmt.Sprintf("%q: %v", s.masked(raw), err))
 	}
 	return nil
+}
+
+func fieldsOf(block string) string {
+	var names []string
+	for _, s := range settings {
+		if name, ok := strings.CutPrefix(s.Field, block+"."); ok && !s.Secret {
+			names = append(names, name+": ...")
+		}
+	}
+	return strings.Join(names[:2], ", ")
 }
 
 func (d decoder) wrong(at *yaml.Node, name, text string) error {

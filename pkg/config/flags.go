@@ -34,6 +34,9 @@ func (f *flagValue) Set(s string) error {
 // AddFlags adds the flags of the settings that verb takes.
 func AddFlags(flags *pflag.FlagSet, verb Verb) {
 	for _, s := range Settings(verb) {
+		if s.NoFlag {
+			continue
+		}
 		help := s.Help
 		if len(s.Values) > 0 {
 			help += ": " + strings.Join(s.Values, ", ")
@@ -51,7 +54,7 @@ func AddFlags(flags *pflag.FlagSet, verb Verb) {
 func (c Config) Args(verb Verb, given Origins) []string {
 	var args []string
 	for _, s := range Settings(verb) {
-		if given[s.Field].Source == FromDefault || s.Secret || slices.Contains([]string{"bundle", "tokenFile", "masterIP"}, s.Field) {
+		if given[s.Field].Source == FromDefault || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "masterIP"}, s.Field) {
 			continue
 		}
 		args = append(args, "--"+s.Flag+"="+s.at(&c).get())

@@ -56,7 +56,7 @@ func Load(path string, env func(string) string, flags *pflag.FlagSet) (Config, O
 	for _, s := range settings {
 		errs = append(errs, s.fromEnv(&cfg, env, origins), s.fromFlags(&cfg, flags, origins))
 	}
-	errs = append(errs, cfg.readToken(origins))
+	errs = append(errs, cfg.readSecrets(origins))
 	return cfg.complete(), origins, errors.Join(errs...)
 }
 
@@ -112,18 +112,28 @@ func (s Setting) take(cfg *Config, raw string, from Origin, origins Origins) err
 	return nil
 }
 
-// readToken fills Token from TokenFile, unless a stronger place than the one
-// that named the file gave a token itself.
-func (c *Config) readToken(origins Origins) error {
-	if c.TokenFile == "" || (c.Token != "" && origins["token"].Source > origins["tokenFile"].Source) {
-		return nil
+// readSecrets fills each secret from the file that holds it, unless a stronger
+// place than the one that named the file gave the secret itself.
+func (c *Config) readSecrets(origins Origins) error {
+	var errs []error
+	for _, s := range settings {
+		path := s.at(c).get()
+		if s.Holds == "" || path == "" {
+			continue
+		}
+		secret, _ := byField(s.Holds)
+		if secret.at(c).get() != "" && origins[s.Holds].Source > origins[s.Field].Source {
+			continue
+		}
+		data, err := readSmall(path)
+		if err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(s.Field), path, fmt.Sprintf("must be a file that can be read: %v", err)))
+			continue
+		}
+		origins[s.Holds] = origins[s.Field]
+		errs = append(errs, secret.at(c).set(string(data)))
 	}
-	data, err := readSmall(c.TokenFile)
-	if err != nil {
-		return field.Invalid(field.NewPath("tokenFile"), c.TokenFile, fmt.Sprintf("must be a file that can be read: %v", err))
-	}
-	origins["token"] = origins["tokenFile"]
-	return text(func(c *Config) *string { return &c.Token })(c).set(string(data))
+	return errors.Join(errs...)
 }
 
 func readSmall(path string) ([]byte, error) {

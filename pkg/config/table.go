@@ -19,11 +19,14 @@ const (
 	Status
 	Token
 	Offline
+	Push
+	Bootstrap
 	Fleet
 	Every
 
 	both  = Master | Worker | Preflight
 	hosts = both | Fleet
+	loads = both | Bootstrap
 )
 
 const defaultKubernetes = "v1.36.3"
@@ -39,6 +42,10 @@ type Setting struct {
 	Verbs   Verb
 	Shared  bool // the same on every host of a cluster; a joining host is handed it
 	Secret  bool // never printed, never saved
+	NoFlag  bool // a secret that must not show in everybody's `ps`
+	Once    bool // what follows from it is kept elsewhere, so it is not saved
+	// Holds is the secret that the file of that name holds.
+	Holds string
 
 	at    func(*Config) value
 	check func(string) string // says what a non-empty value must be, or nothing if it is
@@ -78,21 +85,23 @@ var (
 	}
 )
 
-var settings = []Setting{
+var settings = slices.Concat(clusterSettings, registrySettings)
+
+var clusterSettings = []Setting{
 	{
-		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: defaultKubernetes, Verbs: hosts | Offline, Shared: true,
+		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: defaultKubernetes, Verbs: hosts | Offline | Bootstrap | Push, Shared: true,
 		Help:  "Kubernetes version to run, 1.34 to 1.36",
 		at:    text(func(c *Config) *string { return &c.KubernetesVersion }),
 		check: kubernetesVersion,
 	},
 	{
-		Field: "etcdVersion", Flag: "etcd-version", Env: "ETCD_VERSION", Verbs: hosts | Offline, Shared: true,
+		Field: "etcdVersion", Flag: "etcd-version", Env: "ETCD_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true,
 		Help:  "etcd version to run (empty: the one that goes with the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.EtcdVersion }),
 		check: version,
 	},
 	{
-		Field: "flannelVersion", Flag: "flannel-version", Env: "FLANNEL_VERSION", Verbs: hosts | Offline, Shared: true,
+		Field: "flannelVersion", Flag: "flannel-version", Env: "FLANNEL_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true,
 		Help:  "flannel version to run (empty: the one that goes with the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.FlannelVersion }),
 		check: version,
@@ -126,7 +135,7 @@ var settings = []Setting{
 		check: restartPolicy,
 	},
 	{
-		Field: "arch", Flag: "arch", Env: "ARCH", Verbs: both,
+		Field: "arch", Flag: "arch", Env: "ARCH", Verbs: loads,
 		Help: "architecture of the images (empty: this machine's)", Values: Arches,
 		at: text(func(c *Config) *string { return &c.Arch }),
 	},
@@ -190,7 +199,7 @@ var settings = []Setting{
 		check: token,
 	},
 	{
-		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker | Preflight,
+		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker | Preflight, Holds: "token",
 		Help: "file that holds the bootstrap token, - for standard input",
 		at:   text(func(c *Config) *string { return &c.TokenFile }),
 	},
@@ -206,24 +215,12 @@ var settings = []Setting{
 		check: caCertHash,
 	},
 	{
-		Field: "regPrefix", Flag: "reg-prefix", Env: "REG_PREFIX", Verbs: hosts | Offline,
-		Help:  "prefix put before every image name to pull it: registry[:port][/path]",
-		at:    text(func(c *Config) *string { return &c.RegPrefix }),
-		check: registry,
-	},
-	{
-		Field: "registry", Flag: "registry", Verbs: hosts,
-		Help:  "private registry that is asked for images first: registry[:port]",
-		at:    text(func(c *Config) *string { return &c.Registry }),
-		check: registry,
-	},
-	{
-		Field: "bundle", Flag: "bundle", Verbs: hosts,
+		Field: "bundle", Flag: "bundle", Verbs: hosts | Bootstrap | Push,
 		Help: "bundle of images to load; with it nothing is pulled",
 		at:   text(func(c *Config) *string { return &c.Bundle }),
 	},
 	{
-		Field: "criSocket", Flag: "cri-socket", Verbs: both,
+		Field: "criSocket", Flag: "cri-socket", Verbs: loads,
 		Help:  "CRI socket that the kubelet uses (empty: that of the containerd behind the main Docker)",
 		at:    text(func(c *Config) *string { return &c.CRISocket }),
 		check: socket,
@@ -239,7 +236,7 @@ var settings = []Setting{
 		at:   yesNo(func(c *Config) *bool { return &c.KeepImages }),
 	},
 	{
-		Field: "ignorePreflight", Flag: "ignore-preflight", Verbs: hosts,
+		Field: "ignorePreflight", Flag: "ignore-preflight", Verbs: hosts | Bootstrap,
 		Help: "preflight problems to go on with, by name, comma separated",
 		at:   list(func(c *Config) *[]string { return &c.IgnorePreflight }),
 	},

@@ -46,9 +46,9 @@ func (c Config) Values(verb Verb, origins Origins) []Value {
 }
 
 // Marshal writes the configuration as a file that Load reads. Secrets are left
-// out.
+// out, and what is good for once.
 func (c Config) Marshal() ([]byte, error) {
-	return c.marshal(func(s Setting) (bool, string) { return !s.Secret && s.Field != "tokenFile", "" })
+	return c.marshal(func(s Setting) (bool, string) { return !s.Secret && !s.Once && s.Holds == "", "" })
 }
 
 // View is Marshal with the origin of each value as a comment.
@@ -111,7 +111,7 @@ func (c Config) marshal(keep func(Setting) (bool, string)) ([]byte, error) {
 		if raw := v.get(); kept && raw != "" {
 			node := encode(s, v.kind, raw)
 			node.LineComment = comment
-			root.Content = append(root.Content, word(s.Field), node)
+			put(root, s.Field, node)
 		}
 	}
 	var out bytes.Buffer
@@ -121,6 +121,24 @@ func (c Config) marshal(keep func(Setting) (bool, string)) ([]byte, error) {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// put adds a field to a mapping; one with a dot goes into the block before it.
+func put(root *yaml.Node, name string, node *yaml.Node) {
+	block, rest, nested := strings.Cut(name, ".")
+	if !nested {
+		root.Content = append(root.Content, word(name), node)
+		return
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == block {
+			put(root.Content[i+1], rest, node)
+			return
+		}
+	}
+	inner := &yaml.Node{Kind: yaml.MappingNode}
+	root.Content = append(root.Content, word(block), inner)
+	put(inner, rest, node)
 }
 
 func encode(s Setting, kind, raw string) *yaml.Node {

@@ -27,14 +27,18 @@ func newProgress(ctx context.Context, what string, total int64) *progress {
 }
 
 func (p *progress) Write(data []byte) (int, error) {
+	p.add(int64(len(data)))
+	return len(data), nil
+}
+
+func (p *progress) add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done += int64(len(data))
+	p.done += n
 	if p.done-p.reported >= reportEvery || p.done == p.total {
 		p.reported = p.done
 		step.Report(p.ctx, p.what, p.done, p.total)
 	}
-	return len(data), nil
 }
 
 type contextReader struct {

@@ -28,7 +28,7 @@ func (h *Host) useCatalogue() error {
 	if err != nil {
 		return err
 	}
-	h.versions, h.images = versions, image.Catalogue(versions, h.Config.RegPrefix)
+	h.versions, h.images = versions, image.Catalogue(versions, "")
 	return nil
 }
 

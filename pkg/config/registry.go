@@ -1,0 +1,83 @@
+package config
+
+import "github.com/distribution/reference"
+
+const registryVerbs = loads | Push
+
+// registrySettings are the block "registry" of a file. A host that uses a
+// registry keeps the way to it in a file of its own, with what the files named
+// here held then.
+var registrySettings = []Setting{
+	{
+		Field: "registry.address", Flag: "registry", Env: "REG_PREFIX", Verbs: registryVerbs, Once: true,
+		Help:  "private registry that images are taken from: registry[:port][/prefix]",
+		at:    text(func(c *Config) *string { return &c.Registry.Address }),
+		check: registry,
+	},
+	{
+		Field: "registry.username", Flag: "registry-username", Verbs: registryVerbs, Once: true,
+		Help: "user of the private registry (empty: as Docker's configuration says)",
+		at:   text(func(c *Config) *string { return &c.Registry.Username }),
+	},
+	{
+		Field: "registry.password", Flag: "registry-password", Verbs: registryVerbs, Once: true, Secret: true, NoFlag: true,
+		Help: "password of that user",
+		at:   text(func(c *Config) *string { return &c.Registry.Password }),
+	},
+	{
+		Field: "registry.passwordFile", Flag: "registry-password-file", Verbs: registryVerbs, Once: true, Holds: "registry.password",
+		Help: "file that holds the password of that user, - for standard input",
+		at:   text(func(c *Config) *string { return &c.Registry.PasswordFile }),
+	},
+	{
+		Field: "registry.token", Flag: "registry-token", Verbs: registryVerbs, Once: true, Secret: true, NoFlag: true,
+		Help: "bearer token for the private registry, instead of user and password",
+		at:   text(func(c *Config) *string { return &c.Registry.Token }),
+	},
+	{
+		Field: "registry.tokenFile", Flag: "registry-token-file", Verbs: registryVerbs, Once: true, Holds: "registry.token",
+		Help: "file that holds the bearer token, - for standard input",
+		at:   text(func(c *Config) *string { return &c.Registry.TokenFile }),
+	},
+	{
+		Field: "registry.ca", Flag: "registry-ca", Verbs: registryVerbs, Once: true,
+		Help: "file with the certificate authority of the private registry (empty: the system's)",
+		at:   text(func(c *Config) *string { return &c.Registry.CA }),
+	},
+	{
+		Field: "registry.cert", Flag: "registry-cert", Verbs: registryVerbs, Once: true,
+		Help: "file with the client certificate to show to the private registry",
+		at:   text(func(c *Config) *string { return &c.Registry.Cert }),
+	},
+	{
+		Field: "registry.key", Flag: "registry-key", Verbs: registryVerbs, Once: true,
+		Help: "file with the key of the client certificate",
+		at:   text(func(c *Config) *string { return &c.Registry.Key }),
+	},
+	{
+		Field: "registry.insecure", Flag: "insecure", Default: "false", Verbs: registryVerbs, Once: true,
+		Help: "trust the private registry with any certificate, or with plain HTTP",
+		at:   yesNo(func(c *Config) *bool { return &c.Registry.Insecure }),
+	},
+}
+
+func registry(s string) string {
+	if _, err := reference.ParseNormalizedNamed(s + "/image"); err != nil {
+		return "must be a registry without scheme, such as registry.example.com:5000 or registry.example.com/mirror"
+	}
+	return ""
+}
+
+// pairs names what of the registry is of no use without another setting.
+func (r Registry) pairs(missing func(field, because string)) {
+	for _, p := range []struct{ has, needs, hasField, needsField string }{
+		{r.Username, r.Password, "registry.username", "registry.passwordFile"},
+		{r.Password, r.Username, "registry.password", "registry.username"},
+		{r.Cert, r.Key, "registry.cert", "registry.key"},
+		{r.Key, r.Cert, "registry.key", "registry.cert"},
+	} {
+		if p.has != "" && p.needs == "" {
+			missing(p.needsField, "goes with "+p.hasField+"; set both or none")
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// stallLimit is how long a transfer may stand still before it is begun anew
+// from there.
+const stallLimit = time.Minute
+
+// Reader reads blobs. Several may use it at the same time.
+type Reader struct {
+	*Registry
+	base http.RoundTripper
+
+	mu      sync.Mutex
+	clients map[string]*http.Client // by repository: each may want a token of its own
+}
+
+// Reader returns a way to read from this registry.
+func (r *Registry) Reader() (*Reader, error) {
+	t, err := r.transport()
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{Registry: r, base: patient{r.guarded(t)}, clients: map[string]*http.Client{}}, nil
+}
+
+func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.clients[repo.Name()]; c != nil {
+		return c, nil
+	}
+	t, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), r.base, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return nil, err
+	}
+	r.clients[repo.Name()] = &http.Client{Transport: t}
+	return r.clients[repo.Name()], nil
+}
+
+// Blob opens a blob of a repository. What is cut off is gone on with from
+// there, with growing pauses. The caller compares the digest.
+func (r *Reader) Blob(ctx context.Context, path string, d digest.Digest, size int64) io.ReadCloser {
+	return r.open(ctx, path, "blobs", d.String(), size)
+}
+
+// Manifest opens a manifest of a repository.
+func (r *Reader) Manifest(ctx context.Context, path string, d digest.Digest, size int64) io.ReadCloser {
+	return r.open(ctx, path, "manifests", d.String(), size)
+}
+
+func (r *Reader) open(ctx context.Context, path, kind, what string, size int64) io.ReadCloser {
+	get := func(ctx context.Context, from int64) (io.ReadCloser, error) {
+		repo, err := r.Repository(path)
+		if err != nil {
+			return nil, err
+		}
+		client, err := r.client(ctx, repo)
+		if err != nil {
+			return nil, err
+		}
+		url := fmt.Sprintf("%s://%s/v2/%s/%s/%s", r.Scheme(), r.Host(), repo.RepositoryStr(), kind, what)
+		return getFrom(ctx, client, url, from)
+	}
+	return &resuming{ctx: ctx, get: get, size: size, explain: r.Explain}
+}
+
+// getFrom asks for what is left; a server that knows no ranges sends all, and
+// what we have is passed over.
+func getFrom(ctx context.Context, client *http.Client, url string, from int64) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "*/*")
+	if from > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := transport.CheckError(response, http.StatusOK, http.StatusPartialContent); err != nil {
+		response.Body.Close()
+		return nil, err
+	}
+	if response.StatusCode == http.StatusOK && from > 0 {
+		if _, err := io.CopyN(io.Discard, response.Body, from); err != nil {
+			response.Body.Close()
+			return nil, err
+		}
+	}
+	return response.Body, nil
+}
+
+// resuming reads size bytes, over as many connections as it takes.
+type resuming struct {
+	ctx        context.Context
+	get        func(ctx context.Context, from int64) (io.ReadCloser, error)
+	explain    func(error) error
+	size, done int64
+
+	body   io.ReadCloser
+	cancel context.CancelFunc
+	stall  *time.Timer
+	failed int // tries since the last byte
+}
+
+var errStalled = errors.New("no byte came for " + stallLimit.String())
+
+func (r *resuming) Read(p []byte) (int, error) {
+	for r.done < r.size {
+		n, err := r.read(p[:min(int64(len(p)), r.size-r.done)])
+		if n > 0 {
+			r.done, r.failed = r.done+int64(n), 0
+			return n, nil
+		}
+		if err := r.pause(err); err != nil {
+			return 0, err
+		}
+	}
+	return 0, io.EOF
+}
+
+func (r *resuming) read(p []byte) (int, error) {
+	if r.body == nil {
+		if err := r.begin(); err != nil {
+			return 0, err
+		}
+	}
+	r.stall.Reset(stallLimit)
+	n, err := r.body.Read(p)
+	if n == 0 && err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (r *resuming) begin() error {
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	r.cancel = func() { cancel(context.Canceled) }
+	r.stall = time.AfterFunc(stallLimit, func() { cancel(errStalled) })
+	body, err := r.get(ctx, r.done)
+	if err != nil {
+		r.end()
+		return err
+	}
+	r.body = body
+	return nil
+}
+
+func (r *resuming) end() {
+	if r.body != nil {
+		r.body.Close()
+		r.body = nil
+	}
+	if r.cancel != nil {
+		r.stall.Stop()
+		r.cancel()
+	}
+}
+
+// pause ends the connection and waits, unless another try makes no sense.
+func (r *resuming) pause(err error) error {
+	r.end()
+	switch {
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case err == nil:
+		return nil
+	}
+	r.failed++
+	if !errors.Is(err, errStalled) && !errors.Is(err, context.Canceled) && !passes(err) || r.failed == tries {
+		return r.explain(err)
+	}
+	step.Report(r.ctx, "waiting for the registry: "+err.Error(), 0, 0)
+	return sleep(r.ctx, firstPause<<(r.failed-1))
+}
+
+func (r *resuming) Close() error {
+	r.end()
+	return nil
+}

@@ -1,0 +1,163 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Check finds out whether the registry lets us read below the path of an
+// image, or write there, before a byte is moved. It notes how the registry is
+// spoken to. Every way in which this can fail is a step.Problem of its own.
+func (r *Registry) Check(ctx context.Context, path string, write bool) error {
+	t, err := r.transport()
+	if err != nil {
+		return err
+	}
+	if err := r.ping(ctx, t); err != nil {
+		return err
+	}
+	repo, err := r.Repository(path)
+	if err != nil {
+		return r.problem("name", "is no place in a registry: "+err.Error(), "give registry[:port][/prefix] in lower case")
+	}
+	guarded := patient{r.guarded(t)}
+	if err := r.login(ctx, repo, guarded); err != nil {
+		return r.Explain(err)
+	}
+	if !write {
+		return nil
+	}
+	return r.Explain(remote.CheckPushPermission(repo.Tag("check"), keychain{authn.FromConfig(r.Auth)}, guarded))
+}
+
+type keychain struct{ authn.Authenticator }
+
+func (k keychain) Resolve(authn.Resource) (authn.Authenticator, error) { return k.Authenticator, nil }
+
+// ping asks by TLS and, where that is allowed, then without.
+func (r *Registry) ping(ctx context.Context, t http.RoundTripper) error {
+	err := r.pingBy(ctx, t, "https")
+	r.PlainHTTP = false
+	if err != nil && r.Insecure {
+		if plain := r.pingBy(ctx, t, "http"); plain == nil {
+			r.PlainHTTP = true
+			return nil
+		}
+	}
+	return r.Explain(err)
+}
+
+func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+r.Host()+"/v2/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := patient{t}.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusUnauthorized {
+		return nil
+	}
+	return transport.CheckError(response, http.StatusOK)
+}
+
+// login asks for the right to read a repository, with our credentials.
+func (r *Registry) login(ctx context.Context, repo name.Repository, t http.RoundTripper) error {
+	client, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), t, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Scheme()+"://"+r.Host()+"/v2/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16))
+	return transport.CheckError(response, http.StatusOK)
+}
+
+func (r *Registry) problem(name, text, remedy string) *step.Problem {
+	return &step.Problem{Name: "registry-" + name, Text: "registry " + r.Address + " " + text, Remedy: remedy}
+}
+
+// Explain turns what a registry, or the way to it, answers into the problem
+// that it is. Other errors stay as they are.
+func (r *Registry) Explain(err error) error {
+	var (
+		known    *step.Problem
+		dns      *net.DNSError
+		verify   *tls.CertificateVerificationError
+		answered *transport.Error
+		op       *net.OpError
+		alert    tls.AlertError
+		record   tls.RecordHeaderError
+	)
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &dns):
+		return r.problem("host", fmt.Sprintf("is not found: there is no host %s", dns.Name), "correct its name, or give its address")
+	case errors.As(err, &verify):
+		return r.untrusted(verify.Err)
+	case errors.Is(err, errPlainHTTP), errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return r.problem("plain-http", "speaks plain HTTP, where everybody on the way can read and change what passes", "give it a certificate, or say --insecure")
+	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
+		return r.problem("client-cert", "refuses us: "+err.Error(), "give a client certificate that it knows with --registry-cert and --registry-key")
+	case errors.As(err, &answered):
+		return r.answered(answered)
+	case errors.As(err, &op):
+		return r.problem("unreachable", "can not be reached: "+op.Error(), "see that it runs, and that this machine has a way to it")
+	}
+	return err
+}
+
+func (r *Registry) untrusted(err error) error {
+	var wrongName x509.HostnameError
+	var expired x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &wrongName):
+		return r.problem("ca", "has a certificate for another name: "+err.Error(), "use a name or address that is in it")
+	case errors.As(err, &expired):
+		return r.problem("ca", "has a certificate that is not good: "+err.Error(), "renew it, or set the clock of this machine")
+	case len(r.CA) > 0:
+		return r.problem("ca", "has a certificate that was not signed by the given authority: "+err.Error(), "give the right one with --registry-ca")
+	}
+	return r.problem("ca", "has a certificate that this machine does not trust: "+err.Error(), "name its authority with --registry-ca FILE")
+}
+
+func (r *Registry) answered(err *transport.Error) error {
+	switch err.StatusCode {
+	case http.StatusUnauthorized:
+		if r.Auth == (authn.AuthConfig{}) {
+			return r.problem("login", "wants a user and a password", "give --registry-username and --registry-password-file, or run `docker login "+r.Host()+"`")
+		}
+		return r.problem("login", "refuses the user "+r.Auth.Username+", or the password or token", "correct them")
+	case http.StatusForbidden:
+		return r.problem("denied", "does not allow this: "+err.Error(), "use a user that may, or another prefix")
+	case http.StatusNotFound:
+		return r.problem("name", "has nothing of that name: "+err.Error(), "correct the address, or `kube-bootstrap offline push` there first")
+	case http.StatusTooManyRequests:
+		return r.problem("busy", "asks for fewer requests", "try again later")
+	}
+	return r.problem("answer", "answers with an error: "+err.Error(), "see its log")
+}
