@@ -46,7 +46,7 @@ fix: docs ## put right what check finds, where a program can
 docs: ## the pages of docs/ that are made from the program
 	go run ./cmd/kube-bootstrap gendocs docs
 
-bench: build ## medians of five fresh runs on test hosts
+bench: build ## medians of five fresh runs on test hosts, beside kubeadm's
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run TestBench -v -count 1 -timeout 30m ./test/e2e

@@ -14,21 +14,23 @@ import (
 const benchRuns = 5
 
 // TestBench makes the same cluster again and again, on hosts that have the
-// images, and prints medians. It asserts no time.
+// images, in turn with kubeadm, and prints medians. It asserts no time.
 func TestBench(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.193.9.0/24", "bench-a", "bench-b")
 	b := bench{master: made[0], worker: made[1], figures: newFigures()}
 	b.worker.sh(t, "mkdir /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+probeImage)
 	b.once(t) // loads the images
 	b.figures = newFigures()
+	p := newPeer(t, b.master, b.worker)
 	for range benchRuns {
 		b.once(t)
+		p.once(t)
 	}
 	picture := []byte(b.master.sh(t, "cat /root/timeline.svg"))
 	if err := os.WriteFile("../../_output/timeline.svg", picture, 0o644); err != nil {
 		t.Error(err)
 	}
-	fmt.Print(b.figures)
+	fmt.Print(b.figures.table(p.figures))
 }
 
 type bench struct {
@@ -51,13 +53,7 @@ func (b bench) once(t *testing.T) {
 	b.figures.steps("worker", joined)
 	b.figures.add("worker returned", joined.end.Sub(joined.begin))
 
-	seen := b.seen(t)
-	for _, what := range []string{"API answering", "node Ready", "DNS Ready"} {
-		b.figures.add(what, seen[what].Sub(made.begin))
-	}
-	for _, what := range []string{"worker Ready", "first packet from the worker"} {
-		b.figures.add(what, seen[what].Sub(joined.begin))
-	}
+	b.figures.seen(seen(t, b.master), made.begin, joined.begin)
 	for i, m := range []machine{b.worker, b.master} {
 		gone := m.timed(t, "kube-bootstrap turndown --keep-images")
 		b.figures.add("turndown of the "+[]string{"worker", "master"}[i], gone.end.Sub(gone.begin))
@@ -65,11 +61,12 @@ func (b bench) once(t *testing.T) {
 	b.figures.load()
 }
 
-// seen is what the watcher on the master saw, and when.
-func (b bench) seen(t *testing.T) map[string]time.Time {
+// seen is what the watcher on a master saw, and when.
+func seen(t *testing.T, master machine) map[string]time.Time {
+	t.Helper()
 	all := map[string]time.Time{}
 	eventually(t, time.Minute, "the first packet", func() error {
-		out := b.master.sh(t, "cat /run/bench")
+		out := master.sh(t, "cat /run/bench")
 		for line := range strings.Lines(out) {
 			at, what, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if nano, err := strconv.ParseInt(at, 10, 64); err == nil {

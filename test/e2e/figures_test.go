@@ -26,6 +26,17 @@ func newFigures() figures {
 
 func (f figures) add(what string, took time.Duration) { f.whole[what] = append(f.whole[what], took) }
 
+// seen notes what a watcher saw, from when the command was given.
+func (f figures) seen(all map[string]time.Time, master, worker time.Time) {
+	for what, at := range all {
+		begin := master
+		if strings.Contains(what, "worker") {
+			begin = worker
+		}
+		f.add(what, at.Sub(begin))
+	}
+}
+
 // load notes how busy the machine was, without which no time says anything.
 func (f figures) load() {
 	data, err := os.ReadFile("/proc/loadavg")
@@ -75,36 +86,40 @@ func (f figures) steps(verb string, of timing) {
 	add("(looking, between the steps)", looking+of.end.Sub(idle))
 }
 
-// String is a table of medians: the promises in the order of time, then the
-// steps, longest first.
-func (f figures) String() string {
+// table shows medians: the promises in the order of time beside what the peer
+// took, then the steps, longest first.
+func (f figures) table(peer figures) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d runs on %d CPUs; load after each: %s\n\n", benchRuns, runtime.NumCPU(), strings.Join(*f.loads, " "))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "median s\tmin\tmax\t  what")
+	fmt.Fprintln(table, "median s\tmin\tmax\tkubeadm\tratio\t  what")
 	for _, what := range []string{
 		"API answering", "node Ready", "DNS Ready", "master returned", "master, second run",
 		"worker Ready", "worker returned", "first packet from the worker", "turndown of the worker", "turndown of the master",
 	} {
-		row(table, what, f.whole[what])
+		row(table, what, f.whole[what], peer.whole[what])
 	}
-	fmt.Fprintln(table, "\t\t\t  where the time went; the steps of a row overlap")
+	fmt.Fprintln(table, "\t\t\t\t\t  where the time went; the steps of a row overlap")
 	parts := slices.SortedFunc(maps.Keys(f.parts), func(x, y string) int {
 		verb := strings.Compare(x[:6], y[:6])
 		return max(min(verb, 1), -1)*2 + int(max(min(median(f.parts[y])-median(f.parts[x]), 1), -1))
 	})
 	for _, what := range parts {
-		row(table, what, f.parts[what])
+		row(table, what, f.parts[what], nil)
 	}
 	_ = table.Flush()
 	return b.String()
 }
 
-func row(table *tabwriter.Writer, what string, took []time.Duration) {
+func row(table *tabwriter.Writer, what string, took, peers []time.Duration) {
 	if len(took) == 0 {
 		return
 	}
-	fmt.Fprintf(table, "%.2f\t%.2f\t%.2f\t  %s\n", median(took).Seconds(), slices.Min(took).Seconds(), slices.Max(took).Seconds(), what)
+	beside := "\t"
+	if len(peers) > 0 {
+		beside = fmt.Sprintf("%.2f\t%.2f", median(peers).Seconds(), median(took).Seconds()/median(peers).Seconds())
+	}
+	fmt.Fprintf(table, "%.2f\t%.2f\t%.2f\t%s\t  %s\n", median(took).Seconds(), slices.Min(took).Seconds(), slices.Max(took).Seconds(), beside, what)
 }
 
 func median(took []time.Duration) time.Duration {

@@ -1,0 +1,93 @@
+//go:build e2e && bench
+
+package e2e
+
+import (
+	_ "embed"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// peer is kubeadm with kube-flannel, on the same hosts, with the same programs
+// and the same images already there. It has a little help that no user has:
+// the CNI config lies ready, so that it need not wait for its DaemonSet.
+type peer struct {
+	master, worker machine
+	figures        figures
+}
+
+//go:embed kubeadm/build.sh
+var kubeadmBuild string
+
+//go:embed kubeadm/install.sh
+var kubeadmInstall string
+
+//go:embed kubeadm/prepare.sh
+var kubeadmPrepare string
+
+//go:embed kubeadm/reset.sh
+var kubeadmReset string
+
+//go:embed kubeadm/init.yaml
+var kubeadmInit string
+
+//go:embed kubeadm/kube-flannel.yaml
+var kubeFlannel string
+
+// newPeer builds kubeadm and brings it with the images onto the hosts.
+func newPeer(t *testing.T, master, worker machine) peer {
+	t.Helper()
+	program, err := filepath.Abs("../../_output/kubeadm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		build := host.Command{Args: []string{"bash", "-c", kubeadmBuild, "build.sh", image.DefaultKubernetes, program}}
+		if _, err := build.Run(t.Context()); err != nil {
+			t.Fatal("build kubeadm: ", err)
+		}
+	}
+	for _, m := range []machine{master, worker} {
+		m.put(t, program, "/opt/kubeadm/kubeadm")
+		m.sh(t, fill(kubeadmInstall, m, ""))
+	}
+	return peer{master, worker, newFigures()}
+}
+
+// fill puts the versions and addresses into a text.
+func fill(text string, m machine, subnet string) string {
+	versions, err := image.For("", image.Versions{})
+	if err != nil {
+		panic(err) // the default version is a constant
+	}
+	return strings.NewReplacer("KUBERNETES", versions.Kubernetes, "ETCD", versions.Etcd, "COREDNS", versions.CoreDNS,
+		"PAUSE", versions.Pause, "FLANNEL", versions.Flannel, "ADDRESS", m.ip, "SUBNET", subnet).Replace(text)
+}
+
+// once makes a cluster and takes it back.
+func (p peer) once(t *testing.T) {
+	p.master.sh(t, fill(kubeadmPrepare, p.master, "10.244.0"))
+	p.worker.sh(t, fill(kubeadmPrepare, p.worker, "10.244.1"))
+	p.master.sh(t, "cat >/opt/kubeadm/init.yaml <<'EOF'\n"+fill(kubeadmInit, p.master, "")+"\nEOF")
+	p.master.sh(t, "probe watch "+p.master.name+" "+p.worker.name+" </dev/null >/run/bench 2>&1 &")
+	const flags = " --ignore-preflight-errors=all"
+	made := p.master.timed(t, "/opt/kubeadm/kubeadm init --config /opt/kubeadm/init.yaml"+flags)
+	p.figures.add("master returned", made.end.Sub(made.begin))
+	for _, manifest := range []string{fill(kubeFlannel, p.master, ""), benchPods} {
+		p.master.sh(t, "/opt/kubeadm/kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f - <<'EOF'\n"+manifest+"\nEOF")
+	}
+	join := p.master.sh(t, "/opt/kubeadm/kubeadm token create --print-join-command 2>/dev/null")
+	joined := p.worker.timed(t, "/opt/kubeadm/"+strings.TrimSpace(join)+flags)
+	p.figures.add("worker returned", joined.end.Sub(joined.begin))
+	p.figures.seen(seen(t, p.master), made.begin, joined.begin)
+	for i, m := range []machine{p.worker, p.master} {
+		gone := m.timed(t, "/opt/kubeadm/kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock")
+		p.figures.add("turndown of the "+[]string{"worker", "master"}[i], gone.end.Sub(gone.begin))
+		m.sh(t, kubeadmReset) // what it leaves would be in our way
+	}
+}
