@@ -41,7 +41,7 @@ const (
 type Daemon struct {
 	Files      host.Files
 	Units      host.Units
-	KeepImages bool // Undo leaves the store of a containerd that only we started
+	KeepImages bool // Undo leaves the images, and the store of a containerd that only we started
 	// WhileMainStopped calls change while the main Docker is stopped, and has
 	// what ran in it run again.
 	WhileMainStopped func(ctx context.Context, change func() error) error

@@ -23,7 +23,7 @@ func (d Daemon) undo(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		d.Files.RemoveAll(dataRoot),
+		d.dropData(),
 		d.Files.RemoveAll(execRoot),
 		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.scriptPath()),
 		d.Files.Drop(namespaceDirs()...),
@@ -43,6 +43,15 @@ func (d Daemon) stop(ctx context.Context) error {
 		return fmt.Errorf("disable %s: %w", unit, err)
 	}
 	return nil
+}
+
+// dropData removes what the daemon kept. Its containers are gone by then, so
+// that images are all there is to keep.
+func (d Daemon) dropData() error {
+	if d.KeepImages {
+		return nil
+	}
+	return d.Files.RemoveAll(dataRoot)
 }
 
 // namespaceDirs are the empty directories that containerd keeps for a

@@ -19,7 +19,7 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
 )
 
-func main() { errors.CheckErr(app.Run()) }
+func main() { errors.HandleError(app.Run()) }
 GO
 v=k8s.io/component-base/version
 minor=${1#v1.}
