@@ -23,7 +23,7 @@ func (p *program) turndownCommand() *cobra.Command {
 containerd, links, rules and files are as they were before. It needs no
 network, and does nothing on a host that is no part of a cluster.`,
 		Example: `  kube-bootstrap turndown
-  kube-bootstrap turndown --keep-images      # faster to set up again`,
+  kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Turndown)
@@ -78,10 +78,14 @@ func (p *program) turndown(ctx context.Context, keepImages bool) error {
 }
 
 // installed returns the plan that made this host what it is; none if it is no
-// part of a cluster.
+// part of a cluster, and has no images of one that are to go.
 func installed(keepImages bool) (*plan.Host, step.Plan, error) {
 	saved, err := plan.ReadSaved(host.Files{})
-	if err != nil || saved.Role == "" {
+	role := saved.Role
+	if role == "" && !keepImages {
+		role = saved.Kept
+	}
+	if err != nil || role == "" {
 		return nil, nil, err
 	}
 	saved.Config.KeepImages = keepImages
@@ -89,7 +93,7 @@ func installed(keepImages bool) (*plan.Host, step.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if saved.Role == config.RoleMaster {
+	if role == config.RoleMaster {
 		return h, h.Master(), nil
 	}
 	return h, h.Worker(), nil

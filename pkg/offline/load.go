@@ -168,11 +168,8 @@ func (l loading) remember(entries []Entry) error {
 
 func (l loading) undo(ctx context.Context) error {
 	refs, err := l.loaded()
-	if err != nil || len(refs) == 0 {
+	if err != nil || len(refs) == 0 || l.KeepImages {
 		return err
-	}
-	if l.KeepImages {
-		return l.Files.Remove(l.recordPath())
 	}
 	if err := l.into.Remove(ctx, refs); err != nil {
 		return err

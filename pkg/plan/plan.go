@@ -122,6 +122,7 @@ func (h *Host) Boot(ctx context.Context) error {
 // Saved is what a host remembers of what it was made.
 type Saved struct {
 	Role   string // Master, Worker, or "" on a host that is neither
+	Kept   string // the role of a host that was taken back but for its images
 	Config config.Config
 }
 
@@ -129,13 +130,18 @@ const roleFile = host.StateDir + "/role"
 
 // ReadSaved returns what this host was made; the zero Saved if nothing.
 func ReadSaved(files host.Files) (Saved, error) {
-	role, err := files.Read(roleFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Saved{}, nil
+	var saved Saved
+	for path, into := range map[string]*string{roleFile: &saved.Role, keptFile: &saved.Kept} {
+		role, err := files.Read(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Saved{}, err
+		}
+		*into = strings.TrimSpace(string(role))
 	}
-	if err != nil {
-		return Saved{}, err
+	if saved.Role == "" && saved.Kept == "" {
+		return saved, nil
 	}
-	cfg, err := config.ReadSaved(files.Path(config.SavedPath))
-	return Saved{Role: strings.TrimSpace(string(role)), Config: cfg}, err
+	var err error
+	saved.Config, err = config.ReadSaved(files.Path(config.SavedPath))
+	return saved, err
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -43,8 +44,23 @@ func (h *Host) remember(role string) step.Step {
 			if err := h.Files.Put(files); err != nil {
 				return err
 			}
-			return h.Files.InstallSelf(Binary)
+			return errors.Join(h.Files.InstallSelf(Binary), h.Files.Remove(keptFile))
 		},
-		Undo: func(context.Context) error { return h.Files.RemoveAll(host.StateDir) },
+		Undo: func(context.Context) error { return h.forget(role) },
 	}
+}
+
+// keptFile is what a host was whose images were kept: it is no part of a
+// cluster any more, but there is something left to take back.
+const keptFile = host.StateDir + "/kept"
+
+// forget leaves no memory, but of images that were to stay.
+func (h *Host) forget(role string) error {
+	if !h.Config.KeepImages {
+		return h.Files.RemoveAll(host.StateDir)
+	}
+	if err := h.Files.Write(keptFile, []byte(role+"\n"), 0o600); err != nil {
+		return err
+	}
+	return errors.Join(h.Files.Remove(Binary), h.Files.Remove(roleFile))
 }

@@ -76,7 +76,8 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 		for _, m := range made {
 			m.sh(t, "docker start owner-once; docker rm -f probe >/dev/null")
 		}
-		down(t, worker, master)
+		worker.sh(t, "kube-bootstrap turndown --keep-images")
+		down(t, worker, master) // the images, where they were kept
 		down(t, worker, master) // twice is harmless
 		for i, m := range made {
 			m.sameWorld(t, "master or worker, then turndown,", before[i])
