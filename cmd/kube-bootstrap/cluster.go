@@ -22,7 +22,8 @@ func (p *program) clusterCommand() *cobra.Command {
 func addFleet(c *cobra.Command) *cluster.Options {
 	o := &cluster.Options{}
 	c.Flags().StringVar(&o.Name, "name", cluster.DefaultName, "name of the cluster; its hosts are called NAME-master-1, NAME-worker-1, ...")
-	c.Flags().StringVar(&o.Socket, "docker-socket", cluster.DefaultSocket, "socket of the Docker engine that runs the hosts")
+	c.Flags().StringVar(&o.Engine.Address, "docker-host", "", "Docker engine that runs the hosts: unix:///path, tcp://host:port or ssh://user@host (empty: the one that the docker command uses)")
+	c.Flags().StringVar(&o.Engine.Context, "docker-context", "", "docker context that names the engine")
 	return o
 }
 
@@ -39,6 +40,9 @@ func (p *program) fromEnv(c *cobra.Command) error {
 			errs = append(errs, fmt.Errorf("environment %s: %w", config.EnvName(f.Name), err))
 		}
 	})
+	if c.Flags().Changed("docker-host") && c.Flags().Changed("docker-context") {
+		errs = append(errs, errors.New("--docker-host and --docker-context both name an engine: give one of them"))
+	}
 	if len(errs) == 0 {
 		return nil
 	}

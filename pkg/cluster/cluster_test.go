@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -83,7 +84,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 }
 
 func TestEngineThatDoesNotAnswer(t *testing.T) {
-	options := Options{Socket: filepath.Join(t.TempDir(), "none.sock"), CacheDir: t.TempDir()}
+	options := Options{Engine: host.EngineChoice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}, CacheDir: t.TempDir()}
 	_, err := Hosts(context.Background(), options, nil)
 	problems := step.Problems(err)
 	if len(problems) != 1 || problems[0].Name != "engine" {
@@ -137,7 +138,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &fleet{Options: Options{Name: "k", CacheDir: filepath.Join(dir, "cache"), Bundle: bundle}}
+	f := &fleet{docker: &host.Docker{Address: host.DefaultEngine}, Options: Options{Name: "k", CacheDir: filepath.Join(dir, "cache"), Bundle: bundle}}
 	for _, content := range []string{"one", "another"} {
 		write(content)
 		shared := f.shared()

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -35,6 +33,7 @@ type fleet struct {
 	Options
 	docker *host.Docker
 	image  string
+	ground host.Ground // what the engine's machine has, once lookAtGround has run
 	emit   func(Event)
 }
 
@@ -112,7 +111,8 @@ func (f *fleet) hostRows() step.Plan {
 		boot = append(boot, f.boot(m))
 	}
 	return step.Plan{
-		{f.hostImage(), f.network(), f.shared()},
+		{f.hostImage()},
+		{f.network(), f.shared(), f.lookAtGround()},
 		boot,
 	}
 }
@@ -148,14 +148,8 @@ func (f *fleet) boot(m member) step.Step {
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error {
-			if m.role == Master {
-				port, err := freePort()
-				if err != nil {
-					return err
-				}
-				machine.Ports = map[uint16]uint16{apiPort: port}
-			}
-			if err := f.docker.StartMachine(ctx, machine); err != nil {
+			machine.Ground = f.ground
+			if err := f.start(ctx, m.role, machine); err != nil {
 				return err
 			}
 			return f.ready(ctx, m.name)
@@ -164,26 +158,37 @@ func (f *fleet) boot(m member) step.Step {
 }
 
 func (f *fleet) machine(m member) host.Machine {
-	mounts := []host.Mount{{Source: f.sharedDir(), Target: bundleDir, ReadOnly: true}}
-	if _, err := os.Stat("/lib/modules"); err == nil {
-		mounts = append(mounts, host.Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
-	}
-	return host.Machine{
+	machine := host.Machine{
 		Name: m.name, Fleet: f.Name, Image: f.image, Command: []string{entryPath}, StopSignal: variants[f.HostImage].StopSignal,
-		Network: f.Name, Addr: m.addr, Volumes: map[string]string{"/var/lib": m.name + "-var-lib"}, Mounts: mounts,
+		Network: f.Name, Addr: m.addr, Volumes: map[string]string{"/var/lib": m.name + "-var-lib"},
+	}
+	if f.docker.Remote() {
+		machine.Volumes[bundleDir] = f.sharedVolume()
+	} else {
+		machine.Mounts = []host.Mount{{Source: f.sharedDir(), Target: bundleDir, ReadOnly: true}}
+	}
+	return machine
+}
+
+// start publishes the API port of a master under a port that stays; Docker
+// itself would choose another one at every start, and kubeconfigs out there
+// would turn stale. Only the engine knows which are free on its machine.
+func (f *fleet) start(ctx context.Context, role Role, machine host.Machine) error {
+	const tries = 10
+	for try := 1; ; try++ {
+		if role == Master {
+			machine.Ports = map[uint16]uint16{apiPort: anyPort()}
+		}
+		err := f.docker.StartMachine(ctx, machine)
+		if !errors.Is(err, host.ErrPortTaken) || try == tries {
+			return err
+		}
 	}
 }
 
-// freePort finds a port once; Docker itself would choose another one at every
-// start, and kubeconfigs out there would turn stale.
-func freePort() (uint16, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return uint16(l.Addr().(*net.TCPAddr).Port), nil
-}
+// anyPort is below the ports that kernels give to clients, and those that
+// Kubernetes gives to services.
+func anyPort() uint16 { return uint16(20000 + rand.IntN(10000)) }
 
 // readyScript waits on the host itself: one command instead of many, each of
 // which would cost the engine more than the look.
@@ -203,36 +208,4 @@ func (f *fleet) ready(ctx context.Context, name string) error {
 		return nil
 	}
 	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(f.docker.Tail(context.WithoutCancel(ctx), name, 20)))
-}
-
-// sharedDir holds, on this machine, what all hosts of the fleet see below
-// bundleDir. It is a directory so that a new bundle reaches running hosts.
-func (f *fleet) sharedDir() string { return filepath.Join(f.CacheDir, "clusters", f.Name) }
-
-const bundleName = "bundle.tar.zst"
-
-// shared is the step that links the bundle into the shared directory.
-func (f *fleet) shared() step.Step {
-	target := filepath.Join(f.sharedDir(), bundleName)
-	return step.Step{
-		Name: "share files with the hosts",
-		Check: func(context.Context) (step.Diff, error) {
-			if f.Bundle == "" {
-				if _, err := os.Stat(f.sharedDir()); err != nil {
-					return step.Diff{"make " + f.sharedDir()}, nil
-				}
-				return nil, nil
-			}
-			if sameFile(f.Bundle, target) {
-				return nil, nil
-			}
-			return step.Diff{"link " + f.Bundle + " to " + target}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			if err := os.MkdirAll(f.sharedDir(), 0o755); err != nil || f.Bundle == "" {
-				return err
-			}
-			return linkOrCopy(ctx, f.Bundle, target)
-		},
-	}
 }

@@ -41,7 +41,7 @@ func (f *fleet) look(ctx context.Context) error {
 func (f *fleet) noAnswer(err error) error {
 	return &step.Problem{
 		Name:   "engine",
-		Text:   fmt.Sprintf("the Docker engine on %s does not answer: %v", f.Socket, err),
+		Text:   fmt.Sprintf("the Docker engine on %s does not answer: %v", f.docker.Address, err),
 		Remedy: "start Docker (scripts/start-docker.sh does, with an init system or without)",
 	}
 }
@@ -100,8 +100,8 @@ func (f *fleet) clash(what string) error {
 	}
 }
 
-// overlaps compares the subnet with this machine's routes and the engine's
-// networks, but for the network that is the fleet's own.
+// overlaps compares the subnet with the engine's networks and the routes of its
+// machine, if that is ours, but for the network that is the fleet's own.
 func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
 	networks, err := f.docker.Networks(ctx)
 	if err != nil {
@@ -132,6 +132,9 @@ func (f *fleet) overlapping(networks []host.Network) ([]error, error) {
 				errs = append(errs, f.overlap(s.String(), "Docker network "+n.Name))
 			}
 		}
+	}
+	if f.docker.Remote() {
+		return errs, nil // our routes say nothing about its machine's
 	}
 	routes, err := host.Routes()
 	for _, r := range routes {

@@ -27,10 +27,10 @@ type Options struct {
 	HostImage string       // a variant: "docker-28.5"
 	Retain    bool         // leave what was made when something fails
 
-	Socket   string // of the engine: "/var/run/docker.sock"
-	CacheDir string // host images and what the hosts share
-	Binary   string // the kube-bootstrap to put on the hosts: this program
-	Bundle   string // the bundle that the hosts load; "": they pull
+	Engine   host.EngineChoice // that runs the hosts; the one the docker command uses
+	CacheDir string            // host images and what the hosts share
+	Binary   string            // the kube-bootstrap to put on the hosts: this program
+	Bundle   string            // the bundle that the hosts load; "": they pull
 
 	MasterArgs []string // further arguments of kube-bootstrap master
 	WorkerArgs []string // and of kube-bootstrap worker
@@ -40,7 +40,6 @@ type Options struct {
 const (
 	DefaultName      = "kube"
 	DefaultHostImage = "docker-28.5"
-	DefaultSocket    = "/var/run/docker.sock"
 )
 
 // DefaultSubnet is the network of the hosts.
@@ -62,9 +61,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.HostImage == "" {
 		o.HostImage = DefaultHostImage
-	}
-	if o.Socket == "" {
-		o.Socket = DefaultSocket
 	}
 	var err error
 	if o.CacheDir == "" {
@@ -195,4 +191,10 @@ func roleOf(fleet, name string) Role {
 	return Bare
 }
 
-func (o Options) engine() (*host.Docker, error) { return host.OpenDocker(o.Socket) }
+func (o Options) engine() (*host.Docker, error) {
+	engine, err := host.OpenEngine(o.Engine)
+	if err != nil {
+		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "put --docker-host, --docker-context or DOCKER_HOST right"}
+	}
+	return engine, nil
+}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -69,8 +71,8 @@ func (f *fleet) hostStatus(ctx context.Context, m host.FoundMachine) HostStatus 
 
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
-// Kubeconfig returns the admin's kubeconfig of a cluster, for use on the
-// machine that runs the engine.
+// Kubeconfig returns the admin's kubeconfig of a cluster, for use on this
+// machine.
 func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 	f, err := open(options, nil)
 	if err != nil {
@@ -90,7 +92,7 @@ func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := reach(master)
+	server, err := f.reach(ctx, master)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +120,16 @@ type server struct {
 }
 
 // reach prefers the host's own address, which needs a route to the fleet's
-// network; an engine in a virtual machine gives none, but it publishes a port.
-func reach(m host.FoundMachine) (server, error) {
+// network; an engine in a virtual machine or far away gives none, but it
+// publishes a port.
+func (f *fleet) reach(ctx context.Context, m host.FoundMachine) (server, error) {
+	engine, err := f.docker.MachineName(ctx)
+	if err != nil {
+		return server{}, err
+	}
+	if engine != "" {
+		return publishedAt(engine, m)
+	}
 	routes, err := host.Routes()
 	if err != nil {
 		return server{}, fmt.Errorf("routes: %w", err)
@@ -129,11 +139,15 @@ func reach(m host.FoundMachine) (server, error) {
 			return server{url: fmt.Sprintf("https://%s:%d", m.Addr, apiPort)}, nil
 		}
 	}
+	return publishedAt("127.0.0.1", m)
+}
+
+func publishedAt(address string, m host.FoundMachine) (server, error) {
 	port := m.Ports[apiPort]
 	if port == 0 {
 		return server{}, errors.New("no route to " + m.Addr.String() + ", and " + m.Name + " publishes no port")
 	}
-	return server{url: fmt.Sprintf("https://127.0.0.1:%d", port), certName: "kubernetes"}, nil
+	return server{url: "https://" + net.JoinHostPort(address, strconv.Itoa(int(port))), certName: "kubernetes"}, nil
 }
 
 func (s server) kubeconfig(data []byte) ([]byte, error) {

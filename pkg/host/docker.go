@@ -24,20 +24,16 @@ const (
 	specLabel = "kube-bootstrap.dev/spec"  // value: hash of the Container
 )
 
-// Docker is one Docker engine of this host.
+// Docker is one Docker engine.
 type Docker struct {
 	*client.Client
-	Socket string
+	Address string // "unix:///run/docker.sock"
 }
 
-// OpenDocker returns the engine behind a socket, "/run/docker.sock". It does
-// not connect yet.
+// OpenDocker returns the engine behind a socket of this host,
+// "/run/docker.sock". It does not connect yet.
 func OpenDocker(socket string) (*Docker, error) {
-	c, err := client.New(client.WithHost("unix://" + socket))
-	if err != nil {
-		return nil, err
-	}
-	return &Docker{Client: c, Socket: socket}, nil
+	return OpenEngine(EngineChoice{Address: "unix://" + socket})
 }
 
 // Mount binds a path of the host into a container.
@@ -79,7 +75,7 @@ func (d *Docker) Running(ctx context.Context, c Container) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case now.Container.Config.Labels[OurLabel] == "":
-		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Socket)
+		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Address)
 	case now.Container.Config.Labels[specLabel] != c.hash():
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
 	case !now.Container.State.Running:
@@ -176,7 +172,7 @@ func (d *Docker) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if now.Container.Config.Labels[OurLabel] == "" {
-		return fmt.Errorf("container %s on %s is not ours; rename or remove it", name, d.Socket)
+		return fmt.Errorf("container %s on %s is not ours; rename or remove it", name, d.Address)
 	}
 	_, err = d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if errdefs.IsNotFound(err) {

@@ -86,14 +86,22 @@ type FoundMachine struct {
 	Ports   map[uint16]uint16 // port of the machine: port on this host
 }
 
-// Machines lists all containers of the engine, ours and others.
+// Machines lists all containers of the engine, ours and others, but for those
+// that only help for a moment.
 func (d *Docker) Machines(ctx context.Context) ([]FoundMachine, error) {
+	return d.containers(ctx, false)
+}
+
+func (d *Docker) containers(ctx context.Context, helpers bool) ([]FoundMachine, error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
 	if err != nil {
 		return nil, err
 	}
 	var all []FoundMachine
 	for _, c := range list.Items {
+		if c.Labels[OurLabel] == helper && !helpers {
+			continue
+		}
 		m := FoundMachine{ID: c.ID, Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Ports: map[uint16]uint16{}}
 		if len(c.Names) > 0 {
 			m.Name = strings.TrimPrefix(c.Names[0], "/")
@@ -131,7 +139,7 @@ func (d *Docker) RemoveFleet(ctx context.Context, fleet string) error {
 }
 
 func (d *Docker) removeMachines(ctx context.Context, fleet string) error {
-	all, err := d.Machines(ctx)
+	all, err := d.containers(ctx, true)
 	if err != nil {
 		return err
 	}

@@ -2,25 +2,26 @@ package host
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
-func TestParseBoundingSet(t *testing.T) {
-	all, err := parseBoundingSet("Name:\tx\nCapBnd:\t000001ffffffffff\nCapAmb:\t0\n")
-	if err != nil || len(all) != len(capabilities) {
-		t.Errorf("all capabilities: %v, %v", all, err)
+func TestParseGround(t *testing.T) {
+	all, err := parseGround("Name:\tx\nCapBnd:\t000001ffffffffff\nCapAmb:\t0\nModules: 1\nFree:    4096\n")
+	if err != nil || len(all.Caps) != len(capabilities) || !all.Modules || all.FreeBytes != 4096 {
+		t.Errorf("all there is: %v, %v", all, err)
 	}
-	without, err := parseBoundingSet("CapBnd:\t000001fffeffffff\n")
-	if err != nil || len(without) != len(capabilities)-1 {
+	without, err := parseGround("CapBnd:\t000001fffeffffff\n")
+	if err != nil || len(without.Caps) != len(capabilities)-1 || without.Modules {
 		t.Errorf("one less: %v, %v", without, err)
 	}
-	for _, c := range without {
-		if c == "SYS_RESOURCE" {
-			t.Error("SYS_RESOURCE is bit 24, which is not set")
-		}
+	if slices.Contains(without.Caps, "SYS_RESOURCE") {
+		t.Error("SYS_RESOURCE is bit 24, which is not set")
 	}
-	if _, err := parseBoundingSet("Name: x\n"); err == nil {
-		t.Error("a status without CapBnd is no error")
+	for _, bad := range []string{"Name: x\n", "CapBnd: none\n", "CapBnd: 1\nFree: df: no such file\n"} {
+		if _, err := parseGround(bad); err == nil {
+			t.Errorf("%q is no error", bad)
+		}
 	}
 }
 

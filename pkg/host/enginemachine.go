@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,8 +29,12 @@ type Machine struct {
 	Addr       netip.Addr
 	Volumes    map[string]string // path: name of the volume
 	Mounts     []Mount
-	Ports      map[uint16]uint16 `json:"-"` // port of the machine: port on the loopback of this host
+	Ground     Ground            `json:"-"` // what there is to give
+	Ports      map[uint16]uint16 `json:"-"` // port of the machine: port on the engine's machine
 }
+
+// ErrPortTaken says that a port of the engine's machine is in use.
+var ErrPortTaken = errors.New("the port is taken")
 
 // ErrDiffers says that a machine of that name was made from other settings.
 var ErrDiffers = errors.New("was made with other settings")
@@ -63,10 +67,9 @@ func (d *Docker) StartMachine(ctx context.Context, m Machine) error {
 	if !errdefs.IsNotFound(err) {
 		return err
 	}
-	for target, volume := range m.Volumes {
-		_, err := d.VolumeCreate(ctx, client.VolumeCreateOptions{Name: volume, Labels: map[string]string{OurLabel: "cluster", FleetLabel: m.Fleet}})
-		if err != nil {
-			return fmt.Errorf("make volume for %s of %s: %w", target, m.Name, err)
+	for _, volume := range m.Volumes {
+		if err := d.makeVolume(ctx, volume, m.Fleet); err != nil {
+			return err
 		}
 	}
 	return d.bootMachine(ctx, m)
@@ -75,12 +78,8 @@ func (d *Docker) StartMachine(ctx context.Context, m Machine) error {
 // bootMachine asks for everything first. An engine whose own machine lacks a
 // capability can not give that; then it is asked for what there is.
 func (d *Docker) bootMachine(ctx context.Context, m Machine) error {
-	bounding, err := boundingSet()
-	if err != nil {
-		return err
-	}
-	whole := len(bounding) == len(capabilities)
-	err = d.createAndStart(ctx, m, whole)
+	whole := len(m.Ground.Caps) == len(capabilities)
+	err := d.createAndStart(ctx, m, whole)
 	if err != nil && whole && strings.Contains(err.Error(), "caps") {
 		err = d.createAndStart(ctx, m, false)
 	}
@@ -88,14 +87,10 @@ func (d *Docker) bootMachine(ctx context.Context, m Machine) error {
 }
 
 func (d *Docker) createAndStart(ctx context.Context, m Machine, privileged bool) error {
-	options := m.createOptions()
+	options := m.createOptions(d.publishOn())
 	options.HostConfig.Privileged = privileged
 	if !privileged {
-		caps, err := boundingSet()
-		if err != nil {
-			return err
-		}
-		options.HostConfig.CapAdd = caps
+		options.HostConfig.CapAdd = m.Ground.Caps
 		options.HostConfig.DeviceCgroupRules = []string{"a *:* rwm"}
 	}
 	made, err := d.ContainerCreate(ctx, options)
@@ -104,17 +99,35 @@ func (d *Docker) createAndStart(ctx context.Context, m Machine, privileged bool)
 	}
 	if _, err := d.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
 		_, removed := d.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
-		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removed)
+		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, portError(err)), removed)
 	}
 	return nil
+}
+
+// portError knows the two forms in which an engine says that a port is in use:
+// by another container, and by anybody else.
+func portError(err error) error {
+	if strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use") {
+		return fmt.Errorf("%w: %w", ErrPortTaken, err)
+	}
+	return err
+}
+
+// publishOn keeps ports to this machine where that is the engine's; to us,
+// another machine's loopback is out of reach.
+func (d *Docker) publishOn() netip.Addr {
+	if d.Remote() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.MustParseAddr("127.0.0.1")
 }
 
 // stopTimeout lets a machine shut down its own containers, each of which may
 // take the ten seconds that its Docker gives it.
 var stopTimeout = 30
 
-func (m Machine) createOptions() client.ContainerCreateOptions {
-	exposed, published := m.ports()
+func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptions {
+	exposed, published := m.ports(publishOn)
 	return client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &container.Config{
@@ -141,19 +154,23 @@ func (m Machine) createOptions() client.ContainerCreateOptions {
 }
 
 func (m Machine) mounts() []mount.Mount {
-	all := Container{Mounts: m.Mounts}.mounts()
+	mounts := m.Mounts
+	if m.Ground.Modules {
+		mounts = append(slices.Clone(mounts), Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
+	}
+	all := Container{Mounts: mounts}.mounts()
 	for target, volume := range m.Volumes {
 		all = append(all, mount.Mount{Type: mount.TypeVolume, Source: volume, Target: target})
 	}
 	return all
 }
 
-func (m Machine) ports() (network.PortSet, network.PortMap) {
+func (m Machine) ports(on netip.Addr) (network.PortSet, network.PortMap) {
 	exposed, published := network.PortSet{}, network.PortMap{}
 	for inside, outside := range m.Ports {
 		port, _ := network.PortFrom(inside, network.TCP)
 		exposed[port] = struct{}{}
-		published[port] = []network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: strconv.Itoa(int(outside))}}
+		published[port] = []network.PortBinding{{HostIP: on, HostPort: strconv.Itoa(int(outside))}}
 	}
 	return exposed, published
 }
@@ -164,28 +181,3 @@ var capabilities = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSE
 	LINUX_IMMUTABLE NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO
 	SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE
 	AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ`)
-
-// boundingSet returns the capabilities that this machine has to give.
-func boundingSet() ([]string, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return nil, err
-	}
-	return parseBoundingSet(string(status))
-}
-
-func parseBoundingSet(status string) ([]string, error) {
-	_, rest, _ := strings.Cut(status, "CapBnd:")
-	word, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
-	mask, err := strconv.ParseUint(word, 16, 64)
-	if err != nil {
-		return nil, fmt.Errorf("bounding set of /proc/self/status: %w", err)
-	}
-	var caps []string
-	for bit, name := range capabilities {
-		if mask>>bit&1 == 1 {
-			caps = append(caps, name)
-		}
-	}
-	return caps, nil
-}

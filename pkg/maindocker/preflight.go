@@ -39,7 +39,7 @@ func (b Bridge) DockerProblem(ctx context.Context) error {
 		if b.isPending() {
 			return nil // a run of ours stopped it and was cut short: Resume starts it
 		}
-		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Socket, Remedy: "start it: " + b.startCommand()}
+		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Address, Remedy: "start it: " + b.startCommand()}
 	}
 	version, api, err := docker.Version(ctx)
 	if err != nil {

@@ -1,0 +1,191 @@
+package host
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+)
+
+// Ground is what the engine's machine has to give to the machines on it.
+type Ground struct {
+	Caps      []string // its bounding set
+	Modules   bool     // it has /lib/modules
+	FreeBytes int64    // where the engine keeps its data
+}
+
+// groundScript looks at the engine's machine from inside of it: the engine may
+// run in a virtual machine or far away, even behind a socket of ours.
+const groundScript = `cat /proc/1/status
+[ ! -d /machine/lib/modules ] || echo "Modules: 1"
+echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
+
+// Ground looks at the engine's machine through a container of an image that has
+// a shell.
+func (d *Docker) Ground(ctx context.Context, image, fleet string) (Ground, error) {
+	info, err := d.Facts(ctx)
+	if err != nil {
+		return Ground{}, err
+	}
+	look := client.ContainerCreateOptions{
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", groundScript, "sh", info.DockerRootDir}, Labels: helperLabels(fleet)},
+		HostConfig: &container.HostConfig{PidMode: "host", NetworkMode: "none",
+			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/", Target: "/machine", ReadOnly: true}}},
+	}
+	var text string
+	err = d.withHelper(ctx, look, func(id string) error {
+		text, err = d.output(ctx, id)
+		return err
+	})
+	if err != nil {
+		return Ground{}, fmt.Errorf("look at the machine of the engine: %w", err)
+	}
+	return parseGround(text)
+}
+
+func parseGround(text string) (g Ground, err error) {
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, ":")
+		switch value = strings.TrimSpace(value); key {
+		case "CapBnd":
+			g.Caps, err = parseBoundingSet(value)
+		case "Modules":
+			g.Modules = true
+		case "Free":
+			g.FreeBytes, err = strconv.ParseInt(value, 10, 64)
+		}
+		if err != nil {
+			return g, fmt.Errorf("the machine of the engine says %q: %w", line, err)
+		}
+	}
+	if len(g.Caps) == 0 {
+		return g, errors.New("the machine of the engine tells no capabilities")
+	}
+	return g, nil
+}
+
+func parseBoundingSet(word string) ([]string, error) {
+	mask, err := strconv.ParseUint(word, 16, 64)
+	if err != nil {
+		return nil, err
+	}
+	var caps []string
+	for bit, name := range capabilities {
+		if mask>>bit&1 == 1 {
+			caps = append(caps, name)
+		}
+	}
+	return caps, nil
+}
+
+// helper is what OurLabel says of a container that only serves for a moment.
+const helper = "helper"
+
+func helperLabels(fleet string) map[string]string {
+	return map[string]string{OurLabel: helper, FleetLabel: fleet}
+}
+
+func (d *Docker) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {
+	made, err := d.ContainerCreate(ctx, options)
+	if err != nil {
+		return err
+	}
+	err = use(made.ID)
+	_, removed := d.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
+	return errors.Join(err, gone(removed))
+}
+
+// output runs a container that was made to its end and returns what it wrote.
+func (d *Docker) output(ctx context.Context, id string) (string, error) {
+	wait := d.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	if _, err := d.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+		return "", err
+	}
+	select {
+	case <-wait.Result:
+	case err := <-wait.Error:
+		return "", err
+	}
+	logs, err := d.ContainerLogs(ctx, id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		return "", err
+	}
+	defer logs.Close()
+	var text strings.Builder
+	_, err = stdcopy.StdCopy(&text, &text, logs)
+	return text.String(), err
+}
+
+// SentFile is a file of ours that goes to the engine's machine.
+type SentFile struct {
+	Name    string
+	Size    int64
+	ModTime time.Time
+	Content io.Reader
+}
+
+// FileInMachine returns size and time of a file that a machine sees, running or
+// not. A machine or file that is not there is os.ErrNotExist.
+func (d *Docker) FileInMachine(ctx context.Context, name, path string) (int64, time.Time, error) {
+	found, err := d.ContainerStatPath(ctx, name, client.ContainerStatPathOptions{Path: path})
+	if errdefs.IsNotFound(err) {
+		err = os.ErrNotExist
+	}
+	return found.Stat.Size, found.Stat.Mtime, err
+}
+
+// FillVolume writes a file into a volume of a fleet, which it makes if it is
+// missing, through the engine's API alone: the engine's machine need not see
+// any path of ours.
+func (d *Docker) FillVolume(ctx context.Context, volume, fleet, image string, file SentFile) error {
+	if err := d.makeVolume(ctx, volume, fleet); err != nil {
+		return err
+	}
+	const target = "/volume"
+	carrier := client.ContainerCreateOptions{
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/true"}, Labels: helperLabels(fleet)},
+		HostConfig: &container.HostConfig{NetworkMode: "none",
+			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: target}}},
+	}
+	return d.withHelper(ctx, carrier, func(id string) error {
+		reader, writer := io.Pipe()
+		defer reader.Close()
+		go func() { writer.CloseWithError(file.pack(writer)) }()
+		_, err := d.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: target, Content: reader})
+		if err != nil {
+			return fmt.Errorf("copy %s to the engine: %w", file.Name, err)
+		}
+		return nil
+	})
+}
+
+func (f SentFile) pack(out io.Writer) error {
+	archive := tar.NewWriter(out)
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: 0o644, Size: f.Size, ModTime: f.ModTime}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	if _, err := io.Copy(archive, f.Content); err != nil {
+		return err
+	}
+	return archive.Close()
+}
+
+func (d *Docker) makeVolume(ctx context.Context, name, fleet string) error {
+	_, err := d.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: map[string]string{OurLabel: "cluster", FleetLabel: fleet}})
+	if err != nil {
+		return fmt.Errorf("make volume %s: %w", name, err)
+	}
+	return nil
+}
