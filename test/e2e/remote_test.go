@@ -34,9 +34,9 @@ func TestRemoteEngine(t *testing.T) {
 	r.answers(t, overTLS)
 
 	r.sh(t, `docker context create far --docker "host=tcp://$2:2376,ca=$1/ca.pem,cert=$1/cert.pem,key=$1/key.pem" >/dev/null`)
-	r.run(t, nil, "cluster", "down", "--name", "e2e-r", "--docker-context", "far")
+	r.run(t, nil, "cluster", "clean", "--name", "e2e-r", "--docker-context", "far")
 	if left := r.sh(t, `docker --context far ps -aq; docker --context far volume ls -q; docker --context far network ls -q --filter type=custom`); left != "" {
-		t.Errorf("down leaves %s", left)
+		t.Errorf("clean leaves %s", left)
 	}
 	if _, err := r.try(t, append(overTLS, "DOCKER_CERT_PATH="+t.TempDir()), "cluster", "status", "--name", "e2e-r"); err == nil {
 		t.Error("the engine answers somebody without a certificate")
