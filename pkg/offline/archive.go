@@ -3,7 +3,10 @@ package offline
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"io"
+	"strings"
+	"sync"
 
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -68,7 +71,7 @@ func (b *Bundle) plan(entries []Entry, arch string) (blobs []digest.Digest, old 
 		v := e.Variants[arch]
 		need(v.Manifest, v.Config)
 		need(v.Layers...)
-		old = append(old, e.docker(arch))
+		old = append(old, e.docker(arch, e.Ref))
 		index.Manifests = append(index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: v.Manifest,
 			Size: b.Blobs[v.Manifest].Size, Platform: ociPlatform(arch),
 			Annotations: map[string]string{ocispec.AnnotationRefName: e.Ref, annotationName: e.Ref}})
@@ -76,13 +79,38 @@ func (b *Bundle) plan(entries []Entry, arch string) (blobs []digest.Digest, old 
 	return blobs, old, index
 }
 
-func (e Entry) docker(arch string) dockerImage {
+func (e Entry) docker(arch, ref string) dockerImage {
 	v := e.Variants[arch]
-	d := dockerImage{Config: blobName(v.Config), RepoTags: []string{e.Ref}}
+	d := dockerImage{Config: blobName(v.Config), RepoTags: []string{ref}}
 	for _, l := range v.Layers {
 		d.Layers = append(d.Layers, blobName(l))
 	}
 	return d
+}
+
+// dockerTable lets `docker load` read a whole bundle. It has one name for one
+// image: where there are several architectures, each goes by its own, as
+// images did before there were manifest lists: pause-arm64:3.10.2.
+func (m Manifest) dockerTable() (table []dockerImage) {
+	archs := m.Archs()
+	for _, e := range m.Images {
+		for _, arch := range archs {
+			if e.Variants[arch].Manifest == "" {
+				continue
+			}
+			ref := e.Ref
+			if len(archs) > 1 {
+				ref = withArch(ref, arch)
+			}
+			table = append(table, e.docker(arch, ref))
+		}
+	}
+	return table
+}
+
+func withArch(ref, arch string) string {
+	i := strings.LastIndex(ref, ":")
+	return ref[:i] + "-" + arch + ref[i:]
 }
 
 func ociPlatform(arch string) *ocispec.Platform {
@@ -101,12 +129,40 @@ func (b *Bundle) sizeOf(entries []Entry, arch string) (total int64) {
 // Stream opens an archive of some images; it must be closed.
 type Stream func(entries ...Entry) io.ReadCloser
 
-// streams returns the Stream of an architecture; all that it opens count
-// towards the same progress.
-func (b *Bundle) streams(ctx context.Context, arch string, progress io.Writer) Stream {
-	return func(entries ...Entry) io.ReadCloser {
-		r, w := io.Pipe()
-		go func() { w.CloseWithError(b.writeArchive(ctx, w, entries, arch, progress)) }()
-		return r
+// reading opens archives for one architecture, which count towards the same
+// progress, and remembers what was wrong with the bundle.
+type reading struct {
+	*Bundle
+	ctx      context.Context
+	arch     string
+	progress io.Writer
+
+	mu     sync.Mutex
+	failed error
+}
+
+func (r *reading) open(entries ...Entry) io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		err := r.writeArchive(r.ctx, in, entries, r.arch, r.progress)
+		r.note(err)
+		in.CloseWithError(err)
+	}()
+	return out
+}
+
+// note keeps the first error that is not of the store's making: one that has
+// enough closes the pipe.
+func (r *reading) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil && !errors.Is(err, io.ErrClosedPipe) && r.ctx.Err() == nil {
+		r.failed = err
 	}
+}
+
+func (r *reading) damage() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
 }

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -21,6 +22,8 @@ type Options struct {
 	Output    string   // "": DefaultPath
 	BaseImage string   // userland of the images, instead of Debian packages
 	K8sDir    string   // a checkout of Kubernetes to build, instead of the module
+	Base      string   // a bundle: what it has is left out
+	SignKey   string   // file of the key to sign with
 }
 
 // DefaultPath is where Build puts a bundle that is given no other place.
@@ -37,31 +40,76 @@ func Build(ctx context.Context, o Options) (string, error) {
 	if o.Output == "" {
 		o.Output = DefaultPath(o.Versions, o.Archs...)
 	}
-	builder := &image.Builder{Cache: image.CacheDir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
-	var built []image.Built
-	for _, arch := range o.Archs {
-		for _, img := range image.Catalogue(o.Versions, "") {
-			one, err := builder.Build(ctx, o.Versions, img, arch)
-			if err != nil {
-				return "", fmt.Errorf("build %s: %w", img.Ref, err)
-			}
-			built = append(built, one)
-		}
-	}
-	contents, err := collect(o.Versions, built)
+	// What is wrong with these is told before minutes of building.
+	finish, err := o.finishing()
 	if err != nil {
 		return "", err
 	}
-	if old, err := Open(o.Output); err == nil {
-		defer old.Close()
-		if old.Key == contents.manifest.Key {
-			return o.Output, nil
-		}
+	built, err := o.images(ctx)
+	if err != nil {
+		return "", err
+	}
+	contents, err := collect(o.Versions, built)
+	if err == nil {
+		err = finish(contents)
+	}
+	if err != nil || alreadyThere(o.Output, contents) {
+		return o.Output, err
 	}
 	if err := write(ctx, o.Output, contents); err != nil {
 		return "", fmt.Errorf("write bundle %s: %w", o.Output, err)
 	}
 	return o.Output, nil
+}
+
+// images builds all images for all architectures.
+func (o Options) images(ctx context.Context) (built []image.Built, err error) {
+	builder := &image.Builder{Cache: image.CacheDir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
+	for _, arch := range o.Archs {
+		for _, img := range image.Catalogue(o.Versions, "") {
+			one, err := builder.Build(ctx, o.Versions, img, arch)
+			if err != nil {
+				return nil, fmt.Errorf("build %s: %w", img.Ref, err)
+			}
+			built = append(built, one)
+		}
+	}
+	return built, nil
+}
+
+// finishing reads the key and the base, and returns what applies them.
+func (o Options) finishing() (func(*contents) error, error) {
+	var key ed25519.PrivateKey
+	if o.SignKey != "" {
+		var err error
+		if key, err = readSignKey(o.SignKey); err != nil {
+			return nil, fmt.Errorf("sign key: %w", err)
+		}
+	}
+	var base *Bundle
+	if o.Base != "" {
+		var err error
+		if base, err = Open(o.Base); err != nil {
+			return nil, fmt.Errorf("base: %w", err)
+		}
+		defer base.Close() // what it holds is in its manifest
+	}
+	return func(c *contents) error {
+		c.signBy(key)
+		if base == nil {
+			return nil
+		}
+		return c.leaveOut(base)
+	}, nil
+}
+
+func alreadyThere(path string, c *contents) bool {
+	old, err := Open(path)
+	if err != nil {
+		return false
+	}
+	defer old.Close()
+	return old.Key == c.manifest.Key
 }
 
 // List names the images of a cluster, as they are called below the prefix.

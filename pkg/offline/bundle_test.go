@@ -76,7 +76,21 @@ func writeSmall(t *testing.T) string { return writeFor(t, "amd64", "arm") }
 
 func writeFor(t *testing.T, archs ...string) string {
 	t.Helper()
-	v := versions(t)
+	return writeOf(t, contentsFor(t, versions(t), archs...))
+}
+
+func writeOf(t *testing.T, c *contents) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
+	if err := write(t.Context(), path, c); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// contentsFor has tiny images; only hyperkube changes with the version.
+func contentsFor(t *testing.T, v image.Versions, archs ...string) *contents {
+	t.Helper()
 	var built []image.Built
 	for _, arch := range archs {
 		for _, img := range image.Catalogue(v, "") {
@@ -84,7 +98,9 @@ func writeFor(t *testing.T, archs ...string) string {
 			own := tarOf(t, img.Name, strings.Repeat(img.Name+" for "+arch+"\n", 50))
 			one := small(t, img, arch, userland, own)
 			if img.Name == "hyperkube" {
-				plugins := tarOf(t, "opt/cni/bin/bridge", fakePlugin(`"1.0.0"`)+"# ours\n", "opt/cni/bin/portmap", fakePlugin(`"1.0.0"`)+"# ours too\n")
+				plugins := tarOf(t, "opt/cni/bin/bridge", fakePlugin(`"1.0.0"`)+"# ours\n", "opt/cni/bin/portmap", fakePlugin(`"1.0.0"`)+"# ours too\n",
+					"opt/cni/bin/host-local", fakePlugin(`"1.0.0"`), "opt/cni/bin/loopback", fakePlugin(`"1.0.0"`))
+				own = tarOf(t, img.Name, strings.Repeat(v.Kubernetes+" for "+arch+"\n", 50))
 				one = small(t, img, arch, userland, plugins, own)
 				one.Parts = []image.Part{{Name: "userland"}, {Name: "cni", Version: v.CNI}}
 			}
@@ -95,23 +111,36 @@ func writeFor(t *testing.T, archs ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	if err := write(t.Context(), path, c); err != nil {
+	c.cache = t.TempDir()
+	return c
+}
+
+// verified is what `offline verify` does.
+func verified(ctx context.Context, path string, options ...Option) error {
+	b, err := Open(path, options...)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return b.Verify(ctx)
+}
+
+func opened(t *testing.T, path string, options ...Option) *Bundle {
+	t.Helper()
+	b, err := Open(path, options...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	t.Cleanup(func() { b.Close() })
+	return b
 }
 
 func TestRoundTrip(t *testing.T) {
 	path := writeSmall(t)
-	if err := Verify(t.Context(), path); err != nil {
+	if err := verified(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := opened(t, path)
 	if got := strings.Join(b.Archs(), " "); got != "amd64 arm" {
 		t.Errorf("architectures: %s", got)
 	}
@@ -144,12 +173,8 @@ func TestLeavesNothingBesideTheBundle(t *testing.T) {
 }
 
 func TestArchiveHoldsOneArchitecture(t *testing.T) {
-	b, err := Open(writeSmall(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	r := b.streams(t.Context(), "arm", io.Discard)(b.Images...)
+	b := opened(t, writeSmall(t))
+	r := (&reading{Bundle: b, ctx: t.Context(), arch: "arm", progress: io.Discard}).open(b.Images...)
 	defer r.Close()
 	archive, names := tar.NewReader(r), map[string]bool{}
 	for {

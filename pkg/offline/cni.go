@@ -60,7 +60,7 @@ func (p plugins) check(ctx context.Context) (step.Diff, error) {
 // wanted returns those plugins that the host lacks. A host that has them all
 // needs no bundle any more.
 func (p plugins) wanted(ctx context.Context) (Plugins, error) {
-	bundle, err := Open(p.Path)
+	bundle, err := p.Open()
 	if errors.Is(err, fs.ErrNotExist) && p.allThere() {
 		return Plugins{}, nil
 	}
@@ -148,7 +148,7 @@ func (p plugins) apply(ctx context.Context) error {
 
 // extract reads the plugins out of their layer.
 func (p plugins) extract(missing Plugins) (map[string][]byte, error) {
-	bundle, err := Open(p.Path)
+	bundle, err := p.Open()
 	if err != nil {
 		return nil, err
 	}

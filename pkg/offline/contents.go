@@ -3,6 +3,7 @@ package offline
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -26,12 +27,14 @@ type contents struct {
 	index    ocispec.Index
 	blobs    []source
 	have     map[digest.Digest]bool
+	signer   ed25519.PrivateKey // nil: not signed
+	cache    string             // where compressed layers are kept
 }
 
 // collect arranges built images: the small blobs first, then layers by
 // architecture.
 func collect(v image.Versions, built []image.Built) (*contents, error) {
-	c := &contents{have: map[digest.Digest]bool{}, manifest: Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
+	c := &contents{have: map[digest.Digest]bool{}, cache: image.CacheDir(), manifest: Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
 	c.index.SchemaVersion, c.index.MediaType = 2, ocispec.MediaTypeImageIndex
 	var layers []source
 	for _, group := range byRef(built) {
@@ -43,8 +46,39 @@ func collect(v image.Versions, built []image.Built) (*contents, error) {
 		layers = append(layers, more...)
 	}
 	c.append(layers...)
-	c.manifest.Key = digest.FromString(fmt.Sprint(recipe, v, c.manifest.Images)).Encoded()[:16]
+	c.manifest.Blobs = map[digest.Digest]Blob{}
+	c.key(recipe, v, c.manifest.Images)
 	return c, nil
+}
+
+// key notes what decides how the bundle comes out.
+func (c *contents) key(inputs ...any) {
+	c.manifest.Key = digest.FromString(fmt.Sprint(c.manifest.Key, inputs)).Encoded()[:16]
+}
+
+// leaveOut leaves out what another bundle has.
+func (c *contents) leaveOut(base *Bundle) error {
+	if base.Base != nil {
+		return fmt.Errorf("%s can not be a base, as it has one itself; name that one", base.Path)
+	}
+	c.manifest.Base = &Base{Kubernetes: base.Versions.Kubernetes, Manifest: base.identity()}
+	c.key(c.manifest.Base.Manifest)
+	c.blobs = slices.DeleteFunc(c.blobs, func(b source) bool {
+		_, there := base.Blobs[b.digest]
+		if there {
+			c.manifest.Blobs[b.digest] = Blob{Size: b.size, InBase: true}
+		}
+		return there
+	})
+	return nil
+}
+
+// signBy lets the bundle be signed by a key; nil leaves it as it is.
+func (c *contents) signBy(key ed25519.PrivateKey) {
+	if key != nil {
+		c.signer = key
+		c.key(fingerprint(key.Public().(ed25519.PublicKey)))
+	}
 }
 
 func byRef(built []image.Built) [][]image.Built {

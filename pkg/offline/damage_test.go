@@ -33,11 +33,7 @@ func frame(t *testing.T, h *tar.Header, data string) []byte {
 // parts cuts a bundle into its head, its first blob's frame, and the rest.
 func parts(t *testing.T, path string) (head, first, rest []byte, blob Blob) {
 	t.Helper()
-	b, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := opened(t, path)
 	for _, one := range b.Blobs {
 		if one.FromEnd > blob.FromEnd {
 			blob = one
@@ -86,7 +82,7 @@ func TestDamage(t *testing.T) {
 			if err := os.WriteFile(path, c.data, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			err := Verify(t.Context(), path)
+			err := verified(t.Context(), path)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) && !os.IsNotExist(err) {
 				t.Errorf("got %v, want %q and the path", err, c.want)
 			}
@@ -96,11 +92,7 @@ func TestDamage(t *testing.T) {
 
 func TestOtherContentUnderADigest(t *testing.T) {
 	good := writeSmall(t)
-	b, err := Open(good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := opened(t, good)
 	head, _, rest, blob := parts(t, good)
 	for d, one := range b.Blobs {
 		if one != blob {
@@ -111,7 +103,7 @@ func TestOtherContentUnderADigest(t *testing.T) {
 		if err := os.WriteFile(path, bytes.Join([][]byte{head, evil, rest}, nil), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := Verify(t.Context(), path); err == nil || !strings.Contains(err.Error(), "not what its digest says") {
+		if err := verified(t.Context(), path); err == nil || !strings.Contains(err.Error(), "not what its digest says") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -119,11 +111,7 @@ func TestOtherContentUnderADigest(t *testing.T) {
 
 func TestManifestThatPointsOutside(t *testing.T) {
 	good := writeSmall(t)
-	b, err := Open(good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := opened(t, good)
 	for name, spoil := range map[string]func(*Manifest){
 		"oversize blob": func(m *Manifest) { eachBlob(m, func(b *Blob) { b.Size = blobLimit + 1 }) },
 		"negative size": func(m *Manifest) { eachBlob(m, func(b *Blob) { b.Size = -1 }) },

@@ -17,12 +17,17 @@ import (
 // Source is a bundle on this host, and what is wanted of it.
 type Source struct {
 	Path       string        // HostPath, or what --bundle says
+	Base       string        // the bundle that Path was built on; empty: none
+	VerifyKey  string        // public key that Path must be signed by; empty: any bundle will do
 	Images     []image.Image // what the cluster runs
 	Arch       string        // of this host
 	Files      host.Files
 	KeepImages bool   // Undo leaves the images where they are
 	Part       string // of the images for a store, "etcd", that has a step of its own; empty: all
 }
+
+// Open opens the bundle with what it needs.
+func (s Source) Open() (*Bundle, error) { return Open(s.Path, SignedBy(s.VerifyKey), WithBase(s.Base)) }
 
 // Load is the step that brings into a store those images that belong there.
 func (s Source) Load(into Target) step.Step {
@@ -63,19 +68,46 @@ func (l loading) apply(ctx context.Context) error {
 		return err
 	}
 	defer bundle.Close()
+	if err := bundle.check(ctx, missing, l.Arch); err != nil {
+		return err
+	}
 	if err := l.remember(missing); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	return l.load(ctx, bundle, missing)
+}
+
+func (l loading) load(ctx context.Context, bundle *Bundle, missing []Entry) error {
+	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	progress := newProgress(ctx, "load images", bundle.sizeOf(missing, l.Arch))
-	return l.into.Load(ctx, bundle.streams(ctx, l.Arch, progress), missing)
+	r := &reading{Bundle: bundle, ctx: within, arch: l.Arch, progress: newProgress(ctx, "load images", bundle.sizeOf(missing, l.Arch))}
+	err := l.into.Load(within, r.open, missing)
+	if damage := r.damage(); damage != nil {
+		// What the store says is only that its input ended.
+		return errors.Join(damage, l.takeBack(ctx, missing))
+	}
+	return err
+}
+
+// takeBack removes what was loaded of a bundle that turned out to be bad.
+func (l loading) takeBack(ctx context.Context, entries []Entry) error {
+	var loaded []string
+	for _, e := range entries {
+		state, err := l.into.State(ctx, e, e.Variants[l.Arch])
+		if err != nil {
+			return err
+		}
+		if state == Same {
+			loaded = append(loaded, e.Ref)
+		}
+	}
+	return l.into.Remove(ctx, loaded)
 }
 
 // look returns the images that the store lacks, and the bundle to take them
 // from. Without a bundle it is enough that each image has its name there.
 func (l loading) look(ctx context.Context) (*Bundle, []Entry, error) {
-	bundle, openErr := Open(l.Path)
+	bundle, openErr := l.Open()
 	if openErr != nil && !errors.Is(openErr, fs.ErrNotExist) {
 		return nil, nil, openErr
 	}

@@ -163,7 +163,7 @@ func TestKeptImagesSurviveUndo(t *testing.T) {
 func TestOtherToolsReadABundle(t *testing.T) {
 	d, containerdSocket := engine(t)
 	path := writeFor(t, "amd64")
-	if err := Verify(t.Context(), path); err != nil {
+	if err := verified(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.Open(path)
@@ -171,7 +171,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	plain, err := newDecoder(file)
+	plain, err := newDecoder(file, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 		if _, err := file.Seek(0, 0); err != nil {
 			return err
 		}
-		plain, err := newDecoder(file)
+		plain, err := newDecoder(file, 1)
 		if err != nil {
 			return err
 		}

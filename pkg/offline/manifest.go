@@ -6,12 +6,14 @@
 // containerd, skopeo and crane read it. It is made of many zstd frames, each
 // of whole tar members, and says in its first member where each frame lies:
 //
-//	┌ frame ──────────────────────────────────┐┌ frame ───┐┌ frame ───┐ ┌ frame ┐
-//	│ kube-bootstrap.json index.json oci-layout││ one blob ││ one blob │…│  end  │
-//	└─────────────────────────────────────────┘└──────────┘└──────────┘ └───────┘
+//	┌ frame ───────────────────────────────────┐┌ frame ───┐┌ frame ───┐ ┌ frame ┐
+//	│ kube-bootstrap.json [.sig] oci-layout ... ││ one blob ││ one blob │…│  end  │
+//	└──────────────────────────────────────────┘└──────────┘└──────────┘ └───────┘
 //
 // So looking reads a few kilobytes, and a host takes only the blobs of its own
-// architecture that it lacks, for several stores at the same time.
+// architecture that it lacks, for several stores at the same time. The first
+// member has the digest of everything that follows, which makes it the one
+// that is signed.
 package offline
 
 import (
@@ -27,9 +29,11 @@ import (
 
 const (
 	manifestName   = "kube-bootstrap.json"
-	formatVersion  = 1
-	recipe         = 2 // counts changes to how a bundle is written
+	signatureName  = manifestName + ".sig"
+	formatVersion  = 2
+	recipe         = 3 // counts changes to how a bundle is written
 	manifestLimit  = 8 << 20
+	signatureLimit = 4 << 10
 	blobLimit      = 8 << 30
 	window         = 32 << 20
 	annotationName = "io.containerd.image.name"
@@ -37,12 +41,20 @@ const (
 
 // Manifest is the first member of a bundle: what it holds and where.
 type Manifest struct {
-	Format   int                    `json:"format"`
-	Versions image.Versions         `json:"versions"`
-	Key      string                 `json:"key"` // changes with anything that went in
-	Images   []Entry                `json:"images"`
-	Plugins  map[string]Plugins     `json:"plugins"` // the CNI plugins, by architecture
-	Blobs    map[digest.Digest]Blob `json:"blobs"`
+	Format   int                      `json:"format"`
+	Versions image.Versions           `json:"versions"`
+	Key      string                   `json:"key"` // changes with anything that went in
+	Images   []Entry                  `json:"images"`
+	Plugins  map[string]Plugins       `json:"plugins"` // the CNI plugins, by architecture
+	Tables   map[string]digest.Digest `json:"tables"`  // the members by which other tools find the images
+	Base     *Base                    `json:"base,omitempty"`
+	Blobs    map[digest.Digest]Blob   `json:"blobs"`
+}
+
+// Base is another bundle, which has those blobs that are left out here.
+type Base struct {
+	Kubernetes string        `json:"kubernetes"`
+	Manifest   digest.Digest `json:"manifest"`
 }
 
 // Entry is one image, for all architectures.
@@ -68,9 +80,11 @@ type Plugins struct {
 
 // Blob says where a blob lies.
 type Blob struct {
-	Size    int64 `json:"size"`
-	FromEnd int64 `json:"fromEnd"` // where its frame begins, counted from the end of the bundle
-	Packed  int64 `json:"packed"`  // size of the frame
+	Size    int64         `json:"size"`
+	FromEnd int64         `json:"fromEnd,omitempty"` // where its frame begins, counted from the end of the bundle
+	Packed  int64         `json:"packed,omitempty"`  // size of the frame
+	Sum     digest.Digest `json:"sum,omitempty"`     // of the frame
+	InBase  bool          `json:"inBase,omitempty"`  // left out here
 }
 
 func blobName(d digest.Digest) string { return path.Join("blobs", d.Algorithm().String(), d.Encoded()) }
@@ -96,39 +110,4 @@ func (m Manifest) find(ref, arch string) (Entry, error) {
 		return Entry{}, fmt.Errorf("it is for %s, not for %s", strings.Join(m.Archs(), ", "), arch)
 	}
 	return m.Images[i], nil
-}
-
-// validate finds what no bundle of ours has.
-func (m Manifest) validate(fileSize int64) error {
-	if m.Format != formatVersion {
-		return fmt.Errorf("it has format %d, this program reads format %d", m.Format, formatVersion)
-	}
-	for d, b := range m.Blobs {
-		if err := d.Validate(); err != nil {
-			return fmt.Errorf("blob %q: %w", d, err)
-		}
-		if b.Size < 0 || b.Size > blobLimit || b.Packed <= 0 || b.Packed > b.FromEnd || b.FromEnd >= fileSize {
-			return fmt.Errorf("blob %s lies outside of the file: it is cut short or damaged", d)
-		}
-	}
-	for _, e := range m.Images {
-		for arch, v := range e.Variants {
-			for _, d := range append([]digest.Digest{e.Index, v.Manifest, v.Config}, v.Layers...) {
-				if _, ok := m.Blobs[d]; !ok {
-					return fmt.Errorf("image %s for %s: blob %s is missing", e.Ref, arch, d)
-				}
-			}
-		}
-	}
-	for arch, p := range m.Plugins {
-		if _, ok := m.Blobs[p.Layer]; !ok {
-			return fmt.Errorf("CNI plugins for %s: blob %s is missing", arch, p.Layer)
-		}
-		for name := range p.Files {
-			if name != path.Base(name) || name == ".." || name == "." {
-				return fmt.Errorf("CNI plugin %q: not a file name", name)
-			}
-		}
-	}
-	return nil
 }

@@ -16,15 +16,16 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Verify reads a whole bundle and returns the first thing that is wrong.
-func Verify(ctx context.Context, path string) error {
-	b, err := Open(path)
-	if err != nil {
-		return err
+// Verify reads a whole bundle and returns the first thing that is wrong. What
+// lies in a base is read where the base is given.
+func (b *Bundle) Verify(ctx context.Context) error {
+	if b.base != nil {
+		if err := b.base.Verify(ctx); err != nil {
+			return fmt.Errorf("its base: %w", err)
+		}
 	}
-	defer b.Close()
 	if err := b.verify(ctx); err != nil {
-		return fmt.Errorf("bundle %s: %w", path, err)
+		return fmt.Errorf("bundle %s: %w", b.Path, err)
 	}
 	return nil
 }
@@ -34,15 +35,16 @@ func (b *Bundle) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for d := range b.Blobs {
-		if !seen[blobName(d)] {
+	for d, blob := range b.Blobs {
+		if blob.InBase && b.base == nil {
+			continue
+		}
+		if !blob.InBase && !seen[blobName(d)] {
 			return fmt.Errorf("%s is missing", blobName(d))
 		}
-		decoder, _, err := b.openBlob(d)
-		if err != nil {
+		if err := b.verifyPlace(ctx, d); err != nil {
 			return fmt.Errorf("blob %s: %w", d, err)
 		}
-		decoder.Close()
 	}
 	for _, e := range b.Images {
 		for arch, variant := range e.Variants {
@@ -54,10 +56,27 @@ func (b *Bundle) verify(ctx context.Context) error {
 	return nil
 }
 
+// verifyPlace makes sure that a blob lies where the manifest says, and nothing
+// else with it.
+func (b *Bundle) verifyPlace(ctx context.Context, d digest.Digest) error {
+	packed, blob, err := b.frame(d)
+	if err != nil {
+		return err
+	}
+	if err := blob.checkFrame(withContext(ctx, packed)); err != nil {
+		return err
+	}
+	decoder, _, err := b.openBlob(d)
+	if err == nil {
+		decoder.Close()
+	}
+	return err
+}
+
 // verifyStream reads the bundle as any other tool would, from its beginning.
 func (b *Bundle) verifyStream(ctx context.Context) (map[string]bool, error) {
 	counted := newProgress(ctx, "verify "+path.Base(b.Path), b.size)
-	decoder, err := newDecoder(withContext(ctx, io.TeeReader(io.NewSectionReader(b.file, 0, b.size), counted)))
+	decoder, err := newDecoder(withContext(ctx, io.TeeReader(io.NewSectionReader(b.file, 0, b.size), counted)), 2)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +86,7 @@ func (b *Bundle) verifyStream(ctx context.Context) (map[string]bool, error) {
 	for {
 		h, err := archive.Next()
 		if err == io.EOF {
-			return seen, complete(seen)
+			return seen, b.complete(seen)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("it is cut short or damaged: %w", err)
@@ -82,8 +101,8 @@ func (b *Bundle) verifyStream(ctx context.Context) (map[string]bool, error) {
 	}
 }
 
-func complete(seen map[string]bool) error {
-	for _, name := range []string{ocispec.ImageLayoutFile, ocispec.ImageIndexFile} {
+func (b *Bundle) complete(seen map[string]bool) error {
+	for _, name := range []string{ocispec.ImageLayoutFile, ocispec.ImageIndexFile, dockerTable} {
 		if !seen[name] {
 			return fmt.Errorf("%s is missing", name)
 		}
@@ -103,12 +122,10 @@ func (b *Bundle) verifyMember(h *tar.Header, r io.Reader) error {
 		return errors.New("it is not a plain file")
 	}
 	switch h.Name {
-	case manifestName:
+	case manifestName, signatureName:
 		return nil // read strictly by Open
-	case dockerTable:
-		return b.verifyDockerTable(h, r)
-	case ocispec.ImageLayoutFile, ocispec.ImageIndexFile:
-		return b.verifyLayout(h, r)
+	case dockerTable, ocispec.ImageLayoutFile, ocispec.ImageIndexFile:
+		return b.verifyTable(h, r)
 	}
 	d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(h.Name))
 	blob, ok := b.Blobs[d]
@@ -128,20 +145,33 @@ func (b *Bundle) verifyMember(h *tar.Header, r io.Reader) error {
 	return nil
 }
 
-func (b *Bundle) verifyLayout(h *tar.Header, r io.Reader) error {
-	if h.Size > manifestLimit {
-		return fmt.Errorf("it has %d bytes, more than the %d allowed", h.Size, manifestLimit)
-	}
-	if h.Name == ocispec.ImageLayoutFile {
-		var layout ocispec.ImageLayout
-		err := json.NewDecoder(r).Decode(&layout)
-		if err == nil && layout.Version != ocispec.ImageLayoutVersion {
-			err = fmt.Errorf("layout version %q", layout.Version)
-		}
+// verifyTable compares a table with its digest, and, as who made the bundle
+// may have meant harm, with the manifest: both must name the same images.
+func (b *Bundle) verifyTable(h *tar.Header, r io.Reader) error {
+	data, err := readMember(h, r, manifestLimit)
+	if err != nil {
 		return err
 	}
+	if digest.FromBytes(data) != b.Tables[h.Name] {
+		return errors.New("its content is not what its digest says")
+	}
+	switch h.Name {
+	case ocispec.ImageIndexFile:
+		return b.verifyIndex(data)
+	case dockerTable:
+		return b.verifyDockerTable(data)
+	}
+	var layout ocispec.ImageLayout
+	err = json.Unmarshal(data, &layout)
+	if err == nil && layout.Version != ocispec.ImageLayoutVersion {
+		err = fmt.Errorf("layout version %q", layout.Version)
+	}
+	return err
+}
+
+func (b *Bundle) verifyIndex(data []byte) error {
 	var index ocispec.Index
-	if err := json.NewDecoder(r).Decode(&index); err != nil {
+	if err := json.Unmarshal(data, &index); err != nil {
 		return err
 	}
 	if len(index.Manifests) != len(b.Images) {
@@ -155,18 +185,12 @@ func (b *Bundle) verifyLayout(h *tar.Header, r io.Reader) error {
 	return nil
 }
 
-func (b *Bundle) verifyDockerTable(h *tar.Header, r io.Reader) error {
-	if h.Size > manifestLimit {
-		return fmt.Errorf("it has %d bytes, more than the %d allowed", h.Size, manifestLimit)
-	}
-	var table, want []dockerImage
-	if err := json.NewDecoder(r).Decode(&table); err != nil {
+func (b *Bundle) verifyDockerTable(data []byte) error {
+	var table []dockerImage
+	if err := json.Unmarshal(data, &table); err != nil {
 		return err
 	}
-	for _, e := range b.Images {
-		want = append(want, e.docker(b.Archs()[0]))
-	}
-	if !reflect.DeepEqual(table, want) {
+	if !reflect.DeepEqual(table, b.dockerTable()) {
 		return errors.New("it names other images than " + manifestName)
 	}
 	return nil
@@ -174,6 +198,9 @@ func (b *Bundle) verifyDockerTable(h *tar.Header, r io.Reader) error {
 
 // verifyVariant compares our manifest with the image's own.
 func (b *Bundle) verifyVariant(variant Variant) error {
+	if b.Blobs[variant.Manifest].InBase && b.base == nil {
+		return nil
+	}
 	var text strings.Builder
 	if b.Blobs[variant.Manifest].Size > manifestLimit {
 		return errors.New("its manifest is too large")
