@@ -74,7 +74,8 @@ one bundle, for one architecture or several, and print its path. What was built
 is cached, so that a second build of the same takes seconds.`,
 		Example: `  kube-bootstrap offline build
   kube-bootstrap offline build --arch amd64,arm64 --to kube.tar.zst
-  kube-bootstrap offline build --k8s-dir ~/kubernetes`,
+  kube-bootstrap offline build --k8s-dir ~/kubernetes
+  kube-bootstrap offline build --kubernetes-version 1.36.3 --base kube-1.36.1.tar.zst --to update.tar.zst`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Offline)
@@ -83,18 +84,15 @@ is cached, so that a second build of the same takes seconds.`,
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
 	c.Flags().StringVar(&o.Output, "to", "", "file to write the bundle into (default in the cache)")
 	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages")
+	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
+	c.Flags().StringVar(&o.SignKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
 	c.Flags().StringVar(&o.K8sDir, "k8s-dir", "", "checkout of Kubernetes to build, instead of its module")
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		for i, arch := range o.Archs {
-			goName, err := image.Arch(arch)
-			if err != nil {
-				return &usageError{fmt.Errorf("--arch: %w", err)}
-			}
-			o.Archs[i] = goName
+		var err error
+		if o.Archs, err = archs(o.Archs); err != nil {
+			return err
 		}
-		slices.Sort(o.Archs)
-		o.Archs = slices.Compact(o.Archs)
 		_, v, err := p.versions(c)
 		if err != nil {
 			return err
@@ -103,6 +101,20 @@ is cached, so that a second build of the same takes seconds.`,
 		return p.build(c.Context(), o)
 	}
 	return c
+}
+
+// archs are Go's names for what --arch was given, each once, in order.
+func archs(given []string) ([]string, error) {
+	var names []string
+	for _, arch := range given {
+		name, err := image.Arch(arch)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("--arch: %w", err)}
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 func (p *program) build(ctx context.Context, o offline.Options) error {
@@ -126,20 +138,4 @@ func (p *program) do(ctx context.Context, name string, work func(context.Context
 	defer p.endProgress()
 	check := func(context.Context) (step.Diff, error) { return step.Diff{name}, nil }
 	return runner.Do(ctx, step.Plan{{{Name: name, Check: check, Apply: work, Waits: true}}})
-}
-
-func (p *program) offlineVerify() *cobra.Command {
-	return &cobra.Command{
-		Use:     "verify FILE",
-		Short:   "Read a whole bundle and compare everything in it with its digests",
-		Example: "  kube-bootstrap offline verify kube.tar.zst",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			err := p.do(c.Context(), "verify "+args[0], func(ctx context.Context) error { return offline.Verify(ctx, args[0]) })
-			if err == nil {
-				_, err = fmt.Fprintln(p.out, "whole")
-			}
-			return err
-		},
-	}
 }

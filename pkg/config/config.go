@@ -56,6 +56,8 @@ type Config struct {
 	CACertHash         string // sha256:<hex>
 	Registry           Registry
 	Bundle             string
+	BundleBase         string
+	VerifyKey          string
 	CRISocket          string
 	NoDedicated        bool
 	KeepImages         bool

@@ -54,7 +54,7 @@ func AddFlags(flags *pflag.FlagSet, verb Verb) {
 func (c Config) Args(verb Verb, given Origins) []string {
 	var args []string
 	for _, s := range Settings(verb) {
-		if given[s.Field].Source == FromDefault || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "masterIP"}, s.Field) {
+		if given[s.Field].Source == FromDefault || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
 			continue
 		}
 		args = append(args, "--"+s.Flag+"="+s.at(&c).get())

@@ -220,6 +220,16 @@ var clusterSettings = []Setting{
 		at:   text(func(c *Config) *string { return &c.Bundle }),
 	},
 	{
+		Field: "bundleBase", Flag: "bundle-base", Verbs: loads,
+		Help: "bundle that the one of --bundle was built on (offline build --base)",
+		at:   text(func(c *Config) *string { return &c.BundleBase }),
+	},
+	{
+		Field: "verifyKey", Flag: "verify-key", Verbs: loads,
+		Help: "file of the ed25519 public key that bundles must be signed by (empty: unsigned ones are taken too)",
+		at:   text(func(c *Config) *string { return &c.VerifyKey }),
+	},
+	{
 		Field: "criSocket", Flag: "cri-socket", Verbs: loads,
 		Help:  "CRI socket that the kubelet uses (empty: that of the containerd behind the main Docker)",
 		at:    text(func(c *Config) *string { return &c.CRISocket }),

@@ -10,6 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
@@ -199,7 +201,12 @@ func (b *Bundle) openBlob(d digest.Digest) (*zstd.Decoder, *tar.Reader, error) {
 // Check compares what the images of an architecture need with its digests,
 // packed as it is: that takes a fraction of a second, and finds all damage
 // before anything is loaded.
-func (b *Bundle) Check(ctx context.Context, arch string) error { return b.check(ctx, b.Images, arch) }
+func (b *Bundle) Check(ctx context.Context, arch string) error {
+	if !slices.Contains(b.Archs(), arch) {
+		return fmt.Errorf("bundle %s: it is for %s, not for %s", b.Path, strings.Join(b.Archs(), ", "), arch)
+	}
+	return b.check(ctx, b.Images, arch)
+}
 
 func (b *Bundle) check(ctx context.Context, entries []Entry, arch string) error {
 	blobs, _, _ := b.plan(entries, arch)

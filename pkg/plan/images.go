@@ -2,6 +2,8 @@ package plan
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
@@ -16,7 +18,7 @@ func (h *Host) bundle() offline.Source {
 	if path == "" {
 		path = offline.HostPath
 	}
-	return offline.Source{Path: path, Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages}
+	return offline.Source{Path: path, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages}
 }
 
 // loadBootstrap loads one image, so that what runs it need not wait for others.
@@ -55,19 +57,32 @@ func (h *Host) criSocket() string {
 	return "/run/containerd/containerd.sock"
 }
 
-// bundleProblem says that the bundle can not be read, or is of another version.
-func (h *Host) bundleProblem(context.Context) error {
+// bundleProblem says that the bundle can not be read or trusted, is damaged, or
+// is of another version.
+func (h *Host) bundleProblem(ctx context.Context) error {
 	if h.Config.Bundle == "" {
 		return nil
 	}
-	b, err := offline.Open(h.Config.Bundle)
+	problem := func(err error, remedy string) error {
+		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: remedy}
+	}
+	b, err := h.bundle().Open()
+	if errors.Is(err, offline.ErrUntrusted) {
+		return problem(err, "get it from who has the key, or give --verify-key another one")
+	}
 	if err != nil {
-		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "make it with `kube-bootstrap offline build`"}
+		return problem(err, "make it with `kube-bootstrap offline build`")
 	}
 	defer b.Close()
 	if b.Versions.Kubernetes != h.versions.Kubernetes {
-		return &step.Problem{Name: "bundle", Text: h.Config.Bundle + " holds Kubernetes " + b.Versions.Kubernetes + ", not " + h.versions.Kubernetes,
-			Remedy: "give --kubernetes-version " + b.Versions.Kubernetes + " or another bundle"}
+		return problem(fmt.Errorf("%s holds Kubernetes %s, not %s", h.Config.Bundle, b.Versions.Kubernetes, h.versions.Kubernetes),
+			"give --kubernetes-version "+b.Versions.Kubernetes+" or another bundle")
+	}
+	if h.installed() {
+		return nil
+	}
+	if err := b.Check(ctx, h.Config.Arch); err != nil {
+		return problem(err, "give a whole one; `kube-bootstrap offline verify` says what is in it")
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 )
 
 // versionsFile has the versions that this host was made with: its bundle may be
@@ -40,7 +39,7 @@ func (h *Host) knownVersions() image.Versions {
 	if err != nil {
 		return image.Versions{} // useCatalogue says so
 	}
-	if bundle, err := offline.Open(h.bundle().Path); err == nil {
+	if bundle, err := h.bundle().Open(); err == nil {
 		defer bundle.Close()
 		if bundle.Versions.Kubernetes == wanted.Kubernetes {
 			return bundle.Versions

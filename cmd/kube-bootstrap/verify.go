@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+)
+
+// verifying is what `offline verify` was asked.
+type verifying struct {
+	path, base, key string
+	want            offline.Wanted
+}
+
+func (p *program) offlineVerify() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Read a whole bundle, compare everything in it with its digests and say what is missing",
+		Long: `Read a whole bundle, compare everything in it with its digests, and say what it
+holds and what a host would look for in vain.`,
+		Example: `  kube-bootstrap offline verify kube.tar.zst
+  kube-bootstrap offline verify kube.tar.zst --arch arm64,arm --kubernetes-version 1.36.3
+  kube-bootstrap offline verify update.tar.zst --base kube.tar.zst --verify-key our.pub`,
+		Args: cobra.ExactArgs(1),
+	}
+	var v verifying
+	format := addOutput(c)
+	c.Flags().StringSliceVar(&v.want.Archs, "arch", nil, "architectures that must be complete, comma separated (default those of the bundle)")
+	c.Flags().StringVar(&v.want.Kubernetes, "kubernetes-version", "", "Kubernetes version that it must hold (default any)")
+	c.Flags().StringVar(&v.base, "base", "", "bundle that this one was built on")
+	c.Flags().StringVar(&v.key, "verify-key", "", "file of the ed25519 public key that it must be signed by")
+	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		v.path = args[0]
+		if err := v.check(); err != nil {
+			return err
+		}
+		return p.verify(c.Context(), *format, v)
+	}
+	return c
+}
+
+func (v *verifying) check() (err error) {
+	if v.want.Archs, err = archs(v.want.Archs); err != nil || v.want.Kubernetes == "" {
+		return err
+	}
+	versions, err := image.For(v.want.Kubernetes, image.Versions{})
+	if err != nil {
+		return &usageError{fmt.Errorf("--kubernetes-version: %w", err)}
+	}
+	v.want.Kubernetes = versions.Kubernetes
+	return nil
+}
+
+func (p *program) verify(ctx context.Context, format string, v verifying) error {
+	if err := checkOutput(format); err != nil {
+		return err
+	}
+	var report offline.Report
+	err := p.do(ctx, "verify "+v.path, func(ctx context.Context) error {
+		b, err := offline.Open(v.path, offline.SignedBy(v.key), offline.WithBase(v.base))
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		report = b.Report(v.want)
+		return b.Verify(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.print(format, report, func(w io.Writer) { tellBundle(w, report) }); err != nil {
+		return err
+	}
+	if len(report.Missing) > 0 {
+		return fmt.Errorf("bundle %s is not damaged, but lacks: %s", v.path, strings.Join(report.Missing, "; "))
+	}
+	return nil
+}
+
+func tellBundle(w io.Writer, r offline.Report) {
+	signer := r.Signer
+	if signer == "" {
+		signer = "nobody"
+	}
+	cells(w, "Kubernetes", r.Versions.Kubernetes)
+	cells(w, "architectures", strings.Join(r.Archs, ", "))
+	for _, ref := range r.Images {
+		cells(w, "image", ref)
+	}
+	cells(w, "size", fmt.Sprintf("%d MB, unpacked %d MB in %d blobs", r.Packed/1e6, r.Size/1e6, r.Blobs))
+	cells(w, "signed by", signer)
+	if r.Base != nil {
+		cells(w, "base", "the bundle of Kubernetes "+r.Base.Kubernetes+" with the manifest "+r.Base.Manifest.String())
+	}
+	if len(r.Missing) == 0 {
+		cells(w, "verdict", "whole")
+	}
+	for _, what := range r.Missing {
+		cells(w, "missing", what)
+	}
+}
