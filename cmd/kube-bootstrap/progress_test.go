@@ -90,11 +90,11 @@ func TestJSONLines(t *testing.T) {
 	if len(found) != len(events()) {
 		t.Fatalf("%d lines for %d events", len(found), len(events()))
 	}
-	var last jsonEvent
+	var last step.Event
 	if err := json.Unmarshal([]byte(found[len(found)-1]), &last); err != nil {
 		t.Fatal(err)
 	}
-	if last.Step != "load <images>" || last.Kind != step.Failed || last.Error != "no space" || last.Row != 1 || !last.At.Equal(at(90)) {
+	if last.Step != "load <images>" || last.Kind != step.Failed || last.Err == nil || last.Err.Error() != "no space" || last.Row != 1 || !last.At.Equal(at(90)) {
 		t.Errorf("%+v", last)
 	}
 }

@@ -3,37 +3,14 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// line is one line that a kube-bootstrap with --progress json writes.
-type line struct {
-	At      time.Time `json:"at"`
-	Row     int       `json:"row"`
-	Step    string    `json:"step"`
-	Kind    step.Kind `json:"kind"`
-	Message string    `json:"message"`
-	Bytes   int64     `json:"bytes"`
-	Total   int64     `json:"total"`
-	Diff    step.Diff `json:"diff"`
-	Error   string    `json:"error"`
-}
-
-func (l line) event() step.Event {
-	e := step.Event{At: l.At, Row: l.Row, Step: l.Step, Kind: l.Kind, Message: l.Message, Bytes: l.Bytes, Total: l.Total, Diff: l.Diff}
-	if l.Error != "" {
-		e.Err = errors.New(l.Error)
-	}
-	return e
-}
 
 // relay turns what a kube-bootstrap on a host writes to stderr into events,
 // and keeps what explains a failure.
@@ -71,17 +48,17 @@ func (r *relay) flush() {
 }
 
 func (r *relay) line(text []byte) {
-	var l line
-	if err := json.Unmarshal(text, &l); err != nil || l.Kind == "" {
+	var e step.Event
+	if err := json.Unmarshal(text, &e); err != nil || e.Kind == "" {
 		if plain := strings.TrimSpace(string(text)); plain != "" {
 			r.other = append(r.other[max(0, len(r.other)-keptLines+1):], plain)
 		}
 		return
 	}
-	if l.Kind == step.Failed && l.Error != "" && !slices.Contains(r.failed, l.Error) {
-		r.failed = append(r.failed, l.Error)
+	if e.Kind == step.Failed && e.Err != nil && !slices.Contains(r.failed, e.Err.Error()) {
+		r.failed = append(r.failed, e.Err.Error())
 	}
-	r.emit(l.event())
+	r.emit(e)
 }
 
 // explain says why the program on the host failed, in its own words.
