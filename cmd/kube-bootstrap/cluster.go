@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,13 +17,24 @@ func (p *program) clusterCommand() *cobra.Command {
 }
 
 // addFleet gives a command the flags that say which fleet, and how to reach
-// its engine.
-func addFleet(c *cobra.Command) *cluster.Options {
-	o := &cluster.Options{}
-	c.Flags().StringVar(&o.Name, "name", cluster.DefaultName, "name of the cluster; its hosts are called NAME-master-1, NAME-worker-1, ...")
-	c.Flags().StringVar(&o.Engine.Address, "docker-host", "", "Docker engine that runs the hosts: unix:///path, tcp://host:port or ssh://user@host (empty: the one that the docker command uses)")
-	c.Flags().StringVar(&o.Engine.Context, "docker-context", "", "docker context that names the engine")
-	return o
+// its engine. Its values come with fleet.
+func (p *program) addFleet(c *cobra.Command) *cluster.Options {
+	p.addSettings(c, config.Named)
+	return &cluster.Options{}
+}
+
+// fleet fills in what addFleet promised, from flags, environment and file; and
+// the other flags of c from the environment.
+func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
+	if err := p.fromEnv(c); err != nil {
+		return err
+	}
+	cfg, origins, err := p.load(c.Flags(), config.Named, "")
+	if err != nil {
+		return err
+	}
+	*o, err = fleetOptions(cfg, origins)
+	return err
 }
 
 // fromEnv sets the flags of c that are no settings and were not typed from
@@ -58,26 +68,18 @@ with the same commands that real hosts get. Run again, it makes what is missing
 and leaves the rest alone. Without --bundle the images are built from source
 first, which takes minutes once; what was built is kept in the cache.`,
 		Example: `  kube-bootstrap cluster up
-  kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw`,
+  kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw
+  kube-bootstrap cluster up -f cluster.yaml`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Fleet)
 	p.addTimeline(c)
-	o := addFleet(c)
-	c.Flags().IntVar(&o.Masters, "masters", 1, "control-plane hosts")
-	c.Flags().IntVar(&o.Workers, "workers", 1, "workers")
-	c.Flags().StringVar(&o.HostImage, "host-image", cluster.DefaultHostImage, "what the hosts are made of")
-	c.Flags().BoolVar(&o.Retain, "retain", false, "leave what was made when something fails")
-	subnet := c.Flags().String("dind-subnet", cluster.DefaultSubnet.String(), "network of the hosts")
+	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := p.fromEnv(c); err != nil {
 			return err
 		}
-		var err error
-		if o.Subnet, err = netip.ParsePrefix(*subnet); err != nil {
-			return &usageError{fmt.Errorf("--dind-subnet %q: must be a network, such as %s", *subnet, cluster.DefaultSubnet)}
-		}
-		return p.up(c, *o)
+		return p.up(c, *retain)
 	}
 	return c
 }
@@ -91,10 +93,10 @@ is changed. The exit code is 5 when something is missing or not Ready.`,
 		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
 		Args:    cobra.NoArgs,
 	}
-	o := addFleet(c)
+	o := p.addFleet(c)
 	format := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(p.fromEnv(c), checkOutput(*format)); err != nil {
+		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
 			return err
 		}
 		return p.showFleet(c.Context(), *format, *o)
@@ -110,9 +112,9 @@ func (p *program) clusterKubeconfig() *cobra.Command {
   KUBECONFIG=kubeconfig kubectl get nodes`,
 		Args: cobra.NoArgs,
 	}
-	o := addFleet(c)
+	o := p.addFleet(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := p.fromEnv(c); err != nil {
+		if err := p.fleet(c, o); err != nil {
 			return err
 		}
 		data, err := cluster.Kubeconfig(c.Context(), *o)

@@ -30,9 +30,9 @@ func (p *program) clusterClean() *cobra.Command {
 // onFleet is a command that does one thing to a whole fleet.
 func (p *program) onFleet(what string, do func(context.Context, cluster.Options) error, c *cobra.Command) *cobra.Command {
 	c.Args = cobra.NoArgs
-	o := addFleet(c)
+	o := p.addFleet(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := p.fromEnv(c); err != nil {
+		if err := p.fleet(c, o); err != nil {
 			return err
 		}
 		return p.do(c.Context(), what+" "+o.Name, func(ctx context.Context) error {

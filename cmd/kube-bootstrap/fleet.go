@@ -20,16 +20,20 @@ import (
 )
 
 // up makes a cluster: the bundle first, which the hosts load, then the hosts.
-func (p *program) up(c *cobra.Command, o cluster.Options) error {
+func (p *program) up(c *cobra.Command, retain bool) error {
 	cfg, origins, err := p.load(c.Flags(), config.Fleet, "")
 	if err != nil {
 		return err
 	}
+	o, err := fleetOptions(cfg, origins)
+	if err != nil {
+		return err
+	}
+	o.Retain = retain
 	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
 	if err != nil {
 		return &usageError{err}
 	}
-	o.MasterArgs, o.WorkerArgs, o.Bundle = cfg.Args(config.Master, origins), cfg.Args(config.Worker, origins), cfg.Bundle
 	if err := cluster.Preflight(c.Context(), o); err != nil {
 		return &firmError{err}
 	}
@@ -99,7 +103,7 @@ func (p *program) hint(ctx context.Context, o cluster.Options) error {
 	})
 	flag := nameFlag(o)
 	p.say("to use it: kube-bootstrap cluster kubeconfig" + flag + " > kubeconfig; KUBECONFIG=kubeconfig kubectl get nodes")
-	p.say("or on it: docker exec " + o.Name + "-master-1 docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
+	p.say("or on it: docker exec " + nodes[0].Name + " docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
 	p.say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)
 	return err
 }

@@ -12,9 +12,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
+// fleets are the verbs about clusters of containers, which are no matter of
+// this host.
+const fleets = config.Fleet | config.Named
+
 // addSettings gives a command --config and the flags of the settings it uses.
 func (p *program) addSettings(c *cobra.Command, verb config.Verb) {
-	c.Flags().StringVar(&p.config, "config", "", "configuration file (default: what this host was set up with)")
+	help := "configuration file (default: what this host was set up with)"
+	if verb&fleets != 0 {
+		help = "configuration file of the cluster"
+	}
+	c.Flags().StringVarP(&p.config, "config", "f", "", help)
 	config.AddFlags(c.Flags(), verb)
 	for _, s := range config.Settings(verb) {
 		if len(s.Values) > 0 {
@@ -27,11 +35,11 @@ func (p *program) addSettings(c *cobra.Command, verb config.Verb) {
 // them at once.
 func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
 	env := p.env
-	if verb&config.Fleet != 0 {
+	if verb&(fleets|config.Every) != 0 {
 		env = config.FleetEnv(env)
 	}
 	cfg, origins, err := config.Load(p.configPath(verb), env, flags)
-	err = errors.Join(err, cfg.Validate(role).ToAggregate())
+	err = errors.Join(err, origins.Tell(cfg.Validate(role)))
 	if err != nil {
 		return cfg, origins, &usageError{err}
 	}
@@ -42,13 +50,13 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 // own set-up; a fleet is no matter of this host.
 func (p *program) configPath(verb config.Verb) string {
 	named := []string{p.config, p.env("KUBE_BOOTSTRAP_CONFIG")}
-	if verb&config.Fleet != 0 {
+	if verb&(fleets|config.Every) != 0 {
 		named = append(named, p.env("LOCAL_CLUSTER_CONF"))
 	}
 	if i := slices.IndexFunc(named, func(path string) bool { return path != "" }); i >= 0 {
 		return named[i]
 	}
-	if verb&(config.Fleet|config.Offline|config.Push) == 0 && readable(config.SavedPath) {
+	if verb&(fleets|config.Offline|config.Push) == 0 && readable(config.SavedPath) {
 		return config.SavedPath
 	}
 	return ""

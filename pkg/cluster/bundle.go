@@ -79,5 +79,5 @@ func (f *fleet) send(ctx context.Context) error {
 	}
 	counted := &counter{from: file, report: func(n int64) { step.Report(ctx, "send "+f.Bundle, n, info.Size()) }}
 	sent := host.SentFile{Name: bundleName, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
-	return f.docker.FillVolume(ctx, f.sharedVolume(), f.Name, f.image, sent)
+	return f.docker.FillVolume(ctx, f.sharedVolume(), f.Name, f.image(), sent)
 }

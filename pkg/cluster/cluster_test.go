@@ -2,13 +2,16 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -16,32 +19,56 @@ import (
 
 func TestMembers(t *testing.T) {
 	o := Options{Name: "kube", Masters: 1, Workers: 2, Subnet: DefaultSubnet}
-	var got []string
-	for _, m := range o.members() {
-		got = append(got, m.name+" "+m.addr.String())
-		if role := roleOf("kube", m.name); role != m.role {
-			t.Errorf("role of %s read back as %s", m.name, role)
-		}
-	}
 	want := []string{"kube-master-1 10.192.0.2", "kube-worker-1 10.192.0.10", "kube-worker-2 10.192.0.11"}
-	if !slices.Equal(got, want) {
+	if got := shown(o.members()); !slices.Equal(got, want) {
 		t.Errorf("members %q, want %q", got, want)
 	}
+}
+
+func shown(all []member) (text []string) {
+	for _, m := range all {
+		text = append(text, m.name+" "+m.addr.String())
+	}
+	return text
 }
 
 func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
 	one := Options{Name: "k", Masters: 1, Workers: 1, Subnet: DefaultSubnet}.members()
 	three := Options{Name: "k", Masters: 3, Workers: 1, Subnet: DefaultSubnet}.members()
-	if one[1] != three[3] {
+	if one[1].name != three[3].name || one[1].addr != three[3].addr {
 		t.Errorf("worker moved from %v to %v", one[1], three[3])
 	}
 }
 
-func TestRoleOfForeignNames(t *testing.T) {
-	for _, name := range []string{"kube-master-x", "other-master-1", "kube-1", "kube-master-"} {
-		if role := roleOf("kube", name); role != Bare {
-			t.Errorf("%s is taken for a %s", name, role)
-		}
+// Nodes that are there keep their address, also those that nobody names.
+func TestSettle(t *testing.T) {
+	there := func(name, addr string, spec Spec) host.FoundMachine {
+		return host.FoundMachine{Name: name, Addr: netip.MustParseAddr(addr), Labels: spec.label()}
+	}
+	o := Options{Name: "k", Subnet: DefaultSubnet, Nodes: []Spec{{Role: Worker}, {Role: Worker, Name: "gpu"}, {Role: Master}, {Role: Worker}}}
+	got := shown(o.settle([]host.FoundMachine{
+		there("k-gpu", "10.192.0.10", Spec{Name: "gpu", Role: Worker}),
+		there("k-more", "10.192.0.12", Spec{Name: "more", Role: Worker}),
+	}))
+	want := []string{"k-master-1 10.192.0.2", "k-worker-1 10.192.0.11", "k-gpu 10.192.0.10", "k-worker-2 10.192.0.13", "k-more 10.192.0.12"}
+	if !slices.Equal(got, want) {
+		t.Errorf("members %q, want %q", got, want)
+	}
+}
+
+func TestSpecIsReadBackFromItsHost(t *testing.T) {
+	spec := Spec{Name: "gpu", Role: Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
+	if got := specOf(host.FoundMachine{Name: "k-gpu", Labels: spec.label()}); !reflect.DeepEqual(got, spec) {
+		t.Errorf("got %+v, want %+v", got, spec)
+	}
+	if got := specOf(host.FoundMachine{Name: "other"}); got.Role != Bare {
+		t.Errorf("a host without a label is taken for a %s", got.Role)
+	}
+}
+
+func TestEveryHostImageHasASetting(t *testing.T) {
+	if got, want := slices.Sorted(slices.Values(config.HostImages)), slices.Sorted(maps.Keys(variants)); !slices.Equal(got, want) {
+		t.Errorf("config names %q, there are %q", got, want)
 	}
 }
 
@@ -52,6 +79,10 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 		problem string
 	}{
 		"name":          {Options{Name: "Kube_1"}, "cluster-name"},
+		"node name":     {Options{Nodes: []Spec{{Role: Master}, {Role: Worker, Name: "A"}}}, "cluster-name"},
+		"no master":     {Options{Nodes: []Spec{{Role: Worker}}}, "cluster-size"},
+		"same name":     {Options{Nodes: []Spec{{Role: Master}, {Role: Worker, Name: "master-1"}}}, "cluster-nodes"},
+		"node image":    {Options{Nodes: []Spec{{Role: Master, HostImage: "x"}}}, "host-image"},
 		"host name":     {Options{Hosts: []string{"-a"}}, "cluster-name"},
 		"masters":       {Options{Masters: 2}, "cluster-size"},
 		"workers":       {Options{Workers: -1}, "cluster-size"},

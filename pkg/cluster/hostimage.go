@@ -76,35 +76,34 @@ func (v variant) reference(name string) string {
 
 // hostImage is the step that puts the image of a variant into the engine, from
 // the cache or from Debian's packages.
-func (f *fleet) hostImage() step.Step {
+func (f *fleet) hostImage(name string) step.Step {
+	image := variants[name].reference(name)
 	return step.Step{
-		Name:  "make host image " + f.HostImage,
-		Check: f.imageMissing,
-		Apply: f.makeImage,
+		Name: "make host image " + name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			has, err := f.docker.HasImage(ctx, image)
+			if err != nil || has {
+				return nil, err
+			}
+			return step.Diff{"import image " + image}, nil
+		},
+		Apply: func(ctx context.Context) error { return f.makeImage(ctx, name, image) },
 	}
 }
 
-func (f *fleet) imageMissing(ctx context.Context) (step.Diff, error) {
-	has, err := f.docker.HasImage(ctx, f.image)
-	if err != nil || has {
-		return nil, err
-	}
-	return step.Diff{"import image " + f.image}, nil
-}
-
-func (f *fleet) makeImage(ctx context.Context) error {
-	release, err := f.lockCache(ctx, "hostimage-"+f.HostImage)
+func (f *fleet) makeImage(ctx context.Context, name, image string) error {
+	release, err := f.lockCache(ctx, "hostimage-"+name)
 	if err != nil {
 		return err
 	}
 	defer release()
-	path := filepath.Join(f.CacheDir, "hosts", strings.TrimPrefix(f.image, "kube-bootstrap/host:")+".tar.zst")
+	path := filepath.Join(f.CacheDir, "hosts", strings.TrimPrefix(image, "kube-bootstrap/host:")+".tar.zst")
 	if _, err := os.Stat(path); err != nil {
-		if err := variants[f.HostImage].build(ctx, path); err != nil {
+		if err := variants[name].build(ctx, path); err != nil {
 			return err
 		}
 	}
-	return importRootfs(ctx, f.docker, f.image, path)
+	return importRootfs(ctx, f.docker, image, path)
 }
 
 func importRootfs(ctx context.Context, docker *host.Docker, ref, path string) error {

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,18 +34,15 @@ type Host struct {
 type fleet struct {
 	Options
 	docker *host.Docker
-	image  string
 	ground host.Ground // what the engine's machine has, once lookAtGround has run
+	all    []member
 	emit   func(Event)
 }
 
 // bundleDir is where the hosts find what they share with us, read-only.
 const bundleDir = "/opt/kube-bootstrap"
 
-const (
-	bootLimit = 2 * time.Minute
-	apiPort   = 6443
-)
+const bootLimit = 2 * time.Minute
 
 // Hosts makes the hosts of a fleet and waits until each runs its init and its
 // Docker. It runs no kube-bootstrap on them.
@@ -80,8 +79,7 @@ func open(options Options, emit func(Event)) (*fleet, error) {
 	if emit == nil {
 		emit = func(Event) {}
 	}
-	image := variants[options.HostImage].reference(options.HostImage)
-	return &fleet{Options: options, docker: docker, image: image, emit: oneByOne(emit)}, nil
+	return &fleet{Options: options, docker: docker, all: options.members(), emit: oneByOne(emit)}, nil
 }
 
 // do walks the rows. What a run that failed had begun is removed again, unless
@@ -106,12 +104,21 @@ func (f *fleet) do(ctx context.Context, rows step.Plan) error {
 
 // hostRows make the hosts: what they need first, then all of them at once.
 func (f *fleet) hostRows() step.Plan {
-	var boot []step.Step
-	for _, m := range f.members() {
+	return f.bootRows(f.members())
+}
+
+func (f *fleet) bootRows(all []member) step.Plan {
+	var boot, images []step.Step
+	var names []string
+	for _, m := range all {
 		boot = append(boot, f.boot(m))
+		if name := f.variant(m); !slices.Contains(names, name) {
+			names = append(names, name)
+			images = append(images, f.hostImage(name))
+		}
 	}
 	return step.Plan{
-		{f.hostImage()},
+		images,
 		{f.network(), f.shared(), f.lookAtGround()},
 		boot,
 	}
@@ -149,7 +156,7 @@ func (f *fleet) boot(m member) step.Step {
 		},
 		Apply: func(ctx context.Context) error {
 			machine.Ground = f.ground
-			if err := f.start(ctx, m.role, machine); err != nil {
+			if err := f.start(ctx, m, machine); err != nil {
 				return err
 			}
 			return f.ready(ctx, m.name)
@@ -158,9 +165,11 @@ func (f *fleet) boot(m member) step.Step {
 }
 
 func (f *fleet) machine(m member) host.Machine {
+	variant := f.variant(m)
 	machine := host.Machine{
-		Name: m.name, Fleet: f.Name, Image: f.image, Command: []string{entryPath}, StopSignal: variants[f.HostImage].StopSignal,
+		Name: m.name, Fleet: f.Name, Image: variants[variant].reference(variant), Command: []string{entryPath}, StopSignal: variants[variant].StopSignal,
 		Network: f.Name, Addr: m.addr, Volumes: map[string]string{"/var/lib": m.name + "-var-lib"},
+		NanoCPUs: m.spec.NanoCPUs, Memory: m.spec.Memory, Labels: m.spec.label(),
 	}
 	if f.docker.Remote() {
 		machine.Volumes[bundleDir] = f.sharedVolume()
@@ -170,17 +179,31 @@ func (f *fleet) machine(m member) host.Machine {
 	return machine
 }
 
+// variant is what a host is made of.
+func (f *fleet) variant(m member) string { return cmp.Or(m.spec.HostImage, f.HostImage) }
+
+// image is one that the engine has once the hosts are made.
+func (f *fleet) image() string {
+	variant := f.variant(f.members()[0])
+	return variants[variant].reference(variant)
+}
+
 // start publishes the API port of a master under a port that stays; Docker
 // itself would choose another one at every start, and kubeconfigs out there
-// would turn stale. Only the engine knows which are free on its machine.
-func (f *fleet) start(ctx context.Context, role Role, machine host.Machine) error {
+// would turn stale. Only the engine knows which are free on its machine. A
+// port that was asked for is the first master's.
+func (f *fleet) start(ctx context.Context, m member, machine host.Machine) error {
 	const tries = 10
+	asked := f.Publish && m.name == f.members()[0].name
 	for try := 1; ; try++ {
-		if role == Master {
-			machine.Ports = map[uint16]uint16{apiPort: anyPort()}
+		if m.role == Master {
+			machine.Ports = map[uint16]uint16{uint16(f.APIPort): anyPort()}
+		}
+		if asked {
+			machine.Ports = map[uint16]uint16{uint16(f.APIPort): uint16(f.APIPort)}
 		}
 		err := f.docker.StartMachine(ctx, machine)
-		if !errors.Is(err, host.ErrPortTaken) || try == tries {
+		if !errors.Is(err, host.ErrPortTaken) || try == tries || asked {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,11 @@ func (f *fleet) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(append(append(overlap, clash...), engineFit(info.ServerVersion)...)...)
+	room, err := f.room(ctx, engineMachine{info.Name, info.DockerRootDir, info.NCPU, info.MemTotal})
+	if err != nil {
+		return err
+	}
+	return errors.Join(slices.Concat(overlap, clash, engineFit(info.ServerVersion), room)...)
 }
 
 func (f *fleet) noAnswer(err error) error {

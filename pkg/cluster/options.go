@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -22,10 +20,13 @@ type Options struct {
 	Name      string       // "kube"; part of every name that the engine sees
 	Masters   int          // 1
 	Workers   int          // as given; a single host is a cluster too
+	Nodes     []Spec       // instead of Masters and Workers, when they are not all alike
 	Hosts     []string     // names of bare hosts, instead of masters and workers
 	Subnet    netip.Prefix // 10.192.0.0/16: the network of the hosts
 	HostImage string       // a variant: "docker-28.5"
 	Retain    bool         // leave what was made when something fails
+	APIPort   int          // 6443: of the API server, on its nodes
+	Publish   bool         // APIPort also leads there on the engine's machine; else a port that is free does
 
 	Engine   host.EngineChoice // that runs the hosts; the one the docker command uses
 	CacheDir string            // host images and what the hosts share
@@ -40,6 +41,7 @@ type Options struct {
 const (
 	DefaultName      = "kube"
 	DefaultHostImage = "docker-28.5"
+	DefaultAPIPort   = 6443
 )
 
 // DefaultSubnet is the network of the hosts.
@@ -55,6 +57,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Masters == 0 {
 		o.Masters = 1
+	}
+	if o.APIPort == 0 {
+		o.APIPort = DefaultAPIPort
 	}
 	if !o.Subnet.IsValid() {
 		o.Subnet = DefaultSubnet
@@ -92,23 +97,25 @@ func (o Options) validate() error {
 	bad := func(name, remedy, text string, args ...any) {
 		errs = append(errs, &step.Problem{Name: name, Text: fmt.Sprintf(text, args...), Remedy: remedy})
 	}
-	for _, name := range append([]string{o.Name}, o.Hosts...) {
+	for _, name := range o.names() {
 		if !validName.MatchString(name) {
 			bad("cluster-name", "use lower-case letters, digits and -, a letter first, at most 40", "name %q can not be the name of a host", name)
 		}
 	}
-	if o.Masters < 1 || o.Masters > maxMasters {
-		bad("cluster-size", fmt.Sprintf("use 1 to %d", maxMasters), "--masters %d", o.Masters)
-	}
-	if o.Masters > 1 && len(o.Hosts) == 0 {
-		bad("cluster-size", "use --masters 1", "--masters %d: a further control plane can not join yet", o.Masters)
+	if masters := o.count(Master); len(o.Hosts) == 0 && (masters < 1 || masters > maxMasters) {
+		bad("cluster-size", fmt.Sprintf("use 1 to %d", maxMasters), "--masters %d", masters)
+	} else if masters > 1 {
+		bad("cluster-size", "use --masters 1", "--masters %d: a further control plane can not join yet", masters)
 	}
 	if o.Workers < 0 {
 		bad("cluster-size", "use 0 or more", "--workers %d", o.Workers)
 	}
-	if _, ok := variants[o.HostImage]; !ok {
-		bad("host-image", "use one of "+variantNames(), "--host-image %q is not known", o.HostImage)
+	for _, image := range o.images() {
+		if _, ok := variants[image]; !ok {
+			bad("host-image", "use one of "+variantNames(), "--host-image %q is not known", image)
+		}
 	}
+	errs = append(errs, o.twice()...)
 	if !o.Subnet.Addr().Is4() || o.Subnet != o.Subnet.Masked() {
 		bad("cluster-subnet", "use one like "+DefaultSubnet.String(), "--dind-subnet %s is not an IPv4 network", o.Subnet)
 	} else if last := lastAddr(o.members()); last.IsValid() && !roomFor(o.Subnet, last) {
@@ -127,68 +134,11 @@ func roomFor(subnet netip.Prefix, addr netip.Addr) bool {
 	return subnet.Contains(addr) && subnet.Contains(addr.Next())
 }
 
-func lastAddr(all []member) netip.Addr {
-	var last netip.Addr
-	for _, m := range all {
-		if !last.IsValid() || last.Less(m.addr) {
-			last = m.addr
-		}
-	}
-	return last
-}
-
-// Role is what a host is in its cluster.
-type Role string
-
-// The roles.
-const (
-	Master Role = "master"
-	Worker Role = "worker"
-	Bare   Role = "bare" // runs no kube-bootstrap
-)
-
-// member is a host as it shall be.
-type member struct {
-	name string
-	role Role
-	addr netip.Addr
-}
-
-// members names the hosts and gives them their addresses: masters from .2,
-// workers from .10, for good.
-func (o Options) members() []member {
-	var all []member
-	for i, name := range o.Hosts {
-		all = append(all, member{name, Bare, addrAt(o.Subnet, 2+i)})
-	}
-	if len(o.Hosts) > 0 {
-		return all
-	}
-	for i := range o.Masters {
-		all = append(all, member{fmt.Sprintf("%s-master-%d", o.Name, i+1), Master, addrAt(o.Subnet, 2+i)})
-	}
-	for i := range o.Workers {
-		all = append(all, member{fmt.Sprintf("%s-worker-%d", o.Name, i+1), Worker, addrAt(o.Subnet, 2+maxMasters+i)})
-	}
-	return all
-}
-
 func addrAt(subnet netip.Prefix, n int) netip.Addr {
 	b := subnet.Masked().Addr().As4()
 	v := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	v += uint32(n)
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
-}
-
-// roleOf reads a host's role back from its name.
-func roleOf(fleet, name string) Role {
-	for _, role := range []Role{Master, Worker} {
-		rest, ok := strings.CutPrefix(name, fleet+"-"+string(role)+"-")
-		if _, err := strconv.Atoi(rest); ok && err == nil {
-			return role
-		}
-	}
-	return Bare
 }
 
 func (o Options) engine() (*host.Docker, error) {

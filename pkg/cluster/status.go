@@ -54,7 +54,7 @@ func Status(ctx context.Context, options Options) ([]HostStatus, error) {
 }
 
 func (f *fleet) hostStatus(ctx context.Context, m host.FoundMachine) HostStatus {
-	status := HostStatus{Name: m.Name, Role: roleOf(f.Name, m.Name), Addr: m.Addr, State: m.State, Image: m.Image}
+	status := HostStatus{Name: m.Name, Role: specOf(m).Role, Addr: m.Addr, State: m.State, Image: m.Image}
 	if m.State != "running" || status.Role == Bare {
 		return status
 	}
@@ -104,13 +104,13 @@ func (f *fleet) firstMaster(ctx context.Context) (host.FoundMachine, error) {
 	if err != nil {
 		return host.FoundMachine{}, f.noAnswer(err)
 	}
-	name := f.Name + "-" + string(Master) + "-1"
+	slices.SortFunc(found, func(a, b host.FoundMachine) int { return a.Addr.Compare(b.Addr) })
 	for _, m := range found {
-		if m.Name == name && m.State == "running" {
+		if specOf(m).Role == Master && m.State == "running" {
 			return m, nil
 		}
 	}
-	return host.FoundMachine{}, &step.Problem{Name: "cluster-missing", Text: name + " does not run", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
+	return host.FoundMachine{}, &step.Problem{Name: "cluster-missing", Text: "no control plane of cluster " + f.Name + " runs", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
 }
 
 // server is how the API server is reached from here.
@@ -135,19 +135,20 @@ func (f *fleet) reach(ctx context.Context, m host.FoundMachine) (server, error) 
 		return server{}, fmt.Errorf("routes: %w", err)
 	}
 	for _, r := range routes {
-		if r.Dst.Bits() > 0 && r.Dst.Contains(m.Addr) {
-			return server{url: fmt.Sprintf("https://%s:%d", m.Addr, apiPort)}, nil
+		for inside := range m.Ports {
+			if r.Dst.Bits() > 0 && r.Dst.Contains(m.Addr) {
+				return server{url: fmt.Sprintf("https://%s:%d", m.Addr, inside)}, nil
+			}
 		}
 	}
 	return publishedAt("127.0.0.1", m)
 }
 
 func publishedAt(address string, m host.FoundMachine) (server, error) {
-	port := m.Ports[apiPort]
-	if port == 0 {
-		return server{}, errors.New("no route to " + m.Addr.String() + ", and " + m.Name + " publishes no port")
+	for _, port := range m.Ports {
+		return server{url: "https://" + net.JoinHostPort(address, strconv.Itoa(int(port))), certName: "kubernetes"}, nil
 	}
-	return server{url: "https://" + net.JoinHostPort(address, strconv.Itoa(int(port))), certName: "kubernetes"}, nil
+	return server{}, errors.New(m.Name + " publishes no port of its API server; make the cluster anew")
 }
 
 func (s server) kubeconfig(data []byte) ([]byte, error) {

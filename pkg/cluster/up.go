@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 		return err
 	}
 	defer f.docker.Close()
+	if err := f.settleHosts(ctx); err != nil {
+		return err
+	}
 	join := &joining{fleet: f, master: f.members()[0]}
 	return f.do(ctx, append(f.hostRows(), f.clusterRows(join)...))
 }
@@ -111,7 +115,15 @@ func (f *fleet) verb(m member, run func(context.Context, member) error) step.Ste
 
 func (f *fleet) master(ctx context.Context, m member) error {
 	args := append([]string{"master", "--progress", "json"}, f.bundleArgs()...)
-	return f.relay(ctx, m, append(args, f.MasterArgs...))
+	if f.alone() {
+		args = append(args, "--no-dedicated")
+	}
+	return f.relay(ctx, m, slices.Concat(args, f.MasterArgs, m.spec.Args))
+}
+
+// alone reports whether there is no worker: the control plane takes pods then.
+func (f *fleet) alone() bool {
+	return !slices.ContainsFunc(f.members(), func(m member) bool { return m.role == Worker })
 }
 
 func (f *fleet) bundleArgs() []string {
@@ -177,7 +189,7 @@ func (j *joining) worker(ctx context.Context, m member) error {
 	}
 	args := append([]string{"worker", "--progress", "json", "--master-ip", j.master.addr.String(),
 		"--token-file", tokenPath, "--ca-cert-hash", j.token.CACertHash}, j.bundleArgs()...)
-	err := j.relay(ctx, m, append(args, j.WorkerArgs...))
+	err := j.relay(ctx, m, slices.Concat(args, j.WorkerArgs, m.spec.Args))
 	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
 	return errors.Join(err, removed)
 }

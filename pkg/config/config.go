@@ -62,6 +62,22 @@ type Config struct {
 	NoDedicated        bool
 	KeepImages         bool
 	IgnorePreflight    []string
+
+	NodeLabels    []string // KEY=VALUE
+	NodeTaints    []string // KEY=VALUE:EFFECT
+	NodeCPUs      string
+	NodeMemory    string
+	NodeDisk      string
+	KubeletConfig string // JSON
+
+	Name          string
+	Masters       int
+	Workers       int
+	DindSubnet    string // IPv4 prefix, masked
+	HostImage     string
+	DockerHost    string
+	DockerContext string
+	Nodes         []Node // instead of Masters and Workers
 }
 
 // Registry is the private registry that images are in, and the way to it.

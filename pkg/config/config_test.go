@@ -73,7 +73,9 @@ func fieldNames(block string, of reflect.Type) (names []string) {
 			names = append(names, fieldNames(name+".", inner)...)
 			continue
 		}
-		names = append(names, name)
+		if name != "Nodes" { // a list of its own
+			names = append(names, name)
+		}
 	}
 	return names
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,7 @@ names in the third column are those of the docker-multinode scripts.
 	}
 	b.WriteString("\nFields with a dot are written as a block: \"registry: {address: registry.example.com:5000/k8s}\". The way to the registry, " +
 		"password included, is handed to a host when it joins.\n")
+	b.WriteString(nodesReference)
 	b.WriteString("\nThe settings that all hosts of a cluster must agree on are handed to a host when it joins: " + strings.Join(sharedFields(), ", ") + ".\n")
 	return b.String()
 }
@@ -71,7 +73,7 @@ func sharedFields() []string {
 func Template() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", APIVersion, Kind)
-	for _, s := range clusterSettings {
+	for _, s := range slices.Concat(clusterSettings, nodeSettings, fleetSettings) {
 		if s.Secret {
 			continue
 		}
@@ -87,5 +89,6 @@ func Template() []byte {
 			fmt.Fprintf(&b, "#   %s: %s # %s\n", name, s.Default, s.Help)
 		}
 	}
+	b.WriteString(nodesTemplate)
 	return []byte(b.String())
 }

@@ -55,6 +55,9 @@ func (d decoder) decode(c *Config, root *yaml.Node, origins Origins) error {
 	if root == nil {
 		return nil
 	}
+	if isOld(root) {
+		return d.old(c, root, origins)
+	}
 	seen, err := d.mapping(c, root, "", origins)
 	errs := []error{err}
 	for _, name := range []string{"apiVersion", "kind"} {
@@ -101,6 +104,9 @@ func (d decoder) field(c *Config, key, val *yaml.Node, block string, origins Ori
 		return nil
 	}
 	name := block + key.Value
+	if name == nodesField {
+		return d.nodes(c, val, origins)
+	}
 	s, known := byField(name)
 	switch {
 	case !known && !d.strict:
@@ -110,15 +116,24 @@ func (d decoder) field(c *Config, key, val *yaml.Node, block string, origins Ori
 	case !known:
 		return d.wrong(key, name, "unknown field"+suggestion(name))
 	}
+	return d.set(c, s, s.Field, val, origins)
+}
+
+// set takes over the value of a setting that stands in the file under path.
+func (d decoder) set(c *Config, s Setting, path string, val *yaml.Node, origins Origins) error {
 	raw, err := scalar(val, s.at(c).kind)
 	if err == nil && raw != "" {
-		origins[s.Field] = Origin{FromFile, fmt.Sprintf("%s:%d", d.path, val.Line)}
+		origins[path] = d.origin(val)
 		err = s.at(c).set(raw)
 	}
 	if err != nil {
-		return d.wrong(val, s.Field, fmt.Sprintf("%q: %v", s.masked(raw), err))
+		return d.wrong(val, path, fmt.Sprintf("%q: %v", s.masked(raw), err))
 	}
 	return nil
+}
+
+func (d decoder) origin(at *yaml.Node) Origin {
+	return Origin{FromFile, fmt.Sprintf("%s:%d", d.path, at.Line)}
 }
 
 func fieldsOf(block string) string {
@@ -150,8 +165,25 @@ func scalar(val *yaml.Node, kind string) (string, error) {
 			words = append(words, item.Value)
 		}
 		return strings.Join(words, ","), nil
+	case val.Kind == yaml.MappingNode && kind == "list":
+		return pairs(val)
+	case val.Kind == yaml.MappingNode && kind == "mapping":
+		text, err := yaml.Marshal(val)
+		return string(text), err
 	}
 	return "", fmt.Errorf("must be a single value")
+}
+
+// pairs turns labels into the words of their flag.
+func pairs(val *yaml.Node) (string, error) {
+	var words []string
+	for i := 0; i+1 < len(val.Content); i += 2 {
+		if val.Content[i+1].Kind != yaml.ScalarNode {
+			return "", fmt.Errorf("must be names with single values")
+		}
+		words = append(words, val.Content[i].Value+"="+val.Content[i+1].Value)
+	}
+	return strings.Join(words, ","), nil
 }
 
 func byField(name string) (Setting, bool) {

@@ -33,6 +33,7 @@ func (f *flagValue) Set(s string) error {
 
 // AddFlags adds the flags of the settings that verb takes.
 func AddFlags(flags *pflag.FlagSet, verb Verb) {
+	flags.SetNormalizeFunc(oneName)
 	for _, s := range Settings(verb) {
 		if s.NoFlag {
 			continue
@@ -50,14 +51,26 @@ func AddFlags(flags *pflag.FlagSet, verb Verb) {
 }
 
 // Args returns the settings of verb that were given, as flags for a program on
-// another machine. Secrets and paths of this machine are left out.
+// another machine. Secrets, paths of this machine and what only one machine can
+// have are left out.
 func (c Config) Args(verb Verb, given Origins) []string {
 	var args []string
 	for _, s := range Settings(verb) {
-		if given[s.Field].Source == FromDefault || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
+		mine := s.Verbs&Fleet == 0 && !slices.ContainsFunc(nodeSettings, func(n Setting) bool { return n.Field == s.Field })
+		if mine || given[s.Field].Source == FromDefault || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
 			continue
 		}
 		args = append(args, "--"+s.Flag+"="+s.at(&c).get())
 	}
 	return args
+}
+
+// oneName turns another name of a flag into the one that is listed.
+func oneName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	for _, s := range settings {
+		if slices.Contains(s.Also, name) {
+			return pflag.NormalizedName(s.Flag)
+		}
+	}
+	return pflag.NormalizedName(name)
 }

@@ -42,6 +42,19 @@ func (o Origin) String() string {
 // Origins holds the origin of each field, by its name in the file.
 type Origins map[string]Origin
 
+// Tell joins errors about fields, each with where its value came from.
+func (o Origins) Tell(errs field.ErrorList) error {
+	var all []error
+	for _, e := range errs {
+		if from := o[e.Field]; from.Source != FromDefault {
+			all = append(all, fmt.Errorf("%w (from %s)", e, from))
+		} else {
+			all = append(all, e)
+		}
+	}
+	return errors.Join(all...)
+}
+
 // Load puts a configuration together: the defaults, over them the file at path
 // (none if empty), the environment and the flags that were set. The error names
 // every value that can not be read, and the configuration holds the others.
@@ -56,7 +69,7 @@ func Load(path string, env func(string) string, flags *pflag.FlagSet) (Config, O
 	for _, s := range settings {
 		errs = append(errs, s.fromEnv(&cfg, env, origins), s.fromFlags(&cfg, flags, origins))
 	}
-	errs = append(errs, cfg.readSecrets(origins))
+	errs = append(errs, cfg.readSecrets(origins), cfg.togetherNodes(origins).ToAggregate())
 	return cfg.complete(), origins, errors.Join(errs...)
 }
 

@@ -21,7 +21,8 @@ const (
 	Offline
 	Push
 	Bootstrap
-	Fleet
+	Fleet // cluster up
+	Named // verbs on a cluster that is there
 	Every
 
 	both  = Master | Worker | Preflight
@@ -36,6 +37,7 @@ type Setting struct {
 	Field   string   // name in the file
 	Flag    string   // without dashes
 	Env     string   // the name the old scripts had for it; may be empty
+	Also    []string // other flags that mean the same
 	Default string   // empty: detected, derived or nothing
 	Help    string   // one sentence, no full stop
 	Values  []string // if only these are allowed
@@ -53,11 +55,14 @@ type Setting struct {
 
 // EnvNames returns the environment variables of s, the strongest first.
 func (s Setting) EnvNames() []string {
-	own := EnvName(s.Flag)
-	if s.Env == "" || s.Env == own {
-		return []string{own}
+	names := []string{EnvName(s.Flag)}
+	for _, flag := range s.Also {
+		names = append(names, EnvName(flag))
 	}
-	return []string{own, s.Env}
+	if s.Env != "" && s.Env != names[0] {
+		names = append(names, s.Env)
+	}
+	return names
 }
 
 // EnvName returns the environment variable that stands for a flag.
@@ -85,7 +90,7 @@ var (
 	}
 )
 
-var settings = slices.Concat(clusterSettings, registrySettings)
+var settings = slices.Concat(clusterSettings, nodeSettings, fleetSettings, registrySettings)
 
 var clusterSettings = []Setting{
 	{
@@ -181,7 +186,7 @@ var clusterSettings = []Setting{
 		check: serviceNetwork,
 	},
 	{
-		Field: "apiServerPort", Flag: "apiserver-port", Default: "6443", Verbs: hosts, Shared: true,
+		Field: "apiServerPort", Flag: "apiserver-port", Also: []string{"api-server-port"}, Default: "6443", Verbs: hosts, Shared: true,
 		Help:  "port of the API server",
 		at:    number(func(c *Config) *int { return &c.APIServerPort }),
 		check: port,

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/yaml"
 )
 
 // value reads and writes one setting as text.
@@ -96,5 +98,25 @@ func list(field func(*Config) *[]string) func(*Config) value {
 			return nil
 		}
 		return value{kind: "list", set: set, get: func() string { return strings.Join(*p, ",") }}
+	}
+}
+
+// mapping is a tree of fields of somebody else's, kept as JSON.
+func mapping(field func(*Config) *string) func(*Config) value {
+	return func(c *Config) value {
+		p := field(c)
+		set := func(s string) error {
+			if strings.TrimSpace(s) == "" {
+				*p = ""
+				return nil
+			}
+			data, err := yaml.YAMLToJSONStrict([]byte(s))
+			if err != nil || !strings.HasPrefix(string(data), "{") {
+				return fmt.Errorf("must be fields with values, such as {maxPods: 50}")
+			}
+			*p = string(data)
+			return nil
+		}
+		return value{kind: "mapping", set: set, get: func() string { return *p }}
 	}
 }

@@ -42,13 +42,18 @@ func (c Config) Values(verb Verb, origins Origins) []Value {
 		}
 		all = append(all, v)
 	}
+	if verb == Every {
+		all = append(all, c.nodeValues(origins)...)
+	}
 	return all
 }
 
-// Marshal writes the configuration as a file that Load reads. Secrets are left
-// out, and what is good for once.
+// Marshal writes the configuration of a host as a file that Load reads. Left
+// out are secrets, what is good for once, and what is about fleets of hosts.
 func (c Config) Marshal() ([]byte, error) {
-	return c.marshal(func(s Setting) (bool, string) { return !s.Secret && !s.Once && s.Holds == "", "" })
+	return encodeTree(c.tree(func(s Setting) (bool, string) {
+		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(Fleet|Named) != 0, ""
+	}))
 }
 
 // View is Marshal with the origin of each value as a comment.
@@ -57,13 +62,19 @@ func (c Config) View(origins Origins) ([]byte, error) {
 	for _, v := range c.Values(Every, origins) {
 		from[v.Field] = v.Origin
 	}
-	return c.marshal(func(s Setting) (bool, string) { return true, from[s.Field] })
+	root := c.tree(func(s Setting) (bool, string) {
+		return len(c.Nodes) == 0 || s.Field != "masters" && s.Field != "workers", from[s.Field]
+	})
+	if len(c.Nodes) > 0 {
+		root.Content = append(root.Content, word(nodesField), c.nodesTree(origins))
+	}
+	return encodeTree(root)
 }
 
 // Shared writes what is the same on every host of a cluster, to be handed to
 // a host that joins.
 func (c Config) Shared() []byte {
-	data, err := c.marshal(func(s Setting) (bool, string) { return s.Shared, "" })
+	data, err := encodeTree(c.tree(func(s Setting) (bool, string) { return s.Shared, "" }))
 	if err != nil {
 		panic(err) // a flat tree of words, written to memory
 	}
@@ -98,9 +109,9 @@ func onlyShared(pairs []*yaml.Node) []*yaml.Node {
 	return kept
 }
 
-// marshal writes the header and the non-empty settings that keep chooses,
-// each with the comment it returns.
-func (c Config) marshal(keep func(Setting) (bool, string)) ([]byte, error) {
+// tree is the header and the non-empty settings that keep chooses, each with
+// the comment it returns.
+func (c Config) tree(keep func(Setting) (bool, string)) *yaml.Node {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range []string{"apiVersion", "kind"} {
 		root.Content = append(root.Content, word(name), word(header[name]))
@@ -114,6 +125,10 @@ func (c Config) marshal(keep func(Setting) (bool, string)) ([]byte, error) {
 			put(root, s.Field, node)
 		}
 	}
+	return root
+}
+
+func encodeTree(root *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
 	e.SetIndent(2)
@@ -149,6 +164,8 @@ func encode(s Setting, kind, raw string) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: raw}
 	case kind == "int":
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: raw}
+	case kind == "mapping":
+		return flow(raw)
 	case kind == "list":
 		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, w := range strings.Split(raw, ",") {

@@ -84,6 +84,7 @@ type FoundMachine struct {
 	Addr    netip.Addr
 	Created int64
 	Ports   map[uint16]uint16 // port of the machine: port on this host
+	Labels  map[string]string
 }
 
 // Machines lists all containers of the engine, ours and others, but for those
@@ -102,7 +103,7 @@ func (d *Docker) containers(ctx context.Context, helpers bool) ([]FoundMachine, 
 		if c.Labels[OurLabel] == helper && !helpers {
 			continue
 		}
-		m := FoundMachine{ID: c.ID, Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Ports: map[uint16]uint16{}}
+		m := FoundMachine{ID: c.ID, Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels, Ports: map[uint16]uint16{}}
 		if len(c.Names) > 0 {
 			m.Name = strings.TrimPrefix(c.Names[0], "/")
 		}

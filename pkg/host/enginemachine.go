@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -29,6 +30,9 @@ type Machine struct {
 	Addr       netip.Addr
 	Volumes    map[string]string // path: name of the volume
 	Mounts     []Mount
+	NanoCPUs   int64             // 0: all there are
+	Memory     int64             // bytes; 0: all there is
+	Labels     map[string]string // further ones, for who looks at it later
 	Ground     Ground            `json:"-"` // what there is to give
 	Ports      map[uint16]uint16 `json:"-"` // port of the machine: port on the engine's machine
 }
@@ -133,7 +137,7 @@ func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptio
 		Config: &container.Config{
 			Hostname: m.Name, Image: m.Image, Entrypoint: m.Command, StopSignal: m.StopSignal, StopTimeout: &stopTimeout,
 			Env: []string{"container=docker"}, ExposedPorts: exposed,
-			Labels: map[string]string{OurLabel: "cluster", FleetLabel: m.Fleet, specLabel: hashOf(m)},
+			Labels: m.labels(),
 		},
 		HostConfig: &container.HostConfig{
 			NetworkMode: container.NetworkMode(m.Network), CgroupnsMode: "private",
@@ -144,6 +148,7 @@ func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptio
 			ReadonlyPaths: []string{},
 			Tmpfs:         map[string]string{"/run": "exec", "/tmp": "exec"},
 			Mounts:        m.mounts(), PortBindings: published,
+			Resources:     container.Resources{NanoCPUs: m.NanoCPUs, Memory: m.Memory, MemorySwap: m.Memory},
 			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyUnlessStopped},
 			LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "2"}},
 		},
@@ -151,6 +156,15 @@ func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptio
 			m.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: m.Addr}},
 		}},
 	}
+}
+
+func (m Machine) labels() map[string]string {
+	all := maps.Clone(m.Labels)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[OurLabel], all[FleetLabel], all[specLabel] = "cluster", m.Fleet, hashOf(m)
+	return all
 }
 
 func (m Machine) mounts() []mount.Mount {

@@ -19,8 +19,18 @@ func HostName() (string, error) {
 // FreeBytes returns the space that is left below dir, or below the nearest
 // parent of it that exists.
 func (f Files) FreeBytes(dir string) (int64, error) {
-	var stat unix.Statfs_t
-	err := unix.Statfs(f.Path(dir), &stat)
+	stat, err := f.statfs(dir)
+	return int64(stat.Bavail) * int64(stat.Bsize), err //nolint:unconvert // an int32 on 32-bit machines
+}
+
+// TotalBytes returns the size of the file system that dir is on.
+func (f Files) TotalBytes(dir string) (int64, error) {
+	stat, err := f.statfs(dir)
+	return int64(stat.Blocks) * int64(stat.Bsize), err //nolint:unconvert // an int32 on 32-bit machines
+}
+
+func (f Files) statfs(dir string) (stat unix.Statfs_t, err error) {
+	err = unix.Statfs(f.Path(dir), &stat)
 	for errors.Is(err, unix.ENOENT) && dir != "/" {
 		dir = dir[:max(strings.LastIndex(dir, "/"), 0)]
 		if dir == "" {
@@ -28,7 +38,7 @@ func (f Files) FreeBytes(dir string) (int64, error) {
 		}
 		err = unix.Statfs(f.Path(dir), &stat)
 	}
-	return int64(stat.Bavail) * int64(stat.Bsize), err //nolint:unconvert // an int32 on 32-bit machines
+	return stat, err
 }
 
 // PortFree returns an error when another process listens on the TCP port.

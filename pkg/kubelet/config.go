@@ -48,6 +48,9 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 		c.ImageGCHighThresholdPercent = new(int32(100))
 		c.EvictionHard = map[string]string{"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
 	}
+	if err := k.Own.apply(&c); err != nil {
+		return nil, fmt.Errorf("kubelet configuration: %w", err)
+	}
 	data, err := yaml.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)

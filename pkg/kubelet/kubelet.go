@@ -40,6 +40,7 @@ type Kubelet struct {
 	Schedulable  bool // a control plane that takes everyone's pods: no taint
 	SmallDisk    bool // a node inside of a container: it shares a disk that others fill
 	FailSwapOn   bool
+	Own          Own
 
 	// Server and Certificate make the kubeconfig of a control plane's kubelet:
 	// the URL of its own API server, and its first certificate and key in PEM.

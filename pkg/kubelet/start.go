@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -153,6 +154,9 @@ func (k Kubelet) command() []string {
 	}
 	if !k.ControlPlane {
 		command = append(command, "--bootstrap-kubeconfig="+BootstrapConfig)
+	}
+	if len(k.Own.Labels) > 0 {
+		command = append(command, "--node-labels="+strings.Join(k.Own.Labels, ","))
 	}
 	return command
 }

@@ -43,6 +43,10 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 		ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 		CgroupDriver: containerd.CgroupDriver(), CRISocket: h.criSocket(), RestartPolicy: h.Config.RestartPolicy,
 		SmallDisk: host.InContainer(),
+		Own: kubelet.Own{
+			Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
+			CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
+		},
 	}
 	if role == Master {
 		control := h.controlPlane()

@@ -35,6 +35,7 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("cni-config", "check for another CNI config", h.podProblems),
 		h.look("bundle", "check the bundle", h.bundleProblem),
 		h.look("ports", "check ports", func(context.Context) error { return h.portProblem(role) }),
+		h.look("node-size", "check what the node shall have", h.kubelet(role).Own.Problems),
 		h.look("swap", "check swap", swapProblem),
 		h.look("inotify", "check what can be watched", h.inotifyProblem),
 	}

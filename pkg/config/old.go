@@ -1,0 +1,102 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The configuration files of the local clusters made by kubeadm had three
+// sections and no header. What they said is understood as it was meant.
+
+var oldSections = []string{"dind", "source", "cluster", "verbose"}
+
+func isOld(root *yaml.Node) bool {
+	old := false
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if _, ours := header[root.Content[i].Value]; ours {
+			return false
+		}
+		old = old || slices.Contains(oldSections, root.Content[i].Value)
+	}
+	return old
+}
+
+// oldFields says which setting a field of old became.
+var oldFields = map[string]string{
+	"dind.subnet": "dindSubnet", "source.kubernetesVersion": "kubernetesVersion", "source.k8sDir": "k8sDir",
+	"cluster.numNodes": "workers", "cluster.noDedicated": "noDedicated", "cluster.apiServerPort": "apiServerPort",
+	"cluster.cniPlugin": "cniPlugin", "cluster.addons": "addons",
+}
+
+// oldRemedies are those that became something else, or nothing.
+var oldRemedies = map[string]string{
+	"verbose":              "use --progress plain to see more",
+	"source.buildKubeadm":  "there is no kubeadm; leave it out",
+	"source.kubeadmUrl":    "there is no kubeadm; leave it out",
+	"source.kubeadmSha1":   "there is no kubeadm; leave it out",
+	"source.buildKubectl":  "kubectl comes with the images; leave it out",
+	"source.kubectlUrl":    "kubectl comes with the images; leave it out",
+	"source.kubectlSha1":   "kubectl comes with the images; leave it out",
+	"source.hyperkubeUrl":  "images come in a bundle (--bundle), which `kube-bootstrap offline build` makes",
+	"source.hyperkubeSha1": "images come in a bundle (--bundle), which `kube-bootstrap offline build` makes",
+}
+
+func (d decoder) old(c *Config, root *yaml.Node, origins Origins) error {
+	var errs []error
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		section, val := root.Content[i], root.Content[i+1]
+		if section.Value == "verbose" {
+			continue // how much is printed is no matter of the cluster
+		}
+		if !slices.Contains(oldSections, section.Value) {
+			errs = append(errs, d.wrong(section, section.Value, "unknown section; there are "+strings.Join(oldSections, ", ")))
+			continue
+		}
+		if val.Kind != yaml.MappingNode {
+			errs = append(errs, d.wrong(val, section.Value, "must be fields with values"))
+			continue
+		}
+		for j := 0; j+1 < len(val.Content); j += 2 {
+			errs = append(errs, d.oldField(c, section.Value+"."+val.Content[j].Value, val.Content[j], val.Content[j+1], origins))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d decoder) oldField(c *Config, path string, key, val *yaml.Node, origins Origins) error {
+	if remedy, known := oldRemedies[path]; known {
+		if val.Value == "" || val.Value == "false" {
+			return nil
+		}
+		return d.wrong(key, path, "is no more; "+remedy)
+	}
+	if path == "source.buildHyperkube" {
+		return nil // images are always built from source here
+	}
+	s, known := byField(oldFields[path])
+	if !known {
+		return d.wrong(key, path, "unknown field"+oldSuggestion(path))
+	}
+	if err := d.set(c, s, s.Field, val, origins); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func oldSuggestion(path string) string {
+	var known []string
+	for name, field := range oldFields {
+		if _, there := byField(field); there {
+			known = append(known, name)
+		}
+	}
+	slices.Sort(known)
+	if best := Nearest(path, known); best != "" {
+		return ", did you mean " + best + "?"
+	}
+	return "; there are " + strings.Join(known, ", ")
+}
