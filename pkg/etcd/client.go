@@ -20,17 +20,35 @@ import (
 // Client connects to this host's etcd as its user root; the caller closes it.
 // It lives as long as ctx, and does not connect before its first use.
 func (m Member) Client(ctx context.Context) (*clientv3.Client, error) {
-	trust, err := clientTLS(m.Files, m.CA, m.RootCert, m.RootKey)
+	return m.Access().Client(ctx, m.url(2379))
+}
+
+// Access is how this host is known to etcd as its user root.
+func (m Member) Access() Access {
+	return Access{Files: m.Files, CA: m.CA, Cert: m.RootCert, Key: m.RootKey}
+}
+
+// Access is the certificate that a client shows. Paths are those on the host.
+type Access struct {
+	Files         host.Files
+	CA, Cert, Key string
+}
+
+// Client connects to whichever of the endpoints answers; as Member.Client.
+func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
+	trust, err := clientTLS(a.Files, a.CA, a.Cert, a.Key)
 	if err != nil {
 		return nil, err
 	}
 	return clientv3.New(clientv3.Config{
-		Context:            ctx,
-		Endpoints:          []string{m.url(2379)},
-		TLS:                trust,
-		Logger:             zap.NewNop(),
-		DialOptions:        []grpc.DialOption{eager},
-		BackoffWaitBetween: 10 * time.Millisecond,
+		Context:              ctx,
+		Endpoints:            endpoints,
+		TLS:                  trust,
+		Logger:               zap.NewNop(),
+		DialOptions:          []grpc.DialOption{eager},
+		DialKeepAliveTime:    5 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
+		BackoffWaitBetween:   10 * time.Millisecond,
 	})
 }
 
@@ -64,12 +82,15 @@ func (m Member) ready(ctx context.Context, docker *host.Docker) error {
 		return err
 	}
 	defer client.Close()
-	limit := m.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
 	probe := func(ctx context.Context) error { return read(ctx, client) }
-	return step.Until(ctx, limit, probe, func() string { return m.logTail(docker) })
+	return step.Until(ctx, m.limit(), probe, func() string { return m.logTail(docker) })
+}
+
+func (m Member) limit() time.Duration {
+	if m.Limit == 0 {
+		return defaultLimit
+	}
+	return m.Limit
 }
 
 // answers looks once. It dials by itself first, as the client would try a port

@@ -43,9 +43,9 @@ type Member struct {
 	CA, Cert, Key     string // the authority, and what etcd shows to clients and peers
 	RootCert, RootKey string // a client certificate with the common name root
 
-	// InitialCluster is "name=https://ip:2380,..." of a cluster to join, this
-	// member included. Empty: a cluster of its own.
-	InitialCluster string
+	// Peers are the addresses of control planes whose cluster this member joins,
+	// as far as they are known. None: a cluster of its own.
+	Peers []string
 	// Limit is how long etcd may take to answer; 0 is a minute.
 	Limit time.Duration
 }
@@ -104,7 +104,7 @@ func (m Member) undo(ctx context.Context) error {
 	if err := docker.Remove(ctx, container); err != nil {
 		return err
 	}
-	return m.Files.RemoveAll(dataDir)
+	return errors.Join(m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile))
 }
 
 func (m Member) container() (host.Container, error) {
@@ -112,18 +112,24 @@ func (m Member) container() (host.Container, error) {
 	if err != nil {
 		return host.Container{}, err
 	}
+	cluster, err := m.joined()
+	if err != nil {
+		return host.Container{}, err
+	}
 	return host.Container{
 		Name:    container,
 		Image:   m.Image,
-		Command: m.command(),
+		Command: m.command(cluster),
 		Env:     m.env(print),
 		Restart: m.RestartPolicy,
 		Mounts:  m.mounts(),
 	}, nil
 }
 
-func (m Member) command() []string {
-	cluster, state := m.InitialCluster, "existing"
+// command starts a member of a cluster "name=https://ip:2380,..." that is there,
+// this member included. Without one it makes a cluster of its own.
+func (m Member) command(cluster string) []string {
+	state := "existing"
 	if cluster == "" {
 		cluster, state = m.Name+"="+m.url(2380), "new"
 	}

@@ -36,7 +36,7 @@ func TestContainerAsksForLittle(t *testing.T) {
 }
 
 func TestEveryPortNeedsACertificate(t *testing.T) {
-	command := testMember(t).command()
+	command := testMember(t).command("")
 	for _, flag := range []string{"--client-cert-auth", "--peer-client-cert-auth"} {
 		if !slices.Contains(command, flag) {
 			t.Errorf("no %s in %v", flag, command)
@@ -52,15 +52,22 @@ func TestEveryPortNeedsACertificate(t *testing.T) {
 func TestInitialCluster(t *testing.T) {
 	m := testMember(t)
 	wantArgs(t, m, "--initial-cluster=one=https://10.0.0.1:2380", "--initial-cluster-state=new")
-	m.InitialCluster = "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"
-	wantArgs(t, m, "--initial-cluster="+m.InitialCluster, "--initial-cluster-state=existing")
+	const cluster = "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"
+	if err := m.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantArgs(t, m, "--initial-cluster="+cluster, "--initial-cluster-state=existing")
 }
 
 func wantArgs(t *testing.T, m Member, args ...string) {
 	t.Helper()
+	c, err := m.container()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, arg := range args {
-		if !slices.Contains(m.command(), arg) {
-			t.Errorf("no %s in %v", arg, m.command())
+		if !slices.Contains(c.Command, arg) {
+			t.Errorf("no %s in %v", arg, c.Command)
 		}
 	}
 }

@@ -20,10 +20,22 @@ const FlannelPrefix = "/coreos.com/network/"
 // role of the same name. The role root may do everything, by its name.
 type user struct {
 	name   string
-	prefix string // what its role may read and write
+	grants []grant
 }
 
-var users = []user{{name: "root"}, {name: "flannel", prefix: FlannelPrefix}}
+// grant is what a role may do with all keys below a prefix.
+type grant struct {
+	prefix string
+	kind   clientv3.PermissionType
+}
+
+var users = []user{
+	{name: "root"},
+	{name: "flannel", grants: []grant{
+		{FlannelPrefix, clientv3.PermissionType(clientv3.PermReadWrite)},
+		{listPrefix, clientv3.PermissionType(clientv3.PermRead)},
+	}},
+}
 
 // EnableAuth gives etcd its users and switches its own authorization on.
 func (m Member) EnableAuth() step.Step {
@@ -141,18 +153,21 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 	} else if err != nil {
 		return nil, err
 	}
-	if u.prefix != "" && (now == nil || !u.granted(now.Perm)) {
-		changes = append(changes, change{"let etcd role " + u.name + " use " + u.prefix, func(ctx context.Context) error {
-			_, err := client.RoleGrantPermission(ctx, u.name, u.prefix, clientv3.GetPrefixRangeEnd(u.prefix), clientv3.PermissionType(clientv3.PermReadWrite))
+	for _, g := range u.grants {
+		if now != nil && g.isIn(now.Perm) {
+			continue
+		}
+		changes = append(changes, change{"let etcd role " + u.name + " use " + g.prefix, func(ctx context.Context) error {
+			_, err := client.RoleGrantPermission(ctx, u.name, g.prefix, clientv3.GetPrefixRangeEnd(g.prefix), g.kind)
 			return err
 		}})
 	}
 	return changes, nil
 }
 
-func (u user) granted(perms []*authpb.Permission) bool {
+func (g grant) isIn(perms []*authpb.Permission) bool {
 	return slices.ContainsFunc(perms, func(p *authpb.Permission) bool {
-		return p.PermType == authpb.READWRITE && string(p.Key) == u.prefix &&
-			string(p.RangeEnd) == clientv3.GetPrefixRangeEnd(u.prefix)
+		return p.PermType == authpb.Permission_Type(g.kind) && string(p.Key) == g.prefix &&
+			string(p.RangeEnd) == clientv3.GetPrefixRangeEnd(g.prefix)
 	})
 }

@@ -1,0 +1,226 @@
+package balancer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/inetaf/tcpproxy"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	dialLimit  = time.Second
+	probeEvery = time.Second
+	probeLimit = 3 * time.Second
+	// giveUpAfter is how many probes in a row must fail before connections to
+	// a server are cut. One that fails is avoided at once.
+	giveUpAfter = 5
+	// silence is after how long without a sign of life the kernel cuts a
+	// connection: the other machine is gone, and will not say so.
+	silence = 4 * time.Second
+)
+
+// pool is the servers behind one port.
+type pool struct {
+	own     string
+	port    int // of the servers
+	probe   func(ctx context.Context, address string) error
+	changed func() // a server turned ready, or no longer is
+	every   time.Duration
+
+	mu      sync.Mutex
+	servers map[string]*server // by address
+}
+
+type server struct {
+	failed int // probes in a row
+	conns  map[net.Conn]bool
+	stop   context.CancelFunc
+}
+
+func newPool(own string, port int, probe func(context.Context, string) error) *pool {
+	return &pool{own: own, port: port, probe: probe, changed: func() {}, every: probeEvery, servers: map[string]*server{}}
+}
+
+// use makes these addresses the pool's. Connections to others are cut, so that
+// whoever holds them turns to one that stays.
+func (p *pool) use(ctx context.Context, ips []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for ip, s := range p.servers {
+		if !slices.Contains(ips, ip) {
+			s.stop()
+			s.cut()
+			delete(p.servers, ip)
+		}
+	}
+	for _, ip := range ips {
+		if p.servers[ip] == nil {
+			ctx, stop := context.WithCancel(ctx)
+			p.servers[ip] = &server{conns: map[net.Conn]bool{}, stop: stop}
+			go p.watch(ctx, ip)
+		}
+	}
+}
+
+func (s *server) cut() {
+	for conn := range s.conns {
+		conn.Close()
+	}
+}
+
+// ready tells of each server whether it is ready, as far as is known.
+func (p *pool) ready() map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string]bool{}
+	for ip, s := range p.servers {
+		all[ip] = s.failed == 0
+	}
+	return all
+}
+
+// watch probes one server as long as it has company: of a single one nothing
+// that is found could change what is done.
+func (p *pool) watch(ctx context.Context, ip string) {
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if p.alone() {
+			p.note(ip, nil)
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, probeLimit)
+		err := p.probe(limited, address(ip, p.port))
+		cancel()
+		if ctx.Err() == nil {
+			p.note(ip, err)
+		}
+	}
+}
+
+func (p *pool) alone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.servers) == 1
+}
+
+// note takes down what a probe found.
+func (p *pool) note(ip string, err error) {
+	p.mu.Lock()
+	s := p.servers[ip]
+	if s == nil {
+		p.mu.Unlock()
+		return
+	}
+	was := s.failed
+	s.failed++
+	if err == nil {
+		s.failed = 0
+	}
+	if s.failed >= giveUpAfter && p.anyReady() {
+		s.cut()
+	}
+	turned := (was == 0) != (s.failed == 0)
+	p.mu.Unlock()
+	if turned {
+		p.changed()
+	}
+}
+
+func (p *pool) anyReady() bool {
+	for _, s := range p.servers {
+		if s.failed == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// order lists the servers as they are tried: ready ones first, among them that
+// of this host; the others by chance, so that hosts spread.
+func (p *pool) order() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ips := slices.Collect(maps.Keys(p.servers))
+	rand.Shuffle(len(ips), func(i, j int) { ips[i], ips[j] = ips[j], ips[i] })
+	rank := func(ip string) int {
+		switch s := p.servers[ip]; {
+		case s.failed > 0:
+			return 2 + s.failed
+		case ip != p.own:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(ips, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	return ips
+}
+
+// HandleConn hands the bytes of one connection on, to the first server that
+// takes it.
+func (p *pool) HandleConn(client net.Conn) {
+	for _, ip := range p.order() {
+		conn, err := dialer.Dial("tcp", address(ip, p.port))
+		if err != nil {
+			continue
+		}
+		if !p.hold(ip, conn) {
+			conn.Close()
+			continue
+		}
+		defer p.release(ip, conn)
+		(&tcpproxy.DialProxy{
+			KeepAlivePeriod: -1, // the dialer has seen to that
+			DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+		}).HandleConn(client)
+		return
+	}
+	client.Close()
+}
+
+// hold counts a connection to a server, unless that has left the pool.
+func (p *pool) hold(ip string, conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.servers[ip]
+	if s != nil {
+		s.conns[conn] = true
+	}
+	return s != nil
+}
+
+func (p *pool) release(ip string, conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.servers[ip]; s != nil {
+		delete(s.conns, conn)
+	}
+}
+
+// dialer has the kernel find out that the other machine is gone, whether the
+// connection is idle or waits for an answer. A server that is merely slow is
+// not mistaken for a dead one, as its kernel answers.
+var dialer = &net.Dialer{
+	Timeout:         dialLimit,
+	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3},
+	Control: func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		return errors.Join(raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silence.Milliseconds()))
+		}), err)
+	},
+}

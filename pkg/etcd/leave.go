@@ -1,0 +1,64 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Leave takes this host out of the list of control planes and out of etcd,
+// with the help of the other members. It refuses to leave them without a
+// quorum. On a host that has left already, or never was a member, it does
+// nothing.
+func (m Member) Leave(ctx context.Context) error {
+	client, err := m.peers(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // without certificates: a turndown that went far beyond this
+	}
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*lookLimit)
+	defer cancel()
+	if err := m.leave(ctx, client); err != nil {
+		return cannotLeave(err)
+	}
+	return nil
+}
+
+func (m Member) leave(ctx context.Context, client *clientv3.Client) error {
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return err
+	}
+	for _, member := range list.Members {
+		if !slices.Contains(member.PeerURLs, m.url(2380)) {
+			continue
+		}
+		if _, err := client.MemberRemove(ctx, member.ID); err != nil && !errors.Is(err, rpctypes.ErrMemberNotFound) {
+			return err
+		}
+	}
+	_, err = client.Delete(ctx, m.entry().key())
+	return err
+}
+
+func cannotLeave(err error) error {
+	p := &step.Problem{
+		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so this host can not be taken out of it: %v", err),
+		Remedy: "bring them back first; with --force this host goes without a word, and etcd counts it as one that is down",
+	}
+	if errors.Is(err, rpctypes.ErrUnhealthy) || errors.Is(err, rpctypes.ErrMemberNotEnoughStarted) {
+		p.Name, p.Text = "etcd-quorum", "without this host too few members of etcd would be left that run, and the cluster would stand still"
+		p.Remedy = "bring the others back first (`kube-bootstrap status` lists them); --force goes on and stops the cluster"
+	}
+	return p
+}

@@ -1,0 +1,152 @@
+package etcd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// listPrefix holds the list of control planes: one key each, by the name of
+// its member. Every host may read it, with flannel's certificate.
+const listPrefix = "/kube-bootstrap/control-planes/"
+
+// Entry is a control plane in the list.
+type Entry struct {
+	Name string `json:"name"`
+	IP   string `json:"ip"`
+	// Joining says that there will be one; nothing answers there yet.
+	Joining bool `json:"joining,omitempty"`
+}
+
+func (e Entry) key() string { return listPrefix + e.Name }
+
+func (e Entry) value() string {
+	data, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // two strings and a bool
+	}
+	return string(data)
+}
+
+// Announce is the step that tells the control planes of another one to come:
+// one that was alone until now has to share its work from then on.
+func (m Member) Announce() step.Step {
+	return step.Step{
+		Name:  "announce this control plane",
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) {
+			if m.Files.Exists(joinedFile) {
+				return nil, nil
+			}
+			return step.Diff{"announce " + m.Name + " as a control plane at " + m.IP}, nil
+		},
+		Apply: m.announce,
+	}
+}
+
+// announce leaves an entry of an earlier run as it is.
+func (m Member) announce(ctx context.Context) error {
+	client, err := m.peers(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if _, err := m.find(ctx, client); err != nil {
+		return err // before a host of the same name is announced elsewhere
+	}
+	e := Entry{m.Name, m.IP, true}
+	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).Then(clientv3.OpPut(e.key(), e.value())).Commit()
+	if err != nil {
+		return fmt.Errorf("write the list of control planes: %w", err)
+	}
+	return nil
+}
+
+// List is the step that enters this host into the list of control planes, once
+// its servers are ready: from then on other hosts turn to it.
+func (m Member) List() step.Step {
+	return step.Step{Name: "list this control plane", Check: m.checkListed, Apply: m.list}
+}
+
+func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP} }
+
+func (m Member) checkListed(ctx context.Context) (step.Diff, error) {
+	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.IP}
+	if m.answers(ctx) != nil {
+		return missing, nil
+	}
+	client, err := m.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	found, err := client.Get(ctx, m.entry().key())
+	if err != nil {
+		return nil, fmt.Errorf("read the list of control planes: %w", err)
+	}
+	if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == m.entry().value() {
+		return nil, nil
+	}
+	return missing, nil
+}
+
+func (m Member) list(ctx context.Context) error {
+	client, err := m.Client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if _, err := client.Put(ctx, m.entry().key(), m.entry().value()); err != nil {
+		return fmt.Errorf("write the list of control planes: %w", err)
+	}
+	return nil
+}
+
+// Listed returns the list of control planes, by name.
+func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
+	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("read the list of control planes: %w", err)
+	}
+	return entries(found.Kvs), nil
+}
+
+func entries(kvs []*mvccpb.KeyValue) (all []Entry) {
+	for _, kv := range kvs {
+		var e Entry
+		// What this version can not read, a newer one has written.
+		if json.Unmarshal(kv.Value, &e) == nil && e.IP != "" {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// WatchListed calls tell with the list of control planes, now and after every
+// change, until ctx ends or the watch breaks.
+func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry)) error {
+	// An etcd that has lost the others must say so, rather than stay silent.
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())
+	if err != nil {
+		return err
+	}
+	tell(entries(found.Kvs))
+	for event := range client.Watch(ctx, listPrefix, clientv3.WithPrefix(), clientv3.WithRev(found.Header.Revision+1)) {
+		if err := event.Err(); err != nil {
+			return err
+		}
+		now, err := Listed(ctx, client)
+		if err != nil {
+			return err
+		}
+		tell(now)
+	}
+	return ctx.Err()
+}
