@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -11,7 +14,7 @@ import (
 func (p *program) approveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "approve", Hidden: true, Args: cobra.NoArgs,
-		Short: "Approve the serving certificates that kubelets of this cluster ask for",
+		Short: "Approve serving certificates that kubelets ask for, and share the work with other control planes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := asRoot(); err != nil {
 				return err
@@ -24,7 +27,20 @@ func (p *program) approveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.Approve(c.Context())
+			return errors.Join(h.Approve(c.Context()), keep(c.Context(), h))
 		},
 	}
+}
+
+// keep leaves it to a run that is in progress: the timer comes again.
+func keep(ctx context.Context, h *plan.Host) error {
+	release, err := host.Lock(lockPath)
+	if errors.Is(err, host.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	return h.Keep(ctx)
 }

@@ -2,44 +2,50 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// hideToken starts this program again with a token that was typed as a flag in
-// its environment: arguments show in everybody's `ps`, the environment of
-// root's processes only in root's. It returns when there is none to hide.
-func hideToken(args []string) {
-	left, token := withoutToken(args)
-	if token == "" {
+// hideSecrets starts this program again with secrets that were typed as flags
+// in its environment: arguments show in everybody's `ps`, the environment of
+// root's processes only in root's. It returns when there are none to hide.
+func hideSecrets(args []string) {
+	left, hidden := withoutSecrets(args)
+	if len(hidden) == 0 {
 		return
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return
 	}
-	env := append(os.Environ(), config.EnvName("token")+"="+token)
-	// Where this fails, as it does in an emulator, the flag works all the same.
-	_ = syscall.Exec(self, append([]string{os.Args[0]}, left...), env)
+	// Where this fails, as it does in an emulator, the flags work all the same.
+	_ = syscall.Exec(self, append([]string{os.Args[0]}, left...), append(os.Environ(), hidden...))
 }
 
-// withoutToken returns args without --token and its value.
-func withoutToken(args []string) (left []string, token string) {
+// withoutSecrets returns args without the flags that are secret and their
+// values, and these as variables of the environment.
+func withoutSecrets(args []string) (left, hidden []string) {
 	for i := 0; i < len(args); i++ {
-		value, joined := strings.CutPrefix(args[i], "--token=")
-		switch {
-		case args[i] == "--":
-			return append(left, args[i:]...), token
-		case joined:
-			token = value
-		case args[i] == "--token" && i+1 < len(args):
-			i++
-			token = args[i]
-		default:
-			left = append(left, args[i])
+		if args[i] == "--" {
+			return append(left, args[i:]...), hidden
 		}
+		name, value, joined := strings.Cut(args[i], "=")
+		if !secretFlag(name) || !joined && i+1 == len(args) {
+			left = append(left, args[i])
+			continue
+		}
+		if !joined {
+			i++
+			value = args[i]
+		}
+		hidden = append(hidden, config.EnvName(strings.TrimPrefix(name, "--"))+"="+value)
 	}
-	return left, token
+	return left, hidden
+}
+
+func secretFlag(name string) bool {
+	return slices.ContainsFunc(config.Settings(config.Every), func(s config.Setting) bool { return s.Secret && s.Flag != "" && name == "--"+s.Flag })
 }

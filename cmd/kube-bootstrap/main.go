@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	hideToken(os.Args[1:])
+	hideSecrets(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// A second signal ends the process the hard way.
 	context.AfterFunc(ctx, stop)

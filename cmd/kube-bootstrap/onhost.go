@@ -75,8 +75,8 @@ func (p *program) openHost(cfg config.Config, role string) (*plan.Host, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	if role == config.RoleWorker && saved.Role != config.RoleWorker {
-		if errs := cfg.ValidateJoin(); len(errs) > 0 {
+	if saved.Role != role && (role == config.RoleWorker || cfg.Join) {
+		if errs := cfg.ValidateJoin(role); len(errs) > 0 {
 			return nil, nil, &usageError{errs.ToAggregate()}
 		}
 	}

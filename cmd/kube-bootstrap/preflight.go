@@ -67,7 +67,7 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 }
 
 func roleFor(cfg config.Config) string {
-	if cfg.MasterIP != "" {
+	if cfg.MasterIP != "" && !cfg.Join {
 		return config.RoleWorker
 	}
 	return config.RoleMaster

@@ -186,7 +186,8 @@ func TestTokenLeavesTheArguments(t *testing.T) {
 		{"worker -- --token t", "worker -- --token t", ""},
 		{"worker --token", "worker --token", ""},
 	} {
-		left, token := withoutToken(strings.Fields(c.args))
+		left, hidden := withoutSecrets(strings.Fields(c.args))
+		token := strings.TrimPrefix(strings.Join(hidden, " "), "KUBE_BOOTSTRAP_TOKEN=")
 		if strings.Join(left, " ") != c.left || token != c.token {
 			t.Errorf("%s: %v, %q", c.args, left, token)
 		}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -18,6 +21,10 @@ type hostStatus struct {
 	Role    string       `json:"role"` // empty: no part of a cluster
 	InPlace bool         `json:"inPlace"`
 	Steps   []stepStatus `json:"steps"`
+	// ControlPlanes are those of the cluster as this host sees them, Etcd the
+	// members as one of them does.
+	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
+	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`
 }
 
 type stepStatus struct {
@@ -67,7 +74,7 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	if err != nil || saved.Role == "" {
 		return status, err
 	}
-	_, made, err := installed(saved.Config.KeepImages)
+	h, made, err := installed(saved.Config.KeepImages)
 	if err != nil {
 		return status, err
 	}
@@ -79,6 +86,10 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		}
 		status.InPlace = status.InPlace && one.InPlace
 		status.Steps = append(status.Steps, one)
+	}
+	status.ControlPlanes = h.ControlPlanes()
+	if saved.Role == config.RoleMaster {
+		status.Etcd, _ = h.EtcdMembers(ctx) // one that does not answer is a step that is missing
 	}
 	return status, ctx.Err()
 }
@@ -99,7 +110,49 @@ func (s hostStatus) print(w io.Writer) {
 			cells(w, "ok", one.Step)
 		}
 	}
+	s.printControlPlanes(w)
 	if !s.InPlace {
 		fmt.Fprintf(w, "run `kube-bootstrap %s` to repair it\n", s.Role)
 	}
+}
+
+// printControlPlanes tells of several; of a lone one the steps have said all.
+func (s hostStatus) printControlPlanes(w io.Writer) {
+	if len(s.ControlPlanes) < 2 {
+		return
+	}
+	fmt.Fprintln(w)
+	cells(w, "CONTROL PLANE", "API SERVER", "ETCD", "MEMBER")
+	for _, c := range s.ControlPlanes {
+		if c.Joining {
+			cells(w, c.IP, "joining", "joining", s.member(c.IP))
+			continue
+		}
+		cells(w, c.IP, readiness(c.APIServer), readiness(c.Etcd), s.member(c.IP))
+	}
+}
+
+func readiness(ready bool) string {
+	if ready {
+		return "ready"
+	}
+	return "not ready"
+}
+
+// member says what the host with that address is in etcd, where this is known.
+func (s hostStatus) member(ip string) string {
+	for _, m := range s.Etcd {
+		switch {
+		case m.IP != ip:
+		case !m.Healthy:
+			return "not healthy"
+		case m.Learner:
+			return "learner"
+		case m.Leader:
+			return fmt.Sprintf("leader, revision %d", m.Revision)
+		default:
+			return fmt.Sprintf("voter, revision %d", m.Revision)
+		}
+	}
+	return ""
 }

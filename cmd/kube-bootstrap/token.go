@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 )
 
 const (
@@ -26,7 +28,9 @@ type newToken struct {
 	Expires    time.Time `json:"expires,omitzero"`
 	CACertHash string    `json:"caCertHash"`
 	MasterIP   string    `json:"masterIP"`
-	Command    string    `json:"command"`
+	// CertificateKey is for a further control plane, and good for two hours.
+	CertificateKey string `json:"certificateKey,omitempty"`
+	Command        string `json:"command"`
 }
 
 func (p *program) tokenCommand() *cobra.Command {
@@ -38,11 +42,13 @@ func (p *program) tokenCreate() *cobra.Command {
 		Use:   "create",
 		Short: "Make a token and print the command to run on a host that shall join",
 		Example: `  kube-bootstrap token create
+  kube-bootstrap token create --control-plane     # for a further control plane
   kube-bootstrap token create --ttl 1h -o json`,
 		Args: cobra.NoArgs,
 	}
 	ttl := c.Flags().Duration("ttl", 24*time.Hour, "how long it is good; 0 is for ever")
 	description := c.Flags().String("description", "", "what it is for")
+	controlPlane := c.Flags().Bool("control-plane", false, "for a host that shall be a further control plane, within two hours")
 	format := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkOutput(*format); err != nil {
@@ -51,31 +57,48 @@ func (p *program) tokenCreate() *cobra.Command {
 		if *ttl < 0 {
 			return &usageError{fmt.Errorf("--ttl %s: must not be less than zero", *ttl)}
 		}
-		client, err := adminClient()
+		made, err := makeToken(c.Context(), *ttl, *description, *controlPlane)
 		if err != nil {
 			return err
 		}
-		saved, err := config.ReadSaved(config.SavedPath)
-		if err != nil {
-			return err
-		}
-		ca, err := os.ReadFile(caCertificate)
-		if err != nil {
-			return err
-		}
-		hash, err := join.CAHashOf(ca)
-		if err != nil {
-			return err
-		}
-		token, err := join.CreateToken(c.Context(), client, *ttl, *description)
-		if err != nil {
-			return err
-		}
-		command := join.JoinCommand(saved.IPAddress, token, hash)
-		made := newToken{token.Reveal(), token.Expires, hash, saved.IPAddress, command}
-		return p.print(*format, made, func(w io.Writer) { fmt.Fprintln(w, command) })
+		return p.print(*format, made, func(w io.Writer) { fmt.Fprintln(w, made.Command) })
 	}
 	return c
+}
+
+func makeToken(ctx context.Context, ttl time.Duration, description string, controlPlane bool) (made newToken, err error) {
+	client, err := adminClient()
+	if err != nil {
+		return made, err
+	}
+	saved, err := config.ReadSaved(config.SavedPath)
+	if err != nil {
+		return made, err
+	}
+	ca, err := os.ReadFile(caCertificate)
+	if err != nil {
+		return made, err
+	}
+	hash, err := join.CAHashOf(ca)
+	if err != nil {
+		return made, err
+	}
+	token, err := join.CreateToken(ctx, client, ttl, description)
+	if err != nil {
+		return made, err
+	}
+	made = newToken{Token: token.Reveal(), Expires: token.Expires, CACertHash: hash, MasterIP: saved.IPAddress}
+	if !controlPlane {
+		made.Command = join.JoinCommand(saved.IPAddress, token, hash)
+		return made, nil
+	}
+	h, err := plan.Open(saved)
+	if err != nil {
+		return made, err
+	}
+	key, err := h.Share(ctx)
+	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(saved.IPAddress, token, hash, key)
+	return made, err
 }
 
 func (p *program) tokenList() *cobra.Command {

@@ -21,7 +21,9 @@ func (p *program) turndownCommand() *cobra.Command {
 		Short:   "Take everything back: this host as it was before",
 		Long: `Take everything back that master or worker did to this host: Docker,
 containerd, links, rules and files are as they were before. It needs no
-network, and does nothing on a host that is no part of a cluster.`,
+network, and does nothing on a host that is no part of a cluster. One of several
+control planes also leaves the cluster's etcd, and is refused where the others
+could not go on without it.`,
 		Example: `  kube-bootstrap turndown
   kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
 		Args: cobra.NoArgs,
@@ -29,6 +31,7 @@ network, and does nothing on a host that is no part of a cluster.`,
 	p.addSettings(c, config.Turndown)
 	p.addTimeline(c)
 	dryRun := c.Flags().Bool("dry-run", false, "list what would be taken back")
+	force := c.Flags().Bool("force", false, "take a control plane back also when the others can not do without it, or do not answer")
 	format := addOutput(c)
 	c.Flags().Lookup("output").Usage = "how --dry-run prints: table, json or yaml"
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -42,12 +45,12 @@ network, and does nothing on a host that is no part of a cluster.`,
 		if *dryRun {
 			return p.printUndo(*format, cfg.KeepImages)
 		}
-		return p.turndown(c.Context(), cfg.KeepImages)
+		return p.turndown(c.Context(), cfg.KeepImages, *force)
 	}
 	return c
 }
 
-func (p *program) turndown(ctx context.Context, keepImages bool) error {
+func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 	if err := asRoot(); err != nil {
 		return err
 	}
@@ -56,7 +59,7 @@ func (p *program) turndown(ctx context.Context, keepImages bool) error {
 		return err
 	}
 	defer release()
-	_, done, err := installed(keepImages)
+	h, done, err := installed(keepImages)
 	if err != nil {
 		return err
 	}
@@ -69,12 +72,28 @@ func (p *program) turndown(ctx context.Context, keepImages bool) error {
 		return err
 	}
 	started := time.Now()
+	left, err := p.leave(ctx, h, force)
+	if err != nil {
+		return err
+	}
 	if err := runner.Undo(ctx, done); err != nil {
 		return &resumeError{err, "run the same command again to finish"}
 	}
 	p.endProgress()
 	p.say("this host is as it was before, in " + took(time.Since(started)))
+	for _, line := range left {
+		p.say("but the cluster was not told: " + line)
+	}
 	return nil
+}
+
+// leave has a control plane say good-bye to the others, while it still can.
+func (p *program) leave(ctx context.Context, h *plan.Host, force bool) ([]string, error) {
+	left, err := h.Leave(ctx, force)
+	if err != nil {
+		return nil, &firmError{err}
+	}
+	return left, nil
 }
 
 // installed returns the plan that made this host what it is; none if it is no

@@ -23,6 +23,7 @@ var (
 	versionForm = regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+(-[0-9A-Za-z.-]+)?$`)
 	tokenForm   = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 	hashForm    = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	keyForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	retryForm   = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`)
 	linkForm    = regexp.MustCompile(`^[^\s/:]{1,15}$`)
 )
@@ -128,6 +129,13 @@ func token(s string) string {
 func caCertHash(s string) string {
 	if !hashForm.MatchString(s) {
 		return "must be sha256: and 64 hex digits; `kube-bootstrap token create` on the control-plane host prints it"
+	}
+	return ""
+}
+
+func certificateKey(s string) string {
+	if !keyForm.MatchString(s) {
+		return "must be 64 hex digits; `kube-bootstrap token create --control-plane` on a control-plane host prints it"
 	}
 	return ""
 }

@@ -49,11 +49,14 @@ type Config struct {
 	DNSServerIP        string
 	ServiceNetwork     string // IPv4 prefix, masked
 	APIServerPort      int
+	BalancerPort       int
+	Join               bool
 	MasterIP           string
 	Token              string // secret
 	TokenFile          string
 	TokenExpires       time.Duration
 	CACertHash         string // sha256:<hex>
+	CertificateKey     string // secret
 	Registry           Registry
 	Bundle             string
 	BundleBase         string

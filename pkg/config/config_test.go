@@ -202,7 +202,7 @@ func TestUDPOnlyOnAMD64(t *testing.T) {
 }
 
 func TestWorkerNeeds(t *testing.T) {
-	errs := append(Default().Validate(RoleWorker), Default().ValidateJoin()...)
+	errs := append(Default().Validate(RoleWorker), Default().ValidateJoin(RoleWorker)...)
 	var fields []string
 	for _, e := range errs {
 		fields = append(fields, e.Field)

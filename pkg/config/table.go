@@ -192,7 +192,18 @@ var clusterSettings = []Setting{
 		check: port,
 	},
 	{
-		Field: "masterIP", Flag: "master-ip", Env: "MASTER_IP", Verbs: Worker | Preflight,
+		Field: "balancerPort", Flag: "balancer-port", Default: "6440", Verbs: hosts, Shared: true,
+		Help:  "port on 127.0.0.1 of every host that leads to an API server which is ready; the next one leads to etcd",
+		at:    number(func(c *Config) *int { return &c.BalancerPort }),
+		check: port,
+	},
+	{
+		Field: "join", Flag: "join", Default: "false", Verbs: Master | Preflight,
+		Help: "become a further control plane of the cluster at master-ip",
+		at:   yesNo(func(c *Config) *bool { return &c.Join }),
+	},
+	{
+		Field: "masterIP", Flag: "master-ip", Env: "MASTER_IP", Verbs: Master | Worker | Preflight,
 		Help:  "address of the control-plane host to join",
 		at:    text(func(c *Config) *string { return &c.MasterIP }),
 		check: address,
@@ -214,10 +225,16 @@ var clusterSettings = []Setting{
 		at:   span(func(c *Config) *time.Duration { return &c.TokenExpires }),
 	},
 	{
-		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Worker | Preflight,
+		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Master | Worker | Preflight,
 		Help:  "hash of the cluster's CA certificate that this host insists on, sha256:<64 hex digits>",
 		at:    text(func(c *Config) *string { return &c.CACertHash }),
 		check: caCertHash,
+	},
+	{
+		Field: "certificateKey", Flag: "certificate-key", Verbs: Master | Preflight, Secret: true,
+		Help:  "key that opens what control planes share; the environment keeps it out of the shell's history",
+		at:    text(func(c *Config) *string { return &c.CertificateKey }),
+		check: certificateKey,
 	},
 	{
 		Field: "bundle", Flag: "bundle", Verbs: hosts | Bootstrap | Push,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,13 +22,21 @@ func (c Config) Validate(role string) field.ErrorList {
 		errs = append(errs, field.Required(field.NewPath("masterIP"),
 			"a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file"))
 	}
+	if role == RoleMaster && c.Join && c.MasterIP == "" {
+		errs = append(errs, field.Required(field.NewPath("masterIP"),
+			"with --join, a control plane must know another one; set MASTER_IP, --master-ip or masterIP in the file"))
+	}
 	return errs
 }
 
-// ValidateJoin asks for what a host needs once, when it joins. A host that is
-// a worker already has credentials of its own.
-func (c Config) ValidateJoin() field.ErrorList {
+// ValidateJoin asks for what a host needs once, when it joins in a role. A host
+// that has joined already has credentials of its own.
+func (c Config) ValidateJoin(role string) field.ErrorList {
 	var errs field.ErrorList
+	if role == RoleMaster && c.CertificateKey == "" {
+		errs = append(errs, field.Required(field.NewPath("certificateKey"),
+			"`kube-bootstrap token create --control-plane` on a control-plane host prints one; pass it with KUBE_BOOTSTRAP_CERTIFICATE_KEY or --certificate-key"))
+	}
 	if c.Token == "" {
 		errs = append(errs, field.Required(field.NewPath("token"),
 			"`kube-bootstrap token create` on the control-plane host prints one; pass it with --token-file, TOKEN or --token"))
@@ -84,6 +93,9 @@ func (c Config) together() field.ErrorList {
 		if err == nil && services.Contains(ip) {
 			wrong(name, value, "lies inside serviceNetwork %s; choose a serviceNetwork apart from the hosts' own", services)
 		}
+	}
+	if c.BalancerPort == c.APIServerPort || c.BalancerPort+1 == c.APIServerPort {
+		wrong("balancerPort", strconv.Itoa(c.BalancerPort), "it and the next one must not be the apiServerPort %d; choose another", c.APIServerPort)
 	}
 	if c.FlannelBackend == "udp" && c.Arch != "amd64" {
 		wrong("flannelBackend", c.FlannelBackend, "exists on amd64 only, not on %s; use vxlan", c.Arch)

@@ -45,11 +45,14 @@ func (c ControlPlane) apiserverFiles() ([]host.File, error) {
 }
 
 // encryption keeps the key that is there: another one could not read what is
-// stored. Only a host without one gets a new key.
+// stored. Only the first control plane makes one.
 func (c ControlPlane) encryption() ([]byte, error) {
 	data, err := c.Files.Read(encryptionFile)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return data, err
+	}
+	if c.Joins {
+		return nil, handed(encryptionFile)
 	}
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {

@@ -36,9 +36,6 @@ func (c ControlPlane) Certificates() step.Step {
 // that is needed and how to make it. Where an authority is itself missing and
 // visit did not make it, all that it signs is missing too.
 func (c ControlPlane) certificates(visit func(change string, apply func() error) error) error {
-	if err := c.takeHanded(visit); err != nil {
-		return err
-	}
 	if err := c.accountKeys(visit); err != nil {
 		return err
 	}
@@ -58,24 +55,13 @@ func (c ControlPlane) certificates(visit func(change string, apply func() error)
 	return nil
 }
 
-// takeHanded writes what the first control plane handed over, unless it is
-// there: a rerun must not bring back what was changed since.
-func (c ControlPlane) takeHanded(visit func(string, func() error) error) error {
-	for _, file := range c.Handed {
-		if c.Files.Exists(file.Path) {
-			continue
-		}
-		if err := visit("write "+file.Path, func() error { return c.Files.Put([]host.File{file}) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // accountKeys makes the pair of keys behind service-account tokens.
 func (c ControlPlane) accountKeys(visit func(string, func() error) error) error {
 	if c.Files.Exists(accountKey) && c.Files.Exists(accountPublic) {
 		return nil
+	}
+	if c.Joins {
+		return visit("take over "+accountKey, func() error { return handed(accountKey) })
 	}
 	return visit("make "+accountKey, func() error {
 		key, err := c.Files.Read(accountKey)
@@ -99,6 +85,9 @@ func (c ControlPlane) authority(a authority, visit func(string, func() error) er
 	pair, err := c.pair(a.path)
 	if err != nil {
 		return nil, err
+	}
+	if c.Joins && (pair.Cert == nil || pair.Key == nil) {
+		return nil, visit("take over "+a.path+".crt", func() error { return handed(a.path + ".crt and its key") })
 	}
 	if pair.Cert == nil {
 		// A key alone is what a run that was killed leaves: use it.

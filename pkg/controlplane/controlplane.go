@@ -44,7 +44,7 @@ type ControlPlane struct {
 	KubernetesVersion string // "v1.36.3", which the pods are labelled with
 	EtcdEndpoints     []string
 	Single            bool             // no other control plane: no leader election, which costs seconds
-	Handed            []host.File      // on a further control plane: what Shared returned on the first
+	Joins             bool             // a further control plane: it is handed what control planes share and makes none of it
 	Now               func() time.Time // the clock; nil: the host's
 }
 
@@ -76,18 +76,32 @@ var sharedFiles = []string{
 	encryptionFile,
 }
 
+// SharedFiles lists what a further control plane must be handed, without the
+// content.
+func SharedFiles() []host.File {
+	var all []host.File
+	for _, file := range sharedFiles {
+		all = append(all, host.File{Path: file, Mode: modeOf(file)})
+	}
+	return all
+}
+
 // Shared reads what a further control plane must be handed: authorities,
 // service-account keys, and the key that opens secrets in etcd.
 func (c ControlPlane) Shared() ([]host.File, error) {
-	var all []host.File
-	for _, file := range sharedFiles {
-		data, err := c.Files.Read(file)
-		if err != nil {
+	all := SharedFiles()
+	for i := range all {
+		var err error
+		if all[i].Data, err = c.Files.Read(all[i].Path); err != nil {
 			return nil, fmt.Errorf("read what control planes share: %w", err)
 		}
-		all = append(all, host.File{Path: file, Data: data, Mode: modeOf(file)})
 	}
 	return all, nil
+}
+
+// handed says that a file must be there before this step.
+func handed(file string) error {
+	return fmt.Errorf("%s was not handed over; run `kube-bootstrap master --join` with a fresh token and certificate key: %w", file, fs.ErrNotExist)
 }
 
 // modeOf keeps all but certificates and public keys from everyone but root.

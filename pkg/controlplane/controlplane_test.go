@@ -89,7 +89,7 @@ func TestContracts(t *testing.T) {
 	c := fresh(t)
 	hosttest.Contract(t, world(t, c.Files), c.Certificates())
 	hosttest.Contract(t, world(t, c.Files), c.StaticPods())
-	hosttest.Contract(t, world(t, c.Files), c.Scheduler())
+	hosttest.Contract(t, world(t, c.Files), c.Late())
 }
 
 func TestCertificates(t *testing.T) {
@@ -190,8 +190,21 @@ func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
 	if err := first.StaticPods().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if second.Handed, err = first.Shared(); err != nil {
+	second.Joins = true
+	if d := diff(t, second); !strings.Contains(strings.Join(d, "\n"), "take over /etc/kubernetes/pki/ca.crt") {
+		t.Errorf("before it is handed anything: %q", d)
+	}
+	if err := second.Certificates().Apply(t.Context()); err == nil || second.Files.Exists(PKIDir+"/ca.key") {
+		t.Errorf("it made an authority of its own: %v", err)
+	}
+	if d, err := second.StaticPods().Check(t.Context()); err != nil || len(d) == 0 {
+		t.Errorf("static pods before it is handed anything: %q, %v", d, err)
+	}
+	shared, err := first.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Files.Put(shared); err != nil {
 		t.Fatal(err)
 	}
 	second.IP, second.HostName = "10.0.0.2", "node-2"
@@ -229,7 +242,7 @@ func TestManifests(t *testing.T) {
 	if err := c.Files.Write(encryptionFile, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.StaticPods().Apply(t.Context()), c.Scheduler().Apply(t.Context())); err != nil {
+	if err := errors.Join(c.StaticPods().Apply(t.Context()), c.Late().Apply(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {

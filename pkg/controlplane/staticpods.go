@@ -2,19 +2,24 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // StaticPods writes the pods of the control plane where the kubelet finds
-// them, and what they read. The scheduler's comes later.
+// them, and what they read. Others come later, see Late.
 func (c ControlPlane) StaticPods() step.Step {
 	return step.Step{
 		Name: "write the static pods",
 		Check: func(context.Context) (step.Diff, error) {
 			tree, err := c.podFiles()
+			if errors.Is(err, fs.ErrNotExist) {
+				return step.Diff{"write the pods in " + ManifestDir}, nil // nothing was handed over yet
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -44,7 +49,17 @@ func (c ControlPlane) podFiles() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, pod := range []component{c.apiserver(tree), c.manager()} {
+	pods := []component{c.apiserver(tree)}
+	if !c.Joins {
+		pods = append(pods, c.manager())
+	}
+	files, err := c.podsOf(pods)
+	return append(tree, files...), err
+}
+
+func (c ControlPlane) podsOf(pods []component) ([]host.File, error) {
+	var tree []host.File
+	for _, pod := range pods {
 		file, err := c.podFile(pod)
 		if err != nil {
 			return nil, err
@@ -62,25 +77,26 @@ func (c ControlPlane) podFile(pod component) (host.File, error) {
 	return host.File{Path: pod.path(), Data: data}, nil
 }
 
-// Scheduler writes the static pod of the scheduler, once the API server is
-// ready: one that asks before it has its rights in a new cluster is refused,
-// and asks again only seconds later.
-func (c ControlPlane) Scheduler() step.Step {
-	tree := func() ([]host.File, error) {
-		file, err := c.podFile(c.scheduler())
-		return []host.File{file}, err
+// Late writes the static pods that wait for the API server to be ready: a
+// scheduler that asks before it has its rights in a new cluster is refused, and
+// asks again only seconds later. On a further control plane also the controller
+// manager's, which must not work before the others share with it.
+func (c ControlPlane) Late() step.Step {
+	pods := []component{c.scheduler()}
+	if c.Joins {
+		pods = append(pods, c.manager())
 	}
 	return step.Step{
-		Name: "write the static pod of the scheduler",
+		Name: "write the late static pods",
 		Check: func(context.Context) (step.Diff, error) {
-			files, err := tree()
+			files, err := c.podsOf(pods)
 			if err != nil {
 				return nil, err
 			}
 			return c.Files.Missing(files)
 		},
 		Apply: func(context.Context) error {
-			files, err := tree()
+			files, err := c.podsOf(pods)
 			if err != nil {
 				return err
 			}

@@ -84,6 +84,7 @@ type master struct {
 	clock    func() time.Time
 	signed   string // what the cluster-info's signature covers; empty: what it says
 	unsigned bool
+	sealed   []byte       // what control planes share; nil once that has expired
 	asked    atomic.Int32 // requests that came through TLS
 	*httptest.Server
 }
@@ -123,6 +124,9 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-flannel": flannelSecret(),
 		"/version": map[string]string{"gitVersion": "v1.36.3"},
 	}[r.URL.Path]
+	if r.URL.Path == "/api/v1/namespaces/kube-system/secrets/"+shareName && m.sealed != nil {
+		answer = corev1.Secret{Data: map[string][]byte{shareKey: m.sealed}}
+	}
 	if answer == nil {
 		w.WriteHeader(http.StatusNotFound)
 		return
@@ -146,6 +150,5 @@ func (m *master) clusterInfo() corev1.ConfigMap {
 func flannelSecret() corev1.Secret {
 	return corev1.Secret{Data: map[string][]byte{
 		etcdCAKey: []byte("etcd-ca"), corev1.TLSCertKey: []byte("cert"), corev1.TLSPrivateKeyKey: []byte("key"),
-		endpointsKey: []byte("https://10.0.0.1:2379 https://10.0.0.2:2379"),
 	}}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +34,8 @@ type Target struct {
 	Server string // "10.0.0.1:6443"
 	Token  Token
 	CAHash string // "sha256:..."
+	// Key, if there is one, asks for what control planes share.
+	Key CertificateKey
 }
 
 // Discover makes sure that Server is the cluster that the user means, shows it
@@ -51,6 +52,9 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 		return Handover{}, err
 	}
 	handover, err := d.handover(ctx)
+	if err == nil && !target.Key.isZero() {
+		handover.Shared, err = d.shared(ctx)
+	}
 	handover.Server = server
 	return handover, err
 }
@@ -199,10 +203,9 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		ServerVersion: server.GitVersion,
 		Settings:      []byte(settings.Data[settingsKey]),
 		Flannel: Flannel{
-			EtcdCA:    flannel.Data[etcdCAKey],
-			Cert:      flannel.Data[corev1.TLSCertKey],
-			Key:       flannel.Data[corev1.TLSPrivateKeyKey],
-			Endpoints: strings.Fields(string(flannel.Data[endpointsKey])),
+			EtcdCA: flannel.Data[etcdCAKey],
+			Cert:   flannel.Data[corev1.TLSCertKey],
+			Key:    flannel.Data[corev1.TLSPrivateKeyKey],
 		},
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,24 +38,21 @@ type Handover struct {
 	Server        string  `json:"server"`
 	ServerVersion string  `json:"serverVersion"`
 	Settings      []byte  `json:"settings"` // of the whole cluster, YAML of the caller
-	Flannel       Flannel `json:"flannel"`
+	Flannel       Flannel `json:"-"`
+	// Shared is what control planes share, by path; nil for a worker.
+	Shared map[string][]byte `json:"-"`
 }
 
-// Flannel is how flanneld on any host reaches its part of etcd.
-type Flannel struct {
-	EtcdCA    []byte   `json:"-"` // PEM, as are the other two
-	Cert      []byte   `json:"-"`
-	Key       []byte   `json:"-"`
-	Endpoints []string `json:"endpoints"`
-}
+// Flannel is how flanneld on any host is known to etcd. All are PEM.
+type Flannel struct{ EtcdCA, Cert, Key []byte }
 
 // Joining is this host's way into the cluster.
 type Joining struct {
 	Files  host.Files
 	Target Target // may be empty on a host that has joined already
-	// KubeletServer is the URL at which this host's kubelet reaches the API
-	// server; empty is the one that cluster-info names.
-	KubeletServer string
+	// Shares are the files, without their content, that this host is handed to
+	// become a control plane; none for a worker.
+	Shares []host.File
 
 	mu    sync.Mutex
 	found *Handover
@@ -86,10 +84,18 @@ func (j *Joining) again(ctx context.Context, kept Handover) (Handover, error) {
 	if err := j.same(kept); err != nil {
 		return Handover{}, err
 	}
-	if j.Target.Token.ID == "" || j.Target.CAHash == "" || j.joined() {
+	if j.Target.Token.ID == "" || j.Target.CAHash == "" || j.finished() {
 		return kept, nil
 	}
 	return Discover(ctx, j.Target)
+}
+
+// finished reports whether this host needs nothing more of the master.
+func (j *Joining) finished() bool {
+	if len(j.Shares) == 0 {
+		return j.joined()
+	}
+	return !slices.ContainsFunc(j.Shares, func(f host.File) bool { return !j.Files.Exists(f.Path) })
 }
 
 // joined reports whether the kubelet has a certificate of its own that is good
@@ -158,7 +164,11 @@ func (j *Joining) Save() step.Step {
 		Check: j.missing,
 		Apply: j.save,
 		Undo: func(context.Context) error {
-			return j.Files.Drop(HandoverFile, ClusterCAFile, EtcdCAFile, FlannelCertFile, FlannelKeyFile, BootstrapKubeconfig)
+			var shared []string
+			for _, f := range j.Shares {
+				shared = append(shared, f.Path)
+			}
+			return j.Files.Drop(append(shared, HandoverFile, ClusterCAFile, EtcdCAFile, FlannelCertFile, FlannelKeyFile, BootstrapKubeconfig)...)
 		},
 	}
 }
@@ -170,7 +180,12 @@ func (j *Joining) missing(context.Context) (step.Diff, error) {
 			diff = append(diff, "write "+path)
 		}
 	}
-	if !j.joined() && !j.keepsToken() {
+	for _, f := range j.Shares {
+		if !j.Files.Exists(f.Path) {
+			diff = append(diff, "write "+f.Path)
+		}
+	}
+	if len(j.Shares) == 0 && !j.joined() && !j.keepsToken() {
 		diff = append(diff, "write "+BootstrapKubeconfig)
 	}
 	return diff, nil
@@ -207,26 +222,47 @@ func (j *Joining) tree(h Handover) ([]host.File, error) {
 		{Path: FlannelCertFile, Data: h.Flannel.Cert},
 		{Path: FlannelKeyFile, Data: h.Flannel.Key},
 	}
-	if !j.joined() {
-		if j.Target.Token.ID == "" {
-			return nil, &step.Problem{Name: "token-format", Text: "the kubelet of this host has not joined yet and needs a token", Remedy: "give one with --token"}
-		}
-		config, err := j.bootstrapKubeconfig(h)
-		if err != nil {
-			return nil, err
-		}
-		tree = append(tree, host.File{Path: BootstrapKubeconfig, Data: config})
+	identity, err := j.identity(h)
+	return append(append(tree, identity...), host.File{Path: HandoverFile, Data: kept}), err
+}
+
+// identity is what makes a host known to the cluster: a kubelet's token, or
+// what control planes share, with which they vouch for themselves.
+func (j *Joining) identity(h Handover) ([]host.File, error) {
+	if len(j.Shares) > 0 {
+		return j.shared(h)
 	}
-	return append(tree, host.File{Path: HandoverFile, Data: kept}), nil
+	if j.joined() {
+		return nil, nil
+	}
+	if j.Target.Token.ID == "" {
+		return nil, &step.Problem{Name: "token-format", Text: "the kubelet of this host has not joined yet and needs a token", Remedy: "give one with --token"}
+	}
+	config, err := j.bootstrapKubeconfig(h)
+	return []host.File{{Path: BootstrapKubeconfig, Data: config}}, err
+}
+
+// shared are those files that this host lacks: what it has since changed, as
+// by a new certificate, stays.
+func (j *Joining) shared(h Handover) ([]host.File, error) {
+	var tree []host.File
+	for _, file := range j.Shares {
+		if j.Files.Exists(file.Path) {
+			continue
+		}
+		data, ok := h.Shared[file.Path]
+		if !ok {
+			return nil, &step.Problem{Name: "certificate-key", Text: "this host was not handed " + file.Path,
+				Remedy: "run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`"}
+		}
+		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})
+	}
+	return tree, nil
 }
 
 func (j *Joining) bootstrapKubeconfig(h Handover) ([]byte, error) {
-	server := j.KubeletServer
-	if server == "" {
-		server = h.Server
-	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["kubernetes"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: h.ClusterCA}
+	config.Clusters["kubernetes"] = &clientcmdapi.Cluster{Server: h.Server, CertificateAuthorityData: h.ClusterCA}
 	config.AuthInfos["kubelet-bootstrap"] = &clientcmdapi.AuthInfo{Token: j.Target.Token.Reveal()}
 	config.Contexts["kubelet-bootstrap"] = &clientcmdapi.Context{Cluster: "kubernetes", AuthInfo: "kubelet-bootstrap"}
 	config.CurrentContext = "kubelet-bootstrap"

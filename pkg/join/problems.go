@@ -93,9 +93,11 @@ func unknownToken(server string, t Token) error {
 	return &step.Problem{Name: "token-unknown", Text: text, Remedy: "make a new one with `kube-bootstrap token create` on the master"}
 }
 
+const notJoinable = "not-joinable"
+
 func notAMaster(server, what string) error {
 	return &step.Problem{
-		Name:   "not-joinable",
+		Name:   notJoinable,
 		Text:   fmt.Sprintf("%s does not hand over %s", server, what),
 		Remedy: "let `kube-bootstrap master` finish on the master, then try again",
 	}

@@ -25,13 +25,12 @@ const (
 	settingsKey  = "settings.yaml"
 	flannelName  = "kube-bootstrap-flannel"
 	etcdCAKey    = "ca.crt"
-	endpointsKey = "endpoints"
 )
 
 // Publisher is the master's side: what it lays ready for hosts that join.
 type Publisher struct {
 	API       kube.Connect // a member of system:masters: it hands out cluster-admin
-	Server    string       // "https://10.0.0.1:6443"
+	Server    string       // "https://127.0.0.1:6440": the API server as every host reaches it
 	ClusterCA []byte       // PEM
 	Settings  []byte       // of the whole cluster, YAML; Handover.Settings gives it back
 	Flannel   Flannel
@@ -83,7 +82,6 @@ func (p Publisher) Objects() ([]*kube.Object, error) {
 		"ClusterInfo":   kubeconfig,
 		"Settings":      p.Settings,
 		"Flannel":       p.Flannel,
-		"Endpoints":     []byte(strings.Join(p.Flannel.Endpoints, " ")),
 	}); err != nil {
 		return nil, err
 	}

@@ -20,17 +20,29 @@ const system = metav1.NamespaceSystem
 
 // CreateToken makes a token known to the API server. A ttl of zero is for ever.
 func CreateToken(ctx context.Context, client kubernetes.Interface, ttl time.Duration, description string) (Token, error) {
-	for {
-		token := NewToken(ttl, description)
-		_, err := client.CoreV1().Secrets(system).Create(ctx, secretOf(token), metav1.CreateOptions{})
+	var token Token
+	_, err := createSecret(ctx, client, func(later time.Duration) *corev1.Secret {
+		token = NewToken(ttl, description)
+		if ttl > 0 {
+			token = NewToken(ttl+later, description)
+		}
+		return secretOf(token)
+	})
+	return token, err
+}
+
+// createSecret makes a token's secret. Ids tell the minute, so one minute has
+// one token: where that is taken, the next one is made.
+func createSecret(ctx context.Context, client kubernetes.Interface, make func(later time.Duration) *corev1.Secret) (*corev1.Secret, error) {
+	for later := time.Duration(0); ; later += time.Minute {
+		secret, err := client.CoreV1().Secrets(system).Create(ctx, make(later), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			ttl += time.Minute // ids tell the minute, so one minute has one token
 			continue
 		}
 		if err != nil {
-			return Token{}, fmt.Errorf("create token: %w", err)
+			return nil, fmt.Errorf("create token: %w", err)
 		}
-		return token, nil
+		return secret, nil
 	}
 }
 
@@ -96,4 +108,11 @@ func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken str
 // environment: arguments show in everybody's `ps`.
 func JoinCommand(masterIP string, token Token, caHash string) string {
 	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s kube-bootstrap worker --master-ip %s --ca-cert-hash %s", token.Reveal(), masterIP, caHash)
+}
+
+// ControlPlaneCommand is what to type on a host that shall be a further control
+// plane.
+func ControlPlaneCommand(masterIP string, token Token, caHash string, key CertificateKey) string {
+	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s KUBE_BOOTSTRAP_CERTIFICATE_KEY=%s kube-bootstrap master --join --master-ip %s --ca-cert-hash %s",
+		token.Reveal(), key.Reveal(), masterIP, caHash)
 }

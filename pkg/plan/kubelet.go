@@ -51,7 +51,7 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 	if role == Master {
 		control := h.controlPlane()
 		k.ControlPlane, k.Schedulable = true, h.Config.NoDedicated
-		k.Server, k.Certificate = control.Server(), control.NodeCertificate
+		k.Server, k.Certificate = h.balancedAPI(), control.NodeCertificate
 	}
 	return k
 }

@@ -5,28 +5,29 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Master is what makes this host a control plane: a second Docker for etcd and
-// flanneld, the main Docker on flannel's subnet, and a kubelet that runs the
-// control plane as static pods.
+// Master is what makes this host a control plane, the first of its cluster or
+// one more: a second Docker for etcd and flanneld, the main Docker on flannel's
+// subnet, and a kubelet that runs the control plane as static pods.
 func (h *Host) Master() step.Plan {
 	etcd, network, bridge := h.etcd(), h.network(), h.bridge()
 	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)
 	return step.Plan{
 		{h.remember(Master)},
-		{bridge.Resume(), kubelet.RememberSysctls(), control.Certificates(), h.runtime().EnableCRI()},
-		{h.bootstrap().Containerd()},
-		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
+		append(h.takeOver(), bridge.Resume(), kubelet.RememberSysctls(), h.runtime().EnableCRI()),
+		{control.Certificates(), h.bootstrap().Containerd()},
+		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()),
 		{h.loadBootstrap("etcd")},
-		{etcd.Start(), h.loadBootstrap("flannel")},
+		{h.member(), h.balancer(Master).Start(), h.loadBootstrap("flannel")},
 		{etcd.EnableAuth(), network.Publish(etcd.Client), control.StaticPods()},
-		{h.flanneld(Master).Start()},
+		{h.flanneld().Start()},
 		{bridge.Move(), bridge.BootUnit(Binary), h.cni()},
 		{kubelet.Configure()},
 		{h.runtime().Pods()},
 		{kubelet.Start()},
 		{control.Ready(h.timeout())},
-		{control.GrantAdmin(), control.Scheduler()},
-		{h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
+		append(h.sharing(), control.GrantAdmin()),
+		{control.Late()},
+		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
 		{node.WaitReady(h.timeout()), h.addons().WaitDNS(h.timeout())},
 	}
 }

@@ -48,6 +48,7 @@ func (h *Host) etcd() etcd.Member {
 		Key:      controlplane.EtcdServer + ".key",
 		RootCert: controlplane.EtcdRoot + ".crt",
 		RootKey:  controlplane.EtcdRoot + ".key",
+		Peers:    h.others(),
 		Limit:    h.timeout(),
 	}
 }
@@ -59,15 +60,10 @@ func (h *Host) network() flannel.Network {
 	return flannel.Network{CIDR: mustPrefix(h.Config.FlannelNetwork), Backend: h.Config.FlannelBackend, Own: own}
 }
 
-// flanneld of a master reaches etcd on its own host; of a worker, by what the
-// master handed over.
-func (h *Host) flanneld(role string) flannel.Daemon {
-	endpoints := []string{h.etcdURL()}
-	if role == Worker {
-		endpoints = h.handover.Flannel.Endpoints
-	}
+// flanneld reaches etcd by the balancer, wherever there is one.
+func (h *Host) flanneld() flannel.Daemon {
 	return flannel.Daemon{
-		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: endpoints,
+		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: []string{h.balancedEtcd()},
 		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
 		PublicIP: h.Config.IPAddress, Interface: h.Config.NetInterface,
 		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
@@ -105,12 +101,9 @@ func (h *Host) controlPlane() controlplane.ControlPlane {
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
 		ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain,
 		Image: h.Image("hyperkube"), KubernetesVersion: h.versions.Kubernetes,
-		EtcdEndpoints: []string{h.etcdURL()}, Single: true,
+		// Its own etcd, and another one while that is away.
+		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
 	}
-}
-
-func (h *Host) apiServer() string {
-	return "https://" + net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
 }
 
 // publish is made when it runs: it hands out certificates that an earlier step
@@ -126,8 +119,8 @@ func (h *Host) publish() step.Step {
 			files[i] = data
 		}
 		return join.Publisher{
-			API: kube.Kubeconfig(controlplane.SuperAdminConf), Server: h.apiServer(), ClusterCA: files[0], Settings: h.Config.Shared(),
-			Flannel: join.Flannel{EtcdCA: files[1], Cert: files[2], Key: files[3], Endpoints: []string{h.etcdURL()}},
+			API: kube.Kubeconfig(controlplane.SuperAdminConf), Server: h.balancedAPI(), ClusterCA: files[0], Settings: h.Config.Shared(),
+			Flannel: join.Flannel{EtcdCA: files[1], Cert: files[2], Key: files[3]},
 		}.Publish(), nil
 	})
 }
@@ -136,10 +129,19 @@ func (h *Host) addons() addon.Addons {
 	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
 	return addon.Addons{API: kube.Kubeconfig(controlplane.SuperAdminConf), Settings: addon.Settings{
 		ProxyImage: h.Image("hyperkube"), DNSImage: h.Image("coredns"),
-		Server: h.apiServer(), DNSServer: net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort)),
+		Server: h.balancedAPI(), DNSServer: h.dnsServer(),
 		Forward: h.forward(), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca,
 	}}
+}
+
+// dnsServer is the API server that CoreDNS asks: that of a lone control plane,
+// of several by their Service, which is a moment later there.
+func (h *Host) dnsServer() string {
+	if h.several() {
+		return ""
+	}
+	return net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
 }
 
 // forward is whom CoreDNS asks for names outside of the cluster: nobody on a
@@ -168,37 +170,6 @@ func (h *Host) node(kubeconfig string) node.Node {
 		}
 		return docker.Tail(context.Background(), "kubelet", 20)
 	}}
-}
-
-// discover finds the cluster that this host joins, and takes over what is the
-// same on all its hosts. It changes nothing.
-func (h *Host) discover(ctx context.Context) error {
-	handover, err := h.joining().Handover(ctx)
-	if err != nil {
-		return err
-	}
-	h.handover = handover
-	cfg, err := h.Config.WithShared(handover.Settings)
-	if err != nil {
-		return err
-	}
-	h.Config = cfg
-	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
-}
-
-func (h *Host) joining() *join.Joining {
-	if h.join == nil {
-		h.join = &join.Joining{Files: h.Files, Target: h.target()}
-	}
-	return h.join
-}
-
-func (h *Host) target() join.Target {
-	token, _ := join.ParseToken(h.Config.Token) // its form was checked with the config
-	return join.Target{
-		Server: net.JoinHostPort(h.Config.MasterIP, strconv.Itoa(h.Config.APIServerPort)),
-		Token:  token, CAHash: h.Config.CACertHash,
-	}
 }
 
 // later is a step that can only be made once earlier ones have been applied.

@@ -36,7 +36,6 @@ type Host struct {
 	versions  image.Versions
 	images    []image.Image
 	join      *join.Joining
-	handover  join.Handover
 	detectErr error
 }
 
@@ -55,11 +54,7 @@ func Open(cfg config.Config) (*Host, error) {
 		}
 	}
 	h.detectAddress()
-	if h.saved.Role == Worker {
-		if h.handover, err = join.Load(h.Files); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
+	h.keepJoined()
 	return h, h.useCatalogue()
 }
 

@@ -39,7 +39,7 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("swap", "check swap", swapProblem),
 		h.look("inotify", "check what can be watched", h.inotifyProblem),
 	}
-	if role == Worker {
+	if role == Worker || h.Config.Join {
 		row = append(row, h.look("master", "reach the master", h.discover))
 	}
 	return step.Plan{row}
@@ -75,6 +75,9 @@ func (h *Host) roleProblem(role string) error {
 	if h.installed() && h.saved.Role != role {
 		return &step.Problem{Name: "role", Text: fmt.Sprintf("this host is already a %s", h.saved.Role),
 			Remedy: "run `kube-bootstrap turndown` first to make it a " + role}
+	}
+	if err := h.firstProblem(role); err != nil {
+		return err
 	}
 	if !h.installed() && h.Files.Exists("/etc/kubernetes/manifests") && !h.emptyDir("/etc/kubernetes/manifests") {
 		return &step.Problem{Name: "role", Text: "/etc/kubernetes/manifests holds static pods of another cluster",
@@ -175,7 +178,7 @@ func (h *Host) portProblem(role string) error {
 	if h.installed() {
 		return nil
 	}
-	ports := []int{10250}
+	ports := []int{10250, h.Config.BalancerPort, h.Config.BalancerPort + 1}
 	if role == Master {
 		ports = append(ports, h.Config.APIServerPort, 2379, 2380, 10257, 10259)
 	}

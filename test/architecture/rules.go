@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"pkg/host", "pkg/pki", "pkg/kube"},
 	{"pkg/image", "pkg/driver", "pkg/registry"},
 	{
-		"pkg/bootstrapdocker", "pkg/etcd", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
+		"pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/node", "pkg/offline", "pkg/cluster",
 	},
 	{"pkg/plan"},

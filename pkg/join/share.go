@@ -1,0 +1,93 @@
+package join
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	bootstrap "k8s.io/cluster-bootstrap/token/api"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ShareTTL is how long control planes can join by one certificate key.
+const ShareTTL = 2 * time.Hour
+
+const (
+	shareName = "kube-bootstrap-control-plane"
+	shareKey  = "sealed"
+)
+
+// Share lays ready, sealed with a new key, what a further control plane must be
+// handed. The cluster deletes it when ShareTTL is over; a later Share takes the
+// place of an earlier one.
+func Share(ctx context.Context, client kubernetes.Interface, files []host.File) (CertificateKey, error) {
+	key := NewCertificateKey()
+	contents := map[string][]byte{}
+	for _, file := range files {
+		contents[file.Path] = file.Data
+	}
+	plain, err := json.Marshal(contents)
+	if err != nil {
+		return key, err
+	}
+	sealed, err := key.seal(plain)
+	if err != nil {
+		return key, err
+	}
+	owner, err := expiringOwner(ctx, client)
+	if err != nil {
+		return key, err
+	}
+	secret := v1.Secret(shareName, system).WithOwnerReferences(owner).WithData(map[string][]byte{shareKey: sealed})
+	_, err = client.CoreV1().Secrets(system).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
+	if err != nil {
+		return key, fmt.Errorf("share what control planes need: %w", err)
+	}
+	return key, nil
+}
+
+// expiringOwner makes a token that opens nothing. The controller manager
+// deletes tokens when they expire, and with each whatever it owns: of all
+// objects only tokens have an end.
+func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.OwnerReferenceApplyConfiguration, error) {
+	made, err := createSecret(ctx, client, func(later time.Duration) *corev1.Secret {
+		secret := secretOf(NewToken(ShareTTL+later, "ends the sharing of certificates among control planes"))
+		for _, use := range []string{bootstrap.BootstrapTokenUsageAuthentication, bootstrap.BootstrapTokenUsageSigningKey, bootstrap.BootstrapTokenExtraGroupsKey} {
+			delete(secret.StringData, use)
+		}
+		return secret
+	})
+	if err != nil {
+		return nil, err
+	}
+	return metav1ac.OwnerReference().WithAPIVersion("v1").WithKind("Secret").WithName(made.Name).WithUID(made.UID), nil
+}
+
+// shared fetches what Share laid ready.
+func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
+	var secret corev1.Secret
+	err := d.get(ctx, "/api/v1/namespaces/"+system+"/secrets/"+shareName, "what control planes share", &secret)
+	var problem *step.Problem
+	if errors.As(err, &problem) && problem.Name == notJoinable {
+		return nil, keyExpired(d.Server)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plain, err := d.Key.open(secret.Data[shareKey])
+	if err != nil {
+		return nil, err
+	}
+	var contents map[string][]byte
+	return contents, json.Unmarshal(plain, &contents)
+}

@@ -1,0 +1,103 @@
+package join
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const sharedFile = "/etc/kubernetes/pki/sa.key"
+
+// sharing is a master that hands over one file under key.
+func sharing(t *testing.T, key CertificateKey) *master {
+	t.Helper()
+	plain, err := json.Marshal(map[string][]byte{sharedFile: []byte("secret"), "/etc/shadow": []byte("root::0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := key.seal(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newMaster(t, nil, func(m *master) { m.sealed = sealed })
+}
+
+func (m *master) joiningControlPlane(t *testing.T, key CertificateKey) *Joining {
+	t.Helper()
+	target := m.target()
+	target.Key = key
+	return &Joining{Files: host.Files{Root: t.TempDir()}, Target: target, Shares: []host.File{{Path: sharedFile}}}
+}
+
+func TestControlPlaneIsHandedWhatItSharesAndNoMore(t *testing.T) {
+	key := NewCertificateKey()
+	j := sharing(t, key).joiningControlPlane(t, key)
+	if diff, err := j.Save().Check(t.Context()); err != nil || !strings.Contains(diff.String(), sharedFile) {
+		t.Errorf("a fresh host: %v, %v", diff, err)
+	}
+	if err := j.Save().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := j.Save().Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("after it: %v, %v", diff, err)
+	}
+	data, err := j.Files.Read(sharedFile)
+	info, _ := os.Stat(j.Files.Path(sharedFile))
+	if err != nil || string(data) != "secret" || info.Mode().Perm() != 0o600 {
+		t.Errorf("%q, %v, %v", data, info, err)
+	}
+	if j.Files.Exists("/etc/shadow") || j.Files.Exists(BootstrapKubeconfig) {
+		t.Error("a file was written that is none of a control plane's")
+	}
+	// A rerun needs neither master nor key, and keeps what changed since.
+	if err := j.Files.Write(sharedFile, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := &Joining{Files: j.Files, Shares: j.Shares}
+	if err := again.Save().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := j.Files.Read(sharedFile); string(data) != "renewed" {
+		t.Errorf("a rerun put back %q", data)
+	}
+}
+
+func TestCertificateKeyProblems(t *testing.T) {
+	key := NewCertificateKey()
+	m := sharing(t, key)
+	expired := newMaster(t, nil, nil)
+	for name, j := range map[string]*Joining{
+		"wrong":   m.joiningControlPlane(t, NewCertificateKey()),
+		"expired": expired.joiningControlPlane(t, key),
+		"none":    m.joiningControlPlane(t, CertificateKey{}),
+	} {
+		err := j.Save().Apply(t.Context())
+		if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "certificate-key" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if j.Files.Exists(HandoverFile) {
+			t.Errorf("%s: something was written", name)
+		}
+	}
+}
+
+func TestCertificateKeyStaysHidden(t *testing.T) {
+	key := NewCertificateKey()
+	if text := fmt.Sprintf("%v %+v %#v %s %x", key, key, key, key, key); strings.Contains(text, key.Reveal()) {
+		t.Error(text)
+	}
+	again, err := ParseCertificateKey(key.Reveal() + "\n")
+	if err != nil || again.Reveal() != key.Reveal() {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "12", strings.Repeat("z", 64)} {
+		if _, err := ParseCertificateKey(bad); len(step.Problems(err)) != 1 {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// discover finds the cluster that this host joins, and takes over what is the
+// same on all its hosts. It changes nothing.
+func (h *Host) discover(ctx context.Context) error {
+	handover, err := h.joining().Handover(ctx)
+	if err != nil {
+		return err
+	}
+	cfg, err := h.Config.WithShared(handover.Settings)
+	if err != nil {
+		return err
+	}
+	h.Config = cfg
+	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
+}
+
+func (h *Host) joining() *join.Joining {
+	if h.join == nil {
+		h.join = &join.Joining{Files: h.Files, Target: h.target()}
+		if h.Config.Join {
+			h.join.Shares = controlplane.SharedFiles()
+		}
+	}
+	return h.join
+}
+
+func (h *Host) target() join.Target {
+	token, _ := join.ParseToken(h.Config.Token) // their forms were checked with the config
+	key, _ := join.ParseCertificateKey(h.Config.CertificateKey)
+	return join.Target{
+		Server: net.JoinHostPort(h.Config.MasterIP, strconv.Itoa(h.Config.APIServerPort)),
+		Token:  token, CAHash: h.Config.CACertHash, Key: key,
+	}
+}
+
+// takeOver is the row's part of a control plane that joins; the first one is
+// handed nothing.
+func (h *Host) takeOver() []step.Step {
+	if !h.Config.Join {
+		return nil
+	}
+	return []step.Step{h.joining().Save()}
+}
+
+// keepJoined has a control plane that joined stay one that did, also when it is
+// not told again.
+func (h *Host) keepJoined() {
+	if h.saved.Role != Master || !h.saved.Config.Join {
+		return
+	}
+	h.Config.Join = true
+	if h.Config.MasterIP == "" {
+		h.Config.MasterIP = h.saved.Config.MasterIP
+	}
+}
+
+// firstProblem keeps the first control plane from joining itself or another
+// cluster.
+func (h *Host) firstProblem(role string) error {
+	if role != Master || !h.Config.Join || h.saved.Role != Master || h.saved.Config.Join {
+		return nil
+	}
+	return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of a cluster already",
+		Remedy: "leave --join out to repair it, or run `kube-bootstrap turndown` first"}
+}

@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// balancer runs from an image that the role's hosts have early.
+func (h *Host) balancer(role string) balancer.Balancer {
+	b := balancer.Balancer{
+		Settings: h.balancing(), Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Program: Binary,
+		RestartPolicy: h.Config.RestartPolicy, Seeds: []string{h.Config.IPAddress}, Limit: h.timeout(),
+	}
+	if role == Master {
+		b.Image = h.Image("etcd")
+	}
+	if role == Worker || h.Config.Join {
+		b.Seeds = []string{h.Config.MasterIP}
+	}
+	return b
+}
+
+func (h *Host) balancing() balancer.Settings {
+	return balancer.Settings{
+		Own: h.Config.IPAddress, Port: h.Config.BalancerPort, APIPort: h.Config.APIServerPort,
+		ClusterCA: join.ClusterCAFile, EtcdCA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
+	}
+}
+
+func (h *Host) balancedAPI() string { return "https://" + h.balancing().Address() }
+
+func (h *Host) balancedEtcd() string { return "https://" + h.balancing().EtcdAddress() }
+
+// Balance is what the container of the balancer runs, until ctx ends.
+func Balance(ctx context.Context, s balancer.Settings) error {
+	files := host.Files{}
+	access := etcd.Access{Files: files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
+	return balancer.Serve(ctx, files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
+		client, err := access.Client(ctx, "https://"+s.EtcdAddress())
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
+			var all []balancer.ControlPlane
+			for _, e := range list {
+				all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
+			}
+			tell(all)
+		})
+	})
+}
+
+// ControlPlanes are the control planes of the cluster as this host knows them.
+func (h *Host) ControlPlanes() []balancer.ControlPlane {
+	state, err := balancer.ReadState(h.Files)
+	if err != nil {
+		return nil
+	}
+	return state.ControlPlanes
+}
+
+// several reports whether there are more control planes than one, or will be.
+func (h *Host) several() bool {
+	state, err := balancer.ReadState(h.Files)
+	if err != nil || !state.Told {
+		return h.Config.Join
+	}
+	return len(state.ControlPlanes) > 1
+}
+
+// others are the addresses of the other control planes, as far as they are
+// known; of those that join, none.
+func (h *Host) others() []string {
+	state, err := balancer.ReadState(h.Files)
+	all := state.Addresses()
+	if (err != nil || !state.Told) && h.Config.Join {
+		all = append(all, h.Config.MasterIP)
+	}
+	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
+}
+
+// member is the etcd of this host: the first of a cluster, or one more.
+func (h *Host) member() step.Step {
+	if h.Config.Join {
+		return h.etcd().Join()
+	}
+	return h.etcd().Start()
+}
+
+// announced is the row's part of a control plane that joins, done early: until
+// it runs, the others have turned to sharing their work.
+func (h *Host) announced() []step.Step {
+	if !h.Config.Join {
+		return nil
+	}
+	return []step.Step{h.etcd().Announce()}
+}
+
+// sharing is the same once the API server answers.
+func (h *Host) sharing() []step.Step {
+	if !h.Config.Join {
+		return nil
+	}
+	return []step.Step{h.controlPlane().AwaitElection(h.timeout())}
+}
+
+// EtcdMembers are the members of the cluster's etcd; to be asked on a control
+// plane.
+func (h *Host) EtcdMembers(ctx context.Context) ([]etcd.MemberStatus, error) {
+	return h.etcd().Status(ctx)
+}
+
+// Share lays ready what a further control plane must be handed, and returns the
+// key that opens it.
+func (h *Host) Share(ctx context.Context) (join.CertificateKey, error) {
+	shared, err := h.controlPlane().Shared()
+	if err != nil {
+		return join.CertificateKey{}, err
+	}
+	client, err := kube.Kubeconfig(controlplane.AdminConf).Client()
+	if err != nil {
+		return join.CertificateKey{}, err
+	}
+	return join.Share(ctx, client, shared)
+}
+
+// Keep has this control plane do its work as befits how many there are: one
+// that gets company begins to share it, one that is left alone ends that. A
+// timer runs it.
+func (h *Host) Keep(ctx context.Context) error {
+	control := h.controlPlane()
+	if !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml") || control.Electing() != control.Single {
+		return nil
+	}
+	return (&step.Runner{}).Do(ctx, step.Plan{{control.StaticPods(), control.Late()}, {h.applyAddons()}})
+}
+
+// Leave takes this host out of a cluster that goes on without it: out of etcd,
+// and its node out of the API server's list. It does nothing where there is no
+// other control plane. What could not be done but is no harm is returned as
+// text; force makes that of everything.
+func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error) {
+	if h.saved.Role != Master || len(h.others()) == 0 {
+		return nil, nil
+	}
+	if err := h.etcd().Leave(ctx); err != nil {
+		if !force {
+			return nil, err
+		}
+		left = append(left, err.Error())
+	}
+	if err := h.removeNode(ctx); err != nil {
+		left = append(left, err.Error()+"; `kubectl delete node "+h.Config.HostName+"` on another control plane does")
+	}
+	return left, nil
+}
+
+// removeNode asks whichever API server is ready, as that of this host may not
+// be any more.
+func (h *Host) removeNode(ctx context.Context) error {
+	node := h.node(controlplane.SuperAdminConf)
+	own := node.API
+	node.API = func() (*rest.Config, error) {
+		config, err := own()
+		if err == nil {
+			config.Host = h.balancedAPI()
+		}
+		return config, err
+	}
+	const limit = 10 * time.Second
+	return step.Until(ctx, limit, node.Remove, nil)
+}
