@@ -84,7 +84,7 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 		"same name":     {Options{Nodes: []Spec{{Role: Master}, {Role: Worker, Name: "master-1"}}}, "cluster-nodes"},
 		"node image":    {Options{Nodes: []Spec{{Role: Master, HostImage: "x"}}}, "host-image"},
 		"host name":     {Options{Hosts: []string{"-a"}}, "cluster-name"},
-		"masters":       {Options{Masters: 2}, "cluster-size"},
+		"masters":       {Options{Masters: 6}, "cluster-size"},
 		"workers":       {Options{Workers: -1}, "cluster-size"},
 		"image":         {Options{HostImage: "docker-1"}, "host-image"},
 		"not a network": {Options{Subnet: netip.MustParsePrefix("10.1.2.3/16")}, "cluster-subnet"},

@@ -36,6 +36,7 @@ type fleet struct {
 	docker *host.Docker
 	ground host.Ground // what the engine's machine has, once lookAtGround has run
 	all    []member
+	there  map[string]bool // hosts that the engine had before
 	emit   func(Event)
 }
 

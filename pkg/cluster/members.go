@@ -142,7 +142,7 @@ func (o Options) settle(found []host.FoundMachine) []member {
 func (o Options) free(role Role, taken map[netip.Addr]bool) netip.Addr {
 	first := 2
 	if role == Worker {
-		first += maxMasters
+		first += masterAddrs
 	}
 	for n := first; ; n++ {
 		if addr := addrAt(o.Subnet, n); !taken[addr] {
@@ -185,7 +185,22 @@ func (f *fleet) settleHosts(ctx context.Context) error {
 		return f.noAnswer(err)
 	}
 	f.all = f.settle(found)
+	f.there = map[string]bool{}
+	for _, m := range found {
+		f.there[m.Name] = true
+	}
 	return nil
+}
+
+// leader is the control plane that the others join: one that is there already,
+// as a new one would begin a cluster of its own.
+func (f *fleet) leader() member {
+	for _, m := range f.members() {
+		if m.role == Master && f.there[m.name] {
+			return m
+		}
+	}
+	return f.members()[0]
 }
 
 // twice names hosts that would have one name.

@@ -47,9 +47,14 @@ const (
 // DefaultSubnet is the network of the hosts.
 var DefaultSubnet = netip.MustParsePrefix("10.192.0.0/16")
 
-// maxMasters is how many addresses stand before the first worker's, so that a
-// worker keeps its own when a master joins.
-const maxMasters = 8
+const (
+	// masterAddrs is how many addresses stand before the first worker's, so
+	// that a worker keeps its own when a master joins.
+	masterAddrs = 8
+	// maxMasters is how many etcd goes well with: two of five may die, and each
+	// further one makes every write slower.
+	maxMasters = 5
+)
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Name == "" {
@@ -104,8 +109,6 @@ func (o Options) validate() error {
 	}
 	if masters := o.count(Master); len(o.Hosts) == 0 && (masters < 1 || masters > maxMasters) {
 		bad("cluster-size", fmt.Sprintf("use 1 to %d", maxMasters), "--masters %d", masters)
-	} else if masters > 1 {
-		bad("cluster-size", "use --masters 1", "--masters %d: a further control plane can not join yet", masters)
 	}
 	if o.Workers < 0 {
 		bad("cluster-size", "use 0 or more", "--workers %d", o.Workers)

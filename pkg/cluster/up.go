@@ -21,9 +21,9 @@ import (
 // binaryPath is where our program stands on every host.
 const binaryPath = "/usr/local/bin/kube-bootstrap"
 
-// Up makes the hosts and runs kube-bootstrap on each: master on the masters,
-// then worker on all workers at once. Run again, it finds everything in place.
-// Their own events come with the name of the host.
+// Up makes the hosts and runs kube-bootstrap on each: master on the first one,
+// then master --join or worker on all others at once. Run again, it finds
+// everything in place. Their own events come with the name of the host.
 func Up(ctx context.Context, options Options, emit func(Event)) error {
 	f, err := open(options, emit)
 	if err != nil {
@@ -33,23 +33,26 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 	if err := f.settleHosts(ctx); err != nil {
 		return err
 	}
-	join := &joining{fleet: f, master: f.members()[0]}
+	join := &joining{fleet: f, master: f.leader()}
 	return f.do(ctx, append(f.hostRows(), f.clusterRows(join)...))
 }
 
 func (f *fleet) clusterRows(join *joining) step.Plan {
-	var programs, masters, workers []step.Step
+	var programs, first, joins []step.Step
 	for _, m := range f.members() {
 		programs = append(programs, f.program(m))
-		if m.role == Worker {
-			workers = append(workers, f.verb(m, join.worker))
-		} else {
-			masters = append(masters, f.verb(m, f.master))
+		switch {
+		case m.name == join.master.name:
+			first = append(first, f.verb(m, f.master))
+		case m.role == Worker:
+			joins = append(joins, f.verb(m, join.worker))
+		default:
+			joins = append(joins, f.verb(m, join.furtherMaster))
 		}
 	}
-	rows := step.Plan{programs, masters}
-	if len(workers) > 0 {
-		rows = append(rows, []step.Step{join.open()}, workers, []step.Step{join.close()})
+	rows := step.Plan{programs, first}
+	if len(joins) > 0 {
+		rows = append(rows, []step.Step{join.open()}, joins, []step.Step{join.close()})
 	}
 	return rows
 }
@@ -118,10 +121,10 @@ func (f *fleet) master(ctx context.Context, m member) error {
 	if f.alone() {
 		args = append(args, "--no-dedicated")
 	}
-	return f.relay(ctx, m, slices.Concat(args, f.MasterArgs, m.spec.Args))
+	return f.relay(ctx, m, slices.Concat(args, f.MasterArgs, m.spec.Args), nil)
 }
 
-// alone reports whether there is no worker: the control plane takes pods then.
+// alone reports whether there is no worker: control planes take pods then.
 func (f *fleet) alone() bool {
 	return !slices.ContainsFunc(f.members(), func(m member) bool { return m.role == Worker })
 }
@@ -134,9 +137,9 @@ func (f *fleet) bundleArgs() []string {
 }
 
 // relay runs our program on a host and hands its events on.
-func (f *fleet) relay(ctx context.Context, m member, args []string) error {
+func (f *fleet) relay(ctx context.Context, m member, args, env []string) error {
 	relay := &relay{emit: func(e step.Event) { f.emit(Event{Host: m.name, Event: e}) }}
-	err := f.node(m).Exec(ctx, driver.Exec{Args: append([]string{binaryPath}, args...), Stderr: relay})
+	err := f.node(m).Exec(ctx, driver.Exec{Args: append([]string{binaryPath}, args...), Env: env, Stderr: relay})
 	relay.flush()
 	var exit *driver.ExitError
 	if errors.As(err, &exit) {
@@ -145,7 +148,7 @@ func (f *fleet) relay(ctx context.Context, m member, args []string) error {
 	return err
 }
 
-// joining lets the workers in with a token that is good for this run only.
+// joining lets the others in with a token that is good for this run only.
 type joining struct {
 	*fleet
 	master member
@@ -156,6 +159,8 @@ type joining struct {
 type joinToken struct {
 	Token      string `json:"token"`
 	CACertHash string `json:"caCertHash"`
+	// CertificateKey is there if further control planes join.
+	CertificateKey string `json:"certificateKey"`
 }
 
 const (
@@ -171,6 +176,9 @@ func (j *joining) open() step.Step {
 		Apply: func(ctx context.Context) error {
 			var out bytes.Buffer
 			args := []string{binaryPath, "token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
+			if j.count(Master) > 1 {
+				args = append(args, "--control-plane")
+			}
 			if err := j.node(j.master).Exec(ctx, driver.Exec{Args: args, Stdout: &out}); err != nil {
 				return err
 			}
@@ -183,13 +191,26 @@ func (j *joining) open() step.Step {
 }
 
 func (j *joining) worker(ctx context.Context, m member) error {
+	return j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil)
+}
+
+func (j *joining) furtherMaster(ctx context.Context, m member) error {
+	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
+	verb := []string{"master", "--join"}
+	if j.alone() {
+		verb = append(verb, "--no-dedicated")
+	}
+	return j.join(ctx, m, append(verb, j.MasterArgs...), env)
+}
+
+func (j *joining) join(ctx context.Context, m member, verb, env []string) error {
 	node := j.node(m)
 	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(j.token.Token+"\n")); err != nil {
 		return err
 	}
-	args := append([]string{"worker", "--progress", "json", "--master-ip", j.master.addr.String(),
-		"--token-file", tokenPath, "--ca-cert-hash", j.token.CACertHash}, j.bundleArgs()...)
-	err := j.relay(ctx, m, slices.Concat(args, j.WorkerArgs, m.spec.Args))
+	args := append(verb, "--progress", "json", "--master-ip", j.master.addr.String(),
+		"--token-file", tokenPath, "--ca-cert-hash", j.token.CACertHash)
+	err := j.relay(ctx, m, slices.Concat(args, j.bundleArgs(), m.spec.Args), env)
 	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
 	return errors.Join(err, removed)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -292,5 +293,23 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff", name, path)
+	}
+}
+
+// The pods tell by a hash what they read, which an earlier step of the same
+// plan writes.
+func TestStepsMadeBeforeTheCertificatesWriteTheSamePods(t *testing.T) {
+	c := fresh(t)
+	early := []step.Step{c.StaticPods(), c.Late()}
+	issue(t, c)
+	for _, s := range early {
+		if err := s.Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []step.Step{c.StaticPods(), c.Late()} {
+		if d, err := s.Check(t.Context()); err != nil || len(d) > 0 {
+			t.Errorf("%s: %q, %v", s.Name, d, err)
+		}
 	}
 }

@@ -82,21 +82,24 @@ func (c ControlPlane) podFile(pod component) (host.File, error) {
 // asks again only seconds later. On a further control plane also the controller
 // manager's, which must not work before the others share with it.
 func (c ControlPlane) Late() step.Step {
-	pods := []component{c.scheduler()}
-	if c.Joins {
-		pods = append(pods, c.manager())
+	tree := func() ([]host.File, error) {
+		pods := []component{c.scheduler()} // what they read is there by now
+		if c.Joins {
+			pods = append(pods, c.manager())
+		}
+		return c.podsOf(pods)
 	}
 	return step.Step{
 		Name: "write the late static pods",
 		Check: func(context.Context) (step.Diff, error) {
-			files, err := c.podsOf(pods)
+			files, err := tree()
 			if err != nil {
 				return nil, err
 			}
 			return c.Files.Missing(files)
 		},
 		Apply: func(context.Context) error {
-			files, err := c.podsOf(pods)
+			files, err := tree()
 			if err != nil {
 				return err
 			}

@@ -57,7 +57,11 @@ func (h *Host) takeOver() []step.Step {
 // keepJoined has a control plane that joined stay one that did, also when it is
 // not told again.
 func (h *Host) keepJoined() {
-	if h.saved.Role != Master || !h.saved.Config.Join {
+	if h.saved.Role != Master {
+		return
+	}
+	if !h.saved.Config.Join {
+		h.Config.Join = h.Config.Join && !h.isOurs(h.Config.CACertHash)
 		return
 	}
 	h.Config.Join = true
@@ -66,12 +70,23 @@ func (h *Host) keepJoined() {
 	}
 }
 
-// firstProblem keeps the first control plane from joining itself or another
-// cluster.
+// isOurs reports whether hash is that of the cluster this host is the first
+// control plane of: to be told to join that is to be told nothing new.
+func (h *Host) isOurs(hash string) bool {
+	data, err := h.Files.Read(join.ClusterCAFile)
+	if err != nil {
+		return false
+	}
+	own, err := join.CAHashOf(data)
+	return err == nil && own == hash
+}
+
+// firstProblem keeps the first control plane of one cluster from joining
+// another.
 func (h *Host) firstProblem(role string) error {
 	if role != Master || !h.Config.Join || h.saved.Role != Master || h.saved.Config.Join {
 		return nil
 	}
-	return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of a cluster already",
+	return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of another cluster",
 		Remedy: "leave --join out to repair it, or run `kube-bootstrap turndown` first"}
 }
