@@ -63,7 +63,7 @@ func built(ctx context.Context, runner *step.Runner, v image.Versions) (path str
 		Name: name, Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + path}, nil },
 		Apply: func(ctx context.Context) error {
-			_, err := offline.Build(ctx, offline.Options{Versions: v})
+			_, err := offline.Build(ctx, offline.Options{Versions: v, Quick: true})
 			return err
 		},
 	}

@@ -36,6 +36,10 @@ type Part struct {
 	How     string `json:"how"`    // the command, or the list of packages
 	Dir     string `json:"-"`      // where its files lie
 	Key     string `json:"key"`    // changes with anything that goes into it
+
+	// Sources are the modules with their sums, or the packages with their
+	// versions.
+	Sources []string `json:"sources,omitempty"`
 }
 
 // compile builds a recipe for an architecture and returns a Part whose Dir
@@ -61,7 +65,8 @@ func (b *Builder) compile(ctx context.Context, v Versions, name, arch string) (P
 	if err != nil {
 		return Part{}, fmt.Errorf("compile %s %s for %s: %w", r.Name, r.Version, arch, err)
 	}
-	return part, nil
+	part.Sources, err = modules(part.Dir)
+	return part, err
 }
 
 func (r recipe) origin() string {

@@ -54,16 +54,18 @@ func Cached(ctx context.Context, cache, name string, build func(dir string) erro
 	return done, inOneMove(done, build)
 }
 
+// inOneMove is called by one at a time: what lies there half done is of a run
+// that was killed.
 func inOneMove(done string, build func(dir string) error) error {
-	tmp, err := os.MkdirTemp(filepath.Dir(done), "."+filepath.Base(done)+"-*")
-	if err != nil {
+	tmp := filepath.Join(filepath.Dir(done), "."+filepath.Base(done)+".half")
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := os.Mkdir(tmp, 0o755); err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
 	if err := build(tmp); err != nil {
-		return err
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
 	return os.Rename(tmp, done)

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -52,8 +53,7 @@ func (b *Builder) userland(ctx context.Context, arch string) (Part, error) {
 // userlandSource says where the userland comes from, and fetches it as a tar.
 func (b *Builder) userlandSource(ctx context.Context, arch string) (Part, func(raw string) error, error) {
 	if b.BaseImage != "" {
-		part := Part{Name: "userland", Version: b.BaseImage, Origin: b.BaseImage, How: "pulled and flattened"}
-		return part, func(raw string) error { return flatten(ctx, b.BaseImage, arch, raw) }, nil
+		return baseSource(ctx, b.BaseImage, arch)
 	}
 	mirror, err := host.DebianMirror()
 	part := Part{Name: "userland", Version: debianSuite, Origin: mirror, How: "mmdebstrap --variant=extract " + strings.Join(debianPackages, " ")}
@@ -71,16 +71,50 @@ func debootstrap(ctx context.Context, arch, mirror, raw string) error {
 	return err
 }
 
-// flatten pulls an image and writes its file system as one archive.
-func flatten(ctx context.Context, ref, arch, raw string) error {
-	parsed, err := name.ParseReference(ref)
+// BaseArchive reports whether a base image is a file, as `docker save` writes
+// it, and not a reference.
+func BaseArchive(base string) bool {
+	info, err := os.Stat(base)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// baseImage opens the image that the userland is taken from.
+func baseImage(ctx context.Context, base, arch string) (v1.Image, error) {
+	if BaseArchive(base) {
+		return tarball.ImageFromPath(base, nil)
+	}
+	parsed, err := name.ParseReference(base)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	img, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithPlatform(platform(arch)))
 	if err != nil {
-		return fmt.Errorf("pull %s: %w", ref, err)
+		return nil, fmt.Errorf("pull %s: %w", base, err)
 	}
+	return img, nil
+}
+
+// baseSource is userlandSource for a base image. Its digest is in the part, so
+// that another image of the same name makes another userland.
+func baseSource(ctx context.Context, base, arch string) (Part, func(raw string) error, error) {
+	img, err := baseImage(ctx, base, arch)
+	if err != nil {
+		return Part{}, nil, err
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return Part{}, nil, fmt.Errorf("base image %s: %w", base, err)
+	}
+	if config.Architecture != arch {
+		return Part{}, nil, fmt.Errorf("base image %s is for %s, not for %s", base, config.Architecture, arch)
+	}
+	id, err := img.ConfigName()
+	part := Part{Name: "userland", Version: id.String(), Origin: filepath.Base(base), How: "flattened"}
+	return part, func(raw string) error { return flatten(img, raw) }, err
+}
+
+// flatten writes the file system of an image as one archive.
+func flatten(img v1.Image, raw string) error {
 	files := mutate.Extract(img)
 	defer files.Close()
 	return writeFrom(raw, files)

@@ -42,14 +42,16 @@ func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, entries []Entry,
 			return err
 		}
 	}
-	for _, d := range blobs {
+	from := b.cursor()
+	defer from.close()
+	for _, d := range b.sorted(blobs) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := archive.WriteHeader(header(blobName(d), b.Blobs[d].Size)); err != nil {
 			return err
 		}
-		if err := b.copyBlob(io.MultiWriter(archive, progress), d); err != nil {
+		if err := from.copy(io.MultiWriter(archive, progress), d); err != nil {
 			return err
 		}
 	}

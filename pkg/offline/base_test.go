@@ -80,7 +80,7 @@ func TestBaseThatIsMissingOrAnother(t *testing.T) {
 
 func TestDamagedBase(t *testing.T) {
 	delta, base, _ := writeDelta(t)
-	_, _, rest, _ := parts(t, base)
+	_, _, rest := parts(t, base)
 	whole := read(t, base)
 	whole[len(whole)-len(rest)/2] ^= 0x10
 	if err := os.WriteFile(base, whole, 0o644); err != nil {

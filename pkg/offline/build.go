@@ -24,6 +24,7 @@ type Options struct {
 	K8sDir    string   // a checkout of Kubernetes to build, instead of the module
 	Base      string   // a bundle: what it has is left out
 	SignKey   string   // file of the key to sign with
+	Quick     bool     // compress for this machine, where size is no matter
 }
 
 // DefaultPath is where Build puts a bundle that is given no other place.
@@ -53,7 +54,10 @@ func Build(ctx context.Context, o Options) (string, error) {
 	if err == nil {
 		err = finish(contents)
 	}
-	if err != nil || alreadyThere(o.Output, contents) {
+	if err == nil && !o.Quick {
+		contents.packing = dense(ctx)
+	}
+	if err != nil || alreadyThere(o, contents) {
 		return o.Output, err
 	}
 	if err := write(ctx, o.Output, contents); err != nil {
@@ -103,13 +107,14 @@ func (o Options) finishing() (func(*contents) error, error) {
 	}, nil
 }
 
-func alreadyThere(path string, c *contents) bool {
-	old, err := Open(path)
+// alreadyThere reports whether the bundle is there, packed at least as well.
+func alreadyThere(o Options, c *contents) bool {
+	old, err := Open(o.Output)
 	if err != nil {
 		return false
 	}
 	defer old.Close()
-	return old.Key == c.manifest.Key
+	return old.Key == c.manifest.Key && (o.Quick || old.Packing == c.packing.name)
 }
 
 // List names the images of a cluster, as they are called below the prefix.

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-func versions(t *testing.T) image.Versions {
+func versions(t testing.TB) image.Versions {
 	t.Helper()
 	v, err := image.For("", image.Versions{})
 	if err != nil {
@@ -29,7 +29,7 @@ func versions(t *testing.T) image.Versions {
 }
 
 // tarOf packs name, content pairs.
-func tarOf(t *testing.T, files ...string) []byte {
+func tarOf(t testing.TB, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -49,7 +49,7 @@ func tarOf(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-func small(t *testing.T, img image.Image, arch string, layers ...[]byte) image.Built {
+func small(t testing.TB, img image.Image, arch string, layers ...[]byte) image.Built {
 	t.Helper()
 	p := image.Platform(arch)
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
@@ -72,14 +72,14 @@ func fakePlugin(versions string) string {
 }
 
 // writeSmall writes a bundle of tiny images for two architectures.
-func writeSmall(t *testing.T) string { return writeFor(t, "amd64", "arm") }
+func writeSmall(t testing.TB) string { return writeFor(t, "amd64", "arm") }
 
-func writeFor(t *testing.T, archs ...string) string {
+func writeFor(t testing.TB, archs ...string) string {
 	t.Helper()
 	return writeOf(t, contentsFor(t, versions(t), archs...))
 }
 
-func writeOf(t *testing.T, c *contents) string {
+func writeOf(t testing.TB, c *contents) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
 	if err := write(t.Context(), path, c); err != nil {
@@ -89,7 +89,7 @@ func writeOf(t *testing.T, c *contents) string {
 }
 
 // contentsFor has tiny images; only hyperkube changes with the version.
-func contentsFor(t *testing.T, v image.Versions, archs ...string) *contents {
+func contentsFor(t testing.TB, v image.Versions, archs ...string) *contents {
 	t.Helper()
 	var built []image.Built
 	for _, arch := range archs {
@@ -125,7 +125,7 @@ func verified(ctx context.Context, path string, options ...Option) error {
 	return b.Verify(ctx)
 }
 
-func opened(t *testing.T, path string, options ...Option) *Bundle {
+func opened(t testing.TB, path string, options ...Option) *Bundle {
 	t.Helper()
 	b, err := Open(path, options...)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestCancelStopsWriting(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, path string) []byte {
+func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

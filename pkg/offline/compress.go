@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
@@ -25,110 +25,120 @@ type source struct {
 	open   func() (io.ReadCloser, error)
 }
 
-// keepFrom is the size from which compressed blobs are kept for other bundles:
-// layers, and not what is compressed in no time.
+// keepFrom is the size from which compressed frames are kept for other bundles:
+// those of layers, and not what is compressed in no time.
 const keepFrom = 1 << 20
 
-// frames compresses all blobs side by side and returns the file of each.
-func (c *contents) frames(ctx context.Context, work string) (map[digest.Digest]string, error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
-	progress := newProgress(ctx, "compress the bundle", totalSize(c.blobs))
-	paths := make([]string, len(c.blobs))
-	for i, b := range c.blobs {
-		group.Go(func() (err error) {
-			if paths[i], err = c.frame(ctx, work, b, progress); err != nil {
-				return fmt.Errorf("compress blob %s: %w", b.digest, err)
-			}
-			return nil
-		})
+// groups are the blobs of each frame. Layers are sorted by size: what changes
+// seldom comes first, and a reader of something small is done early.
+func (c *contents) groups() (all [][]source) {
+	if len(c.blobs) > 0 {
+		all = append(all, c.blobs)
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	for _, arch := range image.Archs {
+		if layers := slices.Clone(c.layers[arch]); len(layers) > 0 {
+			slices.SortStableFunc(layers, func(x, y source) int { return int(x.size - y.size) })
+			all = append(all, layers)
+		}
 	}
-	files := map[digest.Digest]string{}
-	for i, b := range c.blobs {
-		files[b.digest] = paths[i]
-	}
-	return files, nil
+	return all
 }
 
-func (c *contents) frame(ctx context.Context, work string, b source, progress *progress) (string, error) {
-	if b.size < keepFrom {
-		path := filepath.Join(work, b.digest.Encoded())
-		return path, writeFrame(ctx, path, b, progress)
+// frames compresses all groups side by side and returns the file of each.
+func (c *contents) frames(ctx context.Context, work string, groups [][]source) ([]string, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	progress := newProgress(ctx, "compress the bundle", totalSize(slices.Concat(groups...)))
+	files := make([]string, len(groups))
+	for i, blobs := range groups {
+		group.Go(func() (err error) {
+			files[i], err = c.frame(ctx, filepath.Join(work, fmt.Sprint(i)), blobs, progress)
+			return err
+		})
+	}
+	return files, group.Wait()
+}
+
+func (c *contents) frame(ctx context.Context, path string, blobs []source, progress *progress) (string, error) {
+	if totalSize(blobs) < keepFrom {
+		return path, writeFrame(ctx, path, quick, blobs, progress)
+	}
+	var key string
+	for _, b := range blobs {
+		key += b.digest.String()
 	}
 	done := false
-	dir, err := image.Cached(ctx, c.cache, fmt.Sprintf("frame-%d-%s", recipe, b.digest.Encoded()), func(dir string) error {
+	name := fmt.Sprintf("frame-%d-%s-%s", recipe, c.packing.name, digest.FromString(key).Encoded()[:16])
+	dir, err := image.Cached(ctx, c.cache, name, func(dir string) error {
 		done = true
-		return writeFrame(ctx, filepath.Join(dir, "frame"), b, progress)
+		return writeFrame(ctx, filepath.Join(dir, "frame"), c.packing, blobs, progress)
 	})
 	if err == nil && !done {
-		progress.add(b.size)
+		progress.add(totalSize(blobs))
 	}
 	return filepath.Join(dir, "frame"), err
 }
 
-// newEncoder looks back no further than size, which saves time and memory here
-// and on the host that reads it.
-func newEncoder(w io.Writer, size int64) (*zstd.Encoder, error) {
-	back := zstd.MinWindowSize
-	for int64(back) < size && back < window {
-		back *= 2
-	}
-	// One worker an encoder: the blobs are already done side by side, and the
-	// same input always gives the same bytes.
-	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(back), zstd.WithEncoderConcurrency(1))
-}
-
-func writeFrame(ctx context.Context, path string, b source, progress *progress) error {
+func writeFrame(ctx context.Context, path string, how packing, blobs []source, progress *progress) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(compress(ctx, file, b, progress), file.Close())
+	plain := piped(func(w io.Writer) error { return writeMembers(ctx, io.MultiWriter(w, progress), blobs) })
+	defer plain.Close()
+	return errors.Join(how.pack(ctx, file, plain, plainSize(blobs)), file.Close())
 }
 
-func compress(ctx context.Context, w io.Writer, b source, progress *progress) error {
+// piped reads what write writes; it must be closed.
+func piped(write func(io.Writer) error) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	return r
+}
+
+func writeMembers(ctx context.Context, w io.Writer, blobs []source) error {
+	archive := tar.NewWriter(w)
+	for _, b := range blobs {
+		if err := writeMember(ctx, archive, b); err != nil {
+			return fmt.Errorf("blob %s: %w", b.digest, err)
+		}
+	}
+	return archive.Flush() // pads, and leaves out the end mark
+}
+
+func writeMember(ctx context.Context, archive *tar.Writer, b source) error {
 	data, err := b.open()
 	if err != nil {
 		return err
 	}
 	defer data.Close()
-	encoder, err := newEncoder(w, b.size)
-	if err != nil {
-		return err
-	}
-	archive := tar.NewWriter(encoder)
 	if err := archive.WriteHeader(header(blobName(b.digest), b.size)); err != nil {
 		return err
 	}
 	check := b.digest.Verifier()
-	if _, err := io.Copy(io.MultiWriter(archive, check, progress), withContext(ctx, data)); err != nil {
+	if _, err := io.Copy(io.MultiWriter(archive, check), withContext(ctx, data)); err != nil {
 		return err
 	}
 	if !check.Verified() {
 		return errors.New("its content changed while it was read")
 	}
-	if err := archive.Flush(); err != nil { // pads, and leaves out the end mark
-		return err
-	}
-	return encoder.Close()
+	return nil
 }
 
 func header(name string, size int64) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
 }
 
-func encodeTo(w io.Writer, data []byte) error {
-	encoder, err := newEncoder(w, int64(len(data)))
-	if err != nil {
-		return err
+const tarBlock = 512
+
+// memberSize is what a blob takes in a tar.
+func memberSize(size int64) int64 { return tarBlock + (size+tarBlock-1)/tarBlock*tarBlock }
+
+func plainSize(blobs []source) (total int64) {
+	for _, b := range blobs {
+		total += memberSize(b.size)
 	}
-	if _, err := encoder.Write(data); err != nil {
-		return err
-	}
-	return encoder.Close()
+	return total
 }
 
 func totalSize(blobs []source) (total int64) {

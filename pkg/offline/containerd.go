@@ -3,7 +3,6 @@ package offline
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
@@ -62,8 +61,7 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 }
 
 // Load imports the images and unpacks them, so that the first pod does not
-// wait for that. It does all at the same time: while one waits for the disk,
-// another is read.
+// wait for that: all at the same time, as each waits for the disk.
 func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry) error {
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		ctx, done, err := c.WithLease(ctx)
@@ -72,31 +70,23 @@ func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry)
 		}
 		// A lease that stays runs out by itself, after a day.
 		defer func() { _ = done(context.WithoutCancel(ctx)) }()
+		archive := open(entries...)
+		defer archive.Close()
+		loaded, err := c.Import(ctx, archive, containerd.WithImageLabels(criLabels), containerd.WithImportPlatform(platforms.All))
+		if err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
 		group, ctx := errgroup.WithContext(ctx)
-		for _, e := range entries {
+		for _, img := range loaded {
 			group.Go(func() error {
-				if err := s.load(ctx, c, open(e)); err != nil {
-					return fmt.Errorf("load %s: %w", e.Ref, err)
+				if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
+					return fmt.Errorf("unpack %s: %w", img.Name, err)
 				}
 				return nil
 			})
 		}
 		return group.Wait()
 	})
-}
-
-func (s containerdStore) load(ctx context.Context, c *containerd.Client, archive io.ReadCloser) error {
-	defer archive.Close()
-	loaded, err := c.Import(ctx, archive, containerd.WithImageLabels(criLabels), containerd.WithImportPlatform(platforms.All))
-	if err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	for _, img := range loaded {
-		if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
-			return fmt.Errorf("unpack: %w", err)
-		}
-	}
-	return nil
 }
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {

@@ -25,27 +25,26 @@ import (
 type contents struct {
 	manifest Manifest
 	index    ocispec.Index
-	blobs    []source
+	blobs    []source            // those of the first frame
+	layers   map[string][]source // those of each architecture's frame
 	have     map[digest.Digest]bool
 	signer   ed25519.PrivateKey // nil: not signed
+	packing  packing            // of the layers
 	cache    string             // where compressed layers are kept
 }
 
 // collect arranges built images: the small blobs first, then layers by
 // architecture.
 func collect(v image.Versions, built []image.Built) (*contents, error) {
-	c := &contents{have: map[digest.Digest]bool{}, cache: image.CacheDir(), manifest: Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
+	c := &contents{have: map[digest.Digest]bool{}, layers: map[string][]source{}, packing: quick, cache: image.CacheDir(), manifest: Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
 	c.index.SchemaVersion, c.index.MediaType = 2, ocispec.MediaTypeImageIndex
-	var layers []source
 	for _, group := range byRef(built) {
-		entry, more, err := c.add(group)
+		entry, err := c.add(group)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", group[0].Ref, err)
 		}
 		c.manifest.Images = append(c.manifest.Images, entry)
-		layers = append(layers, more...)
 	}
-	c.append(layers...)
 	c.manifest.Blobs = map[digest.Digest]Blob{}
 	c.key(recipe, v, c.manifest.Images)
 	return c, nil
@@ -63,13 +62,17 @@ func (c *contents) leaveOut(base *Bundle) error {
 	}
 	c.manifest.Base = &Base{Kubernetes: base.Versions.Kubernetes, Manifest: base.identity()}
 	c.key(c.manifest.Base.Manifest)
-	c.blobs = slices.DeleteFunc(c.blobs, func(b source) bool {
+	inBase := func(b source) bool {
 		_, there := base.Blobs[b.digest]
 		if there {
 			c.manifest.Blobs[b.digest] = Blob{Size: b.size, InBase: true}
 		}
 		return there
-	})
+	}
+	c.blobs = slices.DeleteFunc(c.blobs, inBase)
+	for arch, layers := range c.layers {
+		c.layers[arch] = slices.DeleteFunc(layers, inBase)
+	}
 	return nil
 }
 
@@ -93,69 +96,72 @@ func byRef(built []image.Built) [][]image.Built {
 	return groups
 }
 
-func (c *contents) append(blobs ...source) {
+// lacking are those that were not there yet.
+func (c *contents) lacking(blobs ...source) (rest []source) {
 	for _, b := range blobs {
 		if !c.have[b.digest] {
 			c.have[b.digest] = true
-			c.blobs = append(c.blobs, b)
+			rest = append(rest, b)
 		}
 	}
+	return rest
 }
 
-// add notes one image with its variants and returns its layers.
-func (c *contents) add(variants []image.Built) (Entry, []source, error) {
+func (c *contents) append(blobs ...source) { c.blobs = append(c.blobs, c.lacking(blobs...)...) }
+
+// add notes one image with its variants.
+func (c *contents) add(variants []image.Built) (Entry, error) {
 	entry := Entry{Image: variants[0].Image, Variants: map[string]Variant{}}
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var layers []source
 	for _, b := range variants {
-		variant, own, err := c.addVariant(b)
+		variant, err := c.addVariant(b)
 		if err != nil {
-			return entry, nil, err
+			return entry, err
 		}
 		entry.Variants[b.Arch] = variant
-		layers = append(layers, own...)
 		platform := image.Platform(b.Arch)
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: b.OCI, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	raw, err := index.RawManifest()
 	if err != nil {
-		return entry, nil, err
+		return entry, err
 	}
 	blob := bytesSource(raw)
 	c.append(blob)
 	entry.Index = blob.digest
 	c.index.Manifests = append(c.index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: blob.digest,
 		Size: blob.size, Annotations: map[string]string{ocispec.AnnotationRefName: entry.Ref, annotationName: entry.Ref}})
-	return entry, layers, nil
+	return entry, nil
 }
 
-func (c *contents) addVariant(b image.Built) (Variant, []source, error) {
+func (c *contents) addVariant(b image.Built) (Variant, error) {
 	variant := Variant{Parts: b.Parts}
 	manifest, err := b.OCI.RawManifest()
 	if err != nil {
-		return variant, nil, err
+		return variant, err
 	}
 	config, err := b.OCI.RawConfigFile()
 	if err != nil {
-		return variant, nil, err
+		return variant, err
 	}
 	small := []source{bytesSource(manifest), bytesSource(config)}
 	c.append(small...)
 	variant.Manifest, variant.Config = small[0].digest, small[1].digest
 	all, err := b.OCI.Layers()
 	if err != nil {
-		return variant, nil, err
+		return variant, err
 	}
 	var layers []source
 	for _, l := range all {
 		layer, err := layerSource(l)
 		if err != nil {
-			return variant, nil, err
+			return variant, err
 		}
 		layers = append(layers, layer)
 		variant.Layers = append(variant.Layers, layer.digest)
 	}
-	return variant, layers, c.notePlugins(b, layers)
+	c.layers[b.Arch] = append(c.layers[b.Arch], c.lacking(layers...)...)
+	return variant, c.notePlugins(b, layers)
 }
 
 // notePlugins remembers which layer holds the CNI plugins.

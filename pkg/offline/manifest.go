@@ -3,17 +3,19 @@
 // host.
 //
 // A bundle is an OCI image layout in a tar, compressed with zstd, so docker,
-// containerd, skopeo and crane read it. It is made of many zstd frames, each
-// of whole tar members, and says in its first member where each frame lies:
+// containerd, skopeo and crane read it. It is made of several zstd frames, each
+// of whole tar members, and says in its first member where each of them lies:
 //
-//	┌ frame ───────────────────────────────────┐┌ frame ───┐┌ frame ───┐ ┌ frame ┐
-//	│ kube-bootstrap.json [.sig] oci-layout ... ││ one blob ││ one blob │…│  end  │
-//	└──────────────────────────────────────────┘└──────────┘└──────────┘ └───────┘
+//	┌ frame ──────────────────────┐┌ frame ────┐┌ frame ──────────┐  ┌ frame ┐
+//	│ kube-bootstrap.json [.sig]   ││ manifests,││ layers of amd64, │… │  end  │
+//	│ oci-layout index.json ...    ││ configs   ││ smallest first   │  │       │
+//	└─────────────────────────────┘└───────────┘└─────────────────┘  └───────┘
 //
-// So looking reads a few kilobytes, and a host takes only the blobs of its own
-// architecture that it lacks, for several stores at the same time. The first
-// member has the digest of everything that follows, which makes it the one
-// that is signed.
+// So looking reads a few kilobytes, and a host reads the layers of its own
+// architecture only. These lie in one frame because Go programs have much in
+// common: each is compressed against all those before it, which saves a third.
+// The first member has the digest of everything that follows, which makes it
+// the one that is signed.
 package offline
 
 import (
@@ -31,11 +33,11 @@ const (
 	manifestName   = "kube-bootstrap.json"
 	signatureName  = manifestName + ".sig"
 	formatVersion  = 2
-	recipe         = 3 // counts changes to how a bundle is written
+	recipe         = 4 // counts changes to how a bundle is written
 	manifestLimit  = 8 << 20
 	signatureLimit = 4 << 10
 	blobLimit      = 8 << 30
-	window         = 32 << 20
+	window         = 128 << 20
 	annotationName = "io.containerd.image.name"
 )
 
@@ -48,6 +50,8 @@ type Manifest struct {
 	Plugins  map[string]Plugins       `json:"plugins"` // the CNI plugins, by architecture
 	Tables   map[string]digest.Digest `json:"tables"`  // the members by which other tools find the images
 	Base     *Base                    `json:"base,omitempty"`
+	Packing  string                   `json:"packing"` // what compressed it
+	Frames   []Frame                  `json:"frames"`
 	Blobs    map[digest.Digest]Blob   `json:"blobs"`
 }
 
@@ -78,13 +82,19 @@ type Plugins struct {
 	Files map[string]digest.Digest `json:"files"` // by name
 }
 
+// Frame is a part of the file that is read by itself.
+type Frame struct {
+	FromEnd int64         `json:"fromEnd"` // where it begins, counted from the end of the bundle
+	Packed  int64         `json:"packed"`  // its size in the file
+	Sum     digest.Digest `json:"sum"`
+}
+
 // Blob says where a blob lies.
 type Blob struct {
-	Size    int64         `json:"size"`
-	FromEnd int64         `json:"fromEnd,omitempty"` // where its frame begins, counted from the end of the bundle
-	Packed  int64         `json:"packed,omitempty"`  // size of the frame
-	Sum     digest.Digest `json:"sum,omitempty"`     // of the frame
-	InBase  bool          `json:"inBase,omitempty"`  // left out here
+	Size   int64 `json:"size"`
+	Frame  int   `json:"frame,omitempty"`
+	At     int64 `json:"at,omitempty"`     // of its tar header, in the plain frame
+	InBase bool  `json:"inBase,omitempty"` // left out here
 }
 
 func blobName(d digest.Digest) string { return path.Join("blobs", d.Algorithm().String(), d.Encoded()) }

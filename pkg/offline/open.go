@@ -106,7 +106,7 @@ func (b *Bundle) readHead() error {
 func (b *Bundle) readManifest(archive *tar.Reader) error {
 	h, err := archive.Next()
 	if err != nil {
-		return fmt.Errorf("not a bundle: %w", err)
+		return fmt.Errorf("not a bundle, or one that is damaged: %w", err)
 	}
 	if h.Name != manifestName || h.Typeflag != tar.TypeReg {
 		return fmt.Errorf("not a bundle of kube-bootstrap: it begins with %q, not with %s", h.Name, manifestName)
@@ -135,67 +135,14 @@ func readMember(h *tar.Header, r io.Reader, limit int64) ([]byte, error) {
 }
 
 func newDecoder(r io.Reader, workers int) (*zstd.Decoder, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(workers), zstd.WithDecoderMaxWindow(2*window))
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(workers), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
 }
 
 // copyBlob writes a blob to w and fails if it is not what its name says.
 func (b *Bundle) copyBlob(w io.Writer, d digest.Digest) error {
-	if err := b.readBlob(w, d); err != nil {
-		return fmt.Errorf("bundle %s: blob %s: %w", b.Path, d, err)
-	}
-	return nil
-}
-
-func (b *Bundle) readBlob(w io.Writer, d digest.Digest) error {
-	decoder, archive, err := b.openBlob(d)
-	if err != nil {
-		return err
-	}
-	defer decoder.Close()
-	check := d.Verifier()
-	if _, err := io.Copy(io.MultiWriter(w, check), archive); err != nil {
-		return err
-	}
-	if !check.Verified() {
-		return errors.New("its content is not what its digest says: the bundle is damaged")
-	}
-	return nil
-}
-
-// frame is the place of a blob, here or in the base.
-func (b *Bundle) frame(d digest.Digest) (*io.SectionReader, Blob, error) {
-	blob, ok := b.Blobs[d]
-	switch {
-	case !ok:
-		return nil, blob, errors.New("it is not in the bundle")
-	case !blob.InBase:
-		return io.NewSectionReader(b.file, b.size-blob.FromEnd, blob.Packed), blob, nil
-	case b.base == nil:
-		return nil, blob, fmt.Errorf("it lies in the bundle of Kubernetes %s that this one was built on; name that one as the base", b.Base.Kubernetes)
-	}
-	return b.base.frame(d)
-}
-
-func (b *Bundle) openBlob(d digest.Digest) (*zstd.Decoder, *tar.Reader, error) {
-	packed, blob, err := b.frame(d)
-	if err != nil {
-		return nil, nil, err
-	}
-	// Two workers: one decodes ahead while the other's output is written.
-	decoder, err := newDecoder(packed, 2)
-	if err != nil {
-		return nil, nil, err
-	}
-	archive := tar.NewReader(decoder)
-	h, err := archive.Next()
-	if err == nil && (h.Name != blobName(d) || h.Typeflag != tar.TypeReg || h.Size != blob.Size) {
-		err = fmt.Errorf("%s with %d bytes lies in its place", h.Name, h.Size)
-	}
-	if err != nil {
-		decoder.Close()
-		return nil, nil, fmt.Errorf("the bundle is cut short or damaged: %w", err)
-	}
-	return decoder, archive, nil
+	c := b.cursor()
+	defer c.close()
+	return c.copy(w, d)
 }
 
 // Check compares what the images of an architecture need with its digests,
@@ -210,25 +157,42 @@ func (b *Bundle) Check(ctx context.Context, arch string) error {
 
 func (b *Bundle) check(ctx context.Context, entries []Entry, arch string) error {
 	blobs, _, _ := b.plan(entries, arch)
-	for _, d := range blobs {
-		packed, blob, err := b.frame(d)
-		if err == nil {
-			err = blob.checkFrame(withContext(ctx, packed))
-		}
-		if err != nil {
-			return fmt.Errorf("bundle %s: blob %s: %w", b.Path, d, err)
-		}
-	}
-	return nil
+	return b.checkBlobs(ctx, blobs)
 }
 
-func (blob Blob) checkFrame(packed io.Reader) error {
-	check := blob.Sum.Verifier()
-	if _, err := io.Copy(check, packed); err != nil {
+func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
+	frames, inBase := map[int]bool{}, []digest.Digest(nil)
+	for _, d := range blobs {
+		blob, ok := b.Blobs[d]
+		switch {
+		case !ok:
+			return fmt.Errorf("bundle %s: blob %s: it is not in the bundle", b.Path, d)
+		case !blob.InBase:
+			frames[blob.Frame] = true
+		case b.base == nil:
+			return fmt.Errorf("bundle %s: blob %s: %w", b.Path, d, b.errNoBase())
+		default:
+			inBase = append(inBase, d)
+		}
+	}
+	for frame := range frames {
+		if err := b.checkFrame(ctx, frame); err != nil {
+			return fmt.Errorf("bundle %s: %w", b.Path, err)
+		}
+	}
+	if len(inBase) == 0 {
+		return nil
+	}
+	return b.base.checkBlobs(ctx, inBase)
+}
+
+func (b *Bundle) checkFrame(ctx context.Context, frame int) error {
+	check := b.Frames[frame].Sum.Verifier()
+	if _, err := io.Copy(check, withContext(ctx, b.section(frame))); err != nil {
 		return err
 	}
 	if !check.Verified() {
-		return errors.New("the bundle is cut short or damaged: copy it again")
+		return fmt.Errorf("frame %d is cut short or damaged: copy the bundle again", frame)
 	}
 	return nil
 }

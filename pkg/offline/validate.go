@@ -18,8 +18,11 @@ func (m Manifest) validate(fileSize int64) error {
 			return fmt.Errorf("its base: %w", err)
 		}
 	}
+	if err := m.validateFrames(fileSize); err != nil {
+		return err
+	}
 	for d, b := range m.Blobs {
-		if err := m.validateBlob(d, b, fileSize); err != nil {
+		if err := m.validateBlob(d, b); err != nil {
 			return fmt.Errorf("blob %s: %w", d, err)
 		}
 	}
@@ -35,7 +38,23 @@ func (m Manifest) validate(fileSize int64) error {
 	return m.validatePlugins()
 }
 
-func (m Manifest) validateBlob(d digest.Digest, b Blob, fileSize int64) error {
+// validateFrames wants one behind the other: what lies between two would be
+// read by other tools, and not by this one.
+func (m Manifest) validateFrames(fileSize int64) error {
+	next := fileSize
+	for i, f := range m.Frames {
+		if f.Packed <= 0 || f.Packed > f.FromEnd || f.FromEnd > next || (i == 0) == (f.FromEnd == next) {
+			return fmt.Errorf("frame %d lies outside of its place: the bundle is cut short or damaged", i)
+		}
+		if err := f.Sum.Validate(); err != nil {
+			return fmt.Errorf("frame %d: %w", i, err)
+		}
+		next = f.FromEnd - f.Packed
+	}
+	return nil
+}
+
+func (m Manifest) validateBlob(d digest.Digest, b Blob) error {
 	if err := d.Validate(); err != nil {
 		return err
 	}
@@ -46,12 +65,10 @@ func (m Manifest) validateBlob(d digest.Digest, b Blob, fileSize int64) error {
 		return fmt.Errorf("it has %d bytes, more than the %d allowed", b.Size, int64(blobLimit))
 	case b.InBase && m.Base == nil:
 		return errors.New("it lies in a base, but there is none")
-	case b.InBase:
-		return nil
-	case b.Packed <= 0 || b.Packed > b.FromEnd || b.FromEnd >= fileSize:
-		return errors.New("it lies outside of the file: the bundle is cut short or damaged")
+	case !b.InBase && (b.Frame < 0 || b.Frame >= len(m.Frames) || b.At < 0):
+		return errors.New("it lies in no frame")
 	}
-	return b.Sum.Validate()
+	return nil
 }
 
 func (m Manifest) validatePlugins() error {

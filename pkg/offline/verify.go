@@ -2,6 +2,7 @@ package offline
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,20 +32,8 @@ func (b *Bundle) Verify(ctx context.Context) error {
 }
 
 func (b *Bundle) verify(ctx context.Context) error {
-	seen, err := b.verifyStream(ctx)
-	if err != nil {
+	if err := b.verifyFile(ctx); err != nil {
 		return err
-	}
-	for d, blob := range b.Blobs {
-		if blob.InBase && b.base == nil {
-			continue
-		}
-		if !blob.InBase && !seen[blobName(d)] {
-			return fmt.Errorf("%s is missing", blobName(d))
-		}
-		if err := b.verifyPlace(ctx, d); err != nil {
-			return fmt.Errorf("blob %s: %w", d, err)
-		}
 	}
 	for _, e := range b.Images {
 		for arch, variant := range e.Variants {
@@ -56,49 +45,85 @@ func (b *Bundle) verify(ctx context.Context) error {
 	return nil
 }
 
-// verifyPlace makes sure that a blob lies where the manifest says, and nothing
-// else with it.
-func (b *Bundle) verifyPlace(ctx context.Context, d digest.Digest) error {
-	packed, blob, err := b.frame(d)
-	if err != nil {
+// verifyFile reads everything that any other tool would, frame by frame.
+func (b *Bundle) verifyFile(ctx context.Context) error {
+	v := verification{Bundle: b, seen: map[string]bool{}, progress: newProgress(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
+	headEnd, endStart := b.size, b.size
+	if n := len(b.Frames); n > 0 {
+		headEnd, endStart = b.size-b.Frames[0].FromEnd, b.size-b.Frames[n-1].FromEnd+b.Frames[n-1].Packed
+	}
+	if err := v.walk(io.NewSectionReader(b.file, 0, headEnd), v.headMember); err != nil {
 		return err
 	}
-	if err := blob.checkFrame(withContext(ctx, packed)); err != nil {
+	for i := range b.Frames {
+		if err := b.checkFrame(ctx, i); err != nil {
+			return err
+		}
+		member := func(h *tar.Header, at int64, r io.Reader) error { return b.verifyBlob(i, h, at, r) }
+		if err := v.walk(b.section(i), member); err != nil {
+			return err
+		}
+	}
+	if err := b.verifyEnd(endStart); err != nil {
 		return err
 	}
-	decoder, _, err := b.openBlob(d)
-	if err == nil {
-		decoder.Close()
-	}
-	return err
+	return b.complete(v.seen)
 }
 
-// verifyStream reads the bundle as any other tool would, from its beginning.
-func (b *Bundle) verifyStream(ctx context.Context) (map[string]bool, error) {
-	counted := newProgress(ctx, "verify "+path.Base(b.Path), b.size)
-	decoder, err := newDecoder(withContext(ctx, io.TeeReader(io.NewSectionReader(b.file, 0, b.size), counted)), 2)
+// verification is what one look through a file collects.
+type verification struct {
+	*Bundle
+	ctx      context.Context
+	progress *progress
+	seen     map[string]bool
+}
+
+// walk reads the members of one frame, which must fill it: other tools would
+// stop at an end mark, and read on what lies behind a frame.
+func (v *verification) walk(packed io.Reader, member func(h *tar.Header, at int64, r io.Reader) error) error {
+	decoder, err := newDecoder(withContext(v.ctx, io.TeeReader(packed, v.progress)), 2)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer decoder.Close()
-	seen := map[string]bool{}
-	archive := tar.NewReader(decoder)
-	for {
+	var plain counter
+	archive := tar.NewReader(io.TeeReader(decoder, &plain))
+	for at := int64(0); ; {
 		h, err := archive.Next()
+		if err == io.EOF && int64(plain) != at {
+			err = errors.New("an end mark is in its midst")
+		}
 		if err == io.EOF {
-			return seen, b.complete(seen)
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("it is cut short or damaged: %w", err)
+			return fmt.Errorf("it is cut short or damaged: %w", err)
 		}
-		if seen[h.Name] {
-			return nil, fmt.Errorf("member %q is there twice", h.Name)
+		if v.seen[h.Name] {
+			return fmt.Errorf("member %q is there twice", h.Name)
 		}
-		seen[h.Name] = true
-		if err := b.verifyMember(h, archive); err != nil {
-			return nil, fmt.Errorf("member %q: %w", h.Name, err)
+		v.seen[h.Name] = true
+		if err = plainMember(h); err == nil {
+			err = member(h, at, archive)
 		}
+		if err != nil {
+			return fmt.Errorf("member %q: %w", h.Name, err)
+		}
+		at += memberSize(h.Size)
 	}
+}
+
+func (b *Bundle) verifyEnd(start int64) error {
+	decoder, err := newDecoder(io.NewSectionReader(b.file, start, b.size-start), 1)
+	if err != nil {
+		return err
+	}
+	defer decoder.Close()
+	end, err := io.ReadAll(io.LimitReader(decoder, 4*tarBlock))
+	if err != nil || !bytes.Equal(end, make([]byte, 2*tarBlock)) {
+		return errors.New("it is cut short or damaged: it does not end as it should")
+	}
+	return nil
 }
 
 func (b *Bundle) complete(seen map[string]bool) error {
@@ -107,10 +132,15 @@ func (b *Bundle) complete(seen map[string]bool) error {
 			return fmt.Errorf("%s is missing", name)
 		}
 	}
+	for d, blob := range b.Blobs {
+		if !blob.InBase && !seen[blobName(d)] {
+			return fmt.Errorf("%s is missing", blobName(d))
+		}
+	}
 	return nil
 }
 
-func (b *Bundle) verifyMember(h *tar.Header, r io.Reader) error {
+func plainMember(h *tar.Header) error {
 	switch {
 	case path.IsAbs(h.Name):
 		return errors.New("its path is absolute")
@@ -121,18 +151,26 @@ func (b *Bundle) verifyMember(h *tar.Header, r io.Reader) error {
 	case h.Typeflag != tar.TypeReg:
 		return errors.New("it is not a plain file")
 	}
+	return nil
+}
+
+func (v *verification) headMember(h *tar.Header, at int64, r io.Reader) error {
 	switch h.Name {
 	case manifestName, signatureName:
 		return nil // read strictly by Open
 	case dockerTable, ocispec.ImageLayoutFile, ocispec.ImageIndexFile:
-		return b.verifyTable(h, r)
+		return v.verifyTable(h, r)
 	}
+	return errors.New("it does not belong there")
+}
+
+func (b *Bundle) verifyBlob(frame int, h *tar.Header, at int64, r io.Reader) error {
 	d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(h.Name))
 	blob, ok := b.Blobs[d]
-	if !ok || h.Name != blobName(d) {
-		return errors.New("it does not belong in a bundle")
-	}
-	if h.Size != blob.Size {
+	switch {
+	case !ok || h.Name != blobName(d) || blob.InBase || blob.Frame != frame || blob.At != at:
+		return errors.New("it does not belong there")
+	case h.Size != blob.Size:
 		return fmt.Errorf("it has %d bytes, not %d", h.Size, blob.Size)
 	}
 	check := d.Verifier()
@@ -205,7 +243,7 @@ func (b *Bundle) verifyVariant(variant Variant) error {
 	if b.Blobs[variant.Manifest].Size > manifestLimit {
 		return errors.New("its manifest is too large")
 	}
-	if err := b.readBlob(&text, variant.Manifest); err != nil {
+	if err := b.copyBlob(&text, variant.Manifest); err != nil {
 		return err
 	}
 	manifest, err := v1.ParseManifest(strings.NewReader(text.String()))

@@ -12,36 +12,46 @@ import (
 
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // write makes a bundle of the contents at path, in one move.
-func write(ctx context.Context, path string, c *contents) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+func write(ctx context.Context, path string, c *contents) error {
+	dir, name := filepath.Split(path)
+	if err := os.MkdirAll(filepath.Join(dir, "."), 0o755); err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp(filepath.Dir(path), ".bundle-*")
+	release, err := host.WaitLock(ctx, filepath.Join(dir, "."+name+".lock"), path)
 	if err != nil {
 		return err
 	}
+	defer release()
+	// By one at a time: what lies there half done is of a run that was killed.
+	work := filepath.Join(dir, "."+name+".half")
+	if err := errors.Join(os.RemoveAll(work), os.Mkdir(work, 0o755)); err != nil {
+		return err
+	}
 	defer os.RemoveAll(work)
-	frames, err := c.frames(ctx, work)
+	groups := c.groups()
+	frames, err := c.frames(ctx, work, groups)
 	if err != nil {
 		return err
 	}
 	tmp := filepath.Join(work, "bundle")
-	if err := c.join(tmp, frames); err != nil {
+	if err := c.join(tmp, groups, frames); err != nil {
 		return err
 	}
 	return os.Rename(tmp, path)
 }
 
-// join writes the first frame, the frames of the blobs, and the end.
-func (c *contents) join(path string, frames map[digest.Digest]string) error {
+// join writes the first frame, those of the groups, and the end.
+func (c *contents) join(path string, groups [][]source, frames []string) error {
 	var head, end bytes.Buffer
-	if err := encodeTo(&end, make([]byte, 1024)); err != nil {
+	if err := encodeTo(&end, make([]byte, 2*tarBlock)); err != nil {
 		return err
 	}
-	if err := c.place(frames, int64(end.Len())); err != nil {
+	if err := c.place(groups, frames, int64(end.Len())); err != nil {
 		return err
 	}
 	if err := c.writeHead(&head); err != nil {
@@ -55,8 +65,8 @@ func (c *contents) join(path string, frames map[digest.Digest]string) error {
 	if err := encodeTo(file, head.Bytes()); err != nil {
 		return err
 	}
-	for _, b := range c.blobs {
-		if err := copyFile(file, frames[b.digest]); err != nil {
+	for _, frame := range frames {
+		if err := copyFile(file, frame); err != nil {
 			return err
 		}
 	}
@@ -76,17 +86,23 @@ func copyFile(w io.Writer, path string) error {
 	return err
 }
 
-// place notes where each blob will lie, from the last one backwards.
-func (c *contents) place(frames map[digest.Digest]string, fromEnd int64) error {
-	for i := len(c.blobs) - 1; i >= 0; i-- {
-		b := c.blobs[i]
+// place notes where everything will lie.
+func (c *contents) place(groups [][]source, frames []string, fromEnd int64) error {
+	c.manifest.Packing = c.packing.name
+	c.manifest.Frames = make([]Frame, len(frames))
+	for i := len(frames) - 1; i >= 0; i-- {
 		sum := digest.SHA256.Digester()
 		var size counter
-		if err := copyFile(io.MultiWriter(sum.Hash(), &size), frames[b.digest]); err != nil {
+		if err := copyFile(io.MultiWriter(sum.Hash(), &size), frames[i]); err != nil {
 			return err
 		}
 		fromEnd += int64(size)
-		c.manifest.Blobs[b.digest] = Blob{Size: b.size, FromEnd: fromEnd, Packed: int64(size), Sum: sum.Digest()}
+		c.manifest.Frames[i] = Frame{FromEnd: fromEnd, Packed: int64(size), Sum: sum.Digest()}
+		var at int64
+		for _, b := range groups[i] {
+			c.manifest.Blobs[b.digest] = Blob{Size: b.size, Frame: i, At: at}
+			at += memberSize(b.size)
+		}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func prepare(ctx context.Context) error {
 			fmt.Fprintln(os.Stderr, message)
 		}
 	})
-	built.bundle, err = offline.Build(ctx, offline.Options{Versions: versions})
+	built.bundle, err = offline.Build(ctx, offline.Options{Versions: versions, Quick: true})
 	return err
 }
 
