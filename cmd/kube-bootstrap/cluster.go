@@ -13,7 +13,7 @@ import (
 
 func (p *program) clusterCommand() *cobra.Command {
 	return parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterStatus(), p.clusterKubeconfig())
+		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig())
 }
 
 // addFleet gives a command the flags that say which fleet, and how to reach
@@ -65,8 +65,10 @@ func (p *program) clusterUp() *cobra.Command {
 		Short: "Make hosts and a cluster of them; or what is missing of it",
 		Long: `Make hosts, which are containers that behave as machines, and a cluster of them
 with the same commands that real hosts get. Run again, it makes what is missing
-and leaves the rest alone. Without --bundle the images are built from source
-first, which takes minutes once; what was built is kept in the cache.`,
+and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off comes back as
+it was, if the settings are the same; else it is removed, and a new one made.
+Without --bundle the images are built from source first, which takes minutes
+once; what was built is kept in the cache.`,
 		Example: `  kube-bootstrap cluster up
   kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw
   kube-bootstrap cluster up -f cluster.yaml`,
@@ -74,12 +76,14 @@ first, which takes minutes once; what was built is kept in the cache.`,
 	}
 	p.addSettings(c, config.Fleet)
 	p.addTimeline(c)
-	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
+	var flags upFlags
+	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")
+	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+cluster.FirstSnapshot+" of the cluster when it is up for the first time")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := p.fromEnv(c); err != nil {
 			return err
 		}
-		return p.up(c, *retain)
+		return p.up(c, flags)
 	}
 	return c
 }

@@ -19,8 +19,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// upFlags are those of `cluster up` that are no settings of the cluster.
+type upFlags struct{ retain, snapshot bool }
+
 // up makes a cluster: the bundle first, which the hosts load, then the hosts.
-func (p *program) up(c *cobra.Command, retain bool) error {
+func (p *program) up(c *cobra.Command, flags upFlags) error {
 	cfg, origins, err := p.load(c.Flags(), config.Fleet, "")
 	if err != nil {
 		return err
@@ -29,11 +32,12 @@ func (p *program) up(c *cobra.Command, retain bool) error {
 	if err != nil {
 		return err
 	}
-	o.Retain = retain
+	o.Retain, o.FirstSnapshot = flags.retain, flags.snapshot
 	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
 	if err != nil {
 		return &usageError{err}
 	}
+	o.Kubernetes = v.Kubernetes
 	if err := cluster.Preflight(c.Context(), o); err != nil {
 		return &firmError{err}
 	}

@@ -117,6 +117,10 @@ func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
 			continue
 		}
 		if len(n.Subnets) > 0 && n.Subnets[0] != f.Subnet {
+			found, err := f.found(ctx)
+			if err != nil || allOff(found) {
+				return nil, err // it makes room for the new one
+			}
 			return []error{&step.Problem{
 				Name: "cluster-differs", Text: fmt.Sprintf("cluster %s is on %s and not on %s", f.Name, n.Subnets[0], f.Subnet),
 				Remedy: "run `kube-bootstrap cluster clean --name " + f.Name + "` first",

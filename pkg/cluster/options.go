@@ -28,6 +28,9 @@ type Options struct {
 	APIPort   int          // 6443: of the API server, on its nodes
 	Publish   bool         // APIPort also leads there on the engine's machine; else a port that is free does
 
+	Kubernetes    string // version that the hosts get, "" for a fleet of bare ones
+	FirstSnapshot bool   // take one when the cluster is up for the first time
+
 	Engine   host.EngineChoice // that runs the hosts; the one the docker command uses
 	CacheDir string            // host images and what the hosts share
 	Binary   string            // the kube-bootstrap to put on the hosts: this program

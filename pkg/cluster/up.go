@@ -23,18 +23,29 @@ const binaryPath = "/usr/local/bin/kube-bootstrap"
 
 // Up makes the hosts and runs kube-bootstrap on each: master on the first one,
 // then master --join or worker on all others at once. Run again, it finds
-// everything in place. Their own events come with the name of the host.
+// everything in place. A cluster that Down switched off comes back as it was,
+// without any of this. Their own events come with the name of the host.
 func Up(ctx context.Context, options Options, emit func(Event)) error {
 	f, err := open(options, emit)
 	if err != nil {
 		return err
 	}
 	defer f.docker.Close()
+	now, err := f.settings()
+	if err != nil {
+		return err
+	}
+	if whole, err := f.comeBack(ctx, now); err != nil || whole {
+		return err
+	}
 	if err := f.settleHosts(ctx); err != nil {
 		return err
 	}
 	join := &joining{fleet: f, master: f.leader()}
-	return f.do(ctx, append(f.hostRows(), f.clusterRows(join)...))
+	if err := f.do(ctx, append(f.hostRows(), f.clusterRows(join)...)); err != nil {
+		return err
+	}
+	return f.finish(ctx, now)
 }
 
 func (f *fleet) clusterRows(join *joining) step.Plan {

@@ -90,17 +90,13 @@ type FoundMachine struct {
 // Machines lists all containers of the engine, ours and others, but for those
 // that only help for a moment.
 func (d *Docker) Machines(ctx context.Context) ([]FoundMachine, error) {
-	return d.containers(ctx, false)
-}
-
-func (d *Docker) containers(ctx context.Context, helpers bool) ([]FoundMachine, error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
 	if err != nil {
 		return nil, err
 	}
 	var all []FoundMachine
 	for _, c := range list.Items {
-		if c.Labels[OurLabel] == helper && !helpers {
+		if c.Labels[OurLabel] == helper {
 			continue
 		}
 		m := FoundMachine{ID: c.ID, Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels, Ports: map[uint16]uint16{}}
@@ -132,35 +128,28 @@ func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 	return netip.Addr{}
 }
 
-// RemoveFleet removes all containers, then volumes and networks of a fleet. It
-// goes on after a failure and is harmless when nothing is left.
+// RemoveFleet removes all containers, then volumes, networks and images of a
+// fleet. It goes on after a failure and is harmless when nothing is left.
 func (d *Docker) RemoveFleet(ctx context.Context, fleet string) error {
-	filter := client.Filters{}.Add("label", FleetLabel+"="+fleet)
-	return errors.Join(d.removeMachines(ctx, fleet), d.removeVolumes(ctx, filter), d.removeNetworks(ctx, filter))
+	ours := fleetFilter(FleetLabel, fleet)
+	return errors.Join(
+		d.removeContainers(ctx, ours), d.removeVolumes(ctx, ours), d.removeNetworks(ctx, ours), d.removeImages(ctx, ours),
+	)
 }
 
-func (d *Docker) removeMachines(ctx context.Context, fleet string) error {
-	all, err := d.containers(ctx, true)
+func (d *Docker) removeContainers(ctx context.Context, filter client.Filters) error {
+	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
 	if err != nil {
 		return err
 	}
-	failed := make(chan error)
-	var begun int
-	for _, m := range all {
-		if m.Fleet != fleet {
-			continue
-		}
-		begun++
-		go func() {
-			_, err := d.ContainerRemove(ctx, m.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-			failed <- gone(err)
-		}()
+	var ids []string
+	for _, c := range list.Items {
+		ids = append(ids, c.ID)
 	}
-	var errs []error
-	for range begun {
-		errs = append(errs, <-failed)
-	}
-	return errors.Join(errs...)
+	return together(ids, func(id string) error {
+		_, err := d.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		return gone(err)
+	})
 }
 
 func (d *Docker) removeVolumes(ctx context.Context, filter client.Filters) error {

@@ -112,8 +112,10 @@ func (d *Docker) output(ctx context.Context, id string) (string, error) {
 	if _, err := d.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		return "", err
 	}
+	var code int64
 	select {
-	case <-wait.Result:
+	case end := <-wait.Result:
+		code = end.StatusCode
 	case err := <-wait.Error:
 		return "", err
 	}
@@ -124,6 +126,9 @@ func (d *Docker) output(ctx context.Context, id string) (string, error) {
 	defer logs.Close()
 	var text strings.Builder
 	_, err = stdcopy.StdCopy(&text, &text, logs)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%w: %s", ExitCode(code), strings.TrimSpace(text.String()))
+	}
 	return text.String(), err
 }
 
@@ -149,7 +154,7 @@ func (d *Docker) FileInMachine(ctx context.Context, name, path string) (int64, t
 // missing, through the engine's API alone: the engine's machine need not see
 // any path of ours.
 func (d *Docker) FillVolume(ctx context.Context, volume, fleet, image string, file SentFile) error {
-	if err := d.makeVolume(ctx, volume, fleet); err != nil {
+	if err := d.MakeVolume(ctx, fleet, volume, nil); err != nil {
 		return err
 	}
 	const target = "/volume"
@@ -180,12 +185,4 @@ func (f SentFile) pack(out io.Writer) error {
 		return err
 	}
 	return archive.Close()
-}
-
-func (d *Docker) makeVolume(ctx context.Context, name, fleet string) error {
-	_, err := d.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: map[string]string{OurLabel: "cluster", FleetLabel: fleet}})
-	if err != nil {
-		return fmt.Errorf("make volume %s: %w", name, err)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Machine struct {
 	Labels     map[string]string // further ones, for who looks at it later
 	Ground     Ground            `json:"-"` // what there is to give
 	Ports      map[uint16]uint16 `json:"-"` // port of the machine: port on the engine's machine
+	RootFS     string            `json:"-"` // the image to start from, when it is not Image but what became of it
 }
 
 // ErrPortTaken says that a port of the engine's machine is in use.
@@ -72,7 +74,7 @@ func (d *Docker) StartMachine(ctx context.Context, m Machine) error {
 		return err
 	}
 	for _, volume := range m.Volumes {
-		if err := d.makeVolume(ctx, volume, m.Fleet); err != nil {
+		if err := d.MakeVolume(ctx, m.Fleet, volume, nil); err != nil {
 			return err
 		}
 	}
@@ -135,7 +137,7 @@ func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptio
 	return client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &container.Config{
-			Hostname: m.Name, Image: m.Image, Entrypoint: m.Command, StopSignal: m.StopSignal, StopTimeout: &stopTimeout,
+			Hostname: m.Name, Image: cmp.Or(m.RootFS, m.Image), Entrypoint: m.Command, StopSignal: m.StopSignal, StopTimeout: &stopTimeout,
 			Env: []string{"container=docker"}, ExposedPorts: exposed,
 			Labels: m.labels(),
 		},
@@ -164,6 +166,7 @@ func (m Machine) labels() map[string]string {
 		all = map[string]string{}
 	}
 	all[OurLabel], all[FleetLabel], all[specLabel] = "cluster", m.Fleet, hashOf(m)
+	all[machineLabel] = m.madeFrom()
 	return all
 }
 

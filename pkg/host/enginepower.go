@@ -34,9 +34,9 @@ func (d *Docker) SwitchOff(ctx context.Context, names ...string) error {
 	})
 }
 
-// Freeze stops every process of the machines where it stands. No machine goes
-// on once any of them is looked at, so what lies on their disks then is of one
-// moment: as if the power of all had failed at once.
+// Freeze stops every process of the machines where it stands. When it returns,
+// what lies on their disks is of one moment, as if the power of all had failed
+// at once: whatever one had heard of another, that other had said before.
 func (d *Docker) Freeze(ctx context.Context, names ...string) error {
 	return together(names, func(name string) error {
 		_, err := d.ContainerPause(ctx, name, client.ContainerPauseOptions{})

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+)
+
+func (p *program) clusterSnapshot() *cobra.Command {
+	return parent("snapshot", "Keep a used cluster as it stands, and put it back",
+		p.snapshotSave(), p.snapshotList(), p.snapshotRestore(), p.snapshotRemove())
+}
+
+func (p *program) snapshotSave() *cobra.Command {
+	return p.onSnapshot("save snapshot", cluster.SaveSnapshot, &cobra.Command{
+		Use:   "save SNAPSHOT",
+		Short: "Keep what all hosts of a cluster have on their disks, as of one moment",
+		Long: `Keep what all hosts of a cluster have on their disks: its objects, its images, its
+volumes, its certificates. All hosts stand still at the same moment while that
+is copied, and go on afterwards. A cluster that is off can be kept as well.`,
+		Example: "  kube-bootstrap cluster snapshot save before-upgrade\n  kube-bootstrap cluster snapshot save tried --name second",
+	})
+}
+
+func (p *program) snapshotRestore() *cobra.Command {
+	return p.onSnapshot("restore snapshot", cluster.RestoreSnapshot, &cobra.Command{
+		Use:   "restore SNAPSHOT",
+		Short: "Put a cluster back to where a snapshot found it",
+		Long: `Put a cluster back to where a snapshot found it, and wait until its nodes are
+Ready. What has become of the cluster since then is lost; the snapshot stays and
+can be restored again. A restore that was cut short is finished by the same
+command or by ` + "`cluster up`" + `.`,
+		Example: "  kube-bootstrap cluster snapshot restore first\n  kube-bootstrap cluster snapshot restore tried --name second",
+	})
+}
+
+func (p *program) snapshotRemove() *cobra.Command {
+	remove := func(ctx context.Context, o cluster.Options, name string, _ func(cluster.Event)) error {
+		return cluster.RemoveSnapshot(ctx, o, name)
+	}
+	return p.onSnapshot("remove snapshot", remove, &cobra.Command{
+		Use:     "remove SNAPSHOT",
+		Short:   "Remove a snapshot; the cluster is not touched",
+		Example: "  kube-bootstrap cluster snapshot remove before-upgrade",
+	})
+}
+
+// onSnapshot is a command that does one thing with one snapshot.
+func (p *program) onSnapshot(what string, do func(context.Context, cluster.Options, string, func(cluster.Event)) error, c *cobra.Command) *cobra.Command {
+	c.Args = cobra.ExactArgs(1)
+	o := p.addFleet(c)
+	if c.Name() != "save" { // that one takes a new name
+		c.ValidArgsFunction = p.completeSnapshot
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		runner, err := p.begin()
+		if err != nil {
+			return err
+		}
+		started := time.Now()
+		if err := do(c.Context(), *o, args[0], func(e cluster.Event) { runner.Emit(e.Event) }); err != nil {
+			return &firmError{err}
+		}
+		p.endProgress()
+		p.say(fmt.Sprintf("%s %s of cluster %s: done in %s", what, args[0], o.Name, took(time.Since(started))))
+		return nil
+	}
+	return c
+}
+
+func (p *program) snapshotList() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the snapshots of a cluster, oldest first",
+		Example: "  kube-bootstrap cluster snapshot list\n  kube-bootstrap cluster snapshot list --name second -o json",
+		Args:    cobra.NoArgs,
+	}
+	o := p.addFleet(c)
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+			return err
+		}
+		all, err := cluster.Snapshots(c.Context(), *o)
+		if err != nil {
+			return &firmError{err}
+		}
+		return p.print(*format, append([]cluster.Snapshot{}, all...), func(w io.Writer) {
+			cells(w, "SNAPSHOT", "MADE", "HOSTS", "VERSION", "SIZE")
+			for _, s := range all {
+				cells(w, s.Name, s.Made.Local().Format(time.DateTime), strconv.Itoa(len(s.Hosts)), s.Kubernetes, amount(s.Bytes, 0))
+			}
+		})
+	}
+	return c
+}
+
+// completeSnapshot offers the snapshots of the cluster that the flags say.
+func (p *program) completeSnapshot(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var o cluster.Options
+	if len(args) > 0 || p.fleet(c, &o) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, _ := cluster.Snapshots(c.Context(), o) // an engine that does not answer has none to offer
+	var names []cobra.Completion
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

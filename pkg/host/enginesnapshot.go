@@ -1,0 +1,143 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// machineLabel holds what a machine was made from, so that it can be made again
+// by one who knows the engine alone.
+const machineLabel = "kube-bootstrap.dev/machine"
+
+// MadeFrom is a machine with all that it was made from.
+type MadeFrom struct {
+	Machine
+	Ports map[uint16]uint16 `json:"ports,omitempty"`
+}
+
+func (m Machine) madeFrom() string {
+	data, err := json.Marshal(MadeFrom{Machine: m, Ports: m.Ports})
+	if err != nil {
+		panic(err) // strings, numbers and addresses only
+	}
+	return string(data)
+}
+
+// KeptMachine is a machine of the engine as it was made and as it is now.
+type KeptMachine struct {
+	MadeFrom
+	ImageID string    // of the image that it was made from
+	Running bool      // frozen counts as running
+	Started time.Time // by the engine's clock, which is the machine's
+	Bytes   int64     // what it changed of its root file system; only if asked for
+}
+
+// Kept looks at a machine.
+func (d *Docker) Kept(ctx context.Context, name string, size bool) (KeptMachine, error) {
+	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{Size: size})
+	if err != nil {
+		return KeptMachine{}, err
+	}
+	c := now.Container
+	kept := KeptMachine{ImageID: c.Image, Running: c.State.Running}
+	if c.SizeRw != nil {
+		kept.Bytes = *c.SizeRw
+	}
+	if kept.Started, err = time.Parse(time.RFC3339Nano, c.State.StartedAt); err != nil {
+		return kept, fmt.Errorf("when %s was started: %w", name, err)
+	}
+	if err := json.Unmarshal([]byte(c.Config.Labels[machineLabel]), &kept.MadeFrom); err != nil {
+		return kept, fmt.Errorf("what %s was made from is not known: %w", name, err)
+	}
+	kept.Machine.Ports = kept.MadeFrom.Ports
+	return kept, nil
+}
+
+// Commit makes an image of what a machine has on its root file system. Its
+// volumes are no part of that.
+func (d *Docker) Commit(ctx context.Context, name, ref string) error {
+	_, err := d.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
+	return power("keep the root file system of", name, err)
+}
+
+// RemoveMachine removes a machine and volumes that only it has, whether it runs
+// or not. What is not there is no error.
+func (d *Docker) RemoveMachine(ctx context.Context, name string, volumes []string) error {
+	_, err := d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if gone(err) != nil {
+		return power("remove", name, err)
+	}
+	var errs []error
+	for _, volume := range volumes {
+		errs = append(errs, d.RemoveVolume(ctx, volume))
+	}
+	return errors.Join(errs...)
+}
+
+// RemoveNetwork removes a network; one that is not there is no error.
+func (d *Docker) RemoveNetwork(ctx context.Context, name string) error {
+	_, err := d.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
+	return power("remove network", name, gone(err))
+}
+
+// Images lists the references of the images that were made of a fleet's
+// machines.
+func (d *Docker) Images(ctx context.Context, fleet string) ([]string, error) {
+	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: fleetFilter(FleetLabel, fleet)})
+	var all []string
+	for _, image := range list.Items {
+		all = append(all, image.RepoTags...)
+	}
+	return all, err
+}
+
+// removeImages removes the images of a fleet's machines, those without a name
+// as well.
+func (d *Docker) removeImages(ctx context.Context, filter client.Filters) error {
+	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: filter})
+	errs := []error{err}
+	for _, image := range list.Items {
+		_, err := d.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+		errs = append(errs, gone(err))
+	}
+	return errors.Join(errs...)
+}
+
+// A note is a word that is kept on the engine for a fleet: it is there whole or
+// not at all, and whoever reaches the engine can read it. An engine can change
+// no label, and only a volume carries one and nothing else: so a note is one.
+const noteLabel = "kube-bootstrap.dev/note"
+
+// Note keeps a word under a key, in the place of an earlier one.
+func (d *Docker) Note(ctx context.Context, fleet, key, word string) error {
+	if err := d.Forget(ctx, fleet, key); err != nil {
+		return err
+	}
+	return d.MakeVolume(ctx, fleet, noteName(fleet, key), map[string]string{noteLabel: word})
+}
+
+// Forget removes a note; one that is not there is no error.
+func (d *Docker) Forget(ctx context.Context, fleet, key string) error {
+	return d.RemoveVolume(ctx, noteName(fleet, key))
+}
+
+// Notes returns the notes of a fleet by their keys.
+func (d *Docker) Notes(ctx context.Context, fleet string) (map[string]string, error) {
+	volumes, err := d.Volumes(ctx, fleet)
+	notes := map[string]string{}
+	for _, v := range volumes {
+		word, is := v.Labels[noteLabel]
+		if key, ours := strings.CutPrefix(v.Name, noteName(fleet, "")); is && ours {
+			notes[key] = word
+		}
+	}
+	return notes, err
+}
+
+func noteName(fleet, key string) string { return fleet + ".note." + key }

@@ -1,0 +1,109 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+)
+
+// Volume is a volume of a fleet.
+type Volume struct {
+	Name   string
+	Labels map[string]string
+}
+
+// MakeVolume makes a volume of a fleet. One of that name that is there already
+// is left as it is.
+func (d *Docker) MakeVolume(ctx context.Context, fleet, name string, labels map[string]string) error {
+	all := map[string]string{OurLabel: "cluster", FleetLabel: fleet}
+	for key, value := range labels {
+		all[key] = value
+	}
+	if _, err := d.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all}); err != nil {
+		return fmt.Errorf("make volume %s: %w", name, err)
+	}
+	return nil
+}
+
+// Volumes lists the volumes of a fleet.
+func (d *Docker) Volumes(ctx context.Context, fleet string) ([]Volume, error) {
+	list, err := d.VolumeList(ctx, client.VolumeListOptions{Filters: fleetFilter(FleetLabel, fleet)})
+	if err != nil {
+		return nil, err
+	}
+	var all []Volume
+	for _, v := range list.Items {
+		all = append(all, Volume{Name: v.Name, Labels: v.Labels})
+	}
+	return all, nil
+}
+
+// RemoveVolume removes a volume; one that is not there is no error.
+func (d *Docker) RemoveVolume(ctx context.Context, name string) error {
+	_, err := d.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
+	return power("remove volume", name, gone(err))
+}
+
+func fleetFilter(label, fleet string) client.Filters {
+	return client.Filters{}.Add("label", label+"="+fleet)
+}
+
+// copyScript begins with an empty target, as an earlier copy may have been
+// killed. What can not be copied whole, extended attributes included, which
+// overlay file systems live of, is a failure.
+const copyScript = `set -e
+find /to -mindepth 1 -delete
+exec cp -dR --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto /from/. /to/`
+
+// CopyVolume makes one volume of a fleet the same as another, by means of what
+// an image holds. Where the file system can, the two share their blocks.
+func (d *Docker) CopyVolume(ctx context.Context, fleet, image, from, to string) error {
+	_, err := d.inVolumes(ctx, fleet, image, copyScript, []mount.Mount{
+		{Type: mount.TypeVolume, Source: from, Target: "/from", ReadOnly: true},
+		{Type: mount.TypeVolume, Source: to, Target: "/to"},
+	})
+	return power("copy volume", from, err)
+}
+
+// Measure tells how many bytes volumes hold, and how many are free where they
+// lie.
+func (d *Docker) Measure(ctx context.Context, fleet, image string, volumes []string) (used, free int64, err error) {
+	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
+	var mounts []mount.Mount
+	for _, v := range volumes {
+		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: v, Target: "/volumes/" + v, ReadOnly: true})
+	}
+	out, err := d.inVolumes(ctx, fleet, image, script, mounts)
+	if err != nil {
+		return 0, 0, power("measure the volumes of", fleet, err)
+	}
+	if _, err := fmt.Sscan(out, &used, &free); err != nil {
+		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", fleet, out, err)
+	}
+	return used << 10, free << 10, nil
+}
+
+// inVolumes runs a script beside volumes and returns what it wrote. It may do
+// to files whatever the root of a machine may.
+func (d *Docker) inVolumes(ctx context.Context, fleet, image, script string, mounts []mount.Mount) (out string, err error) {
+	options := client.ContainerCreateOptions{
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}, Labels: helperLabels(fleet)},
+		HostConfig: &container.HostConfig{
+			NetworkMode: "none", Mounts: mounts,
+			CapDrop: []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},
+		},
+	}
+	return out, d.withHelper(ctx, options, func(id string) error {
+		out, err = d.output(ctx, id)
+		return err
+	})
+}
+
+// RemoveHelpers removes what still works for a fleet on behalf of a run that
+// was killed.
+func (d *Docker) RemoveHelpers(ctx context.Context, fleet string) error {
+	return d.removeContainers(ctx, fleetFilter(FleetLabel, fleet).Add("label", OurLabel+"="+helper))
+}
