@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,8 @@ import (
 type bars struct {
 	screen  *mpb.Progress
 	running map[string]*barLine
+	moving  transfers
+	all     *barLine // the transfers of a row together
 	inPlace int
 	closed  bool
 }
@@ -29,9 +32,9 @@ type barLine struct {
 	name    string
 	started time.Time
 
-	mu           sync.Mutex
-	message      string
-	bytes, total int64
+	mu      sync.Mutex
+	message string
+	moved   transfer
 }
 
 func newBars(out io.Writer) *bars {
@@ -43,12 +46,13 @@ func newBars(out io.Writer) *bars {
 
 func (r *bars) event(e step.Event) {
 	line := r.running[e.Step]
+	moved := r.moving.event(e)
 	switch e.Kind {
 	case step.Started:
 		r.start(e)
 	case step.Progress:
 		if line != nil {
-			line.update(e)
+			line.update(e.Message, *moved)
 		}
 	case step.InPlace:
 		r.inPlace++
@@ -57,12 +61,32 @@ func (r *bars) event(e step.Event) {
 	case step.Failed:
 		r.end(e, "✗")
 	}
+	r.together(e.At)
 }
 
-func (r *bars) start(e step.Event) {
-	line := &barLine{name: e.Step, started: e.At}
-	line.bar = r.screen.New(1, mpb.NopStyle(), mpb.BarFillerTrim(), mpb.PrependDecorators(decor.Any(line.draw)))
-	r.running[e.Step] = line
+func (r *bars) start(e step.Event) { r.running[e.Step] = r.line(e.Step, e.At) }
+
+func (r *bars) line(name string, started time.Time, options ...mpb.BarOption) *barLine {
+	line := &barLine{name: name, started: started}
+	options = append(options, mpb.BarFillerTrim(), mpb.PrependDecorators(decor.Any(line.draw)))
+	line.bar = r.screen.New(1, mpb.NopStyle(), options...)
+	return line
+}
+
+// together keeps a last line with the sum of what is transferred side by side.
+func (r *bars) together(now time.Time) {
+	sum, several := r.moving.sum()
+	switch {
+	case several && len(r.running) > 0:
+		if r.all == nil {
+			r.all = r.line("in all", now, mpb.BarPriority(math.MaxInt32))
+		}
+		r.all.update("", sum)
+	case r.all != nil:
+		r.all.bar.Abort(true)
+		r.all.bar.Wait()
+		r.all = nil
+	}
 }
 
 func (r *bars) end(e step.Event, mark string) {
@@ -87,16 +111,19 @@ func (r *bars) close() {
 	for _, line := range r.running {
 		line.bar.Abort(true)
 	}
+	if r.all != nil {
+		r.all.bar.Abort(true)
+	}
 	if r.inPlace > 0 {
 		r.still(fmt.Sprintf("✓ %d steps were in place", r.inPlace))
 	}
 	r.screen.Wait()
 }
 
-func (l *barLine) update(e step.Event) {
+func (l *barLine) update(message string, moved transfer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.message, l.bytes, l.total = e.Message, e.Bytes, e.Total
+	l.message, l.moved = message, moved
 }
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -107,10 +134,10 @@ func (l *barLine) draw(s decor.Statistics) string {
 	elapsed := time.Since(l.started)
 	frame := spinner[int(elapsed/(100*time.Millisecond))%len(spinner)]
 	text := fmt.Sprintf("%c %-52s %6s", frame, l.name, took(elapsed))
-	if l.total > 0 {
-		text += " " + gauge(l.bytes, l.total)
+	if l.moved.total > 0 {
+		text += " " + gauge(l.moved.bytes, l.moved.total)
 	}
-	if more := strings.TrimSpace(amount(l.bytes, l.total) + " " + firstLine(l.message)); more != "" {
+	if more := strings.TrimSpace(l.moved.String() + " " + firstLine(l.message)); more != "" {
 		text += " " + more
 	}
 	return cut(text, s.AvailableWidth-1)

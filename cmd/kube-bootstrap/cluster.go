@@ -67,8 +67,9 @@ func (p *program) clusterUp() *cobra.Command {
 with the same commands that real hosts get. Run again, it makes what is missing
 and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off comes back as
 it was, if the settings are the same; else it is removed, and a new one made.
-Without --bundle the images are built from source first, which takes minutes
-once; what was built is kept in the cache.`,
+Without --bundle the images are those of the cache; else the official ones, where
+they can be reached; else they are built from source, which takes minutes once.
+What was pulled or built is kept in the cache.`,
 		Example: `  kube-bootstrap cluster up
   kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw
   kube-bootstrap cluster up -f cluster.yaml`,

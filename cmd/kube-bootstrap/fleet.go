@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -33,23 +30,27 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 		return err
 	}
 	o.Retain, o.FirstSnapshot = flags.retain, flags.snapshot
-	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
+	v, err := versionsOf(cfg)
 	if err != nil {
-		return &usageError{err}
+		return err
 	}
 	o.Kubernetes = v.Kubernetes
 	if err := cluster.Preflight(c.Context(), o); err != nil {
 		return &firmError{err}
+	}
+	var images step.Plan
+	if o.Bundle == "" {
+		if images, o.Bundle, err = p.imagesFor(c.Context(), cfg); err != nil {
+			return err
+		}
 	}
 	runner, err := p.begin()
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	if o.Bundle == "" {
-		if o.Bundle, err = built(c.Context(), runner, v); err != nil {
-			return err
-		}
+	if err := runner.Do(c.Context(), images); err != nil {
+		return err
 	}
 	if err := p.raise(c.Context(), runner, o); err != nil {
 		return err
@@ -57,21 +58,6 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	p.endProgress()
 	p.say(fmt.Sprintf("cluster %s is up, in %s", o.Name, took(time.Since(started))))
 	return p.hint(c.Context(), o)
-}
-
-// built returns the bundle of the cache, which it makes when it is missing.
-func built(ctx context.Context, runner *step.Runner, v image.Versions) (path string, err error) {
-	name := "build the images of Kubernetes " + v.Kubernetes
-	path = offline.DefaultPath(v, runtime.GOARCH)
-	make := step.Step{
-		Name: name, Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + path}, nil },
-		Apply: func(ctx context.Context) error {
-			_, err := offline.Build(ctx, offline.Options{Versions: v, Quick: true})
-			return err
-		},
-	}
-	return path, runner.Do(ctx, step.Plan{{make}})
 }
 
 // raise makes the hosts and the cluster. Before anything was begun, an error

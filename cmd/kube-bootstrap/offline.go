@@ -16,7 +16,7 @@ import (
 )
 
 func (p *program) offlineCommand() *cobra.Command {
-	return parent("offline", "Bundles of images, for hosts without a network", p.offlineList(), p.offlineBuild(), p.offlineVerify(), p.offlinePush())
+	return parent("offline", "Bundles of images, for hosts without a network", p.offlineList(), p.offlinePull(), p.offlineBuild(), p.offlineVerify(), p.offlinePush())
 }
 
 // versions are those of the components that the settings ask for.
@@ -42,17 +42,28 @@ func (p *program) offlineList() *cobra.Command {
 		Use:   "list [PREFIX]",
 		Short: "Print the images that a cluster needs, one name a line",
 		Long: `Print the images that a cluster needs, one name a line; with a prefix, as they
-are called in a private registry.`,
+are called in a private registry. They are those of a bundle that was built from
+source, or, with --bundle, those of that bundle.`,
 		Example: `  kube-bootstrap offline list
+  kube-bootstrap offline list --bundle kube.tar.zst
   kube-bootstrap offline list registry.example.com:5000 --kubernetes-version 1.35.4`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	p.addSettings(c, config.Offline)
 	format := addOutput(c)
+	path := c.Flags().String("bundle", "", "list what this bundle holds")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, v, err := p.versions(c)
 		if err != nil {
 			return err
+		}
+		if *path != "" {
+			bundle, err := offline.Open(*path)
+			if err != nil {
+				return err
+			}
+			defer bundle.Close()
+			v = bundle.Versions
 		}
 		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
 		all := offline.List(v, prefix)

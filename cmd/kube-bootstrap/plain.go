@@ -21,6 +21,7 @@ type plain struct {
 
 	mu      sync.Mutex
 	running map[string]*plainStep
+	moving  transfers
 	stop    chan struct{}
 }
 
@@ -69,6 +70,7 @@ func (r *plain) event(e step.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.running[e.Step]
+	moved := r.moving.event(e)
 	switch e.Kind {
 	case step.Started:
 		r.running[e.Step] = &plainStep{name: e.Step, started: e.At, told: e.At}
@@ -77,7 +79,7 @@ func (r *plain) event(e step.Event) {
 		if s == nil {
 			return
 		}
-		s.message = strings.TrimSpace(firstLine(e.Message) + " " + amount(e.Bytes, e.Total))
+		s.message = strings.TrimSpace(firstLine(e.Message) + " " + moved.String())
 		if e.At.Sub(s.told) >= quiet {
 			r.progress(s, e.At)
 		}
@@ -104,6 +106,9 @@ func (r *plain) progress(s *plainStep, at time.Time) {
 	text := s.name + ": " + took(at.Sub(s.started))
 	if s.message != "" {
 		text += ", " + s.message
+	}
+	if sum, several := r.moving.sum(); several {
+		text += "; in all " + sum.String()
 	}
 	r.line(at, text)
 }

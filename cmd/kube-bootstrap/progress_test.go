@@ -53,7 +53,7 @@ func TestPlain(t *testing.T) {
 +++ [1121 05:50:01] load <images>
 +++ [1121 05:50:01] start etcd
 +++ [1121 05:50:02] start etcd: done in 1.2s
-+++ [1121 05:50:13] load <images>: 12s, hyperkube 20 of 130 MB
++++ [1121 05:50:13] load <images>: 12s, hyperkube 20 of 130 MB, 1.7 MB/s, 1m4s left
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -191,5 +191,37 @@ func TestTokenLeavesTheArguments(t *testing.T) {
 		if strings.Join(left, " ") != c.left || token != c.token {
 			t.Errorf("%s: %v, %q", c.args, left, token)
 		}
+	}
+}
+
+func TestTransfer(t *testing.T) {
+	var all transfers
+	moved := func(name string, seconds float64, bytes, total int64) *transfer {
+		return all.event(step.Event{At: at(seconds), Step: name, Kind: step.Progress, Bytes: bytes, Total: total})
+	}
+	if got := moved("etcd", 0, 50e6, 100e6).String(); got != "50 of 100 MB" {
+		t.Errorf("what was there before gives %q", got)
+	}
+	if got := moved("etcd", 1, 55e6, 100e6).String(); got != "55 of 100 MB, 5.0 MB/s, 9s left" {
+		t.Errorf("after a second: %q", got)
+	}
+	if got := moved("etcd", 2, 0, 0).String(); got != "55 of 100 MB, 5.0 MB/s, 9s left" {
+		t.Errorf("a message without numbers gives %q", got)
+	}
+	if _, several := all.sum(); several {
+		t.Error("one is several")
+	}
+	moved("pause", 1, 0, 1e6)
+	moved("pause", 2, 500e3, 1e6)
+	if sum, _ := all.sum(); sum.String() != "55 of 101 MB, 5.5 MB/s, 8s left" {
+		t.Errorf("in all: %q", sum)
+	}
+	all.event(step.Event{At: at(3), Step: "etcd", Kind: step.Done})
+	if sum, _ := all.sum(); sum.String() != "100 of 101 MB, 500 kB/s, 1s left" {
+		t.Errorf("in all, once one is done: %q", sum)
+	}
+	all.event(step.Event{At: at(4), Row: 1, Step: "bundle", Kind: step.Started})
+	if sum, several := all.sum(); several {
+		t.Errorf("the next row still has %q", sum)
 	}
 }

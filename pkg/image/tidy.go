@@ -49,6 +49,10 @@ func tidyUserland(raw, out string) error {
 	if err != nil {
 		return err
 	}
+	return writeUserland(all, out)
+}
+
+func writeUserland(all map[string]entry, out string) error {
 	alternatives(all)
 	certificates(all)
 	accounts(all)

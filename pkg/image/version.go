@@ -38,6 +38,13 @@ type Versions struct {
 // "1.36" (its newest patch), "" or "stable" (the default). Fields of override
 // that are set win.
 func For(kubernetes string, override Versions) (Versions, error) {
+	return complete(kubernetes, func(int) Versions { return sourceVersions }, override)
+}
+
+// sourceVersions are what is built from source, with any Kubernetes.
+var sourceVersions = Versions{Etcd: "3.7.3", Flannel: "0.28.4", CoreDNS: "1.15.0", Pause: "3.10.2", CNI: "1.9.1"}
+
+func complete(kubernetes string, pins func(minor int) Versions, override Versions) (Versions, error) {
 	if override.Kubernetes != "" {
 		kubernetes = override.Kubernetes
 	}
@@ -45,7 +52,13 @@ func For(kubernetes string, override Versions) (Versions, error) {
 	if err != nil {
 		return Versions{}, err
 	}
-	v := Versions{Kubernetes: k8s, Etcd: "3.7.3", Flannel: "0.28.4", CoreDNS: "1.15.0", Pause: "3.10.2", CNI: "1.9.1"}
+	v := Versions{Kubernetes: k8s}
+	minor, err := strconv.Atoi(v.minor())
+	if err != nil {
+		return Versions{}, err
+	}
+	v = pins(minor)
+	v.Kubernetes = k8s
 	for _, o := range []struct {
 		name  string
 		into  *string

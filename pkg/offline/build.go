@@ -50,6 +50,11 @@ func Build(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return o.Output, o.put(ctx, built, finish)
+}
+
+// put writes a bundle of the images, unless it is there already.
+func (o Options) put(ctx context.Context, built []image.Built, finish func(*contents) error) error {
 	contents, err := collect(o.Versions, built)
 	if err == nil {
 		err = finish(contents)
@@ -58,12 +63,12 @@ func Build(ctx context.Context, o Options) (string, error) {
 		contents.packing = dense(ctx)
 	}
 	if err != nil || alreadyThere(o, contents) {
-		return o.Output, err
+		return err
 	}
 	if err := write(ctx, o.Output, contents); err != nil {
-		return "", fmt.Errorf("write bundle %s: %w", o.Output, err)
+		return fmt.Errorf("write bundle %s: %w", o.Output, err)
 	}
-	return o.Output, nil
+	return nil
 }
 
 // images builds all images for all architectures.

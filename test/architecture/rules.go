@@ -28,7 +28,7 @@ const (
 var layers = [][]string{
 	{"pkg/step", "pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube"},
-	{"pkg/image", "pkg/driver", "pkg/registry"},
+	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},
 	{
 		"pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/node", "pkg/offline", "pkg/cluster",

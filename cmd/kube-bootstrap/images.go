@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// probeLimit is how long `cluster up` waits to learn whether there is a way to
+// the official images.
+const probeLimit = 2 * time.Second
+
+// imagesFor returns the plan that makes the bundle that hosts of this machine's
+// architecture load, and its path: what the cache has, else what is official
+// where that can be reached, else what is built from source.
+func (p *program) imagesFor(ctx context.Context, cfg config.Config) (step.Plan, string, error) {
+	override := image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion}
+	official, err := image.Official(cfg.KubernetesVersion, override)
+	if err != nil {
+		return nil, "", &usageError{err}
+	}
+	if path := offline.PulledPath(official, runtime.GOARCH); holds(path, official) {
+		return nil, path, nil
+	}
+	v, err := image.For(cfg.KubernetesVersion, override)
+	if err != nil {
+		return nil, "", &usageError{err}
+	}
+	if holds(offline.DefaultPath(v, runtime.GOARCH), v) {
+		return build(v)
+	}
+	client, err := fetch.New(fetch.Options{Cache: image.CacheDir()})
+	if err != nil {
+		return nil, "", err
+	}
+	registry := image.Registries[0]
+	if err := client.Reachable(ctx, "https://"+registry+"/v2/", probeLimit); err != nil {
+		p.say(registry + " can not be reached from here: the images are built from source; `kube-bootstrap offline pull` knows mirrors")
+		return build(v)
+	}
+	p.say(registry + " answers: the official images are pulled")
+	return offline.Pull(offline.PullOptions{Versions: official, Sites: image.OfficialSites, Client: client, Quick: true})
+}
+
+// holds reports whether there is a bundle of those versions at the path.
+func holds(path string, v image.Versions) bool {
+	bundle, err := offline.Open(path)
+	if err != nil {
+		return false
+	}
+	defer bundle.Close()
+	return bundle.Versions == v
+}
+
+// build is the plan that builds a bundle, or finds that it is as it would be
+// built now.
+func build(v image.Versions) (step.Plan, string, error) {
+	path := offline.DefaultPath(v, runtime.GOARCH)
+	return step.Plan{{{
+		Name: "build the images of Kubernetes " + v.Kubernetes, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + path}, nil },
+		Apply: func(ctx context.Context) error {
+			_, err := offline.Build(ctx, offline.Options{Versions: v, Quick: true})
+			return err
+		},
+	}}}, path, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// transfer follows the bytes of a step: how many, how fast, how long yet.
+type transfer struct {
+	bytes, total int64
+	rate         float64 // bytes a second, of the last few seconds; 0: not known
+	at           time.Time
+}
+
+// settle is how far back the rate looks.
+const settle = 5 * time.Second
+
+// update takes what an event says. One without numbers changes none. What is
+// there at the first one was there before, and says nothing of the speed.
+func (t *transfer) update(e step.Event) {
+	if e.Bytes == 0 && e.Total == 0 {
+		return
+	}
+	passed := e.At.Sub(t.at)
+	switch {
+	case t.at.IsZero() || e.Bytes < t.bytes:
+		t.at, t.rate = e.At, 0
+	case passed > 0:
+		now := float64(e.Bytes-t.bytes) / passed.Seconds()
+		weight := 1 - math.Exp(-passed.Seconds()/settle.Seconds())
+		if t.rate == 0 {
+			weight = 1
+		}
+		t.rate += weight * (now - t.rate)
+		t.at = e.At
+	default:
+		return // the next event counts these bytes too
+	}
+	t.bytes, t.total = e.Bytes, e.Total
+}
+
+// left is how long it will take yet, if that can be told.
+func (t transfer) left() (time.Duration, bool) {
+	if t.rate < 1 || t.total <= t.bytes {
+		return 0, false
+	}
+	return time.Duration(float64(t.total-t.bytes) / t.rate * float64(time.Second)), true
+}
+
+// String says it in words: "12 of 130 MB, 3.4 MB/s, 35s left".
+func (t transfer) String() string {
+	text := amount(t.bytes, t.total)
+	if t.rate >= 1 && t.bytes != t.total {
+		text += ", " + speed(t.rate)
+	}
+	if left, ok := t.left(); ok {
+		text += ", " + left.Round(time.Second).String() + " left"
+	}
+	return text
+}
+
+func speed(rate float64) string {
+	if rate < 1e6 {
+		return fmt.Sprintf("%.0f kB/s", rate/1e3)
+	}
+	return fmt.Sprintf("%.1f MB/s", rate/1e6)
+}
+
+// transfers are those of one row.
+type transfers struct {
+	row   int
+	steps map[string]*transfer
+}
+
+// event updates the transfer of a step, and returns it; nil if it has none.
+func (a *transfers) event(e step.Event) *transfer {
+	if a.steps == nil || e.Row != a.row {
+		a.row, a.steps = e.Row, map[string]*transfer{}
+	}
+	t := a.steps[e.Step]
+	if e.Kind == step.Progress {
+		if t == nil {
+			t = &transfer{}
+			a.steps[e.Step] = t
+		}
+		t.update(e)
+	}
+	if t != nil && e.Kind == step.Done {
+		t.bytes, t.rate = t.total, 0
+	}
+	return t
+}
+
+// sum is what they are together; ok if there are several.
+func (a *transfers) sum() (all transfer, ok bool) {
+	n := 0
+	for _, t := range a.steps {
+		if t.total > 0 {
+			n++
+			all.bytes, all.total, all.rate = all.bytes+t.bytes, all.total+t.total, all.rate+t.rate
+		}
+	}
+	return all, n > 1
+}

@@ -1,0 +1,152 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Image looks up an image for a platform.
+func (c *Client) Image(ctx context.Context, ref string, platform v1.Platform) (*Found, error) {
+	at, err := c.mirrors.find(ref)
+	if err != nil {
+		return nil, err
+	}
+	repo := at.Context()
+	f := &Found{Name: ref, client: c, host: repo.RegistryStr()}
+	if err := f.lookUp(ctx, at, platform); err != nil {
+		return nil, explain(err, "image "+repo.RepositoryStr()+":"+at.Identifier(), f.host)
+	}
+	return f, nil
+}
+
+func (f *Found) lookUp(ctx context.Context, at name.Reference, platform v1.Platform) error {
+	login, err := f.client.login(ctx, at.Context())
+	if err != nil {
+		return err
+	}
+	img, err := imageFor(at, platform, remote.WithContext(ctx), remote.WithTransport(login))
+	if err != nil {
+		return err
+	}
+	d, err := img.Digest()
+	if err != nil {
+		return err
+	}
+	f.Digest = digest.Digest(d.String())
+	manifest, err := img.Manifest()
+	if err != nil {
+		return err
+	}
+	repo := at.Context()
+	for _, part := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
+		if err := digest.Digest(part.Digest.String()).Validate(); err != nil {
+			return fmt.Errorf("manifest of %s: %q: %w", at.Name(), part.Digest, err)
+		}
+		url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), part.Digest)
+		f.blobs = append(f.blobs, blob{digest: digest.Digest(part.Digest.String()), size: part.Size, url: url, via: login})
+	}
+	return nil
+}
+
+// login makes what asks a repository with the credentials that Docker has for
+// it; once each.
+func (c *Client) login(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
+	c.mu.Lock()
+	known, ok := c.logins[repo.Name()]
+	c.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, repo)
+	if err != nil {
+		return nil, fmt.Errorf("credentials for %s: %w", repo.RegistryStr(), err)
+	}
+	made, err := transport.NewWithContext(ctx, repo.Registry, auth, c.transport, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.logins[repo.Name()] = made
+	return made, nil
+}
+
+// imageFor finds the image for a platform behind a name.
+func imageFor(at name.Reference, platform v1.Platform, options ...remote.Option) (v1.Image, error) {
+	found, err := remote.Get(at, options...)
+	if err != nil {
+		return nil, err
+	}
+	if !found.MediaType.IsIndex() {
+		img, err := found.Image()
+		if err != nil {
+			return nil, err
+		}
+		return img, onlyFor(img, at, platform)
+	}
+	index, err := found.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	list, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(list.Manifests, at, platform)
+	if err != nil {
+		return nil, err
+	}
+	return index.Image(chosen)
+}
+
+// onlyFor is for registries that have an image without an index.
+func onlyFor(img v1.Image, at name.Reference, platform v1.Platform) error {
+	config, err := img.ConfigFile()
+	if err == nil && config.Architecture != platform.Architecture {
+		err = noPlatform(at, platform, config.Architecture)
+	}
+	return err
+}
+
+// choose takes the manifest that fits a platform best: its variant, none, any.
+func choose(all []v1.Descriptor, at name.Reference, platform v1.Platform) (v1.Hash, error) {
+	fits := func(variant func(string) bool) int {
+		return slices.IndexFunc(all, func(d v1.Descriptor) bool {
+			p := d.Platform
+			return p != nil && p.OS == platform.OS && p.Architecture == platform.Architecture && variant(p.Variant)
+		})
+	}
+	for _, variant := range []func(string) bool{
+		func(v string) bool { return v == platform.Variant },
+		func(v string) bool { return v == "" },
+		func(string) bool { return true },
+	} {
+		if i := fits(variant); i >= 0 {
+			return all[i].Digest, nil
+		}
+	}
+	var has []string
+	for _, d := range all {
+		if d.Platform != nil && d.Platform.OS == platform.OS && !slices.Contains(has, d.Platform.Architecture) {
+			has = append(has, d.Platform.Architecture)
+		}
+	}
+	return v1.Hash{}, noPlatform(at, platform, strings.Join(has, ", "))
+}
+
+func noPlatform(at name.Reference, platform v1.Platform, has string) error {
+	return &step.Problem{Name: "no-platform", Text: fmt.Sprintf("%s is not made for %s, only for %s", at.Name(), platform.Architecture, has),
+		Remedy: "build it from source: `kube-bootstrap offline build --arch " + platform.Architecture + "`"}
+}

@@ -1,0 +1,47 @@
+package fetch
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMirrors(t *testing.T) {
+	mirrors, err := ParseMirrors([]string{"registry.k8s.io=mirror.example.com:5000/k8s/", "ghcr.io=http://10.0.0.1"}, []string{"registry.k8s.io", "ghcr.io"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ref, want := range map[string]string{
+		"registry.k8s.io/etcd:3.6.8-0":         "mirror.example.com:5000/k8s/etcd:3.6.8-0",
+		"registry.k8s.io/coredns/coredns:v1":   "mirror.example.com:5000/k8s/coredns/coredns:v1",
+		"ghcr.io/flannel-io/flannel:v0.28.9":   "10.0.0.1/flannel-io/flannel:v0.28.9",
+		"docker.io/library/debian:trixie-slim": "index.docker.io/library/debian:trixie-slim",
+	} {
+		at, err := mirrors.find(ref)
+		if err != nil || at.Name() != want {
+			t.Errorf("%s is looked for at %v (%v), not at %s", ref, at, err, want)
+		}
+	}
+	if got := mirrors.plain(); len(got) != 1 || got[0] != "10.0.0.1" {
+		t.Errorf("by plain HTTP: %v", got)
+	}
+}
+
+func TestBadMirrors(t *testing.T) {
+	for text, says := range map[string]string{
+		"mirror.example.com":                    "must be REGISTRY=HOST",
+		"registry.k8s.io=":                      "must be REGISTRY=HOST",
+		"quay.io=mirror.example.com":            `nothing comes from "quay.io"`,
+		"registry.k8s.io=ftp://mirror":          "ftp:// is no way",
+		"registry.k8s.io=https://":              "must be HOST[",
+		"registry.k8s.io=mirror/UPPER":          "can only contain",
+		"registry.k8s.io=u:p@mirror.example":    "it has a user in it",
+		"registry.k8s.io=mirror.example?x=true": "must be HOST[",
+	} {
+		if _, err := ParseMirrors([]string{text}, []string{"registry.k8s.io"}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+	if _, err := ParseMirrors([]string{"ghcr.io=a.example", "ghcr.io=b.example"}, []string{"ghcr.io"}); err == nil {
+		t.Error("two mirrors of one registry")
+	}
+}

@@ -1,0 +1,120 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Fetched is an origin that is here.
+type Fetched struct {
+	Origin
+	Digest digest.Digest
+	Paths  []string // the file; or the config of the image and its layers, packed as they came
+}
+
+func (f Fetched) part(version string) Part {
+	return Part{Name: f.Name, Version: version, Origin: f.Where() + "@" + f.Digest.String(), How: "pulled", Key: f.key()}
+}
+
+func (f Fetched) key() string { return f.Digest.Encoded()[:16] }
+
+// Compose makes one image of the catalogue out of official origins, by name:
+// the same image that Build makes from source, as far as a host can tell.
+func (b *Builder) Compose(ctx context.Context, v Versions, img Image, arch string, origins map[string]Fetched) (Built, error) {
+	step.Report(ctx, "unpack "+img.Ref+" for "+arch, 0, 0)
+	if img.Name == "hyperkube" {
+		return b.composeHyperkube(ctx, v, img, arch, origins)
+	}
+	return b.asItIs(ctx, img, arch, origins[img.Name])
+}
+
+// asItIs keeps an image and its config to the byte; only its layers are
+// unpacked, as those of a bundle are.
+func (b *Builder) asItIs(ctx context.Context, img Image, arch string, from Fetched) (Built, error) {
+	built := Built{Image: img, Arch: arch, Parts: []Part{from.part(path.Base(from.Ref))}}
+	config, err := os.ReadFile(from.Paths[0])
+	if err != nil {
+		return built, err
+	}
+	var parsed v1.ConfigFile
+	if err := json.Unmarshal(config, &parsed); err != nil {
+		return built, fmt.Errorf("config of %s: %w", from.Ref, err)
+	}
+	if len(parsed.RootFS.DiffIDs) != len(from.Paths)-1 {
+		return built, fmt.Errorf("%s has %d layers, but its config names %d", from.Ref, len(from.Paths)-1, len(parsed.RootFS.DiffIDs))
+	}
+	same := unchanged{config: config, layers: map[v1.Hash]v1.Layer{}}
+	manifest := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
+		Config: v1.Descriptor{MediaType: types.OCIConfigJSON, Digest: hashOf(config), Size: int64(len(config))}, Layers: []v1.Descriptor{}}
+	for i, id := range parsed.RootFS.DiffIDs {
+		layer, err := b.unpacked(ctx, from.Paths[i+1], id)
+		if err != nil {
+			return built, fmt.Errorf("layer %d of %s: %w", i+1, from.Ref, err)
+		}
+		size, err := layer.Size()
+		if err != nil {
+			return built, err
+		}
+		same.layers[id] = layer
+		manifest.Layers = append(manifest.Layers, v1.Descriptor{MediaType: types.OCIUncompressedLayer, Digest: id, Size: size})
+	}
+	if same.manifest, err = json.Marshal(manifest); err != nil {
+		return built, err
+	}
+	built.OCI, err = partial.CompressedToImage(same)
+	return built, err
+}
+
+func hashOf(data []byte) v1.Hash {
+	return v1.Hash{Algorithm: "sha256", Hex: digest.FromBytes(data).Encoded()}
+}
+
+// unpacked returns a layer as a plain tar, which must be the one that its image
+// names.
+func (b *Builder) unpacked(ctx context.Context, packed string, id v1.Hash) (v1.Layer, error) {
+	dir, err := Cached(ctx, b.Cache, "layer-pulled-"+id.Hex, func(dir string) error {
+		plain, err := openPacked(packed)
+		if err != nil {
+			return err
+		}
+		defer plain.Close()
+		check := digest.Digest(id.String()).Verifier()
+		if err := writeFrom(filepath.Join(dir, "layer.tar"), io.TeeReader(plain, check)); err != nil {
+			return err
+		}
+		if !check.Verified() {
+			return errors.New("its content is not what the config of its image says")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return openLayer(filepath.Join(dir, "layer.tar"))
+}
+
+// unchanged is an image with the config that somebody else made.
+type unchanged struct {
+	config, manifest []byte
+	layers           map[v1.Hash]v1.Layer
+}
+
+func (u unchanged) RawConfigFile() ([]byte, error)      { return u.config, nil }
+func (u unchanged) RawManifest() ([]byte, error)        { return u.manifest, nil }
+func (u unchanged) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
+func (u unchanged) LayerByDigest(id v1.Hash) (partial.CompressedLayer, error) {
+	return u.layers[id], nil
+}

@@ -1,0 +1,153 @@
+package offline
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// PullOptions say what to pull, and from where.
+type PullOptions struct {
+	Versions image.Versions // image.Official
+	Archs    []string       // none: this machine's
+	Output   string         // "": PulledPath
+	Base     string         // a bundle: what it has is left out
+	SignKey  string         // file of the key to sign with
+	Quick    bool           // compress for this machine, where size is no matter
+	Sites    image.Sites
+	Client   *fetch.Client
+}
+
+// PulledPath is where a pulled bundle goes that is given no other place. It
+// stands beside that of Build, since it has other versions.
+func PulledPath(v image.Versions, archs ...string) string {
+	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+"-official.tar.zst")
+}
+
+// PullFrom lists the official images and files that a pull needs.
+func PullFrom(o PullOptions) []image.Origin {
+	var all []image.Origin
+	for _, arch := range o.withDefaults().Archs {
+		all = append(all, image.Origins(o.Versions, o.Sites, arch)...)
+	}
+	return all
+}
+
+func (o PullOptions) withDefaults() PullOptions {
+	if len(o.Archs) == 0 {
+		o.Archs = []string{runtime.GOARCH}
+	}
+	if o.Output == "" {
+		o.Output = PulledPath(o.Versions, o.Archs...)
+	}
+	return o
+}
+
+// Pull returns the plan that fetches everything and puts a bundle of it at the
+// path. All is looked up before anything is fetched, and what an earlier run
+// fetched is not fetched again.
+func Pull(o PullOptions) (plan step.Plan, path string, err error) {
+	o = o.withDefaults()
+	p := &pull{PullOptions: o}
+	if p.finish, err = (Options{Base: o.Base, SignKey: o.SignKey}).finishing(); err != nil {
+		return nil, "", err
+	}
+	var row []step.Step
+	for _, from := range PullFrom(o) {
+		one := &pulled{Origin: from, client: o.Client}
+		p.all = append(p.all, one)
+		row = append(row, one.step())
+	}
+	return step.Plan{row, {p.bundle()}}, o.Output, nil
+}
+
+type pull struct {
+	PullOptions
+	all    []*pulled
+	finish func(*contents) error
+}
+
+// pulled is one origin on its way.
+type pulled struct {
+	image.Origin
+	client *fetch.Client
+	found  *fetch.Found // once it was looked up
+}
+
+func (p *pulled) step() step.Step {
+	name := fmt.Sprintf("pull %s for %s", p.Name, p.Arch)
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			if err := p.lookUp(ctx); err != nil {
+				return nil, err
+			}
+			if p.found.Here() {
+				return nil, nil
+			}
+			return step.Diff{"fetch " + p.Where()}, nil
+		},
+		Apply: func(ctx context.Context) error { return p.found.Fetch(ctx) },
+	}
+}
+
+func (p *pulled) lookUp(ctx context.Context) (err error) {
+	if p.found != nil {
+		return nil
+	}
+	if p.URL != "" {
+		p.found, err = p.client.File(ctx, p.URL)
+	} else {
+		p.found, err = p.client.Image(ctx, p.Ref, image.Platform(p.Arch))
+	}
+	return err
+}
+
+// bundle is the step that makes the bundle of what was fetched.
+func (p *pull) bundle() step.Step {
+	name := "put the bundle together"
+	return step.Step{
+		Name:  name,
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + p.Output}, nil },
+		Apply: func(ctx context.Context) error {
+			built, err := p.compose(ctx)
+			if err != nil {
+				return err
+			}
+			return Options{Versions: p.Versions, Output: p.Output, Quick: p.Quick}.put(ctx, built, p.finish)
+		},
+	}
+}
+
+func (p *pull) compose(ctx context.Context) ([]image.Built, error) {
+	builder := &image.Builder{Cache: image.CacheDir()}
+	var built []image.Built
+	for _, arch := range p.Archs {
+		for _, img := range image.Catalogue(p.Versions, "") {
+			one, err := builder.Compose(ctx, p.Versions, img, arch, p.origins(arch))
+			if err != nil {
+				return nil, fmt.Errorf("put %s for %s together: %w", img.Ref, arch, err)
+			}
+			built = append(built, one)
+		}
+	}
+	return built, nil
+}
+
+// origins are those for an architecture, by name.
+func (p *pull) origins(arch string) map[string]image.Fetched {
+	all := map[string]image.Fetched{}
+	for _, one := range p.all {
+		if one.Arch == arch {
+			all[one.Name] = image.Fetched{Origin: one.Origin, Digest: one.found.Digest, Paths: one.found.Paths()}
+		}
+	}
+	return all
+}
