@@ -17,8 +17,13 @@ func fleetOptions(cfg config.Config, origins config.Origins) (cluster.Options, e
 	if err != nil {
 		return cluster.Options{}, err
 	}
+	manifest := ""
+	if config.IsManifest(cfg.CNIPlugin) {
+		manifest, cfg.CNIPlugin = cfg.CNIPlugin, cluster.NetworkManifestPath
+	}
 	return cluster.Options{
-		Name: cfg.Name, Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
+		NetworkManifest: manifest,
+		Name:            cfg.Name, Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
 		Subnet: subnet, HostImage: cfg.HostImage, Bundle: cfg.Bundle,
 		Engine:  host.EngineChoice{Address: cfg.DockerHost, Context: cfg.DockerContext},
 		APIPort: cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,

@@ -21,6 +21,8 @@ import (
 // Settings is what the manifests differ in from cluster to cluster.
 type Settings struct {
 	ProxyImage   string
+	FlannelImage string   // for flannel as a pod network of its own
+	Backend      string   // of that flannel: "vxlan"
 	ProxyCommand []string // what starts kube-proxy in its image; default ["kube-proxy"]
 	ProxyMode    string   // "iptables" (default) or "nftables"
 	DNSImage     string

@@ -36,6 +36,8 @@ type Options struct {
 	Binary   string            // the kube-bootstrap to put on the hosts: this program
 	Bundle   string            // the bundle that the hosts load; "": they pull
 
+	NetworkManifest string // a file of ours that masters find as NetworkManifestPath
+
 	MasterArgs []string // further arguments of kube-bootstrap master
 	WorkerArgs []string // and of kube-bootstrap worker
 }
@@ -130,6 +132,11 @@ func (o Options) validate() error {
 	if o.Bundle != "" {
 		if _, err := os.Stat(o.Bundle); err != nil {
 			bad("bundle", "make it with `kube-bootstrap offline build` or `offline pull`", "%v", err)
+		}
+	}
+	if o.NetworkManifest != "" {
+		if _, err := os.Stat(o.NetworkManifest); err != nil {
+			bad("cni-plugin", "give the path of a manifest, or one of bridge, flannel, none", "--cni-plugin: %v", err)
 		}
 	}
 	return errors.Join(errs...)

@@ -55,6 +55,9 @@ func (f *fleet) clusterRows(join *joining) step.Plan {
 		switch {
 		case m.name == join.master.name:
 			first = append(first, f.verb(m, f.master))
+			if f.NetworkManifest != "" {
+				programs = append(programs, f.put("put the network's manifest on "+m.name, m, f.NetworkManifest, NetworkManifestPath, 0o644))
+			}
 		case m.role == Worker:
 			joins = append(joins, f.verb(m, join.worker))
 		default:
@@ -72,15 +75,23 @@ func (f *fleet) node(m member) driver.Node { return driver.OpenDocker(f.docker, 
 
 // program is the step that puts our own program on a host.
 func (f *fleet) program(m member) step.Step {
+	return f.put("put kube-bootstrap on "+m.name, m, f.Binary, binaryPath, 0o755)
+}
+
+// NetworkManifestPath is where a master finds the manifest of the pod network.
+const NetworkManifestPath = "/etc/kube-bootstrap-network.yaml"
+
+// put is the step that copies a file of ours to a host.
+func (f *fleet) put(name string, m member, from, to string, mode os.FileMode) step.Step {
 	return step.Step{
-		Name: "put kube-bootstrap on " + m.name,
+		Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			want, err := sumOf(f.Binary)
+			want, err := sumOf(from)
 			if err != nil {
 				return nil, err
 			}
 			var have bytes.Buffer
-			err = f.node(m).Exec(ctx, driver.Exec{Args: []string{"sha256sum", binaryPath}, Stdout: &have})
+			err = f.node(m).Exec(ctx, driver.Exec{Args: []string{"sha256sum", to}, Stdout: &have})
 			var exit *driver.ExitError
 			if err != nil && !errors.As(err, &exit) {
 				return nil, err
@@ -88,15 +99,15 @@ func (f *fleet) program(m member) step.Step {
 			if strings.HasPrefix(have.String(), want) {
 				return nil, nil
 			}
-			return step.Diff{"write " + m.name + ":" + binaryPath}, nil
+			return step.Diff{"write " + m.name + ":" + to}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			program, err := os.Open(f.Binary)
+			file, err := os.Open(from)
 			if err != nil {
 				return err
 			}
-			defer program.Close()
-			return f.node(m).Put(ctx, binaryPath, 0o755, program)
+			defer file.Close()
+			return f.node(m).Put(ctx, to, mode, file)
 		},
 	}
 }

@@ -186,6 +186,12 @@ var clusterSettings = []Setting{
 		check: serviceNetwork,
 	},
 	{
+		Field: "cniPlugin", Flag: "cni-plugin", Default: CNIBridge, Verbs: hosts, Shared: true,
+		Help:  "network of the pods: bridge (docker0, shared with containers), flannel, none, or the path or URL of a manifest",
+		at:    text(func(c *Config) *string { return &c.CNIPlugin }),
+		check: cniPlugin,
+	},
+	{
 		Field: "apiServerPort", Flag: "apiserver-port", Also: []string{"api-server-port"}, Default: "6443", Verbs: hosts, Shared: true,
 		Help:  "port of the API server",
 		at:    number(func(c *Config) *int { return &c.APIServerPort }),

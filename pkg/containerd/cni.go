@@ -96,15 +96,15 @@ func addr(n uint32) netip.Addr {
 }
 
 // CNIProblems names CNI configs that containerd would take before ours
-// [cni-config].
-func (r Runtime) CNIProblems() error {
+// [cni-config], or before that of another plugin, whose name is not known.
+func (r Runtime) CNIProblems(ours bool) error {
 	var errs []error
 	for _, pattern := range []string{"*.conf", "*.conflist", "*.json"} {
 		for _, path := range r.Files.Match(cniConfDir + "/" + pattern) {
-			if filepath.Base(path) >= filepath.Base(cniFile) {
+			if ours && filepath.Base(path) >= filepath.Base(cniFile) {
 				continue
 			}
-			errs = append(errs, &step.Problem{Name: "cni-config", Text: path + " comes before our CNI config, so that pods would get another network", Remedy: "move it away"})
+			errs = append(errs, &step.Problem{Name: "cni-config", Text: path + " would give pods another network than the one that is asked for", Remedy: "move it away"})
 		}
 	}
 	return errors.Join(errs...)

@@ -199,8 +199,11 @@ func TestCNIProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	problems := step.Problems(r.CNIProblems())
+	problems := step.Problems(r.CNIProblems(true))
 	if len(problems) != 1 || !strings.Contains(problems[0].Text, "05-calico") {
 		t.Errorf("got %v", problems)
+	}
+	if problems := step.Problems(r.CNIProblems(false)); len(problems) != 3 {
+		t.Errorf("beside another plugin's: got %v", problems)
 	}
 }

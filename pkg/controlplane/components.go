@@ -103,9 +103,12 @@ func (c ControlPlane) manager() component {
 }
 
 func (c ControlPlane) managerArgs() []string {
-	return append(c.clientArgs(managerConf),
-		// flannel, not this, gives each host its part of the pod network.
-		"--allocate-node-cidrs=false",
+	// Our own flannel, not this, gives each host its part of the pod network.
+	cidrs := []string{"--allocate-node-cidrs=false"}
+	if c.PodCIDR.IsValid() {
+		cidrs = []string{"--allocate-node-cidrs=true", "--cluster-cidr=" + c.PodCIDR.String()}
+	}
+	return append(append(c.clientArgs(managerConf), cidrs...),
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
 		"--root-ca-file="+clusterCA+".crt",

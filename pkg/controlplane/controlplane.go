@@ -39,6 +39,7 @@ type ControlPlane struct {
 	APIPort           int
 	ExtraNames        []string // further names and addresses in the API server's certificate
 	ServiceCIDR       netip.Prefix
+	PodCIDR           netip.Prefix // to be cut up for the nodes; not valid: something else does that
 	DNSDomain         string
 	Image             string // of hyperkube, one program with all components
 	KubernetesVersion string // "v1.36.3", which the pods are labelled with

@@ -83,7 +83,7 @@ func (r recipe) origin() string {
 // prepare fills in what only the Kubernetes sources know: which of its modules
 // are cut from the same release.
 func (b *Builder) prepare(ctx context.Context, r *recipe) error {
-	if r.Name != "hyperkube" {
+	if r.Require["k8s.io/kubernetes"] == "" {
 		return nil
 	}
 	goMod := filepath.Join(b.K8sDir, "go.mod")

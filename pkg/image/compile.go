@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,19 +72,25 @@ func (c compilation) run(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, pkg := range c.recipe.Packages {
-		if err := c.build(ctx, work, pkg, filepath.Join(dir, c.recipe.program(pkg))); err != nil {
+		if err := c.build(ctx, work, c.args, pkg, filepath.Join(dir, c.recipe.program(pkg))); err != nil {
+			return err
+		}
+	}
+	for _, pkg := range c.recipe.Tests {
+		args := append([]string{"go", "test", "-c", "-vet=off"}, c.args[2:]...)
+		if err := c.build(ctx, work, args, pkg, filepath.Join(dir, path.Base(pkg)+".test")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c compilation) build(ctx context.Context, work, pkg, out string) error {
+func (c compilation) build(ctx context.Context, work string, args []string, pkg, out string) error {
 	progress := &compileLog{report: func(done int) {
 		step.Report(ctx, fmt.Sprintf("compile %s %s for %s... %d packages", c.recipe.program(pkg), c.recipe.Version, c.arch, done), 0, 0)
 	}}
 	progress.report(0)
-	args := append(slices.Clone(c.args), "-o", out, pkg)
+	args = append(slices.Clone(args), "-o", out, pkg)
 	env := append(slices.Clone(goEnv), c.env...)
 	_, err := host.Command{Args: args, Env: env, Dir: work, Stdout: progress, Stderr: progress}.Run(ctx)
 	var failed *host.CommandError

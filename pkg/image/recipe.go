@@ -18,6 +18,7 @@ type recipe struct {
 	Require  map[string]string // modules and versions
 	Replace  map[string]string // module: "module version" or a directory
 	Packages []string          // what to build; the last element names the program
+	Tests    []string          // packages whose tests are the program, NAME.test
 	LDFlags  []string
 	// CgoOn lists architectures where a feature needs C code; it is then
 	// linked statically.
@@ -30,10 +31,15 @@ func (v Versions) recipe(name string) recipe {
 	case "hyperkube":
 		r.Version, r.Main = v.Kubernetes, "hyperkube.go.tmpl"
 		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
-		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-			r.LDFlags = append(r.LDFlags, "-X "+pkg+".gitVersion="+v.Kubernetes, "-X "+pkg+".gitMajor=1",
-				"-X "+pkg+".gitMinor="+v.minor(), "-X "+pkg+".gitTreeState=archive")
-		}
+		r.LDFlags = v.stamp()
+	case "suite":
+		r.Version, r.Tests = v.Kubernetes, []string{"k8s.io/kubernetes/test/e2e"}
+		r.Packages = []string{"github.com/onsi/ginkgo/v2/ginkgo"}
+		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
+		r.LDFlags = v.stamp()
+	case "agnhost":
+		r.Version, r.Packages = v.Kubernetes, []string{"k8s.io/kubernetes/test/images/agnhost"}
+		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
 	case "etcd":
 		r.Version, r.Main = "v"+v.Etcd, "etcd.go.tmpl"
 		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
@@ -57,6 +63,15 @@ func (v Versions) recipe(name string) recipe {
 		r.Version, r.Main = "v"+v.Pause, "pause.go.tmpl"
 	}
 	return r
+}
+
+// stamp makes programs of Kubernetes say which version they are.
+func (v Versions) stamp() (flags []string) {
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags, "-X "+pkg+".gitVersion="+v.Kubernetes, "-X "+pkg+".gitMajor=1",
+			"-X "+pkg+".gitMinor="+v.minor(), "-X "+pkg+".gitTreeState=archive")
+	}
+	return flags
 }
 
 func (r recipe) source() (string, error) {

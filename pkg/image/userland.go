@@ -57,17 +57,17 @@ func (b *Builder) userlandSource(ctx context.Context, arch string) (Part, func(r
 	}
 	mirror, err := host.DebianMirror()
 	part := Part{Name: "userland", Version: debianSuite, Origin: mirror, How: "mmdebstrap --variant=extract " + strings.Join(debianPackages, " ")}
-	return part, func(raw string) error { return debootstrap(ctx, arch, mirror, raw) }, err
+	return part, func(raw string) error { return debootstrap(ctx, arch, mirror, raw, debianPackages) }, err
 }
 
 // debootstrap only unpacks the packages, so that no program of a foreign
 // architecture has to run here; tidyUserland does what their scripts would.
-func debootstrap(ctx context.Context, arch, mirror, raw string) error {
+func debootstrap(ctx context.Context, arch, mirror, raw string, packages []string) error {
 	if d, ok := debianArch[arch]; ok {
 		arch = d
 	}
 	_, err := host.Run(ctx, "mmdebstrap", "--variant=extract", "--architectures="+arch, "--format=tar",
-		"--include="+strings.Join(debianPackages, ","), debianSuite, raw, mirror)
+		"--include="+strings.Join(packages, ","), debianSuite, raw, mirror)
 	return err
 }
 

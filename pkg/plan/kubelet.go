@@ -33,7 +33,7 @@ func (h *Host) podProblems(ctx context.Context) error {
 	if h.installed() {
 		return nil
 	}
-	return errors.Join(h.runtime().MissingProblem(), h.runtime().CNIProblems(), h.runtime().PodProblems(ctx))
+	return errors.Join(h.runtime().MissingProblem(), h.runtime().CNIProblems(h.ownNetwork()), h.runtime().PodProblems(ctx))
 }
 
 func (h *Host) kubelet(role string) kubelet.Kubelet {

@@ -18,16 +18,16 @@ func (h *Host) Master() step.Plan {
 		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()),
 		{h.loadBootstrap("etcd")},
 		{h.member(), h.balancer(Master).Start(), h.loadBootstrap("flannel")},
-		{etcd.EnableAuth(), network.Publish(etcd.Client), control.StaticPods()},
-		{h.flanneld().Start()},
-		{bridge.Move(), bridge.BootUnit(Binary), h.cni()},
+		{etcd.EnableAuth(), h.ifOurs(network.Publish(etcd.Client)), control.StaticPods()},
+		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI())},
+		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
 		{kubelet.Configure()},
 		{h.runtime().Pods()},
 		{kubelet.Start()},
 		{control.Ready(h.timeout())},
-		append(h.sharing(), control.GrantAdmin()),
+		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late()},
 		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
-		{node.WaitReady(h.timeout()), h.addons().WaitDNS(h.timeout())},
-	}
+		{h.ifNetwork(node.WaitReady(h.timeout())), h.ifNetwork(h.addons().WaitDNS(h.timeout()))},
+	}.Compact()
 }

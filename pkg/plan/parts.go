@@ -99,7 +99,7 @@ func (h *Host) hostNetwork() netip.Prefix {
 func (h *Host) controlPlane() controlplane.ControlPlane {
 	return controlplane.ControlPlane{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
-		ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain,
+		ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), PodCIDR: h.podCIDR(), DNSDomain: h.Config.DNSDomain,
 		Image: h.Image("hyperkube"), KubernetesVersion: h.versions.Kubernetes,
 		// Its own etcd, and another one while that is away.
 		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
@@ -128,7 +128,7 @@ func (h *Host) publish() step.Step {
 func (h *Host) addons() addon.Addons {
 	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
 	return addon.Addons{API: kube.Kubeconfig(controlplane.SuperAdminConf), Settings: addon.Settings{
-		ProxyImage: h.Image("hyperkube"), DNSImage: h.Image("coredns"),
+		ProxyImage: h.Image("hyperkube"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: h.balancedAPI(), DNSServer: h.dnsServer(),
 		Forward: h.forward(), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca,

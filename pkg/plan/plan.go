@@ -108,6 +108,9 @@ func (h *Host) Boot(ctx context.Context) error {
 	if err := h.kubelet(h.saved.Role).ShareMounts(); err != nil {
 		return err
 	}
+	if !h.ownNetwork() {
+		return nil
+	}
 	if err := h.bridge().Boot(ctx); err != nil {
 		return err
 	}

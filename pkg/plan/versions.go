@@ -27,7 +27,7 @@ func (h *Host) useCatalogue() error {
 	if err != nil {
 		return err
 	}
-	h.versions, h.images = versions, image.Catalogue(versions, "")
+	h.versions, h.images = versions, h.placed(image.Catalogue(versions, ""))
 	return nil
 }
 

@@ -17,12 +17,12 @@ func (h *Host) Worker() step.Plan {
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
 		{h.loadBootstrap("flannel")},
 		{h.balancer(Worker).Start()},
-		{h.flanneld().Start()},
-		{bridge.Move(), bridge.BootUnit(Binary), h.cni()},
+		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI())},
+		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
 		{agent.Configure()},
 		{h.runtime().Pods()},
 		{agent.Start()},
 		{agent.Joined(h.timeout())},
-		{h.joining().Forget(), node.WaitReady(h.timeout())},
-	}
+		{h.joining().Forget(), h.ifNetwork(node.WaitReady(h.timeout()))},
+	}.Compact()
 }

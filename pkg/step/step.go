@@ -11,6 +11,7 @@ package step
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -50,6 +51,19 @@ func (p Plan) Steps() []Step {
 		all = append(all, row...)
 	}
 	return all
+}
+
+// Compact drops steps without a name, which a plan has in the place of those
+// that its settings leave out, and rows that are empty then.
+func (p Plan) Compact() Plan {
+	var compact Plan
+	for _, row := range p {
+		row = slices.DeleteFunc(row, func(s Step) bool { return s.Name == "" })
+		if len(row) > 0 {
+			compact = append(compact, row)
+		}
+	}
+	return compact
 }
 
 // Problem is something a user must put right, or ignore by its name, before

@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ownNetwork reports whether pods are on docker0. Otherwise docker0 stays as it
+// is, and another plugin makes the network of the pods.
+func (h *Host) ownNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
+
+// ifOurs drops a step of our own network where another plugin makes it; see
+// step.Plan.Compact.
+func (h *Host) ifOurs(s step.Step) step.Step {
+	if h.ownNetwork() {
+		return s
+	}
+	return step.Step{}
+}
+
+// ifOther is a step that only another plugin needs.
+func (h *Host) ifOther(s step.Step) step.Step {
+	if h.ownNetwork() {
+		return step.Step{}
+	}
+	return s
+}
+
+// ifNetwork drops a step that waits for the network of the pods where the user
+// brings it later.
+func (h *Host) ifNetwork(s step.Step) step.Step {
+	if h.Config.CNIPlugin == config.CNINone {
+		return step.Step{}
+	}
+	return s
+}
+
+// placed says where images go: flanneld of another network runs in a pod.
+func (h *Host) placed(all []image.Image) []image.Image {
+	for i := range all {
+		if all[i].Name == "flannel" && !h.ownNetwork() {
+			all[i].Stores = append(slices.Clone(all[i].Stores), image.Containerd)
+		}
+	}
+	return all
+}
+
+// podCIDR is what the controller manager cuts up for another plugin; on our own
+// network, flannel does that.
+func (h *Host) podCIDR() netip.Prefix {
+	if h.ownNetwork() {
+		return netip.Prefix{}
+	}
+	return mustPrefix(h.Config.FlannelNetwork)
+}
+
+// applyNetwork comes before every other pod: without a network, none starts.
+// A control plane that joins finds it in the cluster.
+func (h *Host) applyNetwork() step.Step {
+	if h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.Join {
+		return step.Step{}
+	}
+	network := h.addons().ApplyNetwork(h.networkManifest)
+	apply := network.Apply
+	network.Apply = func(ctx context.Context) error {
+		if err := h.keepManifest(); err != nil {
+			return err
+		}
+		return apply(ctx)
+	}
+	network.Undo = func(context.Context) error { return h.Files.Remove(manifestPath) }
+	return network
+}
+
+// manifestPath keeps what was applied: a second run must not depend on the
+// user's file or on the internet. Its first line names where it came from.
+const manifestPath = host.StateDir + "/network.yaml"
+
+const downloadLimit = time.Minute
+
+// networkManifest returns the manifest of the plugin. A file of the user is
+// read anew as long as it is there; what was downloaded is kept for good.
+func (h *Host) networkManifest() ([]byte, error) {
+	plugin := h.Config.CNIPlugin
+	if plugin == config.CNIFlannel {
+		return h.addons().Flannel()
+	}
+	kept, err := h.Files.Read(manifestPath)
+	isKept := err == nil && bytes.HasPrefix(kept, h.origin())
+	if !config.IsURL(plugin) {
+		data, err := os.ReadFile(plugin)
+		if err != nil && isKept {
+			return kept, nil
+		}
+		return append(h.origin(), data...), err
+	}
+	if isKept {
+		return kept, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), downloadLimit)
+	defer cancel()
+	data, err := addon.Download(ctx, plugin)
+	return append(h.origin(), data...), err
+}
+
+func (h *Host) origin() []byte { return []byte("# from " + h.Config.CNIPlugin + "\n") }
+
+func (h *Host) keepManifest() error {
+	data, err := h.networkManifest()
+	if err != nil {
+		return err
+	}
+	return h.Files.Put([]host.File{{Path: manifestPath, Data: data}})
+}
+
+// networkProblem looks at the plugin before anything is touched.
+func (h *Host) networkProblem(role string) error {
+	if h.installed() && h.saved.Config.CNIPlugin != h.Config.CNIPlugin {
+		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s, but this host was set up with %s", h.Config.CNIPlugin, h.saved.Config.CNIPlugin),
+			Remedy: "run `kube-bootstrap turndown` first"}
+	}
+	if role != Master || h.Config.Join || h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
+		return nil
+	}
+	data, err := h.networkManifest()
+	if err == nil {
+		err = addon.CheckManifest(data)
+	}
+	if err != nil {
+		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s: %v", h.Config.CNIPlugin, err),
+			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, none"}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// TestOtherNetwork gives pods a network by a manifest of the user: flannel in a
+// DaemonSet. docker0 stays as the owner has it, and turndown leaves nothing.
+func TestOtherNetwork(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.193.12.0/24", "e2e-n", "e2e-o")
+	master, worker := made[0], made[1]
+	master.put(t, networkManifest(t, master), "/root/network.yaml")
+	var before []string
+	for _, m := range made {
+		owned(t, m)
+		before = append(before, m.world(t))
+	}
+	bridge := master.sh(t, "ip -4 -br addr show docker0")
+
+	up(t, master, worker, "--cni-plugin /root/network.yaml")
+	if now := master.sh(t, "ip -4 -br addr show docker0"); now != bridge {
+		t.Errorf("docker0 was %q and is %q", bridge, now)
+	}
+	// CoreDNS runs on the master; its pod must answer the other host.
+	pod := master.kubectl(t, "-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={.items[0].status.podIP}'")
+	worker.sh(t, "curl -sS --max-time 10 http://"+pod+":8181/ready")
+	// The file may be gone when master runs again: it was kept.
+	master.sh(t, "rm /root/network.yaml && kube-bootstrap master --cni-plugin /root/network.yaml --bundle "+bundle)
+	if out, err := master.try(t.Context(), "kube-bootstrap master --cni-plugin bridge --bundle "+bundle+" 2>&1"); err == nil || !strings.Contains(out, "[cni-plugin]") {
+		t.Errorf("the network of a cluster that runs is changed: %v\n%s", err, out)
+	}
+	down(t, worker, master)
+	for i, m := range made {
+		m.sameWorld(t, "a cluster with another network", before[i])
+	}
+}
+
+func networkManifest(t *testing.T, master machine) string {
+	t.Helper()
+	versions, err := image.For("", image.Versions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := addon.Addons{Settings: addon.Settings{
+		FlannelImage: image.Ref(versions, "flannel"), Backend: "host-gw", PodCIDR: "10.1.0.0/16", Server: "https://" + master.ip + ":6443",
+	}}.Flannel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "network.yaml")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
