@@ -73,7 +73,7 @@ func (p *program) push(ctx context.Context, format string, cfg config.Config) er
 	}
 	var pushed []offline.Pushed
 	err = p.do(ctx, "push to "+to.Address, func(ctx context.Context) (err error) {
-		pushed, err = offline.Push(ctx, path, to)
+		pushed, err = offline.Push(ctx, path, to, offline.SignedBy(cfg.VerifyKey), offline.WithBase(cfg.BundleBase))
 		return err
 	})
 	if err != nil {

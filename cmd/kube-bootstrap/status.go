@@ -99,7 +99,13 @@ func (s hostStatus) print(w io.Writer) {
 		fmt.Fprintln(w, "this host is no part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
 		return
 	}
-	fmt.Fprintf(w, "this host is a %s\n", s.Role)
+	repair := s.Role
+	if s.Role == plan.Loaded {
+		repair = "offline bootstrap"
+		fmt.Fprintln(w, "this host has the images of a cluster and is no part of one yet")
+	} else {
+		fmt.Fprintf(w, "this host is a %s\n", s.Role)
+	}
 	for _, one := range s.Steps {
 		switch {
 		case one.Error != "":
@@ -112,7 +118,7 @@ func (s hostStatus) print(w io.Writer) {
 	}
 	s.printControlPlanes(w)
 	if !s.InPlace {
-		fmt.Fprintf(w, "run `kube-bootstrap %s` to repair it\n", s.Role)
+		fmt.Fprintf(w, "run `kube-bootstrap %s` to repair it\n", repair)
 	}
 }
 

@@ -112,8 +112,11 @@ func installed(keepImages bool) (*plan.Host, step.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if role == config.RoleMaster {
+	switch role {
+	case config.RoleMaster:
 		return h, h.Master(), nil
+	case plan.Loaded:
+		return h, h.Load(), nil
 	}
 	return h, h.Worker(), nil
 }

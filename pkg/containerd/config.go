@@ -21,6 +21,7 @@ type wanted struct {
 	SandboxImage  string
 	SystemdCgroup bool
 	RestrictOOM   bool
+	Registry      bool // there is a private one
 }
 
 // criNames are all the names by which CRI can be disabled.
@@ -62,8 +63,19 @@ func mergeConfig(data []byte, major int, w wanted) ([]byte, step.Diff, error) {
 		c.set(w.SandboxImage, append(runtime, "sandbox_image")...)
 	}
 	c.setRuntime(runtime, w)
+	if w.Registry {
+		if err := c.setHosts(); err != nil {
+			return nil, nil, err
+		}
+	}
 	out, err := toml.Marshal(c.root)
 	return out, c.diff, err
+}
+
+// oldRegistryTable: containerd refuses to start with both ways.
+func oldRegistryTable(name string) error {
+	return &step.Problem{Name: "containerd-registry", Text: configPath + ": its CRI has registry." + name + ", which does not go with a private registry of ours",
+		Remedy: "move it into " + hostsDir + " and remove it there"}
 }
 
 func (c *configFile) enableCRI() {

@@ -37,6 +37,7 @@ type Runtime struct {
 	Socket       string // /run/containerd/containerd.sock
 	SandboxImage string // what holds a pod's namespaces; it is never collected
 	KeepImages   bool   // Undo leaves the images of pods
+	Registry     bool   // there are RegistryFiles to look at
 }
 
 // CgroupDriver returns the cgroup driver that suits this host, "systemd" or
@@ -219,6 +220,7 @@ func (r Runtime) config(ctx context.Context) ([]byte, step.Diff, error) {
 		SandboxImage:  r.SandboxImage,
 		SystemdCgroup: CgroupDriver() == "systemd",
 		RestrictOOM:   !canLowerOOMScore(string(status)),
+		Registry:      r.Registry,
 	})
 }
 

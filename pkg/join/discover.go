@@ -184,7 +184,7 @@ func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
 
 func (d *discovery) handover(ctx context.Context) (Handover, error) {
 	var settings corev1.ConfigMap
-	var flannel corev1.Secret
+	var flannel, registry corev1.Secret
 	var server struct{ GitVersion string }
 	for _, part := range []struct {
 		path, what string
@@ -192,6 +192,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 	}{
 		{"/api/v1/namespaces/kube-system/configmaps/" + settingsName, "its settings", &settings},
 		{"/api/v1/namespaces/kube-system/secrets/" + flannelName, "flannel's certificate", &flannel},
+		{"/api/v1/namespaces/kube-system/secrets/" + registryName, "the way to its registry", &registry},
 		{"/version", "its version", &server},
 	} {
 		if err := d.get(ctx, part.path, part.what, part.into); err != nil {
@@ -202,6 +203,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		ClusterCA:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.ca.Raw}),
 		ServerVersion: server.GitVersion,
 		Settings:      []byte(settings.Data[settingsKey]),
+		Registry:      registry.Data[registryKey],
 		Flannel: Flannel{
 			EtcdCA: flannel.Data[etcdCAKey],
 			Cert:   flannel.Data[corev1.TLSCertKey],

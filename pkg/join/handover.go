@@ -39,6 +39,7 @@ type Handover struct {
 	ServerVersion string  `json:"serverVersion"`
 	Settings      []byte  `json:"settings"` // of the whole cluster, YAML of the caller
 	Flannel       Flannel `json:"-"`
+	Registry      []byte  `json:"-"` // as Publisher was given it; the caller keeps it
 	// Shared is what control planes share, by path; nil for a worker.
 	Shared map[string][]byte `json:"-"`
 }

@@ -24,6 +24,8 @@ const (
 	settingsName = "kube-bootstrap"
 	settingsKey  = "settings.yaml"
 	flannelName  = "kube-bootstrap-flannel"
+	registryName = "kube-bootstrap-registry"
+	registryKey  = "registry.json"
 	etcdCAKey    = "ca.crt"
 )
 
@@ -34,6 +36,7 @@ type Publisher struct {
 	ClusterCA []byte       // PEM
 	Settings  []byte       // of the whole cluster, YAML; Handover.Settings gives it back
 	Flannel   Flannel
+	Registry  []byte // the way to a private registry, of the caller; Handover.Registry gives it back
 }
 
 // Publish is the step that lets hosts join: cluster-info, the handover, and
@@ -82,6 +85,7 @@ func (p Publisher) Objects() ([]*kube.Object, error) {
 		"ClusterInfo":   kubeconfig,
 		"Settings":      p.Settings,
 		"Flannel":       p.Flannel,
+		"Registry":      p.Registry,
 	}); err != nil {
 		return nil, err
 	}

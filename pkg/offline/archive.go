@@ -131,6 +131,10 @@ func (b *Bundle) sizeOf(entries []Entry, arch string) (total int64) {
 // Stream opens an archive of some images; it must be closed.
 type Stream func(entries ...Entry) io.ReadCloser
 
+func (b *Bundle) read(ctx context.Context, entries []Entry, arch string) archives {
+	return &reading{Bundle: b, ctx: ctx, arch: arch, progress: newProgress(ctx, "load images", b.sizeOf(entries, arch))}
+}
+
 // reading opens archives for one architecture, which count towards the same
 // progress, and remembers what was wrong with the bundle.
 type reading struct {
@@ -139,18 +143,16 @@ type reading struct {
 	arch     string
 	progress io.Writer
 
-	mu     sync.Mutex
-	failed error
+	mu    sync.Mutex
+	wrong error
 }
 
 func (r *reading) open(entries ...Entry) io.ReadCloser {
-	out, in := io.Pipe()
-	go func() {
-		err := r.writeArchive(r.ctx, in, entries, r.arch, r.progress)
+	return piped(func(w io.Writer) error {
+		err := r.writeArchive(r.ctx, w, entries, r.arch, r.progress)
 		r.note(err)
-		in.CloseWithError(err)
-	}()
-	return out
+		return err
+	})
 }
 
 // note keeps the first error that is not of the store's making: one that has
@@ -158,13 +160,13 @@ func (r *reading) open(entries ...Entry) io.ReadCloser {
 func (r *reading) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failed == nil && !errors.Is(err, io.ErrClosedPipe) && r.ctx.Err() == nil {
-		r.failed = err
+	if r.wrong == nil && !errors.Is(err, io.ErrClosedPipe) && r.ctx.Err() == nil {
+		r.wrong = err
 	}
 }
 
-func (r *reading) damage() error {
+func (r *reading) failed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.failed
+	return r.wrong
 }

@@ -60,17 +60,20 @@ func (p plugins) check(ctx context.Context) (step.Diff, error) {
 // wanted returns those plugins that the host lacks. A host that has them all
 // needs no bundle any more.
 func (p plugins) wanted(ctx context.Context) (Plugins, error) {
-	bundle, err := p.Open()
+	if p.asks() && p.allThere() {
+		return Plugins{}, nil
+	}
+	from, err := p.origin(ctx)
 	if errors.Is(err, fs.ErrNotExist) && p.allThere() {
 		return Plugins{}, nil
 	}
 	if err != nil {
 		return Plugins{}, err
 	}
-	defer bundle.Close()
-	all, ok := bundle.Plugins[p.Arch]
-	if !ok {
-		return Plugins{}, fmt.Errorf("bundle %s holds no CNI plugins for %s", p.Path, p.Arch)
+	defer from.Close()
+	all, err := from.plugins(p.Arch)
+	if err != nil {
+		return Plugins{}, err
 	}
 	record, err := p.record()
 	if err != nil {
@@ -134,12 +137,12 @@ func (p plugins) apply(ctx context.Context) error {
 	if err != nil || len(missing.Files) == 0 {
 		return err
 	}
-	files, err := p.extract(missing)
+	files, err := p.extract(ctx, missing)
 	if err != nil {
 		return err
 	}
 	for name, data := range files {
-		if err := p.install(name, data, missing.Files[name]); err != nil {
+		if err := p.install(name, data, digest.FromBytes(data)); err != nil {
 			return fmt.Errorf("install %s: %w", pluginPath(name), err)
 		}
 	}
@@ -147,16 +150,15 @@ func (p plugins) apply(ctx context.Context) error {
 }
 
 // extract reads the plugins out of their layer.
-func (p plugins) extract(missing Plugins) (map[string][]byte, error) {
-	bundle, err := p.Open()
+func (p plugins) extract(ctx context.Context, missing Plugins) (map[string][]byte, error) {
+	from, err := p.origin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer bundle.Close()
-	r, w := io.Pipe()
-	defer r.Close()
-	go func() { w.CloseWithError(bundle.copyBlob(w, missing.Layer)) }()
-	files, archive := map[string][]byte{}, tar.NewReader(r)
+	defer from.Close()
+	layer := from.pluginLayer(ctx, missing)
+	defer layer.Close()
+	files, archive := map[string][]byte{}, tar.NewReader(layer)
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -173,13 +175,13 @@ func (p plugins) extract(missing Plugins) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if digest.FromBytes(data) != want {
-			return nil, fmt.Errorf("bundle %s: CNI plugin %s is not what its digest says", p.Path, h.Name)
+		if want != "" && digest.FromBytes(data) != want {
+			return nil, fmt.Errorf("CNI plugin %s is not what its digest says", h.Name)
 		}
 		files[path.Base(h.Name)] = data
 	}
 	if len(files) != len(missing.Files) {
-		return nil, fmt.Errorf("bundle %s: a CNI plugin is missing in layer %s", p.Path, missing.Layer)
+		return nil, fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here", len(files), len(missing.Files))
 	}
 	return files, nil
 }

@@ -58,6 +58,7 @@ func (c *cursor) copy(w io.Writer, d digest.Digest) error {
 	if err != nil {
 		return fmt.Errorf("bundle %s: blob %s: %w", c.Path, d, err)
 	}
+	defer r.Close()
 	check := d.Verifier()
 	_, err = io.Copy(io.MultiWriter(w, check), r)
 	if err == nil && !check.Verified() {
@@ -69,11 +70,13 @@ func (c *cursor) copy(w io.Writer, d digest.Digest) error {
 	return nil
 }
 
-func (c *cursor) open(d digest.Digest) (io.Reader, error) {
+func (c *cursor) open(d digest.Digest) (io.ReadCloser, error) {
 	blob, ok := c.Blobs[d]
 	switch {
 	case !ok:
 		return nil, errors.New("it is not in the bundle")
+	case c.fetch != nil:
+		return c.fetch(d)
 	case blob.InBase && c.Bundle.base == nil:
 		return nil, c.errNoBase()
 	case blob.InBase:
@@ -103,7 +106,7 @@ func (c *cursor) start(frame int) (err error) {
 }
 
 // seek goes on to the member of a blob, and no further than the manifest says.
-func (c *cursor) seek(d digest.Digest, blob Blob) (io.Reader, error) {
+func (c *cursor) seek(d digest.Digest, blob Blob) (io.ReadCloser, error) {
 	for {
 		h, err := c.archive.Next()
 		if err != nil {
@@ -113,7 +116,7 @@ func (c *cursor) seek(d digest.Digest, blob Blob) (io.Reader, error) {
 		c.at += memberSize(h.Size)
 		switch {
 		case at == blob.At && h.Name == blobName(d) && h.Typeflag == tar.TypeReg && h.Size == blob.Size:
-			return c.archive, nil
+			return io.NopCloser(c.archive), nil
 		case h.Size < 0 || c.at > blob.At:
 			return nil, fmt.Errorf("the bundle is damaged: %s with %d bytes lies in its place", h.Name, h.Size)
 		}

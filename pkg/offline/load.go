@@ -11,11 +11,17 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Source is a bundle on this host, and what is wanted of it.
+// Source is where the images of this host are taken from, and what is wanted of
+// them: from a registry or a Docker of this host if there is one, else from the
+// bundle at Path.
 type Source struct {
+	Registry   *registry.Registry
+	Docker     *host.Docker
+	Versions   image.Versions
 	Path       string        // HostPath, or what --bundle says
 	Base       string        // the bundle that Path was built on; empty: none
 	VerifyKey  string        // public key that Path must be signed by; empty: any bundle will do
@@ -51,9 +57,9 @@ type loading struct {
 }
 
 func (l loading) check(ctx context.Context) (step.Diff, error) {
-	bundle, missing, err := l.look(ctx)
-	if bundle != nil {
-		bundle.Close()
+	from, missing, err := l.look(ctx)
+	if from != nil {
+		from.Close()
 	}
 	var diff step.Diff
 	for _, e := range missing {
@@ -63,30 +69,35 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 }
 
 func (l loading) apply(ctx context.Context) error {
-	bundle, missing, err := l.look(ctx)
+	from, missing, err := l.look(ctx)
+	if from != nil {
+		defer from.Close()
+	}
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	defer bundle.Close()
-	if err := bundle.check(ctx, missing, l.Arch); err != nil {
+	if err := from.check(ctx, missing, l.Arch); err != nil {
 		return err
 	}
 	if err := l.remember(missing); err != nil {
 		return err
 	}
-	return l.load(ctx, bundle, missing)
+	return l.load(ctx, from, missing)
 }
 
-func (l loading) load(ctx context.Context, bundle *Bundle, missing []Entry) error {
+func (l loading) load(ctx context.Context, from origin, missing []Entry) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &reading{Bundle: bundle, ctx: within, arch: l.Arch, progress: newProgress(ctx, "load images", bundle.sizeOf(missing, l.Arch))}
-	err := l.into.Load(within, r.open, missing)
-	if damage := r.damage(); damage != nil {
-		// What the store says is only that its input ended.
-		return errors.Join(damage, l.takeBack(ctx, missing))
+	read := from.read(within, missing, l.Arch)
+	err := l.into.Load(within, read.open, missing)
+	failed := read.failed()
+	switch {
+	case failed == nil:
+		return err
+	case l.asks():
+		return failed // what came whole may stay: the next run goes on from there
 	}
-	return err
+	return errors.Join(failed, l.takeBack(ctx, missing))
 }
 
 // takeBack removes what was loaded of a bundle that turned out to be bad.
@@ -104,25 +115,26 @@ func (l loading) takeBack(ctx context.Context, entries []Entry) error {
 	return l.into.Remove(ctx, loaded)
 }
 
-// look returns the images that the store lacks, and the bundle to take them
-// from. Without a bundle it is enough that each image has its name there.
-func (l loading) look(ctx context.Context) (*Bundle, []Entry, error) {
-	bundle, openErr := l.Open()
+// look returns the images that the store lacks, and what to take them from.
+// Without a bundle it is enough that each image has its name there.
+func (l loading) look(ctx context.Context) (origin, []Entry, error) {
+	if l.asks() {
+		if missing, err := l.missing(ctx, nil); err != nil || len(missing) == 0 {
+			return nil, nil, err
+		}
+	}
+	from, openErr := l.origin(ctx)
 	if openErr != nil && !errors.Is(openErr, fs.ErrNotExist) {
 		return nil, nil, openErr
 	}
-	missing, err := l.missing(ctx, bundle)
-	if err == nil && bundle == nil && len(missing) > 0 {
+	missing, err := l.missing(ctx, from)
+	if err == nil && from == nil && len(missing) > 0 {
 		err = openErr
 	}
-	if err != nil && bundle != nil {
-		bundle.Close()
-		bundle = nil
-	}
-	return bundle, missing, err
+	return from, missing, err
 }
 
-func (l loading) missing(ctx context.Context, bundle *Bundle) ([]Entry, error) {
+func (l loading) missing(ctx context.Context, from origin) ([]Entry, error) {
 	ours, err := l.loaded()
 	if err != nil {
 		return nil, err
@@ -133,9 +145,9 @@ func (l loading) missing(ctx context.Context, bundle *Bundle) ([]Entry, error) {
 			continue
 		}
 		entry := Entry{Image: img}
-		if bundle != nil {
-			if entry, err = bundle.find(img.Ref, l.Arch); err != nil {
-				return nil, fmt.Errorf("bundle %s: %w", l.Path, err)
+		if from != nil {
+			if entry, err = from.find(img.Ref, l.Arch); err != nil {
+				return nil, err
 			}
 		}
 		state, err := l.into.State(ctx, entry, entry.Variants[l.Arch])

@@ -26,24 +26,24 @@ type Pushed struct {
 // Push brings all images of a bundle, of every architecture, into a registry:
 // each under its own path, with the digest it has in the bundle. What is there
 // already stays, so a run that was cut short is finished by the next.
-func Push(ctx context.Context, path string, to *registry.Registry) ([]Pushed, error) {
-	b, err := Open(path)
+func Push(ctx context.Context, path string, to *registry.Registry, options ...Option) ([]Pushed, error) {
+	b, err := Open(path, options...)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	if err := to.Check(ctx, indexPath, true); err != nil {
+	if err := to.Check(ctx, IndexPath, true); err != nil {
 		return nil, err
 	}
-	options, err := to.Options(ctx)
+	remotes, err := to.Options(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pusher, err := remote.NewPusher(options...)
+	pusher, err := remote.NewPusher(remotes...)
 	if err != nil {
 		return nil, err
 	}
-	p := push{Bundle: b, to: to, options: options, pusher: pusher}
+	p := push{Bundle: b, to: to, options: remotes, pusher: pusher}
 	pushed, err := p.all(ctx)
 	return pushed, to.Explain(err)
 }
@@ -192,7 +192,7 @@ func (p push) manifests(ctx context.Context, e Entry) error {
 // index puts what the bundle says of itself, so that a host can be made from
 // the registry alone.
 func (p push) index(ctx context.Context) error {
-	repo, err := p.to.Repository(indexPath)
+	repo, err := p.to.Repository(IndexPath)
 	if err != nil {
 		return err
 	}

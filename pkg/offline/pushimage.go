@@ -2,7 +2,6 @@ package offline
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -17,11 +16,14 @@ import (
 	digest "github.com/opencontainers/go-digest"
 )
 
-// Where a registry keeps the manifest of a bundle, and as what.
+// IndexPath is where a registry keeps the manifest of a bundle; its tag is the
+// version of Kubernetes.
+const IndexPath = "kube-bootstrap/bundle"
+
 const (
-	indexPath   = "kube-bootstrap/bundle" // its tag is the version of Kubernetes
-	indexConfig = types.MediaType("application/vnd.kube-bootstrap.bundle.config.v1+json")
-	indexLayer  = types.MediaType("application/vnd.kube-bootstrap.bundle.v1+json")
+	indexConfig    = types.MediaType("application/vnd.kube-bootstrap.bundle.config.v1+json")
+	indexLayer     = types.MediaType("application/vnd.kube-bootstrap.bundle.v1+json")
+	indexSignature = types.MediaType("application/vnd.kube-bootstrap.bundle.signature.v1+json")
 )
 
 // inRegistry returns the path and the tag that an image has below the prefix
@@ -137,18 +139,13 @@ func (l *bundleBlob) add(n int64) error {
 	return nil
 }
 
-// artifact holds the manifest of the bundle as the one layer of an image that
-// is none. Where the blobs lie in the file is of no use there.
+// artifact holds the manifest of the bundle, and its signature if it has one, as
+// layers of an image that is none.
 func (b *Bundle) artifact() (v1.Image, error) {
-	manifest := b.Manifest
-	manifest.Blobs = map[digest.Digest]Blob{}
-	for d, blob := range b.Blobs {
-		manifest.Blobs[d] = Blob{Size: blob.Size}
-	}
-	data, err := json.Marshal(manifest)
-	if err != nil {
-		return nil, err
-	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), indexConfig)
-	return mutate.Append(base, mutate.Addendum{Layer: static.NewLayer(data, indexLayer), MediaType: indexLayer})
+	layers := []mutate.Addendum{{Layer: static.NewLayer(b.raw, indexLayer), MediaType: indexLayer}}
+	if b.signature != nil {
+		layers = append(layers, mutate.Addendum{Layer: static.NewLayer(b.signature, indexSignature), MediaType: indexSignature})
+	}
+	return mutate.Append(base, layers...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
@@ -13,28 +14,37 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-func (h *Host) bundle() offline.Source {
-	path := h.Config.Bundle
-	if path == "" {
-		path = offline.HostPath
+// source is where the images of this host come from.
+func (h *Host) source() offline.Source {
+	s := offline.Source{
+		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Versions: h.versions,
+		Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages,
 	}
-	return offline.Source{Path: path, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages}
+	switch {
+	case h.byHand:
+		s.Docker = openDocker(mainSocket)
+	case h.fromRegistry():
+		s.Registry = h.registry
+	case s.Path == "":
+		s.Path = offline.HostPath
+	}
+	return s
 }
 
 // loadBootstrap loads one image, so that what runs it need not wait for others.
 func (h *Host) loadBootstrap(name string) step.Step {
-	from := h.bundle()
+	from := h.source()
 	from.Part = name
 	from.Images = slices.DeleteFunc(slices.Clone(from.Images), func(i image.Image) bool { return i.Name != name })
 	return from.Load(dockerStore{image.Bootstrap, bootstrapdocker.Socket}.open())
 }
 
 func (h *Host) loadMain() step.Step {
-	return h.bundle().Load(dockerStore{image.Main, mainSocket}.open())
+	return h.source().Load(dockerStore{image.Main, mainSocket}.open())
 }
 
 func (h *Host) loadContainerd() step.Step {
-	return h.bundle().Load(offline.ContainerdStore(h.criSocket(), ""))
+	return h.source().Load(offline.ContainerdStore(h.criSocket(), ""))
 }
 
 type dockerStore struct {
@@ -42,12 +52,14 @@ type dockerStore struct {
 	socket string
 }
 
-func (s dockerStore) open() offline.Target {
-	engine, err := host.OpenDocker(s.socket)
+func (s dockerStore) open() offline.Target { return offline.Docker(s.kind, openDocker(s.socket)) }
+
+func openDocker(socket string) *host.Docker {
+	engine, err := host.OpenDocker(socket)
 	if err != nil {
 		panic(err) // the socket is a constant of ours, and nothing is dialled yet
 	}
-	return offline.Docker(s.kind, engine)
+	return engine
 }
 
 func (h *Host) criSocket() string {
@@ -66,9 +78,12 @@ func (h *Host) bundleProblem(ctx context.Context) error {
 	problem := func(err error, remedy string) error {
 		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: remedy}
 	}
-	b, err := h.bundle().Open()
+	b, err := h.source().Open()
 	if errors.Is(err, offline.ErrUntrusted) {
 		return problem(err, "get it from who has the key, or give --verify-key another one")
+	}
+	if errors.Is(err, fs.ErrNotExist) && h.saved.Role != "" && h.saved.Config.Bundle == h.Config.Bundle {
+		return nil // this host was set up with it, and need not have it any more
 	}
 	if err != nil {
 		return problem(err, "make it with `kube-bootstrap offline build`")

@@ -23,6 +23,9 @@ func (h *Host) discover(ctx context.Context) error {
 		return err
 	}
 	h.Config = cfg
+	if err := h.handedRegistry(handover.Registry); err != nil {
+		return err
+	}
 	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
 }
 

@@ -18,7 +18,7 @@ import (
 func (h *Host) runtime() containerd.Runtime {
 	return containerd.Runtime{
 		Files: h.Files, Units: h.Units, Socket: h.criSocket(),
-		SandboxImage: h.Image("pause"), KeepImages: h.Config.KeepImages,
+		SandboxImage: h.Image("pause"), KeepImages: h.Config.KeepImages, Registry: h.registry != nil,
 	}
 }
 

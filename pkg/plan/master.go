@@ -13,9 +13,9 @@ func (h *Host) Master() step.Plan {
 	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)
 	return step.Plan{
 		{h.remember(Master)},
-		append(h.takeOver(), bridge.Resume(), kubelet.RememberSysctls(), h.runtime().EnableCRI()),
+		append(h.takeOver(), bridge.Resume(), kubelet.RememberSysctls(), h.registryWay(), h.runtime().EnableCRI()),
 		{control.Certificates(), h.bootstrap().Containerd()},
-		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()),
+		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()),
 		{h.loadBootstrap("etcd")},
 		{h.member(), h.balancer(Master).Start(), h.loadBootstrap("flannel")},
 		{etcd.EnableAuth(), h.ifOurs(network.Publish(etcd.Client)), control.StaticPods()},

@@ -118,9 +118,14 @@ func (h *Host) publish() step.Step {
 			}
 			files[i] = data
 		}
+		way, err := h.registry.Marshal()
+		if err != nil {
+			return step.Step{}, err
+		}
 		return join.Publisher{
 			API: kube.Kubeconfig(controlplane.SuperAdminConf), Server: h.balancedAPI(), ClusterCA: files[0], Settings: h.Config.Shared(),
-			Flannel: join.Flannel{EtcdCA: files[1], Cert: files[2], Key: files[3]},
+			Flannel:  join.Flannel{EtcdCA: files[1], Cert: files[2], Key: files[3]},
+			Registry: way,
 		}.Publish(), nil
 	})
 }

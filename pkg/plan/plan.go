@@ -19,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
 // Binary is where a host keeps the program that made it, for its boot unit.
@@ -33,6 +34,9 @@ type Host struct {
 	Units  host.Units
 
 	saved     Saved
+	registry  *registry.Registry // nil: none
+	pushed    image.Versions     // of the bundle in the registry, once preflight has looked
+	byHand    bool               // images are taken from the main Docker
 	versions  image.Versions
 	images    []image.Image
 	join      *join.Joining
@@ -55,6 +59,9 @@ func Open(cfg config.Config) (*Host, error) {
 	}
 	h.detectAddress()
 	h.keepJoined()
+	if err := h.findRegistry(); err != nil {
+		return nil, err
+	}
 	return h, h.useCatalogue()
 }
 
@@ -119,7 +126,7 @@ func (h *Host) Boot(ctx context.Context) error {
 
 // Saved is what a host remembers of what it was made.
 type Saved struct {
-	Role   string // Master, Worker, or "" on a host that is neither
+	Role   string // Master, Worker, Loaded, or "" on a host that is none
 	Kept   string // the role of a host that was taken back but for its images
 	Config config.Config
 }

@@ -43,7 +43,7 @@ func (h *Host) Preflight(role string) step.Plan {
 	if role == Worker || h.Config.Join {
 		row = append(row, h.look("master", "reach the master", h.discover))
 	}
-	return step.Plan{row}
+	return step.Plan{row, {h.look("registry", "reach the registry", h.registryProblem)}}
 }
 
 // look is a step that only looks. Problems that the user ignores by name, or
@@ -70,7 +70,7 @@ func (h *Host) withoutIgnored(err error) error {
 
 // installed reports whether this host already has the role, wholly or half:
 // what then holds a port or a network is ours.
-func (h *Host) installed() bool { return h.saved.Role != "" }
+func (h *Host) installed() bool { return h.saved.Role != "" && h.saved.Role != Loaded }
 
 func (h *Host) roleProblem(role string) error {
 	if h.installed() && h.saved.Role != role {

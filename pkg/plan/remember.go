@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -20,8 +21,18 @@ func (h *Host) remember(role string) step.Step {
 			return nil, err
 		}
 		versions, err := json.Marshal(h.versions)
-		return []host.File{{Path: config.SavedPath, Data: settings}, {Path: versionsFile, Data: versions},
-			{Path: roleFile, Data: []byte(role + "\n")}}, err
+		if err != nil {
+			return nil, err
+		}
+		files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: versionsFile, Data: versions}}
+		if h.registry != nil {
+			way, err := h.registry.Marshal()
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, host.File{Path: registry.SavedPath, Data: way})
+		}
+		return append(files, host.File{Path: roleFile, Data: []byte(role + "\n")}), nil
 	}
 	return step.Step{
 		Name: "remember the settings",
@@ -62,5 +73,5 @@ func (h *Host) forget(role string) error {
 	if err := h.Files.Write(keptFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
-	return errors.Join(h.Files.Remove(Binary), h.Files.Remove(roleFile))
+	return h.Files.Drop(Binary, registry.SavedPath, roleFile)
 }

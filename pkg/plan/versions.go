@@ -39,12 +39,22 @@ func (h *Host) knownVersions() image.Versions {
 	if err != nil {
 		return image.Versions{} // useCatalogue says so
 	}
-	if bundle, err := h.bundle().Open(); err == nil {
+	if h.pushed.Kubernetes == wanted.Kubernetes {
+		return h.pushed
+	}
+	if h.fromRegistry() {
+		return h.rememberedVersions(wanted)
+	}
+	if bundle, err := h.source().Open(); err == nil {
 		defer bundle.Close()
 		if bundle.Versions.Kubernetes == wanted.Kubernetes {
 			return bundle.Versions
 		}
 	}
+	return h.rememberedVersions(wanted)
+}
+
+func (h *Host) rememberedVersions(wanted image.Versions) image.Versions {
 	var remembered image.Versions
 	data, err := h.Files.Read(versionsFile)
 	if err != nil || json.Unmarshal(data, &remembered) != nil || remembered.Kubernetes != wanted.Kubernetes {

@@ -12,9 +12,9 @@ func (h *Host) Worker() step.Plan {
 	bridge, agent, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
 	return step.Plan{
 		{h.remember(Worker)},
-		{bridge.Resume(), agent.RememberSysctls(), h.joining().Save(), h.runtime().EnableCRI()},
+		{bridge.Resume(), agent.RememberSysctls(), h.joining().Save(), h.registryWay(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
-		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.bundle().InstallCNIPlugins()},
+		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
 		{h.loadBootstrap("flannel")},
 		{h.balancer(Worker).Start()},
 		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI())},

@@ -82,6 +82,25 @@ func (r *Registry) askDocker(ctx context.Context, host name.Registry) error {
 	return nil
 }
 
+// Complete takes over what was not given, and is known of the same place.
+func (r *Registry) Complete(known *Registry) {
+	if known == nil || known.Address != r.Address {
+		return
+	}
+	if r.Auth == (authn.AuthConfig{}) {
+		r.Auth = known.Auth
+	}
+	if len(r.CA) == 0 {
+		r.CA = known.CA
+	}
+	if len(r.Cert) == 0 {
+		r.Cert, r.Key = known.Cert, known.Key
+	}
+	if !r.Insecure {
+		r.Insecure, r.PlainHTTP = known.Insecure, known.PlainHTTP
+	}
+}
+
 // Load reads what a host keeps: nil if it has no registry.
 func Load(files host.Files) (*Registry, error) {
 	data, err := files.Read(SavedPath)

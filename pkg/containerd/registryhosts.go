@@ -1,0 +1,117 @@
+package containerd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+)
+
+// hostsDir is where containerd shall look for the ways to registries, unless
+// its owner has it look elsewhere already.
+const hostsDir = "/etc/containerd/certs.d"
+
+// hostsFile is hosts.toml. It has no tables for mirrors: an answer of the
+// private registry is final, and nobody else is asked.
+type hostsFile struct {
+	Server       string            `toml:"server"`
+	Capabilities []string          `toml:"capabilities"`
+	OverridePath bool              `toml:"override_path,omitempty"`
+	SkipVerify   bool              `toml:"skip_verify,omitempty"`
+	CA           string            `toml:"ca,omitempty"`
+	Client       [][]string        `toml:"client,omitempty"`
+	Header       map[string]string `toml:"header,omitempty"`
+}
+
+// RegistryFiles are what leads containerd, and so every pod, to a private
+// registry: under its own name, and under the names that the images have
+// elsewhere, as they lie below its prefix. They hold secrets.
+//
+//	registry.k8s.io/coredns/coredns ──▶ https://registry.example.com/v2/k8s/coredns/coredns
+func (r Runtime) RegistryFiles(to *registry.Registry, upstreams []string) ([]host.File, error) {
+	dir, err := r.hostsDir()
+	if err != nil {
+		return nil, err
+	}
+	own := path.Join(dir, to.Host())
+	var files []host.File
+	common := hostsFile{Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure, Capabilities: []string{"pull", "resolve"}}
+	if len(to.CA) > 0 {
+		common.CA = path.Join(own, "ca.crt")
+		files = append(files, host.File{Path: common.CA, Data: to.CA, Mode: 0o644})
+	}
+	if len(to.Cert) > 0 {
+		cert, key := path.Join(own, "client.cert"), path.Join(own, "client.key")
+		common.Client = [][]string{{cert, key}}
+		files = append(files, host.File{Path: cert, Data: to.Cert, Mode: 0o644}, host.File{Path: key, Data: to.Key})
+	}
+	if header := to.Authorization(); header != "" {
+		common.Header = map[string]string{"Authorization": header}
+	}
+	for _, name := range append([]string{to.Host()}, upstreams...) {
+		one := common
+		if name != to.Host() {
+			one.Server, one.OverridePath = path.Join("/v2", to.Prefix()), true
+			one.Server = common.Server + one.Server
+		}
+		data, err := toml.Marshal(one)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, host.File{Path: path.Join(dir, name, "hosts.toml"), Data: data})
+	}
+	return files, nil
+}
+
+// hostsDir is the first directory that containerd looks into.
+func (r Runtime) hostsDir() (string, error) {
+	data, err := r.Files.Read(configPath)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	c := configFile{root: map[string]any{}}
+	if err := toml.Unmarshal(data, &c.root); err != nil {
+		return "", fmt.Errorf("%s: %w", configPath, err)
+	}
+	return c.hostsDir(), nil
+}
+
+// registryTable is where each version of config.toml says how to pull.
+func (c *configFile) registryTable() []string {
+	switch version, _ := c.root["version"].(int64); {
+	case version >= 3:
+		return []string{"plugins", "io.containerd.cri.v1.images", "registry"}
+	case version == 2:
+		return []string{"plugins", "io.containerd.grpc.v1.cri", "registry"}
+	}
+	return []string{"plugins", "cri", "registry"}
+}
+
+func (c *configFile) hostsDir() string {
+	dirs, _ := c.get(append(c.registryTable(), "config_path")...).(string)
+	if all := filepath.SplitList(dirs); len(all) > 0 {
+		return all[0]
+	}
+	return hostsDir
+}
+
+// setHosts has containerd look into a directory for the way to registries.
+func (c *configFile) setHosts() error {
+	table := c.registryTable()
+	if now, _ := c.get(append(table, "config_path")...).(string); now != "" {
+		return nil
+	}
+	for _, old := range []string{"mirrors", "configs"} {
+		if set, _ := c.get(append(table, old)...).(map[string]any); len(set) > 0 {
+			return oldRegistryTable(old)
+		}
+	}
+	c.set(hostsDir, append(table, "config_path")...)
+	return nil
+}

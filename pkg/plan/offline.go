@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Loaded is the role of a host that has the images and the way to the registry,
+// and is no part of a cluster yet.
+const Loaded = "loaded"
+
+// Load is what fills the stores of this host, so that master or worker finds
+// all images there. Their plans begin with the same steps.
+func (h *Host) Load() step.Plan {
+	return step.Plan{
+		{h.remember(Loaded)},
+		{h.bridge().Resume(), h.registryWay(), h.runtime().EnableCRI()},
+		{h.bootstrap().Containerd()},
+		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
+		{h.loadBootstrap("etcd"), h.loadBootstrap("flannel")},
+	}
+}
+
+// TakeLoaded has the images taken from the main Docker, where somebody has
+// loaded them by hand, unless there is a bundle or a registry.
+func (h *Host) TakeLoaded() { h.byHand = h.Config.Bundle == "" && h.registry == nil }
+
+// PreflightLoad is Preflight for Load.
+func (h *Host) PreflightLoad() step.Plan {
+	return step.Plan{
+		{
+			h.look("role", "look for a cluster on this host", h.loadedRoleProblem),
+			h.look("disk-space", "check free space", h.spaceProblem),
+			h.look("arch", "check the architecture", h.archProblem),
+			h.look("docker", "check Docker", h.bridge().Problems),
+			h.look("containerd", "check containerd", func(context.Context) error { return h.runtime().MissingProblem() }),
+			h.look("bundle", "check the bundle", h.bundleProblem),
+		},
+		{h.look("registry", "reach the registry", h.registryProblem), h.look("images", "look for images", h.byHandProblem)},
+	}
+}
+
+func (h *Host) loadedRoleProblem(context.Context) error {
+	if !h.installed() {
+		return nil
+	}
+	return &step.Problem{Name: "role", Text: "this host is a " + h.saved.Role + " of a cluster already",
+		Remedy: fmt.Sprintf("run `kube-bootstrap %s` with --bundle or --registry to bring what is missing", h.saved.Role)}
+}
+
+func (h *Host) byHandProblem(ctx context.Context) error {
+	if !h.byHand {
+		return nil
+	}
+	docker, err := mainDocker()
+	if err != nil {
+		return err
+	}
+	missing, err := offline.MissingIn(ctx, docker, h.images)
+	if err == nil && len(missing) > 0 {
+		err = &step.Problem{Name: "images", Text: "the main Docker lacks " + strings.Join(missing, ", "),
+			Remedy: "bring each by `docker save IMAGE | ssh HOST docker load`, or name a bundle or a registry"}
+	}
+	return err
+}
