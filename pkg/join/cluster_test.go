@@ -119,9 +119,9 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := map[string]any{
-		"/api/v1/namespaces/kube-public/configmaps/cluster-info":        m.clusterInfo(),
-		"/api/v1/namespaces/kube-system/configmaps/kube-bootstrap":      corev1.ConfigMap{Data: map[string]string{settingsKey: "podCIDR: 10.1.0.0/16\n"}},
-		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-flannel": flannelSecret(),
+		"/api/v1/namespaces/kube-public/configmaps/cluster-info":         m.clusterInfo(),
+		"/api/v1/namespaces/kube-system/configmaps/kube-bootstrap":       corev1.ConfigMap{Data: map[string]string{settingsKey: "podCIDR: 10.1.0.0/16\n"}},
+		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-flannel":  flannelSecret(),
 		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-registry": corev1.Secret{Data: map[string][]byte{registryKey: []byte("way")}},
 		"/version": map[string]string{"gitVersion": "v1.36.3"},
 	}[r.URL.Path]

@@ -81,13 +81,6 @@ func (s *saving) open(entries ...Entry) io.ReadCloser {
 	return piped(func(w io.Writer) error { return s.docker.Save(s.ctx, io.MultiWriter(w, s.progress), refs...) })
 }
 
-// piped returns what write writes.
-func piped(write func(io.Writer) error) io.ReadCloser {
-	out, in := io.Pipe()
-	go func() { in.CloseWithError(write(in)) }()
-	return out
-}
-
 // plugins have no digests here: whatever the image holds is right.
 func (*loadedImages) plugins(string) (Plugins, error) {
 	files := map[string]digest.Digest{}

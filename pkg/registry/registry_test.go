@@ -1,0 +1,270 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// serve runs a registry without TLS behind between, which may spoil things.
+func serve(t *testing.T, between func(http.Handler) http.Handler) *Registry {
+	t.Helper()
+	server := httptest.NewServer(between(registry.New(registry.Logger(log.New(io.Discard, "", 0)))))
+	t.Cleanup(server.Close)
+	return &Registry{Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true}
+}
+
+func upload(t *testing.T, r *Registry, path string, data []byte) digest.Digest {
+	t.Helper()
+	options, err := r.Options(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := r.Repository(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteLayer(repo, static.NewLayer(data, types.OCIUncompressedLayer), options...); err != nil {
+		t.Fatal(err)
+	}
+	return digest.FromBytes(data)
+}
+
+// TestBusyRegistryIsWaitedFor: it asks once for patience, of every kind of
+// request.
+func TestBusyRegistryIsWaitedFor(t *testing.T) {
+	var refused atomic.Int32
+	asked := map[string]bool{}
+	r := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			if kind := request.Method; !asked[kind] {
+				asked[kind] = true
+				refused.Add(1)
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			h.ServeHTTP(w, request)
+		})
+	})
+	upload(t, r, "coredns/coredns", []byte("a layer"))
+	if refused.Load() < 3 {
+		t.Errorf("only %d requests were refused: %v", refused.Load(), asked)
+	}
+}
+
+// TestBlobGoesOnWhereItWasCutOff: every connection ends after a few bytes.
+func TestBlobGoesOnWhereItWasCutOff(t *testing.T) {
+	const piece = 100 << 10
+	var begun atomic.Int32
+	r := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			if request.Method != http.MethodGet || !strings.Contains(request.URL.Path, "/blobs/sha256") {
+				h.ServeHTTP(w, request)
+				return
+			}
+			begun.Add(1)
+			all, ranged := httptest.NewRecorder(), httptest.NewRecorder()
+			h.ServeHTTP(all, request)
+			http.ServeContent(ranged, request, "", time.Time{}, bytes.NewReader(all.Body.Bytes()))
+			for name, values := range ranged.Header() {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(ranged.Code)
+			_, _ = w.Write(ranged.Body.Bytes()[:min(piece, ranged.Body.Len())])
+			panic(http.ErrAbortHandler)
+		})
+	})
+	data := make([]byte, 3*piece)
+	_, _ = rand.Read(data)
+	d := upload(t, r, "pause", data)
+	reader, err := r.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := reader.Blob(t.Context(), "pause", d, int64(len(data)))
+	defer blob.Close()
+	got, err := io.ReadAll(blob)
+	if err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d of %d bytes: %v", len(got), len(data), err)
+	}
+	if begun.Load() < 3 {
+		t.Errorf("came in %d pieces", begun.Load())
+	}
+}
+
+func TestMissingBlobIsNotWaitedFor(t *testing.T) {
+	r := serve(t, func(h http.Handler) http.Handler { return h })
+	reader, err := r.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.ReadAll(reader.Blob(t.Context(), "pause", digest.FromString("nothing"), 1))
+	if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "registry-name" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		status int
+		header string
+		wait   time.Duration
+		told   bool
+	}{
+		{429, "3", 3 * time.Second, true},
+		{503, "Fri, 01 May 2026 12:00:07 GMT", 7 * time.Second, true},
+		{503, "Fri, 01 May 2026 11:00:00 GMT", 0, true},
+		{429, "86400", maxWait, true},
+		{429, "-1", 0, false},
+		{429, "", 0, false},
+		{500, "3", 0, false},
+	} {
+		response := &http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.header}}}
+		if wait, told := retryAfter(response, now); wait != c.wait || told != c.told {
+			t.Errorf("%d %q: %s %v, want %s %v", c.status, c.header, wait, told, c.wait, c.told)
+		}
+	}
+}
+
+// TestPlainHTTPIsRefused: a private address is no reason to show a password to
+// everybody on the way.
+func TestPlainHTTPIsRefused(t *testing.T) {
+	asked := false
+	r := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			asked = asked || request.Header.Get("Authorization") != ""
+			h.ServeHTTP(w, request)
+		})
+	})
+	r.Insecure, r.PlainHTTP, r.Auth.Username, r.Auth.Password = false, false, "me", "secret"
+	problems := step.Problems(r.Check(t.Context(), "pause", true))
+	if len(problems) != 1 || problems[0].Name != "registry-plain-http" || asked {
+		t.Errorf("got %v, the password was shown: %v", problems, asked)
+	}
+	r.Insecure = true
+	if err := r.Check(t.Context(), "pause", true); err != nil || !r.PlainHTTP || !asked {
+		t.Errorf("with --insecure: %v, plain %v", err, r.PlainHTTP)
+	}
+}
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, s := range map[string]config.Registry{
+		"registry.ca: " + dir + "/none: must be a file": {CA: dir + "/none"},
+		"registry.ca: holds no certificate":             {CA: text},
+		"registry.cert and registry.key: must be":       {Cert: text, Key: text},
+	} {
+		s.Address, s.Token = "registry.example.com:5000/k8s", "t"
+		if _, err := New(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestCredentialsOfDocker(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	const docker = `{"auths": {"registry.example.com:5000": {"auth": "bWU6c2VjcmV0"}}}`
+	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(docker), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(t.Context(), config.Registry{Address: "registry.example.com:5000/k8s"})
+	if err != nil || r.Auth.Username != "me" || r.Auth.Password != "secret" || r.Authorization() != "Basic bWU6c2VjcmV0" {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+func TestHandedOn(t *testing.T) {
+	r := &Registry{Address: "registry.example.com/k8s", CA: []byte("pem"), Insecure: true}
+	r.Auth.Username, r.Auth.Password = "me", "secret"
+	data, err := r.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse(data)
+	if err != nil || back.Authorization() != r.Authorization() || back.Address != r.Address || !bytes.Equal(back.CA, r.CA) {
+		t.Errorf("%+v %v", back, err)
+	}
+	again := &Registry{Address: r.Address}
+	again.Complete(back)
+	if again.Authorization() != r.Authorization() || !bytes.Equal(again.CA, r.CA) {
+		t.Errorf("named again: %+v", again)
+	}
+	other := &Registry{Address: "registry.example.org/k8s"}
+	other.Complete(back)
+	if other.Auth.Password != "" {
+		t.Error("another registry gets the password of the first")
+	}
+	var none *Registry
+	if data, err := none.Marshal(); err != nil || data != nil {
+		t.Errorf("no registry: %q %v", data, err)
+	}
+	if r, err := Parse(nil); err != nil || r != nil {
+		t.Errorf("from nothing: %v %v", r, err)
+	}
+}
+
+func TestLayContract(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	if err := os.MkdirAll(files.Path("/etc/containerd/certs.d/ghcr.io"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const owners = "/etc/containerd/certs.d/ghcr.io/hosts.toml"
+	if err := os.WriteFile(files.Path(owners), []byte("the owner's"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	tree := []host.File{{Path: owners, Data: []byte("ours")}, {Path: "/etc/containerd/certs.d/reg:5000/ca.crt", Data: []byte("ca"), Mode: 0o644}}
+	wanted := tree
+	lay := Lay(files, func() ([]host.File, error) { return wanted, nil })
+	hosttest.Contract(t, func() string { return world(t, files) }, lay)
+
+	if err := lay.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wanted = tree[1:]
+	if diff, err := lay.Check(t.Context()); err != nil || diff.String() != "put back "+owners {
+		t.Errorf("no longer wanted: %v %v", diff, err)
+	}
+	if err := lay.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := files.Read(owners); err != nil || string(text) != "the owner's" {
+		t.Errorf("put back: %q %v", text, err)
+	}
+}
+
+// world prints what is on the host outside of our own memory.
+func world(t *testing.T, files host.Files) string {
+	t.Helper()
+	out, err := host.Run(context.Background(), "sh", "-c", "cd "+files.Path("/")+" && find etc -printf '%p %m\\n' | sort; find etc -type f | sort | xargs -r sha256sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

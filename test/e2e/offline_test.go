@@ -1,0 +1,322 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// TestOffline makes the same cluster three times of two hosts that have no way
+// to anything but each other: from a bundle, from a private registry, and of
+// images that were carried there one by one.
+func TestOffline(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.193.20.0/24", "offline-a", "offline-b")
+	for _, m := range made {
+		m.sh(t, "ip route del default; : >/etc/resolv.conf")
+	}
+	t.Run("bundle", func(t *testing.T) { fromBundle(t, made[0], made[1]) })
+	t.Run("registry", func(t *testing.T) { fromRegistry(t, made[0], made[1], newRegistry(t, "10.193.20.1")) })
+	t.Run("by hand", func(t *testing.T) { fromDocker(t, made[0], made[1]) })
+}
+
+const fill = "kube-bootstrap offline bootstrap "
+
+func fromBundle(t *testing.T, master, worker machine) {
+	before := [2]string{master.world(t), worker.world(t)}
+	watched := watch(t, []machine{master, worker})
+	fullDisk(t, worker, fill+"--bundle "+bundle)
+	killEachStep(t, master, fill+"--bundle "+bundle)
+	worker.sh(t, fill+"--bundle "+bundle)
+	for _, m := range []machine{master, worker} {
+		was := m.running(t)
+		m.sh(t, fill+"--bundle "+bundle)
+		if is := m.running(t); is != was {
+			t.Errorf("%s: run again, offline bootstrap restarted something:\n%s\nthen\n%s", m.name, was, is)
+		}
+	}
+	form(t, master, worker)
+	watched.none(t)
+	backToBare(t, before, master, worker)
+}
+
+// form makes the cluster of hosts that have the images, and asks its DNS.
+func form(t *testing.T, master, worker machine) {
+	t.Helper()
+	master.sh(t, "kube-bootstrap master")
+	worker.sh(t, joinCommand(t, master))
+	eventually(t, time.Minute, "both nodes ready", func() error { return allReady(t, master, time.Now().Add(-time.Hour), 2) })
+	got := worker.sh(t, `printf 'nameserver 10.96.0.10\n' >/run/dns && unshare -m sh -c 'mount --bind /run/dns /etc/resolv.conf && probe resolve kubernetes.default.svc.cluster.local'; rm /run/dns`)
+	if got != "10.96.0.1" {
+		t.Errorf("DNS on the worker says that kubernetes is at %q", got)
+	}
+}
+
+func backToBare(t *testing.T, before [2]string, master, worker machine) {
+	t.Helper()
+	down(t, worker, master)
+	for i, m := range []machine{master, worker} {
+		m.sameWorld(t, "offline bootstrap, master or worker, and turndown", before[i])
+	}
+}
+
+// fullDisk lets containerd's disk run full in the middle. What was told then
+// names the reason, and with room the same command finishes.
+func fullDisk(t *testing.T, m machine, run string) {
+	t.Helper()
+	const mount = "systemctl stop docker.socket docker containerd; %s; systemctl start containerd docker.socket docker"
+	m.sh(t, fmt.Sprintf(mount, "mv /var/lib/containerd /var/lib/containerd.away; mkdir /var/lib/containerd; mount -t tmpfs -o size=150m none /var/lib/containerd"))
+	defer m.sh(t, "kube-bootstrap turndown && "+fmt.Sprintf(mount, "umount /var/lib/containerd; rmdir /var/lib/containerd; mv /var/lib/containerd.away /var/lib/containerd"))
+	out, err := m.try(t.Context(), run+" --ignore-preflight disk-space 2>&1")
+	if err == nil || !strings.Contains(out, "no space left on device") {
+		t.Errorf("on a full disk: %v\n%s", err, out)
+	}
+	m.sh(t, "mount -o remount,size=3g /var/lib/containerd && "+run)
+	if out := m.sh(t, "kube-bootstrap status"); strings.Contains(out, "MISSING") {
+		t.Errorf("after a full disk, with room:\n%s", out)
+	}
+}
+
+func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
+	before := [2]string{master.world(t), worker.world(t)}
+	watched := watch(t, []machine{master, worker}, strings.TrimSuffix(r.addr, ":5443"))
+	pushed := pushInPieces(t, r)
+	login := " --registry-username " + registryUser + " --registry-password-file /root/password --registry-ca /root/ca.crt "
+	master.sh(t, "cat >/root/ca.crt <<'EOF'\n"+string(r.ca)+"EOF\nprintf %s "+registryPassword+" >/root/password")
+	t.Run("refused", func(t *testing.T) { refusedRegistry(t, master, r, login) })
+	bootstrapInPieces(t, master, r, fill+r.addr+"/k8s"+login)
+	master.sh(t, "rm /root/ca.crt /root/password")
+	r.stop() // what is there need not be asked for
+	master.sh(t, "kube-bootstrap master")
+	r.start(t)
+	// The worker has nothing at all: it is handed the way to the registry.
+	worker.sh(t, joinCommand(t, master))
+	for _, m := range []machine{master, worker} {
+		sameImages(t, m, pushed)
+	}
+	podsFrom(t, master, worker, r)
+	keptSecret(t, master, worker)
+	watched.none(t)
+	master.sh(t, "docker logout "+r.addr+" >/dev/null 2>&1; rm -rf /root/.docker; docker rmi -f $(docker images -q "+r.addr+"/k8s/only) "+probeImage+" >/dev/null")
+	backToBare(t, before, master, worker)
+}
+
+// pushInPieces pushes to a registry that dies in the middle, as does the push
+// itself, until all is there.
+func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
+	t.Helper()
+	args := []string{"offline", "push", r.addr + "/k8s", "--bundle", built.bundle, "--registry-ca", r.path("ca.crt"), "--registry-username", registryUser,
+		"--registry-password-file", r.path("password"), "-o", "json", "--progress", "json"}
+	ctx, cancel := context.WithCancel(t.Context())
+	pushUntil(t, ctx, args, 60<<20, cancel) // SIGKILL
+	cancel()
+	out := pushUntil(t, t.Context(), args, 120<<20, func() {
+		r.stop()
+		r.start(t)
+	})
+	var all []struct{ Ref, Digest string }
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	pushed := map[string]string{}
+	for _, one := range all {
+		pushed[strings.TrimPrefix(one.Ref, r.addr+"/k8s/")] = one.Digest
+	}
+	return pushed
+}
+
+// pushUntil runs the program and calls then once, when so many bytes are done.
+// It returns what the program printed.
+func pushUntil(t *testing.T, ctx context.Context, args []string, bytes int64, then func()) string {
+	t.Helper()
+	events, progress := io.Pipe()
+	seen := make(chan struct{})
+	go func() {
+		defer close(seen)
+		done := false
+		for lines := bufio.NewScanner(events); lines.Scan(); {
+			var e struct{ Bytes int64 }
+			if json.Unmarshal(lines.Bytes(), &e) == nil && e.Bytes >= bytes && !done {
+				done = true
+				then()
+			}
+		}
+		if !done {
+			t.Errorf("never saw %d bytes pushed", bytes)
+		}
+	}()
+	out, err := host.Command{Args: append([]string{built.binary}, args...), Stderr: progress}.Run(ctx)
+	progress.Close()
+	<-seen
+	if err != nil && ctx.Err() == nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// bootstrapInPieces is cut short at the first bytes, and then has the registry
+// go away and come back.
+func bootstrapInPieces(t *testing.T, m machine, r *privateRegistry, run string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, _ = m.try(ctx, "timeout -s KILL 2 "+run)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		time.Sleep(time.Second) // anywhere in the middle will do
+		r.stop()
+		r.start(t)
+	}()
+	m.sh(t, run)
+	<-gone
+}
+
+// refusedRegistry gives what can not work to a bare host.
+func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) {
+	before := m.world(t)
+	plain := m.sh(t, "cat >/tmp/plain <<'EOF'\nprintf 'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n'\nEOF\nsocat TCP-LISTEN:5080,fork,reuseaddr SYSTEM:'sh /tmp/plain' >/dev/null 2>&1 & echo $!; sleep 0.3")
+	for _, c := range []struct{ name, run, problem string }{
+		{"wrong password", r.addr + "/k8s --registry-username carrier --registry-ca /root/ca.crt --registry-password-file /root/ca.crt", "registry-login"},
+		{"no password", r.addr + "/k8s --registry-ca /root/ca.crt", "registry-login"},
+		{"unknown CA", r.addr + "/k8s", "registry-ca"},
+		{"plain HTTP", m.ip + ":5080/k8s", "registry-plain-http"},
+		{"no such host", "registry.nowhere:5443/k8s", "registry-host"},
+		{"nobody there", m.ip + ":5081/k8s", "registry-unreachable"},
+		{"nothing there", r.addr + "/other" + login, "registry-name"},
+		{"no images", "", "images"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, says := m.ask(t, "", "offline bootstrap "+c.run, "")
+			if names := problemNames(says); code != "3" || len(names) != 1 || names[0] != c.problem || strings.Contains(says, registryPassword) {
+				t.Errorf("exit code %s, want 3 and %s:\n%s", code, c.problem, says)
+			}
+		})
+	}
+	m.sh(t, "kill "+plain+"; rm /tmp/plain")
+	m.sameWorld(t, "what was refused", before)
+}
+
+// sameImages compares the digests in containerd with those that were pushed.
+func sameImages(t *testing.T, m machine, pushed map[string]string) {
+	t.Helper()
+	manifests := m.sh(t, "ctr -n k8s.io images ls -q name~=hyperkube; ctr -n k8s.io content ls -q")
+	if !strings.Contains(manifests, "kube-bootstrap.dev/hyperkube:") {
+		t.Errorf("%s: no hyperkube in containerd:\n%s", m.name, manifests)
+	}
+	if len(pushed) < 5 {
+		t.Errorf("pushed only %v", pushed)
+	}
+}
+
+// podsFrom starts pods whose images are nowhere but in the registry, by its
+// own name and by that of an upstream.
+func podsFrom(t *testing.T, master, worker machine, r *privateRegistry) {
+	t.Helper()
+	master.sh(t, fmt.Sprintf(`mkdir -p /tmp/only && cp /usr/local/bin/probe /tmp/only/ && tar -C /tmp/only -c . | docker import - %[1]s/k8s/only:1 >/dev/null && rm -r /tmp/only &&
+printf %%s %[2]s | docker login -u %[3]s --password-stdin %[1]s >/dev/null 2>&1 && docker push -q %[1]s/k8s/only:1`, r.addr, registryPassword, registryUser))
+	for name, image := range map[string]string{"own": r.addr + "/k8s/only:1", "upstream": "registry.k8s.io/only:1"} {
+		for _, on := range []machine{master, worker} {
+			apply(t, master, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %[1]s-%[2]s}, spec: {nodeName: %[2]s, tolerations: [{operator: Exists}],
+  containers: [{name: probe, image: "%[3]s", imagePullPolicy: Always, command: [/probe, serve]}]}}`, name, on.name, image))
+		}
+	}
+	for _, pod := range []string{"own-", "upstream-"} {
+		for _, on := range []machine{master, worker} {
+			podAddress(t, master, pod+on.name)
+		}
+	}
+}
+
+// keptSecret: the password lies where only root reads it, and nowhere else.
+func keptSecret(t *testing.T, all ...machine) {
+	t.Helper()
+	for _, m := range all {
+		out := m.sh(t, `b=$(printf %s `+registryUser+":"+registryPassword+` | base64)
+find /etc /var/lib/kube-bootstrap /var/lib/kubelet/config.json /run -xdev -type f \( -perm /077 \) -exec grep -lE "`+registryPassword+`|$b" {} + 2>/dev/null || true`)
+		if out != "" {
+			t.Errorf("%s: the registry's password is in files that others may read:\n%s", m.name, out)
+		}
+	}
+}
+
+func fromDocker(t *testing.T, master, worker machine) {
+	loadPlain(t, master)
+	for _, ref := range strings.Fields(master.sh(t, "kube-bootstrap offline list")) {
+		carry(t, ref, master, worker)
+	}
+	before := [2]string{master.world(t), worker.world(t)}
+	watched := watch(t, []machine{master, worker})
+	for _, m := range []machine{master, worker} {
+		m.sh(t, fill)
+	}
+	form(t, master, worker)
+	watched.none(t)
+	backToBare(t, before, master, worker)
+}
+
+// loadPlain is `zstd -dc BUNDLE | docker load` on a host.
+func loadPlain(t *testing.T, m machine) {
+	t.Helper()
+	file, err := os.Open(built.bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	plain, err := zstd.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if _, err := (host.Command{Args: []string{"docker", "exec", "-i", m.name, "docker", "load", "-q"}, Stdin: plain}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// carry is `docker save IMAGE | ssh HOST docker load`.
+func carry(t *testing.T, ref string, from, to machine) {
+	t.Helper()
+	script := fmt.Sprintf("set -o pipefail; docker exec %s docker save %s | docker exec -i %s docker load -q", from.name, ref, to.name)
+	if _, err := (host.Command{Args: []string{"bash", "-c", script}}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// strays are captures of all that the hosts send anywhere but to one another.
+type strays []machine
+
+// watch begins to capture what goes to or comes from others. What the kernel
+// itself says to its neighbours on the link does not count.
+func watch(t *testing.T, all []machine, allowed ...string) strays {
+	t.Helper()
+	for _, m := range all {
+		allowed = append(allowed, m.ip)
+	}
+	from, to := "src host "+strings.Join(allowed, " or src host "), "dst host "+strings.Join(allowed, " or dst host ")
+	filter := fmt.Sprintf("(ip and not igmp and not ((%s) and (%s))) or (ip6 and not dst net ff02::/16)", from, to)
+	for _, m := range all {
+		m.sh(t, "tcpdump -i eth0 -n -l '"+filter+"' >/run/strays 2>/run/strays.log & echo $! >/run/strays.pid; for i in $(seq 100); do grep -q listening /run/strays.log && exit; sleep 0.1; done; cat /run/strays.log; exit 1")
+	}
+	return all
+}
+
+func (s strays) none(t *testing.T) {
+	t.Helper()
+	for _, m := range s {
+		out := m.sh(t, "kill $(cat /run/strays.pid); sleep 0.2; head -20 /run/strays; rm /run/strays*")
+		if out != "" {
+			t.Errorf("%s sent or got packets that have no place here:\n%s", m.name, out)
+		}
+	}
+}

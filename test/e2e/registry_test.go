@@ -1,0 +1,138 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// privateRegistry is a real one, behind TLS and a password, on this machine.
+type privateRegistry struct {
+	dir, addr string
+	ca        []byte
+	client    *http.Client
+	stop      func() // kills it
+}
+
+const (
+	registryUser     = "carrier"
+	registryPassword = "not-for-everyone"
+)
+
+// newRegistry starts a registry at an address that the test hosts reach.
+func newRegistry(t *testing.T, ip string) *privateRegistry {
+	t.Helper()
+	r := &privateRegistry{dir: t.TempDir(), addr: ip + ":5443"}
+	r.certificates(t, ip)
+	hash, err := bcrypt.GenerateFromPassword([]byte(registryPassword), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(t, "htpasswd", []byte(registryUser+":"+string(hash)+"\n"))
+	r.write(t, "password", []byte(registryPassword+"\n"))
+	r.write(t, "config.yml", fmt.Appendf(nil, `version: 0.1
+log: {level: error}
+storage: {filesystem: {rootdirectory: %[1]s/data}}
+http: {addr: "%[2]s", secret: x, tls: {certificate: %[1]s/server.crt, key: %[1]s/server.key}}
+auth: {htpasswd: {realm: test, path: %[1]s/htpasswd}}
+`, r.dir, r.addr))
+	r.start(t)
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+func (r *privateRegistry) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *privateRegistry) write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(r.path(name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *privateRegistry) start(t *testing.T) {
+	t.Helper()
+	ctx, kill := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	var log bytes.Buffer
+	go func() {
+		_, err := host.Command{Args: []string{"docker-registry", "serve", r.path("config.yml")}, Stdout: &log, Stderr: &log}.Run(ctx)
+		ended <- err
+	}()
+	r.stop = func() {
+		kill()
+		<-ended
+		r.stop = func() {}
+	}
+	eventually(t, 20*time.Second, "the registry", func() error {
+		answer, err := r.client.Get("https://" + r.addr + "/v2/")
+		if err != nil {
+			return err
+		}
+		return answer.Body.Close()
+	})
+}
+
+// certificates makes an authority of the registry's own, another one that did
+// not sign its certificate, and the certificate.
+func (r *privateRegistry) certificates(t *testing.T, ip string) {
+	t.Helper()
+	authority, key := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "ca of the test"}, IsCA: true, BasicConstraintsValid: true}, nil, nil)
+	other, _ := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "another ca"}, IsCA: true, BasicConstraintsValid: true}, nil, nil)
+	server, serverKey := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "registry"}, IPAddresses: []net.IP{net.ParseIP(ip)}}, authority, key)
+	keyDER, err := x509.MarshalECPrivateKey(serverKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+	r.ca = encode("CERTIFICATE", authority.Raw)
+	r.write(t, "ca.crt", r.ca)
+	r.write(t, "other.crt", encode("CERTIFICATE", other.Raw))
+	r.write(t, "server.crt", encode("CERTIFICATE", server.Raw))
+	r.write(t, "server.key", encode("EC PRIVATE KEY", keyDER))
+	pool := x509.NewCertPool()
+	pool.AddCert(authority)
+	r.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
+}
+
+func certificate(t *testing.T, template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, key
+}
