@@ -16,7 +16,7 @@ import (
 )
 
 func (p *program) offlineCommand() *cobra.Command {
-	return parent("offline", "Bundles of images, for hosts without a network", p.offlineList(), p.offlinePull(), p.offlineBuild(), p.offlineVerify(), p.offlinePush(), p.offlineBootstrap(), p.offlineBootstrap())
+	return parent("offline", "Bundles of images, for hosts without a network", p.offlineList(), p.offlinePull(), p.offlineBuild(), p.offlineVerify(), p.offlinePush(), p.offlineBootstrap())
 }
 
 // versions are those of the components that the settings ask for.

@@ -31,17 +31,17 @@ func TestOffline(t *testing.T) {
 	t.Run("by hand", func(t *testing.T) { fromDocker(t, made[0], made[1]) })
 }
 
-const fill = "kube-bootstrap offline bootstrap "
+const loadHost = "kube-bootstrap offline bootstrap "
 
 func fromBundle(t *testing.T, master, worker machine) {
 	before := [2]string{master.world(t), worker.world(t)}
 	watched := watch(t, []machine{master, worker})
-	fullDisk(t, worker, fill+"--bundle "+bundle)
-	killEachStep(t, master, fill+"--bundle "+bundle)
-	worker.sh(t, fill+"--bundle "+bundle)
+	fullDisk(t, worker, loadHost+"--bundle "+bundle)
+	killEachStep(t, master, loadHost+"--bundle "+bundle)
+	worker.sh(t, loadHost+"--bundle "+bundle)
 	for _, m := range []machine{master, worker} {
 		was := m.running(t)
-		m.sh(t, fill+"--bundle "+bundle)
+		m.sh(t, loadHost+"--bundle "+bundle)
 		if is := m.running(t); is != was {
 			t.Errorf("%s: run again, offline bootstrap restarted something:\n%s\nthen\n%s", m.name, was, is)
 		}
@@ -95,7 +95,7 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 	login := " --registry-username " + registryUser + " --registry-password-file /root/password --registry-ca /root/ca.crt "
 	master.sh(t, "cat >/root/ca.crt <<'EOF'\n"+string(r.ca)+"EOF\nprintf %s "+registryPassword+" >/root/password")
 	t.Run("refused", func(t *testing.T) { refusedRegistry(t, master, r, login) })
-	bootstrapInPieces(t, master, r, fill+r.addr+"/k8s"+login)
+	bootstrapInPieces(t, master, r, loadHost+r.addr+"/k8s"+login)
 	master.sh(t, "rm /root/ca.crt /root/password")
 	r.stop() // what is there need not be asked for
 	master.sh(t, "kube-bootstrap master")
@@ -259,7 +259,7 @@ func fromDocker(t *testing.T, master, worker machine) {
 	before := [2]string{master.world(t), worker.world(t)}
 	watched := watch(t, []machine{master, worker})
 	for _, m := range []machine{master, worker} {
-		m.sh(t, fill)
+		m.sh(t, loadHost)
 	}
 	form(t, master, worker)
 	watched.none(t)
