@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-type joinToken struct{ Token, CACertHash, MasterIP string }
+type joinToken struct{ Token, CACertHash, MasterIP, CertificateKey string }
 
 func newToken(t *testing.T, master machine, args ...string) joinToken {
 	t.Helper()

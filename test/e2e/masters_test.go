@@ -1,0 +1,187 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestControlPlanes makes a cluster of three control planes and a worker, and
+// takes control planes from it: by force, and in good order.
+func TestControlPlanes(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.193.8.0/24", "e2e-m1", "e2e-m2", "e2e-m3", "e2e-m4")
+	first, second, third, worker := made[0], made[1], made[2], made[3]
+	before := third.world(t)
+	first.sh(t, "kube-bootstrap master --bundle "+bundle)
+	t.Run("join", func(t *testing.T) { joinControlPlanes(t, first, second, third) })
+	t.Run("a worker joins through any", func(t *testing.T) { worker.sh(t, newToken(t, second).line(bundle)) })
+	ready := func(t *testing.T, on machine, nodes int) {
+		t.Helper()
+		since := time.Now().UTC()
+		eventually(t, 3*time.Minute, "nodes and pods", func() error { return allReady(t, on, since, nodes) })
+	}
+	ready(t, first, 4)
+	t.Run("a second run touches nothing", func(t *testing.T) {
+		was := second.running(t)
+		second.sh(t, "kube-bootstrap master --bundle "+bundle)
+		if is := second.running(t); is != was {
+			t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)
+		}
+	})
+	t.Run("one of three dies", func(t *testing.T) { survive(t, first, second, third, worker) })
+	ready(t, first, 4)
+	t.Run("turndown of one of three", func(t *testing.T) {
+		third.sh(t, "kube-bootstrap turndown")
+		third.sameWorld(t, "master --join, then turndown,", before)
+		voters(t, first, 2)
+		if nodes := first.kubectl(t, "get nodes -o name"); strings.Contains(nodes, third.name) {
+			t.Errorf("it is still a node:\n%s", nodes)
+		}
+		ready(t, second, 3)
+	})
+	t.Run("turndown without a quorum", func(t *testing.T) { refusedTurndown(t, first, second) })
+	t.Run("one is left", func(t *testing.T) {
+		second.sh(t, "kube-bootstrap turndown")
+		voters(t, first, 1)
+		eventually(t, 2*time.Minute, "the controller manager to work alone", func() error {
+			_, err := first.try(t.Context(), "grep -q leader-elect=false /etc/kubernetes/manifests/kube-controller-manager.yaml && kube-bootstrap status")
+			return err
+		})
+		ready(t, first, 2)
+	})
+}
+
+// joinControlPlanes has two hosts join side by side; one of them is killed in
+// the steps that others would notice, and runs again.
+func joinControlPlanes(t *testing.T, first, second, third machine) {
+	line := newToken(t, first, "--control-plane").controlPlaneLine()
+	var all sync.WaitGroup
+	var err error
+	all.Go(func() { _, err = second.try(t.Context(), line) })
+	third.sh(t, "rm -f /run/killed-in")
+	for _, step := range []string{"announce this control plane", "join etcd", "write the late static pods"} {
+		if out := killIn(t, third, line, step); out != "137 "+step {
+			t.Errorf("killed in %q: %s", step, out)
+		}
+	}
+	third.sh(t, line)
+	if all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	voters(t, first, 3)
+	for _, m := range []machine{first, second, third} {
+		eventually(t, time.Minute, "status of "+m.name, func() error {
+			_, err := m.try(t.Context(), "kube-bootstrap status")
+			return err
+		})
+		if leads := m.sh(t, "cat /etc/kubernetes/manifests/kube-*.yaml | grep -c leader-elect=true || true"); leads != "2" {
+			t.Errorf("%s: %s of controller manager and scheduler share their work", m.name, leads)
+		}
+	}
+}
+
+// controlPlaneLine is the command that makes a host a further control plane.
+func (j joinToken) controlPlaneLine() string {
+	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s KUBE_BOOTSTRAP_CERTIFICATE_KEY=%s kube-bootstrap master --join --master-ip %s --ca-cert-hash %s --bundle %s",
+		j.Token, j.CertificateKey, j.MasterIP, j.CACertHash, bundle)
+}
+
+// killIn kills a run as soon as that step starts, wherever else it would be.
+func killIn(t *testing.T, m machine, run, step string) string {
+	t.Helper()
+	return m.sh(t, `rm -f /run/progress; mkfifo /run/progress
+`+run+` --progress json 2>/run/progress >/dev/null & pid=$!
+while read -r line; do
+	echo "$line" >>/run/progress.log
+	case $line in *'"step":"`+step+`"'*'"kind":"started"'*|*'"kind":"started"'*'"step":"`+step+`"'*) kill -KILL $pid; cat >>/run/progress.log; break;; esac
+done </run/progress
+wait $pid; echo "$? `+step+`"`)
+}
+
+type etcdMember struct {
+	Name                     string
+	Learner, Leader, Healthy bool
+	Revision                 int64
+}
+
+func members(t *testing.T, m machine) []etcdMember {
+	t.Helper()
+	var status struct{ Etcd []etcdMember }
+	out, _ := m.try(t.Context(), "kube-bootstrap status -o json || true")
+	if err := json.Unmarshal([]byte(out), &status); err != nil {
+		t.Fatalf("%s: %v\n%s", m.name, err, out)
+	}
+	return status.Etcd
+}
+
+// voters expects n members of etcd, all with a vote and healthy, that have seen
+// the same.
+func voters(t *testing.T, m machine, n int) {
+	t.Helper()
+	eventually(t, time.Minute, fmt.Sprintf("%d members of etcd", n), func() error {
+		all := members(t, m)
+		for _, member := range all {
+			// A revision may pass between two questions.
+			if member.Learner || !member.Healthy || all[0].Revision-member.Revision > 20 || member.Revision-all[0].Revision > 20 {
+				return fmt.Errorf("%+v", all)
+			}
+		}
+		if len(all) != n {
+			return fmt.Errorf("%+v", all)
+		}
+		return nil
+	})
+}
+
+// survive kills one control plane without a word. The others, and the worker,
+// go on by their balancers; what is written meanwhile reaches it later.
+func survive(t *testing.T, dead machine, left ...machine) {
+	other := left[0]
+	power(t, "kill", dead)
+	for _, m := range left {
+		eventually(t, time.Minute, "the API from "+m.name, func() error { return asksAPI(t, m) })
+	}
+	eventually(t, time.Minute, "a change", func() error {
+		_, err := other.try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf create configmap written-meanwhile --from-literal=a=b")
+		return err
+	})
+	for range 10 {
+		for _, m := range left {
+			if err := asksAPI(t, m); err != nil {
+				t.Errorf("%s has lost the API again: %v", m.name, err)
+			}
+		}
+	}
+	power(t, "start", dead)
+	eventually(t, 2*time.Minute, "its own API server", func() error {
+		out, err := dead.try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get configmap written-meanwhile -o 'jsonpath={.data.a}'")
+		if err == nil && out != "b" {
+			err = fmt.Errorf("got %q", out)
+		}
+		return err
+	})
+	voters(t, dead, 3)
+}
+
+// asksAPI reads the machine's own Node as its kubelet does.
+func asksAPI(t *testing.T, m machine) error {
+	_, err := m.try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout 10s get node "+m.name)
+	return err
+}
+
+// refusedTurndown stops one of two: the other must not leave, as nobody could
+// take it out of etcd.
+func refusedTurndown(t *testing.T, first, second machine) {
+	power(t, "stop", first)
+	out := second.sh(t, "{ kube-bootstrap turndown; } 2>&1; echo exit $?")
+	if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, "[etcd-") || !strings.Contains(out, "--force") {
+		t.Errorf("want a refusal, got:\n%s", out)
+	}
+	power(t, "start", first)
+	voters(t, second, 2)
+}
