@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
@@ -9,18 +12,15 @@ import (
 
 // balanceCommand is what the container of the balancer runs.
 func (p *program) balanceCommand() *cobra.Command {
-	var s balancer.Settings
-	c := &cobra.Command{
-		Use: "balance", Hidden: true, Args: cobra.NoArgs,
+	return &cobra.Command{
+		Use: "balance SETTINGS", Hidden: true, Args: cobra.ExactArgs(1),
 		Short: "Lead two ports of this host to control planes that are alive",
-		RunE:  func(c *cobra.Command, _ []string) error { return plan.Balance(c.Context(), s) },
+		RunE: func(c *cobra.Command, args []string) error {
+			var s balancer.Settings
+			if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
+				return &usageError{fmt.Errorf("settings: %w", err)}
+			}
+			return plan.Balance(c.Context(), s)
+		},
 	}
-	c.Flags().StringVar(&s.Own, "own", "", "address of this host")
-	c.Flags().IntVar(&s.Port, "port", 0, "port on 127.0.0.1 that leads to an API server; the next one leads to etcd")
-	c.Flags().IntVar(&s.APIPort, "api-port", 0, "port of the API servers")
-	c.Flags().StringVar(&s.ClusterCA, "cluster-ca", "", "authority of the API servers")
-	c.Flags().StringVar(&s.EtcdCA, "etcd-ca", "", "authority of etcd")
-	c.Flags().StringVar(&s.Cert, "cert", "", "certificate that etcd knows")
-	c.Flags().StringVar(&s.Key, "key", "", "its key")
-	return c
 }

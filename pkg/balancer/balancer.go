@@ -13,8 +13,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"path/filepath"
@@ -52,12 +52,13 @@ type Balancer struct {
 // Settings are what the running balancer itself must know. Paths are those on
 // the host.
 type Settings struct {
-	Own       string // the address of this host, whose servers are preferred
-	Port      int    // on 127.0.0.1, to an API server; the next one is to an etcd
-	APIPort   int    // of the API servers
-	ClusterCA string // the authority of the API servers
-	EtcdCA    string
-	Cert, Key string // a client certificate of etcd that may read the list of control planes
+	Own       string `json:"own"`       // the address of this host, whose servers are preferred
+	Port      int    `json:"port"`      // on 127.0.0.1, to an API server; the next one is to an etcd
+	APIPort   int    `json:"apiPort"`   // of the API servers
+	ClusterCA string `json:"clusterCA"` // the authority of the API servers
+	EtcdCA    string `json:"etcdCA"`
+	Cert      string `json:"cert"` // a client certificate of etcd that may read the list of control planes
+	Key       string `json:"key"`
 }
 
 // Address is where an API server is found on every host.
@@ -186,16 +187,11 @@ func (b Balancer) container() (host.Container, error) {
 }
 
 func (b Balancer) command() []string {
-	return []string{
-		b.Program, "balance",
-		"--own=" + b.Own,
-		fmt.Sprintf("--port=%d", b.Port),
-		fmt.Sprintf("--api-port=%d", b.APIPort),
-		"--cluster-ca=" + b.ClusterCA,
-		"--etcd-ca=" + b.EtcdCA,
-		"--cert=" + b.Cert,
-		"--key=" + b.Key,
+	settings, err := json.Marshal(b.Settings)
+	if err != nil {
+		panic(err) // strings and numbers only
 	}
+	return []string{b.Program, "balance", string(settings)}
 }
 
 func (b Balancer) reads() []string { return []string{b.ClusterCA, b.EtcdCA, b.Cert, b.Key} }

@@ -26,15 +26,22 @@ func (m Member) Leave(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 5*lookLimit)
-	defer cancel()
-	if err := m.leave(ctx, client); err != nil {
-		return cannotLeave(err)
+	// etcd trusts a member that came back only after seconds, and until then
+	// counts it as one that is down.
+	const patience = 5 * lookLimit
+	var last error
+	if err := step.Until(ctx, patience, func(ctx context.Context) error {
+		last = m.leave(ctx, client)
+		return last
+	}, nil); err != nil && ctx.Err() == nil {
+		return cannotLeave(last)
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 func (m Member) leave(ctx context.Context, client *clientv3.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
 	list, err := client.MemberList(ctx)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ package contract
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -43,10 +45,23 @@ func bundle(t *testing.T) string {
 // TestMain is also the program that the units of this host run, as the plan
 // installs a copy of whoever walks it.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "balance" {
+		os.Exit(balance(os.Args[2]))
+	}
 	if len(os.Args) == 2 && (os.Args[1] == "boot" || os.Args[1] == "approve") {
 		os.Exit(unit(os.Args[1]))
 	}
 	os.Exit(m.Run())
+}
+
+func balance(settings string) (code int) {
+	var s balancer.Settings
+	err := json.Unmarshal([]byte(settings), &s)
+	if err == nil {
+		err = plan.Balance(context.Background(), s)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 func unit(verb string) (code int) {

@@ -16,6 +16,7 @@ import (
 func TestControlPlanes(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.193.8.0/24", "e2e-m1", "e2e-m2", "e2e-m3", "e2e-m4")
 	first, second, third, worker := made[0], made[1], made[2], made[3]
+	owned(t, third)
 	before := third.world(t)
 	first.sh(t, "kube-bootstrap master --bundle "+bundle)
 	t.Run("join", func(t *testing.T) { joinControlPlanes(t, first, second, third) })
@@ -63,7 +64,6 @@ func joinControlPlanes(t *testing.T, first, second, third machine) {
 	var all sync.WaitGroup
 	var err error
 	all.Go(func() { _, err = second.try(t.Context(), line) })
-	third.sh(t, "rm -f /run/killed-in")
 	for _, step := range []string{"announce this control plane", "join etcd", "write the late static pods"} {
 		if out := killIn(t, third, line, step); out != "137 "+step {
 			t.Errorf("killed in %q: %s", step, out)
@@ -100,7 +100,7 @@ while read -r line; do
 	echo "$line" >>/run/progress.log
 	case $line in *'"step":"`+step+`"'*'"kind":"started"'*|*'"kind":"started"'*'"step":"`+step+`"'*) kill -KILL $pid; cat >>/run/progress.log; break;; esac
 done </run/progress
-wait $pid; echo "$? `+step+`"`)
+wait $pid; code=$?; rm -f /run/progress /run/progress.log; echo "$code `+step+`"`)
 }
 
 type etcdMember struct {

@@ -1,0 +1,179 @@
+package balancer
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+func testBalancer(t *testing.T) Balancer {
+	return Balancer{
+		Settings: Settings{
+			Own: "10.0.0.1", Port: 6440, APIPort: 6443, ClusterCA: "/etc/kubernetes/pki/ca.crt", EtcdCA: "/etc/kubernetes/pki/etcd/ca.crt",
+			Cert: "/etc/kubernetes/pki/etcd/flannel.crt", Key: "/etc/kubernetes/pki/etcd/flannel.key",
+		},
+		Files: host.Files{Root: t.TempDir()}, Image: "etcd:test", Program: "/var/lib/kube-bootstrap/bin/kube-bootstrap",
+		RestartPolicy: "unless-stopped", Seeds: []string{"10.0.0.9"},
+	}
+}
+
+func TestContainerMayWriteItsStateAndNothingElse(t *testing.T) {
+	c, err := testBalancer(t).container()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Privileged || c.HostPID || len(c.Caps) > 0 {
+		t.Errorf("privileged %t, host PIDs %t, capabilities %v", c.Privileged, c.HostPID, c.Caps)
+	}
+	for _, m := range c.Mounts {
+		if !m.ReadOnly && m.Target != stateDir {
+			t.Errorf("%s can be written to", m.Target)
+		}
+		if strings.HasSuffix(m.Target, "ca.key") {
+			t.Errorf("it sees %s", m.Target)
+		}
+	}
+}
+
+func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
+	b := testBalancer(t)
+	begin, stale, err := b.seeded()
+	if err != nil || !stale || !slices.Equal(begin.Addresses(), b.Seeds) {
+		t.Fatalf("a fresh host: %v, %t, %v", begin, stale, err)
+	}
+	if err := writeState(b.Files, begin); err != nil {
+		t.Fatal(err)
+	}
+	if _, stale, _ := b.seeded(); stale {
+		t.Error("written, and still to be written")
+	}
+	b.Seeds = []string{"10.0.0.8"} // another one was named, as the first did not answer
+	if begin, stale, _ := b.seeded(); !stale || len(begin.Addresses()) != 2 {
+		t.Errorf("another seed: %v, %t", begin, stale)
+	}
+	told := State{ControlPlanes: []ControlPlane{{IP: "10.0.0.2"}, {IP: "10.0.0.3", Joining: true}}, Told: true}
+	if err := writeState(b.Files, told); err != nil {
+		t.Fatal(err)
+	}
+	if begin, stale, _ := b.seeded(); stale || !slices.Equal(begin.Addresses(), []string{"10.0.0.2"}) {
+		t.Errorf("after it was told: %v, %t", begin, stale)
+	}
+}
+
+// authority has the balancer trust a server, and show its certificate.
+func authority(t *testing.T, b *Balancer, of *httptest.Server) {
+	t.Helper()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate().Raw})
+	key, err := x509.MarshalPKCS8PrivateKey(of.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, data := range map[string][]byte{
+		b.ClusterCA: ca, b.EtcdCA: ca, b.Cert: ca, b.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+	} {
+		if err := b.Files.Write(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestServeFollowsWhatItIsTold(t *testing.T) {
+	b := testBalancer(t)
+	b.Own = "127.0.0.1"
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) }))
+	t.Cleanup(server.Close)
+	authority(t, &b, server)
+	b.APIPort = server.Listener.Addr().(*net.TCPAddr).Port
+	b.Port = freePair(t)
+	if err := writeState(b.Files, State{ControlPlanes: []ControlPlane{{IP: "127.0.0.7"}}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, b.Files, b.Settings, func(ctx context.Context, tell func([]ControlPlane)) error {
+			tell(nil) // a cluster that is being made
+			tell([]ControlPlane{{IP: "127.0.0.1"}, {IP: "127.0.0.8", Joining: true}})
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	}()
+	client := server.Client()
+	client.Transport.(*http.Transport).TLSClientConfig.ServerName = "127.0.0.1"
+	until(t, "an answer through the balancer", func() bool {
+		answer, err := client.Get("https://" + b.Address() + "/version")
+		if err != nil {
+			return false
+		}
+		return errors.Join(answer.Body.Close()) == nil && answer.StatusCode == http.StatusOK
+	})
+	state, err := ReadState(b.Files)
+	if err != nil || !state.Told || !slices.Equal(state.Addresses(), []string{"127.0.0.1"}) || len(state.ControlPlanes) != 2 {
+		t.Errorf("state %+v, %v", state, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// freePair finds two ports in a row.
+func freePair(t *testing.T) int {
+	t.Helper()
+	for {
+		one, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := one.Addr().(*net.TCPAddr).Port
+		two, err := net.Listen("tcp", local(port+1))
+		one.Close()
+		if err == nil {
+			two.Close()
+			return port
+		}
+	}
+}
+
+func TestProbeAsksTheServerItself(t *testing.T) {
+	var ready atomic.Bool
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" || !ready.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	probe := get(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, "/readyz")
+	at := server.Listener.Addr().String()
+	if probe(t.Context(), at) == nil {
+		t.Error("a server that says no is taken for ready")
+	}
+	ready.Store(true)
+	if err := probe(t.Context(), at); err != nil {
+		t.Error(err)
+	}
+	stranger := get(&tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, "/readyz")
+	if stranger(t.Context(), at) == nil {
+		t.Error("a server with a certificate of another authority is taken for ready")
+	}
+}
+
+func TestStateOfAHostThatHasNone(t *testing.T) {
+	if _, err := ReadState(host.Files{Root: t.TempDir()}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}

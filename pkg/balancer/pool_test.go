@@ -1,0 +1,201 @@
+package balancer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/inetaf/tcpproxy"
+)
+
+// backend is a server on an address of this machine that says which it is, and
+// then echoes.
+type backend struct {
+	net.Listener
+	ip    string
+	sick  atomic.Bool // what its probe finds
+	conns chan net.Conn
+}
+
+func listen(t *testing.T, ip string, port int) *backend {
+	t.Helper()
+	l, err := net.Listen("tcp", address(ip, port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &backend{Listener: l, ip: ip, conns: make(chan net.Conn, 100)}
+	t.Cleanup(b.die)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b.conns <- c
+			go func() { fmt.Fprintln(c, ip); _, _ = io.Copy(c, c) }()
+		}
+	}()
+	return b
+}
+
+// die is the end of a process: the kernel ends its connections.
+func (b *backend) die() {
+	b.Close()
+	for {
+		select {
+		case c := <-b.conns:
+			c.Close()
+		default:
+			return
+		}
+	}
+}
+
+// balanced is a pool over backends, the first of which is on the own host, and
+// the address that leads to it.
+func balanced(t *testing.T, n int) (*pool, []*backend, string) {
+	t.Helper()
+	all := []*backend{listen(t, "127.0.0.2", 0)}
+	port := all[0].Addr().(*net.TCPAddr).Port
+	for i := 1; i < n; i++ {
+		all = append(all, listen(t, "127.0.0."+strconv.Itoa(2+i), port))
+	}
+	p := newPool("127.0.0.2", port, func(_ context.Context, address string) error {
+		for _, b := range all {
+			if b.Addr().String() == address && b.sick.Load() {
+				return errors.New("sick")
+			}
+		}
+		return nil
+	})
+	p.every = time.Millisecond
+	var ips []string
+	for _, b := range all {
+		ips = append(ips, b.ip)
+	}
+	p.use(t.Context(), ips)
+	var proxy tcpproxy.Proxy
+	at := make(chan string, 1)
+	proxy.ListenFunc = func(network, address string) (net.Listener, error) {
+		l, err := net.Listen(network, address)
+		if err == nil {
+			at <- l.Addr().String()
+		}
+		return l, err
+	}
+	proxy.AddRoute("127.0.0.1:0", p)
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	return p, all, <-at
+}
+
+// connect returns a connection and who answers on it.
+func connect(t *testing.T, at string) (net.Conn, string) {
+	t.Helper()
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		return c, ""
+	}
+	return c, line[:len(line)-1]
+}
+
+// until waits for something that another goroutine brings about.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 10 s", what)
+		}
+	}
+}
+
+func TestOwnServerIsPreferred(t *testing.T) {
+	_, _, at := balanced(t, 3)
+	for range 20 {
+		if _, who := connect(t, at); who != "127.0.0.2" {
+			t.Errorf("led to %s", who)
+		}
+	}
+}
+
+func TestServerThatDiesIsReplacedAtOnce(t *testing.T) {
+	_, all, at := balanced(t, 2)
+	held, who := connect(t, at)
+	if who != all[0].ip {
+		t.Fatalf("led to %s", who)
+	}
+	all[0].die()
+	if _, err := held.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection outlived its server")
+	}
+	if _, who := connect(t, at); who != all[1].ip {
+		t.Errorf("then led to %q", who)
+	}
+}
+
+func TestServerThatIsNotReadyIsAvoidedAndThenLeft(t *testing.T) {
+	p, all, at := balanced(t, 2)
+	held, _ := connect(t, at)
+	all[0].sick.Store(true)
+	until(t, "avoid a server that is not ready", func() bool { return !p.ready()[all[0].ip] })
+	if _, who := connect(t, at); who != all[1].ip {
+		t.Errorf("led to %q", who)
+	}
+	if _, err := held.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection to it was kept")
+	}
+	all[0].sick.Store(false)
+	until(t, "turn to it again", func() bool { _, who := connect(t, at); return who == all[0].ip })
+}
+
+func TestWithoutAnyReadyServerOneIsTriedAllTheSame(t *testing.T) {
+	p, all, at := balanced(t, 2)
+	for _, b := range all {
+		b.sick.Store(true)
+	}
+	until(t, "find both not ready", func() bool { r := p.ready(); return !r[all[0].ip] && !r[all[1].ip] })
+	if _, who := connect(t, at); who == "" {
+		t.Error("led to nobody")
+	}
+}
+
+func TestServerThatLeavesTheListIsLeft(t *testing.T) {
+	p, all, at := balanced(t, 2)
+	held, _ := connect(t, at)
+	p.use(t.Context(), []string{all[1].ip})
+	if _, err := held.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection to it was kept")
+	}
+	if _, who := connect(t, at); who != all[1].ip {
+		t.Errorf("led to %q", who)
+	}
+}
+
+func TestAloneIsNeverProbed(t *testing.T) {
+	p, all, at := balanced(t, 1)
+	all[0].sick.Store(true)
+	probed := atomic.Int32{}
+	p.probe = func(context.Context, string) error { probed.Add(1); return nil }
+	for range 5 {
+		if _, who := connect(t, at); who != all[0].ip {
+			t.Errorf("led to %q", who)
+		}
+	}
+	if n := probed.Load(); n > 0 {
+		t.Errorf("asked %d times", n)
+	}
+}
