@@ -42,29 +42,38 @@ func (m Member) Leave(ctx context.Context) error {
 func (m Member) leave(ctx context.Context, client *clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
+	own := func(member *clientv3.Member) bool { return slices.Contains(member.PeerURLs, m.url(2380)) }
+	if err := remove(ctx, client, own); err != nil {
+		return err
+	}
+	_, err := client.Delete(ctx, m.entry().key())
+	return err
+}
+
+// remove takes the members that which chooses out of etcd.
+func remove(ctx context.Context, client *clientv3.Client, which func(*clientv3.Member) bool) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {
 		return err
 	}
 	for _, member := range list.Members {
-		if !slices.Contains(member.PeerURLs, m.url(2380)) {
+		if !which((*clientv3.Member)(member)) {
 			continue
 		}
 		if _, err := client.MemberRemove(ctx, member.ID); err != nil && !errors.Is(err, rpctypes.ErrMemberNotFound) {
 			return err
 		}
 	}
-	_, err = client.Delete(ctx, m.entry().key())
-	return err
+	return nil
 }
 
 func cannotLeave(err error) error {
 	p := &step.Problem{
-		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so this host can not be taken out of it: %v", err),
+		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so a host can not be taken out of it: %v", err),
 		Remedy: "bring them back first; with --force this host goes without a word, and etcd counts it as one that is down",
 	}
 	if errors.Is(err, rpctypes.ErrUnhealthy) || errors.Is(err, rpctypes.ErrMemberNotEnoughStarted) {
-		p.Name, p.Text = "etcd-quorum", "without this host too few members of etcd would be left that run, and the cluster would stand still"
+		p.Name, p.Text = "etcd-quorum", "without it too few members of etcd would be left that run, and the cluster would stand still"
 		p.Remedy = "bring the others back first (`kube-bootstrap status` lists them); --force goes on and stops the cluster"
 	}
 	return p

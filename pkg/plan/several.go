@@ -161,16 +161,26 @@ func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error)
 		}
 		left = append(left, err.Error())
 	}
-	if err := h.removeNode(ctx); err != nil {
+	if err := h.removeNode(ctx, h.Config.HostName); err != nil {
 		left = append(left, err.Error()+"; `kubectl delete node "+h.Config.HostName+"` on another control plane does")
 	}
 	return left, nil
 }
 
+// Forget takes a control plane that died for good out of the cluster; to be
+// called on another one.
+func (h *Host) Forget(ctx context.Context, name string) error {
+	if err := h.etcd().Forget(ctx, name); err != nil {
+		return err
+	}
+	return h.removeNode(ctx, name)
+}
+
 // removeNode asks whichever API server is ready, as that of this host may not
 // be any more.
-func (h *Host) removeNode(ctx context.Context) error {
+func (h *Host) removeNode(ctx context.Context, name string) error {
 	node := h.node(controlplane.SuperAdminConf)
+	node.Name = name
 	own := node.API
 	node.API = func() (*rest.Config, error) {
 		config, err := own()

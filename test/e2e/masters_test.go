@@ -36,6 +36,7 @@ func TestControlPlanes(t *testing.T) {
 	})
 	t.Run("one of three dies", func(t *testing.T) { survive(t, first, second, third, worker) })
 	ready(t, first, 4)
+	t.Run("one of three is forgotten and comes again", func(t *testing.T) { forget(t, first, third) })
 	t.Run("turndown of one of three", func(t *testing.T) {
 		third.sh(t, "kube-bootstrap turndown")
 		third.sameWorld(t, "master --join, then turndown,", before)
@@ -47,6 +48,7 @@ func TestControlPlanes(t *testing.T) {
 	})
 	t.Run("turndown without a quorum", func(t *testing.T) { refusedTurndown(t, first, second) })
 	t.Run("one is left", func(t *testing.T) {
+		refusedForget(t, first, second)
 		second.sh(t, "kube-bootstrap turndown")
 		voters(t, first, 1)
 		eventually(t, 2*time.Minute, "the controller manager to work alone", func() error {
@@ -184,4 +186,28 @@ func refusedTurndown(t *testing.T, first, second machine) {
 	}
 	power(t, "start", first)
 	voters(t, second, 2)
+}
+
+func refusedForget(t *testing.T, first, second machine) {
+	for name, problem := range map[string]string{second.name: "[control-plane-alive]", first.name: "[control-plane-alive]", "nobody": "[control-plane-unknown]"} {
+		out := first.sh(t, "{ kube-bootstrap forget "+name+"; } 2>&1; echo exit $?")
+		if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, problem) {
+			t.Errorf("forget %s: want %s, got:\n%s", name, problem, out)
+		}
+	}
+}
+
+// forget takes a control plane that is down for one that died. Turned down
+// then, it finds nobody who knows it, and joins as a new one.
+func forget(t *testing.T, first, third machine) {
+	power(t, "stop", third)
+	eventually(t, time.Minute, "forget "+third.name, func() error {
+		_, err := first.try(t.Context(), "kube-bootstrap forget "+third.name)
+		return err
+	})
+	voters(t, first, 2)
+	power(t, "start", third)
+	third.sh(t, "kube-bootstrap turndown --keep-images")
+	third.sh(t, newToken(t, first, "--control-plane").controlPlaneLine())
+	voters(t, first, 3)
 }
