@@ -94,7 +94,8 @@ is cached, so that a second build of the same takes seconds.`,
 	var o offline.Options
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
 	c.Flags().StringVar(&o.Output, "to", "", "file to write the bundle into (default in the cache)")
-	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages")
+	c.Flags().StringSliceVar(&o.Images, "images", nil, "only these images, comma separated (default all that a cluster needs): etcd, flannel, hyperkube, coredns, pause")
+	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
 	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
 	c.Flags().StringVar(&o.SignKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
 	c.Flags().StringVar(&o.K8sDir, "k8s-dir", "", "checkout of Kubernetes to build, instead of its module")

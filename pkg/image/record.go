@@ -1,9 +1,13 @@
 package image
 
 import (
+	"archive/tar"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -46,4 +50,44 @@ func moduleSum(m *debug.Module) string {
 		return name + " (checkout)"
 	}
 	return m.Path + "@" + m.Version + " " + m.Sum
+}
+
+// packagesFile is where mmdebstrap leaves the names of the packages that it
+// unpacked. It does not get into the layer.
+const packagesFile = "kube-bootstrap.packages"
+
+// packages lists the packages that a file system was unpacked from; none for
+// one that was not made of packages.
+func packages(raw string) ([]string, error) {
+	file, err := os.Open(raw)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	archive := tar.NewReader(file)
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if path.Clean("/"+h.Name) == "/"+packagesFile {
+			data, err := io.ReadAll(archive)
+			return parsePackages(string(data)), err
+		}
+	}
+}
+
+// parsePackages reads file names: bash_1%3a5.2-1_amd64.deb is bash=1:5.2-1.
+func parsePackages(names string) (all []string) {
+	for line := range strings.Lines(names) {
+		fields := strings.Split(strings.TrimSpace(line), "_")
+		if len(fields) == 3 {
+			all = append(all, fields[0]+"="+strings.ReplaceAll(fields[1], "%3a", ":"))
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -28,7 +28,7 @@ var unwanted = []string{"usr/share/doc/", "usr/share/man/", "usr/share/locale/",
 // unwantedParts are of packages that are needed, for uses that never come here:
 // character sets, a database for arpd and one for lastlog2, debuggers.
 var unwantedParts = []string{"/gconv/", "/libdb-5.3.so", "/libsqlite3.so", "usr/sbin/arpd", "usr/bin/lastlog2", "usr/bin/openssl",
-	"usr/sbin/debugfs", "usr/sbin/rdma", "usr/sbin/devlink", "/libmvec.so"}
+	"usr/sbin/debugfs", "usr/sbin/rdma", "usr/sbin/devlink", "/libmvec.so", packagesFile}
 
 func isUnwanted(name string) bool {
 	within := func(dir string) bool { return strings.HasPrefix(name+"/", dir) && name+"/" != dir }

@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ var debianPackages = []string{"base-files", "base-passwd", "ca-certificates", "c
 // debianArch has Debian's own names for architectures.
 var debianArch = map[string]string{"arm": "armhf", "ppc64le": "ppc64el"}
 
-const userlandRecipe = 3 // counts changes to the fix-ups
+const userlandRecipe = 4 // counts changes to the fix-ups
 
 // userland returns a Part whose Dir holds userland.tar, ready as a layer.
 func (b *Builder) userland(ctx context.Context, arch string) (Part, error) {
@@ -42,12 +43,19 @@ func (b *Builder) userland(ctx context.Context, arch string) (Part, error) {
 		if err := fetch(raw); err != nil {
 			return err
 		}
-		return tidyUserland(raw, filepath.Join(dir, "userland.tar"))
+		sources, err := packages(raw)
+		if err != nil {
+			return err
+		}
+		return errors.Join(tidyUserland(raw, filepath.Join(dir, "userland.tar")),
+			os.WriteFile(filepath.Join(dir, "sources"), []byte(strings.Join(sources, "\n")), 0o644))
 	})
 	if err != nil {
 		return Part{}, fmt.Errorf("userland for %s: %w", arch, err)
 	}
-	return part, nil
+	sources, err := os.ReadFile(filepath.Join(part.Dir, "sources"))
+	part.Sources = strings.Fields(string(sources))
+	return part, err
 }
 
 // userlandSource says where the userland comes from, and fetches it as a tar.
@@ -67,6 +75,7 @@ func debootstrap(ctx context.Context, arch, mirror, raw string, packages []strin
 		arch = d
 	}
 	_, err := host.Run(ctx, "mmdebstrap", "--variant=extract", "--architectures="+arch, "--format=tar",
+		`--extract-hook=ls "$1"/var/cache/apt/archives >"$1"/`+packagesFile,
 		"--include="+strings.Join(packages, ","), debianSuite, raw, mirror)
 	return err
 }

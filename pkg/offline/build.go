@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -19,6 +20,7 @@ const HostPath = host.StateDir + "/bundle.tar.zst"
 type Options struct {
 	Versions  image.Versions
 	Archs     []string // none: this machine's
+	Images    []string // by name, "pause"; none: all that a cluster needs
 	Output    string   // "": DefaultPath
 	BaseImage string   // userland of the images, instead of Debian packages
 	K8sDir    string   // a checkout of Kubernetes to build, instead of the module
@@ -28,8 +30,8 @@ type Options struct {
 }
 
 // DefaultPath is where Build puts a bundle that is given no other place.
-func DefaultPath(v image.Versions, archs ...string) string {
-	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+".tar.zst")
+func DefaultPath(v image.Versions, what ...string) string {
+	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(what, "-")+".tar.zst")
 }
 
 // Build makes all images from source, writes them into a bundle and returns
@@ -39,7 +41,10 @@ func Build(ctx context.Context, o Options) (string, error) {
 		o.Archs = []string{runtime.GOARCH}
 	}
 	if o.Output == "" {
-		o.Output = DefaultPath(o.Versions, o.Archs...)
+		o.Output = DefaultPath(o.Versions, append(slices.Clone(o.Archs), o.Images...)...)
+	}
+	if len(o.wanted()) < len(o.Images) {
+		return "", fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice", strings.Join(o.Images, ","))
 	}
 	// What is wrong with these is told before minutes of building.
 	finish, err := o.finishing()
@@ -71,11 +76,17 @@ func (o Options) put(ctx context.Context, built []image.Built, finish func(*cont
 	return nil
 }
 
+func (o Options) wanted() []image.Image {
+	return slices.DeleteFunc(image.Catalogue(o.Versions, ""), func(i image.Image) bool {
+		return len(o.Images) > 0 && !slices.Contains(o.Images, i.Name)
+	})
+}
+
 // images builds all images for all architectures.
 func (o Options) images(ctx context.Context) (built []image.Built, err error) {
 	builder := &image.Builder{Cache: image.CacheDir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
 	for _, arch := range o.Archs {
-		for _, img := range image.Catalogue(o.Versions, "") {
+		for _, img := range o.wanted() {
 			one, err := builder.Build(ctx, o.Versions, img, arch)
 			if err != nil {
 				return nil, fmt.Errorf("build %s: %w", img.Ref, err)

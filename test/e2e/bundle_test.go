@@ -1,0 +1,170 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+)
+
+// pauseImage is small, and compiled in seconds for all architectures.
+const pauseImage = "registry.k8s.io/pause:3.10.2"
+
+var pauseArchs = []string{"amd64", "arm64", "arm", "ppc64le"}
+
+// TestBundle: one file of several architectures, made twice from nothing and
+// still the same, is read by every other tool there is.
+func TestBundle(t *testing.T) {
+	dir := t.TempDir()
+	path, again := filepath.Join(dir, "pause.tar.zst"), filepath.Join(dir, "again.tar.zst")
+	buildPause(t, path)
+	buildPause(t, again)
+	if sum(t, path) != sum(t, again) {
+		t.Error("the same build, with nothing in the cache, gives other bytes")
+	}
+	lacks(t, path)
+	plain := filepath.Join(dir, "pause.tar")
+	run(t, "zstd", "-q", "-d", path, "-o", plain)
+	t.Run("skopeo", func(t *testing.T) { skopeo(t, plain) })
+	t.Run("crane", func(t *testing.T) { crane(t, plain) })
+	t.Run("docker here", func(t *testing.T) { dockerLoad(t, plain, local) })
+	for i, engine := range []string{"docker-26.1", "docker-28.5"} {
+		t.Run(engine, func(t *testing.T) {
+			m := hosts(t, engine, fmt.Sprintf("10.193.%d.0/24", 40+i), "bundle-"+strings.TrimPrefix(engine, "docker-2")[:1])[0]
+			m.put(t, plain, "/root/pause.tar")
+			dockerLoad(t, "/root/pause.tar", m.sh)
+			m.sh(t, "ctr -n other images import --all-platforms /root/pause.tar && ctr -n other images check | grep "+pauseImage)
+			if engine == "docker-28.5" {
+				refusesBundles(t, m)
+			}
+		})
+	}
+}
+
+func buildPause(t *testing.T, to string) {
+	t.Helper()
+	_, err := host.Command{
+		Args: []string{built.binary, "offline", "build", "--images", "pause", "--arch", strings.Join(pauseArchs, ","), "--to", to},
+		Env:  []string{"KUBE_BOOTSTRAP_CACHE=" + t.TempDir()},
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := host.Run(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func local(t *testing.T, script string) string { return run(t, "sh", "-c", script) }
+
+func sum(t *testing.T, path string) [32]byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sha256.Sum256(data)
+}
+
+// lacks: a bundle of one image is sound, and not all that a cluster needs.
+func lacks(t *testing.T, path string) {
+	t.Helper()
+	out, err := host.Run(t.Context(), built.binary, "offline", "verify", path, "--arch", "arm,s390x", "-o", "json")
+	var report offline.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err)
+	}
+	missing := strings.Join(report.Missing, "\n")
+	for _, want := range []string{"registry.k8s.io/etcd:3.7.3 for arm", "CNI plugin bridge for arm", "everything for s390x"} {
+		if err == nil || !strings.Contains(missing, want) {
+			t.Errorf("%q is not missing: %v\n%s", want, err, missing)
+		}
+	}
+	if strings.Contains(missing, pauseImage) || len(report.Archs) != len(pauseArchs) {
+		t.Errorf("report %+v", report)
+	}
+}
+
+func skopeo(t *testing.T, plain string) {
+	seen := map[string]bool{}
+	for _, arch := range pauseArchs {
+		got := run(t, "skopeo", "--override-arch", arch, "inspect", "--format", "{{.Architecture}} {{.Layers}}", "oci-archive:"+plain+":"+pauseImage)
+		if !strings.HasPrefix(got, arch+" ") || seen[got] {
+			t.Errorf("for %s: %s", arch, got)
+		}
+		seen[got] = true
+	}
+	run(t, "skopeo", "--insecure-policy", "copy", "-q", "--all", "oci-archive:"+plain+":"+pauseImage, "dir:"+t.TempDir())
+}
+
+// crane's own library finds everything in its place.
+func crane(t *testing.T, plain string) {
+	dir := t.TempDir()
+	run(t, "tar", "-C", dir, "-xf", plain)
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(index); err != nil {
+		t.Error(err)
+	}
+}
+
+// dockerLoad: an engine knows one image by a name, so each architecture has
+// its own.
+func dockerLoad(t *testing.T, plain string, sh func(*testing.T, string) string) {
+	sh(t, "docker load -q -i "+plain)
+	for _, arch := range pauseArchs {
+		ref := strings.Replace(pauseImage, ":", "-"+arch+":", 1)
+		if got := sh(t, "docker image inspect -f '{{.Architecture}}' "+ref); got != arch {
+			t.Errorf("%s is for %s", ref, got)
+		}
+		sh(t, "docker rmi "+ref)
+	}
+}
+
+// refusesBundles: what is damaged, or not signed by the key that is asked for, is
+// refused before anything is touched.
+func refusesBundles(t *testing.T, m machine) {
+	key := filepath.Join(t.TempDir(), "key")
+	run(t, "openssl", "genpkey", "-algorithm", "ed25519", "-out", key)
+	run(t, "openssl", "pkey", "-in", key, "-pubout", "-out", key+".pub")
+	m.put(t, key+".pub", "/root/key.pub")
+	m.sh(t, "cp "+bundle+" /root/damaged && printf X | dd of=/root/damaged bs=1 conv=notrunc seek=$(($(stat -c %s /root/damaged)/2)) 2>&1")
+	m.sh(t, "head -c $(($(stat -c %s /root/damaged)/3)) "+bundle+" >/root/short")
+	before := m.world(t)
+	for flags, want := range map[string]string{
+		"--bundle /root/damaged":                                       "is cut short or damaged",
+		"--bundle /root/short":                                         "is cut short or damaged",
+		"--bundle " + bundle + " --verify-key /root/key.pub":           "not to be trusted: it has no signature",
+		"--bundle " + bundle + " --kubernetes-version 1.36.1":          "holds Kubernetes v1.36.3, not v1.36.1",
+		"--bundle " + bundle + " --ignore-preflight arch --arch s390x": "it is for amd64, not for s390x",
+		"--bundle " + bundle + " --verify-key /root/damaged":           "is no key in PEM",
+		"--bundle /root/key.pub":                                       "not a bundle",
+		"--bundle /root/none":                                          "no bundle at /root/none",
+	} {
+		_, err := m.try(context.Background(), "kube-bootstrap master "+flags)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("master %s: got %v, want %q", flags, err, want)
+		}
+	}
+	m.sameWorld(t, "a bundle that was refused", before)
+}
