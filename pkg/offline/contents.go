@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,13 +47,14 @@ func collect(v image.Versions, built []image.Built) (*contents, error) {
 		c.manifest.Images = append(c.manifest.Images, entry)
 	}
 	c.manifest.Blobs = map[digest.Digest]Blob{}
-	c.key(recipe, v, c.manifest.Images)
-	return c, nil
+	images, err := json.Marshal(c.manifest.Images)
+	c.key(fmt.Sprint(recipe, v), string(images))
+	return c, err
 }
 
 // key notes what decides how the bundle comes out.
-func (c *contents) key(inputs ...any) {
-	c.manifest.Key = digest.FromString(fmt.Sprint(c.manifest.Key, inputs)).Encoded()[:16]
+func (c *contents) key(inputs ...string) {
+	c.manifest.Key = digest.FromString(c.manifest.Key + " " + strings.Join(inputs, " ")).Encoded()[:16]
 }
 
 // leaveOut leaves out what another bundle has.
@@ -61,7 +63,7 @@ func (c *contents) leaveOut(base *Bundle) error {
 		return fmt.Errorf("%s can not be a base, as it has one itself; name that one", base.Path)
 	}
 	c.manifest.Base = &Base{Kubernetes: base.Versions.Kubernetes, Manifest: base.identity()}
-	c.key(c.manifest.Base.Manifest)
+	c.key(c.manifest.Base.Manifest.String())
 	inBase := func(b source) bool {
 		_, there := base.Blobs[b.digest]
 		if there {

@@ -7,12 +7,16 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	wire "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -115,7 +119,8 @@ func skopeo(t *testing.T, plain string) {
 	run(t, "skopeo", "--insecure-policy", "copy", "-q", "--all", "oci-archive:"+plain+":"+pauseImage, "dir:"+t.TempDir())
 }
 
-// crane's own library finds everything in its place.
+// crane's own library finds everything in its place; a registry that it is
+// pushed to checks every digest.
 func crane(t *testing.T, plain string) {
 	dir := t.TempDir()
 	run(t, "tar", "-C", dir, "-xf", plain)
@@ -123,7 +128,16 @@ func crane(t *testing.T, plain string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := validate.Index(index); err != nil {
+	if err := validate.Index(index, validate.Fast); err != nil {
+		t.Error(err)
+	}
+	server := httptest.NewServer(registry.New())
+	defer server.Close()
+	ref, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/pause:all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.WriteIndex(ref, index, wire.WithContext(t.Context())); err != nil {
 		t.Error(err)
 	}
 }
