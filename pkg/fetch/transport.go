@@ -103,7 +103,7 @@ func (h *heard) Read(p []byte) (int, error) {
 	if n > 0 {
 		h.timer.Reset(h.limit)
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = why(h.ctx, err)
 	}
 	return n, err
