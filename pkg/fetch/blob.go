@@ -15,6 +15,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -142,10 +143,10 @@ func (t *transfer) run(ctx context.Context) error {
 		if failed++; t.have > before {
 			failed = 1
 		}
-		if !passing(err) || failed == tries {
+		if !link.Passing(err) || failed == link.Tries {
 			return err
 		}
-		if err := rest(ctx, pause(failed), err.Error()); err != nil {
+		if err := link.Rest(ctx, link.Pause(failed), err.Error()); err != nil {
 			return err
 		}
 	}
@@ -188,12 +189,6 @@ func (t *transfer) more(ctx context.Context) error {
 	return t.take(resp.Body)
 }
 
-// brokenError is a transfer that ended before its end.
-type brokenError struct{ err error }
-
-func (b *brokenError) Error() string { return "it broke off: " + b.err.Error() }
-func (b *brokenError) Unwrap() error { return b.err }
-
 var errOtherPart = errors.New("the server sent another part than was asked for")
 
 // begin looks at where the answer starts.
@@ -204,9 +199,9 @@ func (t *transfer) begin(resp *http.Response) error {
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err == nil && from == t.have {
 			return nil
 		}
-		return errors.Join(t.anew(), &brokenError{errOtherPart}) // another part than was asked for
+		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart}) // another part than was asked for
 	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(t.anew(), &brokenError{errOtherPart}) // we have more than there is
+		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart}) // we have more than there is
 	case http.StatusOK:
 		if t.size == 0 && resp.ContentLength > 0 {
 			t.size = resp.ContentLength
@@ -231,10 +226,10 @@ func (t *transfer) take(body io.Reader) error {
 		return err
 	case err != nil:
 		t.resumed = true
-		return &brokenError{err}
+		return &link.BrokenError{Err: err}
 	case t.size > t.have:
 		t.resumed = true
-		return &brokenError{io.ErrUnexpectedEOF}
+		return &link.BrokenError{Err: io.ErrUnexpectedEOF}
 	}
 	return nil
 }

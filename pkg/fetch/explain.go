@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -47,7 +48,7 @@ func unfit(err error, what, host string) *step.Problem {
 	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return &step.Problem{Name: "plain-http", Text: host + " speaks plain HTTP, which anybody on the way can change",
 			Remedy: "if it shall be so, write http:// before its name"}
-	case errors.Is(err, errPlainHTTP):
+	case errors.Is(err, link.ErrPlainHTTP):
 		return &step.Problem{Name: "plain-http", Text: what + " leads to plain HTTP, which anybody on the way can change",
 			Remedy: "if it shall be so, write http:// before the name of the mirror"}
 	}
@@ -57,9 +58,9 @@ func unfit(err error, what, host string) *step.Problem {
 // unheard is about nobody being there.
 func unheard(err error, what, host string) *step.Problem {
 	var noName *net.DNSError
-	var silent *stalledError
+	var silent *link.StalledError
 	var noWay *net.OpError
-	var broken *brokenError
+	var broken *link.BrokenError
 	switch {
 	case errors.As(err, &noName):
 		return &step.Problem{Name: "host-unknown", Text: what + ": the name " + noName.Name + " is not known: " + noName.Err,

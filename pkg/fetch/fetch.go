@@ -18,6 +18,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -68,10 +71,10 @@ func New(o Options) (*Client, error) {
 		base.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	plain := append(o.Mirrors.plain(), o.Plain...)
-	guarded := silence{plainHTTP{named{base}, plain}, o.Stall}
+	guarded := link.Silence{Next: link.Encrypted{Next: transport.NewUserAgent(base, userAgent), Plain: plain}, Limit: o.Stall}
 	return &Client{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
-		transport: patient{guarded}, turns: make(chan struct{}, atOnce), logins: map[string]http.RoundTripper{},
+		transport: link.Patient{Next: guarded}, turns: make(chan struct{}, atOnce), logins: map[string]http.RoundTripper{},
 	}, nil
 }
 

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	digest "github.com/opencontainers/go-digest"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 )
 
 // stallLimit is how long a transfer may stand still before it is begun anew
@@ -36,7 +35,7 @@ func (r *Registry) Reader() (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{Registry: r, base: patient{r.guarded(t)}, clients: map[string]*http.Client{}}, nil
+	return &Reader{Registry: r, base: link.Patient{Next: link.Silence{Next: r.guarded(t), Limit: stallLimit}}, clients: map[string]*http.Client{}}, nil
 }
 
 func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client, error) {
@@ -116,12 +115,8 @@ type resuming struct {
 	size, done int64
 
 	body   io.ReadCloser
-	cancel context.CancelFunc
-	stall  *time.Timer
 	failed int // tries since the last byte
 }
-
-var errStalled = errors.New("no byte came for " + stallLimit.String())
 
 func (r *resuming) Read(p []byte) (int, error) {
 	for r.done < r.size {
@@ -139,11 +134,12 @@ func (r *resuming) Read(p []byte) (int, error) {
 
 func (r *resuming) read(p []byte) (int, error) {
 	if r.body == nil {
-		if err := r.begin(); err != nil {
+		body, err := r.get(r.ctx, r.done)
+		if err != nil {
 			return 0, err
 		}
+		r.body = body
 	}
-	r.stall.Reset(stallLimit)
 	n, err := r.body.Read(p)
 	if n == 0 && err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -151,27 +147,10 @@ func (r *resuming) read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *resuming) begin() error {
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	r.cancel = func() { cancel(context.Canceled) }
-	r.stall = time.AfterFunc(stallLimit, func() { cancel(errStalled) })
-	body, err := r.get(ctx, r.done)
-	if err != nil {
-		r.end()
-		return err
-	}
-	r.body = body
-	return nil
-}
-
 func (r *resuming) end() {
 	if r.body != nil {
 		r.body.Close()
 		r.body = nil
-	}
-	if r.cancel != nil {
-		r.stall.Stop()
-		r.cancel()
 	}
 }
 
@@ -185,11 +164,10 @@ func (r *resuming) pause(err error) error {
 		return nil
 	}
 	r.failed++
-	if !errors.Is(err, errStalled) && !errors.Is(err, context.Canceled) && !passes(err) || r.failed == tries {
+	if !passes(err) || r.failed == link.Tries {
 		return r.explain(err)
 	}
-	step.Report(r.ctx, "waiting for the registry: "+err.Error(), 0, 0)
-	return sleep(r.ctx, firstPause<<(r.failed-1))
+	return link.Rest(r.ctx, link.Pause(r.failed), err.Error())
 }
 
 func (r *resuming) Close() error {

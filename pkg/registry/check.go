@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -34,7 +35,7 @@ func (r *Registry) Check(ctx context.Context, path string, write bool) error {
 	if err != nil {
 		return r.problem("name", "is no place in a registry: "+err.Error(), "give registry[:port][/prefix] in lower case")
 	}
-	guarded := patient{r.guarded(t)}
+	guarded := link.Patient{Next: r.guarded(t)}
 	if err := r.login(ctx, repo, guarded); err != nil {
 		return r.Explain(err)
 	}
@@ -66,7 +67,7 @@ func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme strin
 	if err != nil {
 		return err
 	}
-	response, err := patient{t}.RoundTrip(request)
+	response, err := (link.Patient{Next: t}).RoundTrip(request)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (r *Registry) Explain(err error) error {
 		return r.problem("host", fmt.Sprintf("is not found: there is no host %s", dns.Name), "correct its name, or give its address")
 	case errors.As(err, &verify):
 		return r.untrusted(verify.Err)
-	case errors.Is(err, errPlainHTTP), errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.Is(err, link.ErrPlainHTTP), errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return r.problem("plain-http", "speaks plain HTTP, where everybody on the way can read and change what passes", "give it a certificate, or say --insecure")
 	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
 		return r.problem("client-cert", "refuses us: "+err.Error(), "give a client certificate that it knows with --registry-cert and --registry-key")

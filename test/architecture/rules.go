@@ -27,7 +27,7 @@ const (
 // so siblings never import one another.
 var layers = [][]string{
 	{"pkg/step", "pkg/config"},
-	{"pkg/host", "pkg/pki", "pkg/kube"},
+	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},
 	{
 		"pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
