@@ -30,6 +30,7 @@ type pullFlags struct {
 	base         string
 	signKey      string
 	stall        time.Duration
+	quick        bool
 	dryRun       bool
 	outputFormat *string
 }
@@ -65,6 +66,7 @@ who fill a mirror.`,
 	flags.DurationVar(&f.stall, "stall-timeout", fetch.DefaultStall, "how long a server may send nothing before it is asked anew")
 	flags.StringVar(&f.base, "base", "", "bundle whose contents are left out; hosts need both")
 	flags.StringVar(&f.signKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
+	flags.BoolVar(&f.quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be pulled; needs no network")
 	f.outputFormat = addOutput(c)
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(append([]string{"all"}, image.OfficialArchs...), cobra.ShellCompDirectiveNoFileComp))
@@ -86,7 +88,7 @@ who fill a mirror.`,
 
 // pullOptions checks everything that was said before the network is touched.
 func (p *program) pullOptions(c *cobra.Command, f pullFlags) (offline.PullOptions, error) {
-	o := offline.PullOptions{Output: f.to, Base: f.base, SignKey: f.signKey, Sites: image.Sites{Kubernetes: f.kubernetes, CNI: f.cni}}
+	o := offline.PullOptions{Output: f.to, Base: f.base, SignKey: f.signKey, Quick: f.quick, Sites: image.Sites{Kubernetes: f.kubernetes, CNI: f.cni}}
 	cfg, _, err := p.load(c.Flags(), config.Offline, "")
 	if err != nil {
 		return o, err

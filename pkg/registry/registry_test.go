@@ -128,29 +128,6 @@ func TestMissingBlobIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		status int
-		header string
-		wait   time.Duration
-		told   bool
-	}{
-		{429, "3", 3 * time.Second, true},
-		{503, "Fri, 01 May 2026 12:00:07 GMT", 7 * time.Second, true},
-		{503, "Fri, 01 May 2026 11:00:00 GMT", 0, true},
-		{429, "86400", maxWait, true},
-		{429, "-1", 0, false},
-		{429, "", 0, false},
-		{500, "3", 0, false},
-	} {
-		response := &http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.header}}}
-		if wait, told := retryAfter(response, now); wait != c.wait || told != c.told {
-			t.Errorf("%d %q: %s %v, want %s %v", c.status, c.header, wait, told, c.wait, c.told)
-		}
-	}
-}
-
 // TestPlainHTTPIsRefused: a private address is no reason to show a password to
 // everybody on the way.
 func TestPlainHTTPIsRefused(t *testing.T) {
