@@ -7,8 +7,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
@@ -27,6 +29,7 @@ type program struct {
 }
 
 func (p *program) run(ctx context.Context, args []string) int {
+	klog.SetLogger(logr.Discard()) // client-go would write between our lines; what matters comes back as an error
 	root := p.root()
 	root.SetArgs(args)
 	err := argError(root.ExecuteContext(ctx))

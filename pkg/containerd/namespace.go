@@ -10,6 +10,7 @@ import (
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -77,11 +78,48 @@ func (r Runtime) makeNamespace(ctx context.Context) error {
 	})
 }
 
+func (r Runtime) imageNames(ctx context.Context) (names []string, err error) {
+	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
+		all, err := c.ImageService().List(ctx)
+		for _, one := range all {
+			names = append(names, one.Name)
+		}
+		return err
+	})
+	return names, err
+}
+
+// removeImages removes what came since: the whole namespace, or from one that
+// was there before the images that were not. What only those held, containerd
+// collects with the last of them.
+func (r Runtime) removeImages(ctx context.Context, b before) error {
+	if !b.Namespace {
+		return r.removeNamespace(ctx)
+	}
+	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
+		all, err := c.ImageService().List(ctx)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(i images.Image) bool { return slices.Contains(b.Images, i.Name) })
+		for i, one := range all {
+			var options []images.DeleteOpt
+			if i == len(all)-1 {
+				options = append(options, images.SynchronousDelete())
+			}
+			if err := gone(c.ImageService().Delete(ctx, one.Name, options...)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // removeNamespace removes containerd's namespace of pods with all that is in
 // it, also what a load that was killed left there.
 func (r Runtime) removeNamespace(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
-		for _, remove := range []func(context.Context, *client.Client) error{removeImages, removeSnapshots, removeContent, removeLeases} {
+		for _, remove := range []func(context.Context, *client.Client) error{removeAllImages, removeSnapshots, removeContent, removeLeases} {
 			if err := remove(ctx, c); err != nil {
 				return err
 			}
@@ -148,7 +186,7 @@ func removeSandboxes(ctx context.Context, c *client.Client) error {
 	return errors.Join(errs...)
 }
 
-func removeImages(ctx context.Context, c *client.Client) error {
+func removeAllImages(ctx context.Context, c *client.Client) error {
 	all, err := c.ImageService().List(ctx)
 	if err != nil {
 		return err

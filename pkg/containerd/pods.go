@@ -25,6 +25,7 @@ const (
 // before is what Undo must not take away although pods use it too.
 type before struct {
 	Namespace bool     `json:"namespace"` // containerd's k8s.io
+	Images    []string `json:"images"`    // in it
 	HostPorts bool     `json:"hostPorts"` // portmap's chains
 	Paths     []string `json:"paths"`     // of podPaths, those that existed
 }
@@ -93,7 +94,10 @@ func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
 	if b.HostPorts, err = host.HasChain("nat", hostPortChain); err != nil {
 		return b, err
 	}
-	b.Namespace, err = r.hasNamespace(ctx)
+	if b.Namespace, err = r.hasNamespace(ctx); err != nil || !b.Namespace {
+		return b, err
+	}
+	b.Images, err = r.imageNames(ctx)
 	return b, err
 }
 

@@ -109,8 +109,8 @@ func (r Runtime) disable(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if known && !b.Namespace && !r.KeepImages {
-		if err := r.removeNamespace(ctx); err != nil {
+	if known && !r.KeepImages {
+		if err := r.removeImages(ctx, b); err != nil {
 			return fmt.Errorf("empty containerd's namespace %s: %w", namespace, err)
 		}
 	}

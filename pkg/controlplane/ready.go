@@ -26,20 +26,22 @@ var errNoConfig = errors.New("there is no " + SuperAdminConf + " yet")
 
 // Ready waits until the API server says that it is ready.
 func (c ControlPlane) Ready(limit time.Duration) step.Step {
-	probe := func(ctx context.Context) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(ctx, answerLimit)
-		defer cancel()
-		answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		if err != nil && len(answer) > 0 {
-			return fmt.Errorf("%s: %s", c.Server(), lastLine(string(answer)))
-		}
+	return step.Wait("wait for the API server", limit, c.Answers, c.explain)
+}
+
+// Answers returns nil if the API server says that it is ready.
+func (c ControlPlane) Answers(ctx context.Context) error {
+	client, err := c.client()
+	if err != nil {
 		return err
 	}
-	return step.Wait("wait for the API server", limit, probe, c.explain)
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	if err != nil && len(answer) > 0 {
+		return fmt.Errorf("%s: %s", c.Server(), lastLine(string(answer)))
+	}
+	return err
 }
 
 func (c ControlPlane) client() (*kubernetes.Clientset, error) {

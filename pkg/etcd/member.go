@@ -95,6 +95,15 @@ func (m Member) apply(ctx context.Context) error {
 	return m.ready(ctx, docker)
 }
 
+// RunningSince returns when etcd was started last; ok is false unless it runs.
+func (m Member) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
+	docker, err := m.Docker()
+	if err != nil {
+		return since, false, err
+	}
+	return docker.StartedAt(ctx, container)
+}
+
 // undo takes etcd away with all its data.
 func (m Member) undo(ctx context.Context) error {
 	docker, err := m.Docker()

@@ -42,6 +42,9 @@ type Daemon struct {
 	Network netip.Prefix
 	// Limit is how long the lease may take; 0 is a minute.
 	Limit time.Duration
+	// KeepModule reports whether somebody beside flanneld needs a kernel module,
+	// so that Undo leaves it; nil: nobody does.
+	KeepModule func(ctx context.Context, name string) bool
 }
 
 // Start runs flanneld and returns once it has written this host's lease.
@@ -54,8 +57,8 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !haveBridgeNetfilter() {
-		diff = append(diff, "load kernel module br_netfilter")
+	if !host.HasBridgeNetfilter() {
+		diff = append(diff, "load kernel module "+bridgeNetfilter)
 	}
 	if len(diff) > 0 {
 		return diff, nil
@@ -79,7 +82,7 @@ func (d Daemon) containerDiff(ctx context.Context) (step.Diff, error) {
 }
 
 func (d Daemon) apply(ctx context.Context) error {
-	if err := loadBridgeNetfilter(ctx); err != nil {
+	if err := d.loadModules(ctx); err != nil {
 		return err
 	}
 	docker, err := d.Docker()

@@ -38,6 +38,9 @@ func (d Daemon) undo(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	if err := d.unloadModules(ctx); err != nil {
+		return err
+	}
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
 }
 

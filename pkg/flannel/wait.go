@@ -12,20 +12,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// haveBridgeNetfilter: flanneld refuses to start without, and may not load the
-// module itself.
-func haveBridgeNetfilter() bool { return host.HasBridgeNetfilter() }
-
-func loadBridgeNetfilter(ctx context.Context) error {
-	if haveBridgeNetfilter() {
-		return nil
-	}
-	if err := host.LoadModule(ctx, "br_netfilter"); err != nil {
-		return fmt.Errorf("flanneld needs the kernel module br_netfilter: %w", err)
-	}
-	return nil
-}
-
 // runAndWait watches the directory from before flanneld starts, so that no
 // write is missed. The slow tick only catches a container that came up
 // between the two. A host has few inotify instances, and all may be taken:

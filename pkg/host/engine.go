@@ -39,6 +39,7 @@ type Network struct {
 	Name    string
 	Fleet   string // the fleet it was made for; "" if it is not ours
 	Subnets []netip.Prefix
+	Options map[string]string // of its driver, as the engine tells them
 }
 
 // Networks lists the engine's networks.
@@ -49,7 +50,7 @@ func (d *Docker) Networks(ctx context.Context) ([]Network, error) {
 	}
 	var all []Network
 	for _, n := range list.Items {
-		found := Network{Name: n.Name, Fleet: n.Labels[FleetLabel]}
+		found := Network{Name: n.Name, Fleet: n.Labels[FleetLabel], Options: n.Options}
 		for _, c := range n.IPAM.Config {
 			found.Subnets = append(found.Subnets, c.Subnet)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/network"
@@ -74,4 +75,18 @@ func (d *Docker) Network(ctx context.Context, name string) (n network.Inspect, o
 func (d *Docker) Version(ctx context.Context) (version, api string, err error) {
 	v, err := d.ServerVersion(ctx, client.ServerVersionOptions{})
 	return v.Version, v.APIVersion, err
+}
+
+// StartedAt returns when a container was started last; ok is false unless it
+// runs. An engine that does not answer runs none.
+func (d *Docker) StartedAt(ctx context.Context, name string) (at time.Time, ok bool, err error) {
+	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+		return at, false, nil
+	}
+	if err != nil || now.Container.State == nil || !now.Container.State.Running {
+		return at, false, err
+	}
+	at, err = time.Parse(time.RFC3339Nano, now.Container.State.StartedAt)
+	return at, err == nil, err
 }

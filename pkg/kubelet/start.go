@@ -196,14 +196,3 @@ func (k Kubelet) Joined(limit time.Duration) step.Step {
 	}
 	return step.Wait("wait for the kubelet's certificate", limit, probe, k.Explain)
 }
-
-// Explain returns the end of what the kubelet logged, for an error about it.
-func (k Kubelet) Explain() string {
-	docker, err := k.Docker()
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	return docker.Tail(ctx, container, 15)
-}

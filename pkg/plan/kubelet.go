@@ -22,6 +22,14 @@ func (h *Host) runtime() containerd.Runtime {
 	}
 }
 
+// reviveAPIServer: one that lost its etcd waits longer and longer for it, and
+// ends after a while.
+func (h *Host) reviveAPIServer() step.Step {
+	return h.runtime().Revive(containerd.StaticPod{
+		Name: "kube-apiserver-" + h.Config.HostName, Ready: h.controlPlane().Answers, Needs: h.etcd().RunningSince,
+	})
+}
+
 func (h *Host) cni() step.Step {
 	return h.runtime().WriteCNI(func() (netip.Prefix, int, error) {
 		l, err := h.lease()

@@ -23,7 +23,7 @@ func (h *Host) Master() step.Plan {
 		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
 		{kubelet.Configure()},
 		{h.runtime().Pods()},
-		{kubelet.Start()},
+		{kubelet.Start(), h.reviveAPIServer()},
 		{control.Ready(h.timeout())},
 		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late()},

@@ -69,6 +69,7 @@ func (h *Host) flanneld() flannel.Daemon {
 		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
 		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
 		Network: mustPrefix(h.Config.FlannelNetwork), Limit: h.timeout(),
+		KeepModule: h.keepModule,
 	}
 }
 
@@ -168,13 +169,7 @@ func (h *Host) applyAddons() step.Step {
 }
 
 func (h *Host) node(kubeconfig string) node.Node {
-	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: func() string {
-		docker, err := mainDocker()
-		if err != nil {
-			return ""
-		}
-		return docker.Tail(context.Background(), "kubelet", 20)
-	}}
+	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: h.kubelet(Worker).Explain}
 }
 
 // later is a step that can only be made once earlier ones have been applied.

@@ -31,7 +31,7 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("clock", "check the clock", func(context.Context) error { return clockProblem(time.Now()) }),
 		h.look("arch", "check the architecture", h.archProblem),
 		h.look("docker", "check Docker", h.bridge().Problems),
-		h.look("kernel", "check the kernel", kernelProblem),
+		h.look("kernel", "check the kernel", func(ctx context.Context) error { return h.kernelProblem(ctx, role) }),
 		h.look("cni-config", "check for another CNI config", h.podProblems),
 		h.look("cni-plugin", "check the network of the pods", func(context.Context) error { return h.networkProblem(role) }),
 		h.look("bundle", "check the bundle", h.bundleProblem),
@@ -151,18 +151,6 @@ func (h *Host) overlapProblem(context.Context) error {
 func (h *Host) strange(r host.Route) bool {
 	ours := r.Link == "docker0" || strings.HasPrefix(r.Link, "flannel") || h.installed()
 	return r.Dst.Bits() > 0 && !ours
-}
-
-func kernelProblem(context.Context) error {
-	var problems []*step.Problem
-	for _, controller := range []string{"cpu", "memory", "pids"} {
-		if !host.HasCgroup(controller) {
-			problems = append(problems, &step.Problem{Name: "cgroup-" + controller,
-				Text:   "the kernel's cgroup controller " + controller + " is off",
-				Remedy: "switch it on at boot (cgroup_enable=" + controller + ")"})
-		}
-	}
-	return joinProblems(problems)
 }
 
 // swapProblem: kubelets from 1.34 on keep pods out of the swap by cgroup v2;

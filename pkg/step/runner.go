@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,15 +24,16 @@ type Finding struct {
 	Err  error // the look itself failed
 }
 
-// Look checks every step of every row and changes nothing.
+// Look checks every step of every row, all at the same time, and changes
+// nothing. Checks that wait for one server that is silent wait together.
 func (r *Runner) Look(ctx context.Context, plan Plan) []Finding {
-	var all []Finding
+	var rows []int
 	for i, row := range plan {
-		found := make([]Finding, len(row))
-		each(row, func(j int, s Step) { found[j] = r.look(ctx, i, s) })
-		all = append(all, found...)
+		rows = append(rows, slices.Repeat([]int{i}, len(row))...)
 	}
-	return all
+	found := make([]Finding, len(rows))
+	each(plan.Steps(), func(j int, s Step) { found[j] = r.look(ctx, rows[j], s) })
+	return found
 }
 
 func (r *Runner) look(ctx context.Context, row int, s Step) Finding {

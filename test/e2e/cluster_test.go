@@ -10,6 +10,7 @@ func TestCluster(t *testing.T) {
 	t.Run("docker-28.5", func(t *testing.T) {
 		made := hosts(t, "docker-28.5", "10.193.1.0/24", "e2e-a", "e2e-b")
 		life(t, made, harm)
+		t.Run("other backends", func(t *testing.T) { backends(t, made[0], made[1]) })
 		up(t, made[0], made[1], "")
 		t.Run("reboots", func(t *testing.T) { reboots(t, made[0], made[1]) })
 		t.Run("packets after reboots", func(t *testing.T) { packets(t, made[0], made...) })

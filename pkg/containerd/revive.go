@@ -1,0 +1,114 @@
+package containerd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"google.golang.org/grpc"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// StaticPod is a pod that the kubelet of this host starts from a file.
+type StaticPod struct {
+	Name string // with the node's name at its end, as the API server calls it
+	// Ready returns nil when there is nothing to put right.
+	Ready func(context.Context) error
+	// Needs returns since when what the program needs has been running; ok is
+	// false if it does not run.
+	Needs func(context.Context) (since time.Time, ok bool, err error)
+}
+
+// Revive removes a static pod whose program has ended, or is older than what it
+// needs: the kubelet makes a new one at once. A program that ended it would
+// start again only after a pause of up to five minutes, and one that lost what
+// it needs goes on waiting for that with ever longer pauses.
+func (r Runtime) Revive(pod StaticPod) step.Step {
+	return step.Step{
+		Name: "revive " + pod.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			reason, err := r.stuck(ctx, pod)
+			if reason == "" || err != nil {
+				return nil, err
+			}
+			return step.Diff{"remove the pod " + pod.Name + ", for the kubelet to make it anew: " + reason}, nil
+		},
+		Apply: func(ctx context.Context) error { return r.removePod(ctx, pod.Name) },
+	}
+}
+
+// readyLimit is how long a program that runs may take to say that it is ready.
+const readyLimit = 2 * time.Second
+
+func (r Runtime) stuck(ctx context.Context, pod StaticPod) (reason string, err error) {
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	if pod.Ready(limited) == nil || r.criServes(ctx) != nil {
+		return "", ctx.Err()
+	}
+	since, ok, err := pod.Needs(ctx)
+	if err != nil || !ok {
+		return "", err
+	}
+	err = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: labelsOf(pod.Name)}})
+		if err != nil {
+			return err
+		}
+		reason = whyStuck(answer.Containers, since)
+		return nil
+	})
+	return reason, err
+}
+
+// whyStuck looks at the last of a pod's containers.
+func whyStuck(all []*runtime.Container, since time.Time) string {
+	if len(all) == 0 {
+		return ""
+	}
+	last := slices.MaxFunc(all, func(a, b *runtime.Container) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
+	switch {
+	case last.State == runtime.ContainerState_CONTAINER_EXITED:
+		return "its program has ended"
+	case last.State == runtime.ContainerState_CONTAINER_RUNNING && time.Unix(0, last.CreatedAt).Before(since):
+		return "its program is older than what it needs"
+	}
+	return ""
+}
+
+func (r Runtime) removePod(ctx context.Context, name string) error {
+	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		answer, err := cri.ListPodSandbox(ctx, &runtime.ListPodSandboxRequest{Filter: &runtime.PodSandboxFilter{LabelSelector: labelsOf(name)}})
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, pod := range answer.Items {
+			_, stopped := cri.StopPodSandbox(ctx, &runtime.StopPodSandboxRequest{PodSandboxId: pod.Id})
+			_, removed := cri.RemovePodSandbox(ctx, &runtime.RemovePodSandboxRequest{PodSandboxId: pod.Id})
+			errs = append(errs, stopped, removed)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func labelsOf(pod string) map[string]string {
+	return map[string]string{"io.kubernetes.pod.name": pod, "io.kubernetes.pod.namespace": "kube-system"}
+}
+
+// withCRI speaks the kubelet's own protocol: what is removed by another, CRI
+// would go on to list.
+func (r Runtime) withCRI(ctx context.Context, do func(runtime.RuntimeServiceClient) error) error {
+	return r.with(ctx, func(_ context.Context, c *client.Client) error {
+		conn, ok := c.Conn().(grpc.ClientConnInterface)
+		if !ok {
+			return errors.New("containerd is not reached by a connection of its own")
+		}
+		return do(runtime.NewRuntimeServiceClient(conn))
+	})
+}

@@ -1,0 +1,33 @@
+package containerd
+
+import (
+	"testing"
+	"time"
+
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+func TestOnlyTheLastContainerCounts(t *testing.T) {
+	const running, exited = runtime.ContainerState_CONTAINER_RUNNING, runtime.ContainerState_CONTAINER_EXITED
+	etcd := time.Unix(100, 0)
+	container := func(at int64, state runtime.ContainerState) *runtime.Container {
+		return &runtime.Container{CreatedAt: time.Unix(at, 0).UnixNano(), State: state}
+	}
+	for name, c := range map[string]struct {
+		all   []*runtime.Container
+		stuck bool
+	}{
+		"none yet":                       {nil, false},
+		"starting":                       {[]*runtime.Container{container(101, running)}, false},
+		"older than etcd":                {[]*runtime.Container{container(99, running)}, true},
+		"ended":                          {[]*runtime.Container{container(101, exited)}, true},
+		"ended, then started again":      {[]*runtime.Container{container(102, running), container(101, exited)}, false},
+		"ended twice":                    {[]*runtime.Container{container(101, exited), container(102, exited)}, true},
+		"created, not started, by now":   {[]*runtime.Container{container(99, runtime.ContainerState_CONTAINER_CREATED)}, false},
+		"of an etcd that has no history": {[]*runtime.Container{container(100, running)}, false},
+	} {
+		if got := whyStuck(c.all, etcd); (got != "") != c.stuck {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

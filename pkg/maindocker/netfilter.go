@@ -1,0 +1,29 @@
+package maindocker
+
+import (
+	"context"
+)
+
+// NeedsNetfilter reports whether the owner's Docker needs bridged packets to
+// pass the firewall: it keeps containers of one network apart, or lets them
+// reach published ports without a proxy. One that can not be asked does.
+func (b Bridge) NeedsNetfilter(ctx context.Context) bool {
+	owner, err := readSettings(b.Files, daemonJSON)
+	if err != nil || owner["icc"] == false || owner["userland-proxy"] == false {
+		return true
+	}
+	docker, err := b.Docker()
+	if err != nil {
+		return true
+	}
+	networks, err := docker.Networks(ctx)
+	if err != nil {
+		return true
+	}
+	for _, n := range networks {
+		if n.Options["com.docker.network.bridge.enable_icc"] == "false" {
+			return true
+		}
+	}
+	return false
+}

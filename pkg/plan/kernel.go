@@ -1,0 +1,35 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// kernelProblem: to a host that joins, the network's backend is only known once the
+// master has told it; then discover asks for its module.
+func (h *Host) kernelProblem(ctx context.Context, role string) error {
+	var errs []error
+	for _, controller := range []string{"cpu", "memory", "pids"} {
+		if !host.HasCgroup(controller) {
+			errs = append(errs, &step.Problem{Name: "cgroup-" + controller,
+				Text:   "the kernel's cgroup controller " + controller + " is off",
+				Remedy: "switch it on at boot (cgroup_enable=" + controller + ")"})
+		}
+	}
+	if role == Master && !h.Config.Join {
+		errs = append(errs, h.network().ModuleProblems(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// keepModule: a kernel that this host shares with others is not ours alone, a
+// module that is loaded at boot has another owner, and the main Docker asks for
+// netfilter only when it starts.
+func (h *Host) keepModule(ctx context.Context, module string) bool {
+	return host.InContainer() || slices.Contains(h.Files.BootModules(), module) ||
+		module == "br_netfilter" && h.bridge().NeedsNetfilter(ctx)
+}
