@@ -47,6 +47,10 @@ const common = "docker.io,docker-cli,iptables,nftables,iproute2,conntrack,ethtoo
 
 const systemdInit = "systemd,systemd-sysv,dbus"
 
+// devices are init scripts that would set the clock and walk the devices of the
+// machine around.
+const devices = "udev hwclock.sh brightness checkroot.sh checkfs.sh umountroot"
+
 var variants = map[string]variant{
 	"docker-28.5": {
 		Packages: common + "," + systemdInit, Newer: "docker.io docker-cli containerd runc",
@@ -55,8 +59,11 @@ var variants = map[string]variant{
 	"docker-26.1": {Packages: common + "," + systemdInit, Files: systemdFiles, StopSignal: "SIGRTMIN+3"},
 	"sysv": {
 		Packages: common + ",sysvinit-core,initscripts,sysv-rc", Files: sysvFiles, StopSignal: "SIGINT",
-		// They would set the clock and walk the devices of the machine around.
-		Without: "udev hwclock.sh brightness checkroot.sh checkfs.sh umountroot",
+		Without: devices,
+	},
+	"openrc": {
+		Packages: common + ",sysvinit-core,initscripts,openrc", Files: sysvFiles, StopSignal: "SIGINT",
+		Without: devices,
 	},
 }
 
@@ -208,7 +215,7 @@ func (v variant) args(overlay, mirror string) []string {
 		args = append(args, `--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get install -y -q -t `+newerSuite+" "+v.Newer)
 	}
 	if v.Without != "" {
-		args = append(args, `--customize-hook=cd "$1"/etc && for s in `+v.Without+`; do rm -f init.d/$s rc?.d/[SK][0-9][0-9]$s; done`)
+		args = append(args, `--customize-hook=cd "$1"/etc && for s in `+v.Without+`; do rm -f init.d/$s rc?.d/[SK][0-9][0-9]$s runlevels/*/$s; done`)
 	}
 	args = append(args, "--customize-hook=tar-in "+overlay+" /", suite, "-")
 	return append(args, sources...)

@@ -1,7 +1,7 @@
 package config
 
 // HostImages are what the nodes of a cluster of containers can be made of.
-var HostImages = []string{"docker-28.5", "docker-26.1", "sysv"}
+var HostImages = []string{"docker-28.5", "docker-26.1", "sysv", "openrc"}
 
 // nodeSettings are what one node differs in from the others: a host verb's
 // flags, and the fields of one entry of nodes.
