@@ -20,8 +20,13 @@ func (o openrc) Stop(ctx context.Context, unit string) error {
 	return o.do(ctx, "rc-service", unit, "stop")
 }
 
+// Restart does not ask the script to, which may be one for sysv: Debian's for
+// Docker fails when Docker does not run.
 func (o openrc) Restart(ctx context.Context, unit string) error {
-	return o.do(ctx, "rc-service", unit, "restart")
+	if err := o.Stop(ctx, unit); err != nil {
+		return err
+	}
+	return o.Start(ctx, unit)
 }
 
 func (o openrc) Enable(ctx context.Context, unit string) error {

@@ -130,8 +130,7 @@ description="put Docker and pods onto this host's flannel subnet"
 extra_started_commands="reload"
 
 depend() {
-	need localmount
-	after docker-bootstrap containerd firewall
+	after localmount docker-bootstrap containerd firewall
 	before docker
 }
 
