@@ -9,7 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// kernelProblem: to a host that joins, the network's backend is only known once the
+// kernelProblem: to a host that joins, the backend is only known once the
 // master has told it; then discover asks for its module.
 func (h *Host) kernelProblem(ctx context.Context, role string) error {
 	var errs []error

@@ -36,7 +36,8 @@ func TestBadInput(t *testing.T) {
 
 // TestWithoutSystemd is for hosts that another init runs.
 func TestWithoutSystemd(t *testing.T) {
-	sysv(t, hosts(t, "sysv", "10.193.5.0/24", "e2e-h")[0], bundle)
+	t.Run("sysv", func(t *testing.T) { otherInit(t, hosts(t, "sysv", "10.193.5.0/24", "e2e-h")[0], bundle) })
+	t.Run("openrc", func(t *testing.T) { otherInit(t, hosts(t, "openrc", "10.193.15.0/24", "e2e-rc")[0], bundle) })
 }
 
 // TestContract runs the contract of every step on a test host.

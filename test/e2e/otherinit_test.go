@@ -18,9 +18,9 @@ update-rc.d docker defaults
 service docker status >/dev/null || service docker start
 for i in $(seq 100); do docker version >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1`
 
-// sysv walks through the life of a master whose init is no systemd: made, run
+// otherInit walks through the life of a master whose init is no systemd: made, run
 // again, rebooted, taken back.
-func sysv(t *testing.T, m machine, bundle string) {
+func otherInit(t *testing.T, m machine, bundle string) {
 	m.sh(t, settle)
 	m.sh(t, "kube-bootstrap master --bundle "+bundle)
 	was := m.running(t)
