@@ -13,7 +13,7 @@ import (
 
 func (p *program) clusterCommand() *cobra.Command {
 	return parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig())
+		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig(), p.clusterE2E(), p.clusterE2ESerial())
 }
 
 // addFleet gives a command the flags that say which fleet, and how to reach

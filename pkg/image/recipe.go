@@ -18,7 +18,7 @@ type recipe struct {
 	Require  map[string]string // modules and versions
 	Replace  map[string]string // module: "module version" or a directory
 	Packages []string          // what to build; the last element names the program
-	Tests    []string          // packages whose tests are the program, NAME.test
+	Tests    []string          `json:",omitempty"` // packages whose tests are the program, NAME.test
 	LDFlags  []string
 	// CgoOn lists architectures where a feature needs C code; it is then
 	// linked statically.
