@@ -1,0 +1,289 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// TestSnapshots takes a used cluster through down and up, reboots, snapshots
+// and runs that are killed. What was in it must be there each time.
+func TestSnapshots(t *testing.T) {
+	c := localCluster{name: "e2e-snap", flags: []string{"--workers", "1", "--dind-subnet", "10.194.0.0/16", "--bundle", built.bundle}}
+	t.Cleanup(func() { c.cleaned(t) })
+	began := time.Now()
+	c.run(t, "up", c.flags...)
+	first := time.Since(began)
+	c.use(t)
+	before := c.state(t)
+
+	t.Run("down and up", func(t *testing.T) {
+		c.run(t, "down")
+		c.isOff(t)
+		began := time.Now()
+		c.run(t, "up", c.flags...)
+		t.Logf("up: %s at first, %s after down", first.Round(time.Second/10), time.Since(began).Round(time.Second/10))
+		c.same(t, before)
+	})
+	t.Run("reboots in any order", func(t *testing.T) { c.reboots(t, 2, before) })
+	t.Run("the lease of a worker ends while all are off", func(t *testing.T) {
+		nets := subnets(t, c.master(), c.worker())
+		forgetLease(t, c.master(), c.worker(), nets)
+		c.run(t, "down")
+		c.run(t, "up", c.flags...)
+		c.same(t, before)
+		if now := subnets(t, c.master(), c.worker()); fmt.Sprint(now) != fmt.Sprint(nets) {
+			t.Errorf("subnets %v, and before %v", now, nets)
+		}
+	})
+	t.Run("restored twice", func(t *testing.T) {
+		c.run(t, "snapshot", "save", "used")
+		for range 2 {
+			c.spoil(t)
+			c.run(t, "snapshot", "restore", "used")
+			c.same(t, before)
+		}
+		c.lists(t, "first", "used")
+	})
+	t.Run("killed", func(t *testing.T) { c.killed(t, before) })
+	t.Run("named errors", c.refuses)
+}
+
+// localCluster is one that the program makes on this machine.
+type localCluster struct {
+	name  string
+	flags []string
+}
+
+func (c localCluster) master() machine { return machine{name: c.name + "-master-1", ip: "10.194.0.2"} }
+func (c localCluster) worker() machine { return machine{name: c.name + "-worker-1", ip: "10.194.0.10"} }
+
+func (c localCluster) command(verb string, args ...string) []string {
+	all := append([]string{built.binary, "cluster", verb}, args...)
+	return append(all, "--name", c.name)
+}
+
+func (c localCluster) run(t *testing.T, verb string, args ...string) string {
+	t.Helper()
+	out, err := host.Command{Args: c.command(verb, args...)}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// useYAML is a workload with all that must come back: a Secret, and a stateful
+// set with a volume that is the node's and one that is the pod's, from an image
+// that no registry has.
+const useYAML = `apiVersion: v1
+kind: Secret
+metadata: {name: used}
+stringData: {word: kept}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: used}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: ""
+  hostPath: {path: /srv/used, type: DirectoryOrCreate}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: used}
+spec:
+  serviceName: used
+  selector: {matchLabels: {app: used}}
+  template:
+    metadata: {labels: {app: used}}
+    spec:
+      containers:
+      - {name: probe, image: "` + probeImage + `", imagePullPolicy: Never, command: [/probe, serve],
+         volumeMounts: [{name: data, mountPath: /data}, {name: scratch, mountPath: /scratch}]}
+      volumes: [{name: scratch, emptyDir: {}}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}`
+
+const scratch = "/var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/scratch"
+
+// use gives the cluster something to lose.
+func (c localCluster) use(t *testing.T) {
+	t.Helper()
+	w := c.worker()
+	w.put(t, built.probe, "/usr/local/bin/probe")
+	w.sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+probeImage+
+		" && docker save "+probeImage+" | ctr -n k8s.io images import - >/dev/null")
+	apply(t, c.master(), useYAML)
+	c.master().kubectl(t, "rollout status statefulset/used --timeout=2m")
+	w.sh(t, "echo row >/srv/used/table && for d in "+scratch+"; do echo draft >$d/note; done && sync")
+}
+
+// spoil changes all of it.
+func (c localCluster) spoil(t *testing.T) {
+	t.Helper()
+	c.master().kubectl(t, "delete secret/used statefulset/used --now")
+	c.worker().sh(t, "echo other >/srv/used/table; ctr -n k8s.io images rm docker.io/library/"+probeImage+" docker.io/library/"+probeImage+":latest 2>/dev/null; docker rmi -f "+probeImage+" >/dev/null")
+}
+
+// state is what was put into the cluster, as the cluster itself tells it.
+func (c localCluster) state(t *testing.T) string {
+	t.Helper()
+	m, w := c.master(), c.worker()
+	ip := m.kubectl(t, "get pod used-0 -o jsonpath={.status.podIP}")
+	m.sh(t, "curl -sf --max-time 5 http://"+ip+":8080/ >/dev/null")
+	return strings.Join([]string{
+		m.kubectl(t, "get secret used -o jsonpath={.data}"),
+		m.kubectl(t, "get pod used-0 -o jsonpath={.metadata.uid}"),
+		m.kubectl(t, "get nodes -o jsonpath={.items[*].metadata.uid}"),
+		w.sh(t, "cat /srv/used/table "+scratch+"/note"),
+		w.sh(t, "ctr -n k8s.io images ls -q | grep -c probe; docker images -q "+probeImage),
+	}, "\n")
+}
+
+// same waits until the workload answers again and compares the state.
+func (c localCluster) same(t *testing.T, before string) {
+	t.Helper()
+	since := time.Now().UTC()
+	eventually(t, 2*time.Minute, "nodes and pods", func() error { return allReady(t, c.master(), since, 2) })
+	eventually(t, time.Minute, "the workload", func() error {
+		_, err := c.master().try(t.Context(), `curl -sf --max-time 5 http://$(docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get pod used-0 -o jsonpath={.status.podIP}):8080/ >/dev/null`)
+		return err
+	})
+	if now := c.state(t); now != before {
+		t.Errorf("it is now\n%s\nand was\n%s", now, before)
+	}
+}
+
+func (c localCluster) isOff(t *testing.T) {
+	t.Helper()
+	if left := docker(t, "ps", "-q", "--filter", "label=kube-bootstrap.dev/cluster="+c.name); left != "" {
+		t.Errorf("down leaves running: %s", left)
+	}
+}
+
+func docker(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := host.Command{Args: append([]string{"docker"}, args...)}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// reboots restarts both hosts, in an order and at a distance as it comes.
+func (c localCluster) reboots(t *testing.T, times int, before string) {
+	t.Helper()
+	for range times {
+		names := []string{c.master().name, c.worker().name}
+		rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		began := time.Now()
+		docker(t, append([]string{"restart", "-t", fmt.Sprint(rand.IntN(20))}, names...)...)
+		c.same(t, before)
+		t.Logf("%s: back after %s", strings.Join(names, ", "), time.Since(began).Round(time.Second))
+	}
+}
+
+func (c localCluster) lists(t *testing.T, want ...string) {
+	t.Helper()
+	var all []struct {
+		Name  string
+		Hosts []string
+		Bytes int64
+	}
+	if err := json.Unmarshal([]byte(c.run(t, "snapshot", "list", "-o", "json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Name)
+		if len(s.Hosts) != 2 || s.Bytes == 0 {
+			t.Errorf("listed as whole: %+v", s)
+		}
+	}
+	if fmt.Sprint(names) != fmt.Sprint(want) {
+		t.Errorf("snapshots %v, want %v", names, want)
+	}
+}
+
+// killed kills a save and a restore in each of their steps. A half snapshot is
+// not listed, nobody stays frozen, and `up` finishes what was begun.
+func (c localCluster) killed(t *testing.T, before string) {
+	for _, in := range []string{"copy 2 hosts", "keep snapshot"} {
+		c.killIn(t, in, "snapshot", "save", "half")
+		c.run(t, "up", c.flags...)
+		c.same(t, before)
+		if !strings.Contains(c.run(t, "snapshot", "list"), "half") {
+			c.run(t, "snapshot", "save", "half")
+		}
+		c.lists(t, "first", "used", "half")
+		c.run(t, "snapshot", "remove", "half")
+	}
+	for _, in := range []string{"remove the hosts", "put back"} {
+		c.killIn(t, in, "snapshot", "restore", "used")
+		c.run(t, "up", c.flags...)
+		c.same(t, before)
+	}
+}
+
+// killIn kills a command some moment after a step has started whose name begins
+// so.
+func (c localCluster) killIn(t *testing.T, step, verb string, args ...string) {
+	t.Helper()
+	all := c.command(verb, append(args, "--progress", "json")...)
+	cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
+	events, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(events)
+	for lines.Scan() {
+		var e struct{ Step, Kind string }
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Kind == "started" && strings.HasPrefix(e.Step, step) {
+			time.Sleep(rand.N(2 * time.Second)) // any moment of it
+			_ = cmd.Process.Kill()              // it may have ended by then
+		}
+	}
+	t.Logf("%s %v: %v in %q", verb, args, cmd.Wait(), step)
+}
+
+// refuses asks for what can not be.
+func (c localCluster) refuses(t *testing.T) {
+	for name, args := range map[string][]string{
+		"snapshot-exists": {"save", "used"}, "snapshot-missing": {"restore", "none"}, "snapshot-name": {"save", "A b"},
+	} {
+		_, err := host.Command{Args: c.command("snapshot", args...)}.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "["+name+"]") {
+			t.Errorf("%v: %v, want [%s]", args, err, name)
+		}
+	}
+}
+
+// cleaned removes the cluster; nothing of it may be left.
+func (c localCluster) cleaned(t *testing.T) {
+	ctx := context.Background() // that of a test ends before this
+	for range 2 {
+		if _, err := (host.Command{Args: c.command("clean")}).Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	const look = `docker ps -aq --filter label=$1; docker volume ls -q --filter label=$1; docker network ls -q --filter label=$1; docker images -aq --filter label=$1`
+	left, err := host.Command{Args: []string{"sh", "-c", look, "sh", "kube-bootstrap.dev/cluster=" + c.name}}.Run(ctx)
+	if err != nil || len(left) > 0 {
+		t.Errorf("clean leaves %s, %v", left, err)
+	}
+}
