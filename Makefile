@@ -6,10 +6,10 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(V
 ARCHES := amd64 arm64 arm ppc64le s390x
 export GOARM := 7
 
-.PHONY: help build up down test unit e2e check fix docs bench dist clean
+.PHONY: help build up down test unit e2e check fix docs bench bench-cluster dist clean
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 build: ## the program, into _output/
 	$(GO_BUILD) -o $(OUT)/kube-bootstrap ./cmd/kube-bootstrap
@@ -50,6 +50,11 @@ bench: build ## medians of five fresh runs on test hosts, beside kubeadm's
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run TestBench -v -count 1 -timeout 30m ./test/e2e
+
+bench-cluster: build ## how long clusters of 1, 2 and 4 workers take to make and to come back
+	scripts/install-tools.sh
+	scripts/start-docker.sh
+	go test -tags 'e2e bench' -run TestBenchCluster -v -count 1 -timeout 40m ./test/e2e
 
 dist: ## static programs for all architectures with checksums, into _output/dist/; each is run where qemu-user-static is installed
 	rm -rf $(OUT)/dist

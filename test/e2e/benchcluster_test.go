@@ -1,0 +1,44 @@
+//go:build e2e && bench
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// TestBenchCluster makes clusters of growing size, takes each down and brings
+// it back. It asserts no time.
+func TestBenchCluster(t *testing.T) {
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "workers\tfirst up s\tdown s\tup again s\tof the first\tsave s\trestore s\tload\t")
+	for _, workers := range []int{1, 2, 4} {
+		c := localCluster{name: fmt.Sprintf("bench-%d", workers), flags: []string{
+			"--workers", fmt.Sprint(workers), "--dind-subnet", fmt.Sprintf("10.%d.0.0/16", 195+workers), "--bundle", built.bundle, "--snapshot=false",
+		}}
+		t.Run(c.name, func(t *testing.T) {
+			t.Cleanup(func() { c.cleaned(t) })
+			first := c.timed(t, "up", c.flags...)
+			down := c.timed(t, "down")
+			again := c.timed(t, "up", c.flags...)
+			save := c.timed(t, "snapshot", "save", "bench")
+			restore := c.timed(t, "snapshot", "restore", "bench")
+			load, _ := os.ReadFile("/proc/loadavg") // without it no time says anything
+			fmt.Fprintf(table, "%d\t%.1f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%s\t\n", workers, first, down, again, again/first, save, restore, strings.Fields(string(load))[0])
+		})
+	}
+	fmt.Printf("\none run each, on %d CPUs\n", runtime.NumCPU())
+	_ = table.Flush()
+}
+
+func (c localCluster) timed(t *testing.T, verb string, args ...string) float64 {
+	t.Helper()
+	began := time.Now()
+	c.run(t, verb, args...)
+	return time.Since(began).Seconds()
+}
