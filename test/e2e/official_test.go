@@ -1,0 +1,280 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	registry "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// official stands in for the upstream sites: what is in the bundle that was
+// built from source, under the official names and in the official shapes.
+type official struct {
+	registry string // address of a registry that speaks plain HTTP
+	files    string // directory of the download sites
+	versions image.Versions
+	built    map[string]v1.Image
+}
+
+// seed fills the registry and the download sites.
+func (o *official) seed(t *testing.T) {
+	o.unpackBuilt(t)
+	for _, part := range []string{"etcd", "flannel", "pause"} {
+		o.push(t, image.Ref(o.versions, part), o.built[part], packed(t, flattened(t, o.built[part], all)))
+	}
+	o.push(t, image.Ref(o.versions, "coredns"), asNobody(t, o.built["coredns"]), packed(t, flattened(t, o.built["coredns"], bindsLowPorts)))
+	hyperkube := o.built["hyperkube"]
+	none := empty.Image
+	o.push(t, "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6", none, packed(t, flattened(t, hyperkube, ofBase)))
+	forProxy := packed(t, flattened(t, hyperkube, ofProxy))
+	for _, program := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
+		o.push(t, "registry.k8s.io/"+program+":"+o.versions.Kubernetes, none, forProxy, packed(t, launcher(t, program)))
+	}
+	for _, program := range []string{"kubelet", "kubectl"} {
+		o.file(t, "release/"+o.versions.Kubernetes+"/bin/linux/amd64/"+program, []byte(script(program)))
+	}
+	o.file(t, "v"+o.versions.CNI+"/cni-plugins-linux-amd64-v"+o.versions.CNI+".tgz", packed(t, flattened(t, hyperkube, plugins)))
+}
+
+// unpackBuilt opens the images of the bundle.
+func (o *official) unpackBuilt(t *testing.T) {
+	dir := t.TempDir()
+	file, err := os.Open(built.bundle)
+	must(t, err)
+	defer file.Close()
+	plain, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(1<<30))
+	must(t, err)
+	defer plain.Close()
+	archive := tar.NewReader(plain)
+	for h, err := archive.Next(); err != io.EOF; h, err = archive.Next() {
+		must(t, err)
+		to := filepath.Join(dir, path.Clean("/"+h.Name))
+		must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		out, err := os.Create(to)
+		must(t, err)
+		_, err = io.Copy(out, archive)
+		must(t, errors.Join(err, out.Close()))
+	}
+	index, err := layout.ImageIndexFromPath(dir)
+	must(t, err)
+	list, err := index.IndexManifest()
+	must(t, err)
+	versions, err := image.For("", image.Versions{})
+	must(t, err)
+	o.built = map[string]v1.Image{}
+	for _, img := range image.Catalogue(versions, "") {
+		for _, m := range list.Manifests {
+			if m.Annotations["io.containerd.image.name"] != img.Ref {
+				continue
+			}
+			inner, err := index.ImageIndex(m.Digest)
+			must(t, err)
+			platforms, err := inner.IndexManifest()
+			must(t, err)
+			o.built[img.Name], err = inner.Image(platforms.Manifests[0].Digest)
+			must(t, err)
+		}
+	}
+}
+
+// push puts an image for amd64 into the registry, behind an index as upstream's
+// are: the config of like, and those layers.
+func (o *official) push(t *testing.T, ref string, like v1.Image, layers ...[]byte) {
+	t.Helper()
+	config, err := like.ConfigFile()
+	must(t, err)
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.RootFS.DiffIDs, config.History = "linux", "amd64", nil, nil
+	img, err := mutate.ConfigFile(empty.Image, config)
+	must(t, err)
+	for _, data := range layers {
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+		must(t, err)
+		img, err = mutate.AppendLayers(img, layer)
+		must(t, err)
+	}
+	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}})
+	_, below, _ := strings.Cut(ref, "/")
+	at, err := name.ParseReference(o.registry+"/official/"+below, name.Insecure)
+	must(t, err)
+	must(t, registry.WriteIndex(at, index, registry.WithAuth(&authn.Basic{Username: user, Password: password})))
+}
+
+// file puts a file beside its checksum.
+func (o *official) file(t *testing.T, name string, data []byte) {
+	t.Helper()
+	to := filepath.Join(o.files, name)
+	must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	sum := sha512.Sum512(data)
+	must(t, os.WriteFile(to+".sha512", []byte(hex.EncodeToString(sum[:])), 0o644))
+	must(t, os.WriteFile(to, data, 0o644))
+}
+
+// change says what becomes of a file of an image; an empty name leaves it out.
+type change func(h *tar.Header)
+
+func all(*tar.Header) {}
+
+// asNobody and bindsLowPorts are what upstream does to CoreDNS.
+func asNobody(t *testing.T, img v1.Image) v1.Image {
+	config, err := img.ConfigFile()
+	must(t, err)
+	config = config.DeepCopy()
+	config.Config.User = "65532:65532"
+	img, err = mutate.ConfigFile(empty.Image, config)
+	must(t, err)
+	return img
+}
+
+func bindsLowPorts(h *tar.Header) {
+	if h.Typeflag == tar.TypeReg {
+		const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+		h.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": netBindService}
+	}
+}
+
+// The images of upstream divide the userland: kube-proxy's has iptables, in
+// directories that are not merged with /usr.
+func ofProxy(h *tar.Header) {
+	if !isProxys(h.Name) {
+		h.Name = ""
+		return
+	}
+	for _, dir := range []string{"sbin/", "lib/"} {
+		if h.Typeflag == tar.TypeReg && strings.HasPrefix(h.Name, "usr/"+dir) {
+			h.Name = strings.TrimPrefix(h.Name, "usr/") // as if never merged
+		}
+	}
+	if h.Name == "usr/local/bin/hyperkube" {
+		h.Name = programsHome + "hyperkube"
+	}
+}
+
+func ofBase(h *tar.Header) {
+	if isProxys(h.Name) || strings.HasPrefix(h.Name, "opt/cni") || strings.HasPrefix(h.Name, "usr/local/bin/") {
+		h.Name = ""
+	}
+}
+
+func isProxys(name string) bool {
+	if strings.HasPrefix(name, "usr/local/bin/") {
+		return name == "usr/local/bin/hyperkube"
+	}
+	for _, part := range []string{"xtables", "iptables", "ip6tables", "/nft", "libnft", "ipset", "kmod", "modprobe"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// plugins are packed as the release of the CNI plugins is.
+func plugins(h *tar.Header) {
+	if h.Typeflag == tar.TypeReg && strings.HasPrefix(h.Name, "opt/cni/bin/") {
+		h.Name = "./" + path.Base(h.Name)
+		return
+	}
+	h.Name = ""
+}
+
+// flattened is the file system of an image as one plain tar.
+func flattened(t *testing.T, img v1.Image, edit change) []byte {
+	t.Helper()
+	files := mutate.Extract(img)
+	defer files.Close()
+	var out bytes.Buffer
+	from, to := tar.NewReader(files), tar.NewWriter(&out)
+	for h, err := from.Next(); err != io.EOF; h, err = from.Next() {
+		must(t, err)
+		h.Name = strings.TrimPrefix(h.Name, "/")
+		edit(h)
+		if h.Name == "" {
+			continue
+		}
+		h.Format = tar.FormatPAX
+		must(t, to.WriteHeader(h))
+		_, err = io.Copy(to, from)
+		must(t, err)
+	}
+	must(t, to.Close())
+	return out.Bytes()
+}
+
+// programsHome is where these images keep the one program that all launchers
+// start: it stands for six, and is packed only once.
+const programsHome = "usr/libexec/kubernetes/"
+
+func script(program string) string {
+	return "#!/bin/sh\nexec /" + programsHome + "hyperkube " + program + " \"$@\"\n"
+}
+
+// launcher is the layer with the program of an image of upstream.
+func launcher(t *testing.T, program string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, name := range []string{"usr/local/bin/" + program, "go-runner"} {
+		must(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(script(program)))}))
+		_, err := io.WriteString(w, script(program))
+		must(t, err)
+	}
+	must(t, w.Close())
+	return out.Bytes()
+}
+
+func packed(t *testing.T, plain []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	must(t, err)
+	_, err = w.Write(plain)
+	must(t, errors.Join(err, w.Close()))
+	return out.Bytes()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// largest is the digest of the largest layer of an image in the registry.
+func (o *official) largest(t *testing.T, below string) string {
+	t.Helper()
+	at, err := name.ParseReference(o.registry+"/official/"+below, name.Insecure)
+	must(t, err)
+	img, err := registry.Image(at, registry.WithAuth(&authn.Basic{Username: user, Password: password}))
+	must(t, err)
+	manifest, err := img.Manifest()
+	must(t, err)
+	best := manifest.Layers[0]
+	for _, l := range manifest.Layers {
+		if l.Size > best.Size {
+			best = l
+		}
+	}
+	return best.Digest.String()
+}

@@ -1,0 +1,174 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// TestPull pulls from mirrors of the official sites, over a link that breaks,
+// and makes a master of what came.
+func TestPull(t *testing.T) {
+	versions, err := image.Official("", image.Versions{})
+	must(t, err)
+	o := &official{registry: startRegistry(t), files: t.TempDir(), versions: versions}
+	o.seed(t)
+	s := startSites(t, o.registry, o.files)
+	p := &puller{sites: s, cache: t.TempDir(), login: login(t, s.host()), to: filepath.Join(t.TempDir(), "pulled.tar.zst")}
+	t.Run("refusals", func(t *testing.T) { p.refusals(t, o) })
+	t.Run("a link that breaks", func(t *testing.T) { p.breaks(t, o) })
+	t.Run("again", func(t *testing.T) { p.again(t) })
+	t.Run("a master of it", func(t *testing.T) { p.master(t, o) })
+}
+
+// puller runs `offline pull` as a user does.
+type puller struct {
+	*sites
+	cache, login, to string
+}
+
+func (p *puller) args(more ...string) []string { return p.from(p.host(), more...) }
+
+// from pulls from another registry than the usual one.
+func (p *puller) from(registry string, more ...string) []string {
+	args := []string{"offline", "pull", "--quick", "--progress", "plain", "--arch", "amd64", "--to", p.to, "--ca-file", p.caFile,
+		"--registry-mirror", "registry.k8s.io=" + registry + "/official", "--registry-mirror", "ghcr.io=" + registry + "/official",
+		"--download-mirror", p.URL + "/files", "--cni-mirror", p.URL + "/files"}
+	return append(args, more...)
+}
+
+func (p *puller) command(args []string) host.Command {
+	return host.Command{Args: append([]string{built.binary}, args...), Env: []string{
+		"KUBE_BOOTSTRAP_CACHE=" + p.cache, "DOCKER_CONFIG=" + p.login, "NO_PROXY=127.0.0.1"}}
+}
+
+// refused runs a pull that must fail with a text, and leave no bundle.
+func (p *puller) refused(t *testing.T, text string, args []string) {
+	t.Helper()
+	_, err := p.command(args).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("it says %v, not %q", err, text)
+	}
+	if _, err := os.Stat(p.to); err == nil {
+		t.Error("it left a bundle")
+	}
+}
+
+func (p *puller) refusals(t *testing.T, o *official) {
+	p.refused(t, "shows a certificate by an authority that is not trusted here; give that authority's certificate with --ca-file",
+		p.args("--ca-file", "/etc/ssl/certs/ca-certificates.crt"))
+	p.refused(t, "speaks plain HTTP", p.from(o.registry))
+	p.refused(t, "the name no-such-host.invalid is not known", p.args("--download-mirror", "https://no-such-host.invalid"))
+	p.refused(t, "official/etcd:9.9.9", p.args("--etcd-version", "9.9.9"))
+	p.refused(t, "is not made for arm64, only for amd64; build it from source: `kube-bootstrap offline build --arch arm64`", p.args("--arch", "arm64"))
+	out := *p
+	out.login = t.TempDir()
+	out.refused(t, "log in first: `docker login "+p.host()+"`", p.args())
+	kubelet := filepath.Join(o.files, "release", o.versions.Kubernetes, "bin/linux/amd64/kubelet")
+	good, err := os.ReadFile(kubelet)
+	must(t, err)
+	must(t, os.WriteFile(kubelet, bytes.Replace(good, []byte("exec"), []byte("evil"), 1), 0o644))
+	p.refused(t, "kubelet is not what its checksum says", p.args())
+	must(t, os.WriteFile(kubelet, good, 0o644))
+}
+
+// breaks kills a pull in the middle, and has the next one go on over a link
+// that breaks off and a server that wants to be left alone.
+func (p *puller) breaks(t *testing.T, o *official) {
+	must(t, os.RemoveAll(p.cache))
+	big := "/v2/official/build-image/debian-base/blobs/" + o.largest(t, "build-image/debian-base:bookworm-v1.0.6")
+	p.mu.Lock()
+	p.hold = big
+	p.mu.Unlock()
+	run, err := os.StartProcess(built.binary, append([]string{built.binary}, p.args()...), &os.ProcAttr{
+		Env: append(os.Environ(), p.command(nil).Env...), Files: []*os.File{nil, nil, nil}})
+	must(t, err)
+	<-p.holding
+	eventually(t, time.Minute, "some of it came", func() error {
+		for _, file := range p.partial(t) {
+			if info, err := os.Stat(file); err == nil && info.Size() > 0 && strings.HasSuffix(big, filepath.Base(file)) {
+				return nil
+			}
+		}
+		return errors.New("nothing came yet")
+	})
+	must(t, run.Signal(syscall.SIGKILL))
+	_, _ = run.Wait()
+	p.mu.Lock()
+	p.hold, p.asked = "", nil
+	p.cut[big] = 1 << 20
+	p.refuse["/v2/official/pause/manifests/"+o.versions.Pause] = 1
+	p.mu.Unlock()
+	close(p.released)
+	_, err = p.command(p.args()).Run(t.Context())
+	must(t, err)
+	got := p.requests(big)
+	if len(got) != 2 || !strings.Contains(got[0], "bytes=") || !strings.Contains(got[1], "bytes=") || got[0] == got[1] {
+		t.Errorf("a blob that was cut twice was asked for by %q", got)
+	}
+	if n := len(p.requests("/v2/official/pause/manifests/" + o.versions.Pause)); n < 2 {
+		t.Errorf("what was refused once was asked for %d times", n)
+	}
+	_, err = host.Run(t.Context(), built.binary, "offline", "verify", p.to)
+	must(t, err)
+}
+
+// partial lists what has begun to come.
+func (p *puller) partial(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.cache, "downloads/partial/*"))
+	must(t, err)
+	return files
+}
+
+// again fetches nothing.
+func (p *puller) again(t *testing.T) {
+	p.mu.Lock()
+	p.asked = nil
+	p.mu.Unlock()
+	before, err := os.Stat(p.to)
+	must(t, err)
+	_, err = p.command(p.args()).Run(t.Context())
+	must(t, err)
+	for _, line := range p.asked {
+		if strings.Contains(line, "/blobs/") || strings.HasSuffix(line, "kubelet") {
+			t.Errorf("it asked for %s, which was there", line)
+		}
+	}
+	if after, err := os.Stat(p.to); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("the same bundle was written again: %v", err)
+	}
+}
+
+// master makes one out of the bundle; it needs nothing that was built.
+func (p *puller) master(t *testing.T, o *official) {
+	m := hosts(t, "docker-28.5", "10.193.9.0/24", "e2e-pull")[0]
+	m.put(t, p.to, "/var/tmp/pulled.tar.zst")
+	m.sh(t, "rm "+bundle+"; kube-bootstrap master --bundle /var/tmp/pulled.tar.zst")
+	for _, want := range []string{image.Ref(o.versions, "coredns"), image.Ref(o.versions, "pause")} {
+		if got := m.sh(t, "ctr -n k8s.io images ls -q"); !strings.Contains(got, want) {
+			t.Errorf("containerd has no %s, only\n%s", want, got)
+		}
+	}
+	if got := m.sh(t, "docker -H unix:///run/docker-bootstrap.sock ps --format '{{.Image}}'"); !strings.Contains(got, image.Ref(o.versions, "etcd")) {
+		t.Errorf("etcd is not the official one: %s", got)
+	}
+	if got := m.kubectl(t, "get nodes --no-headers"); !strings.Contains(got, " Ready ") {
+		t.Error(got)
+	}
+	was := m.running(t)
+	m.sh(t, "rm /var/tmp/pulled.tar.zst; kube-bootstrap status && kube-bootstrap master --bundle ''")
+	if is := m.running(t); is != was {
+		t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)
+	}
+}
