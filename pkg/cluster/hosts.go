@@ -43,7 +43,7 @@ type fleet struct {
 // bundleDir is where the hosts find what they share with us, read-only.
 const bundleDir = "/opt/kube-bootstrap"
 
-const bootLimit = 2 * time.Minute
+const bootLimit = 5 * time.Minute
 
 // Hosts makes the hosts of a fleet and waits until each runs its init and its
 // Docker. It runs no kube-bootstrap on them.
@@ -227,7 +227,7 @@ func (f *fleet) ready(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, bootLimit, fmt.Errorf("Docker on %s does not answer within %s", name, bootLimit))
 	defer cancel()
 	step.Report(ctx, "wait for its Docker", 0, 0)
-	err := driver.OpenDocker(f.docker, name).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", readyScript, "sh", "1000"}})
+	err := driver.OpenDocker(f.docker, name).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", readyScript, "sh", "5000"}})
 	if err == nil {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (r Runtime) countContainers(ctx context.Context) (n int, err error) {
 }
 
 // removeLimit is how long the containers of all pods may take to go.
-const removeLimit = 20 * time.Second
+const removeLimit = 2 * time.Minute
 
 // killPods removes every container and pod.
 func (r Runtime) killPods(ctx context.Context) error {

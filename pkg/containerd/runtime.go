@@ -26,7 +26,7 @@ const (
 	configPath = "/etc/containerd/config.toml"
 	// pendingFile exists while a new config waits for containerd's restart.
 	pendingFile = host.StateDir + "/containerd-restart"
-	startLimit  = time.Minute
+	startLimit  = 2 * time.Minute
 	namespace   = "k8s.io" // where CRI keeps everything
 )
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -176,7 +175,7 @@ func (b Bridge) stopScript(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return step.Until(ctx, 30*time.Second, func(ctx context.Context) error {
+	return step.Until(ctx, startLimit, func(ctx context.Context) error {
 		if docker.Answers(ctx) == nil {
 			return errors.New("Docker still answers although its service was stopped; start it by its service, not by hand")
 		}

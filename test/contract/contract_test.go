@@ -213,7 +213,7 @@ func settled(t *testing.T) string {
 	t.Helper()
 	now := world(t)
 	var diff []string
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
 		next := world(t)
 		if diff = hosttest.Diff(now, next); len(diff) == 0 {
 			return now

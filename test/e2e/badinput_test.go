@@ -34,7 +34,7 @@ body='{"Version":"20.10.24","ApiVersion":"1.41","MinAPIVersion":"1.12","Os":"lin
 printf 'HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %s\r\n\r\n%s' ${#body} "$body"
 EOF
 rm -f /run/docker.sock
-socat UNIX-LISTEN:/run/docker.sock,fork SYSTEM:'sh /tmp/old' >/dev/null 2>&1 & echo $! >/tmp/old.pid; sleep 0.5`
+socat UNIX-LISTEN:/run/docker.sock,fork SYSTEM:'sh /tmp/old' >/dev/null 2>&1 & echo $! >/tmp/old.pid; until [ -S /run/docker.sock ]; do sleep 0.05; done`
 
 var badInputs = []bad{
 	{name: "not root", prefix: "setpriv --reuid 65534 --clear-groups", run: asMaster, problem: "root", says: "you are not root", code: "3"},
@@ -72,7 +72,7 @@ var badInputs = []bad{
 	{name: "no such interface", run: asMaster + " --net-interface eth7", problem: "net-interface", says: "eth7: there is no such interface", code: "3"},
 	{name: "not an address of this host", run: asMaster + " --ip-address 192.0.2.7", problem: "ip-address", says: "192.0.2.7: no interface has this address", code: "3"},
 	{
-		name: "port taken", make: "socat TCP-LISTEN:6443,fork /dev/null >/dev/null 2>&1 & echo $! >/tmp/port.pid; sleep 0.5", undo: "kill $(cat /tmp/port.pid); rm /tmp/port.pid",
+		name: "port taken", make: "socat TCP-LISTEN:6443,fork /dev/null >/dev/null 2>&1 & echo $! >/tmp/port.pid; until ss -Hltn sport = 6443 | grep -q .; do sleep 0.05; done", undo: "kill $(cat /tmp/port.pid); rm /tmp/port.pid",
 		run: asMaster, problem: "port-6443", says: "port 6443 is taken", code: "3",
 	},
 	{

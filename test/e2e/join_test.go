@@ -71,6 +71,6 @@ func refused(t *testing.T, m machine, line, problem string) {
 func impostor(t *testing.T, m machine) (stop func()) {
 	t.Helper()
 	pid := m.sh(t, `cd /tmp && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout mitm.key -out mitm.crt -days 1 -subj /CN=kubernetes -addext subjectAltName=IP:`+m.ip+` 2>/dev/null
-openssl s_server -accept 6443 -cert mitm.crt -key mitm.key -quiet >/dev/null 2>&1 </dev/null & echo $!; sleep 0.3`)
+openssl s_server -accept 6443 -cert mitm.crt -key mitm.key -quiet >/dev/null 2>&1 </dev/null & echo $!; until ss -Hltn sport = 6443 | grep -q .; do sleep 0.05; done`)
 	return func() { m.sh(t, "kill "+pid+"; rm -f /tmp/mitm.key /tmp/mitm.crt") }
 }

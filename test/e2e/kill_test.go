@@ -75,7 +75,7 @@ func interrupted(t *testing.T, m machine, run string) {
 	m.sh(t, "rm -f /run/killed-in /run/progress.log; printf 'remember the settings\n' >/run/killed-in")
 	started := time.Now()
 	out := m.sh(t, fmt.Sprintf(killScript, run, "INT"))
-	if took := time.Since(started); !strings.HasPrefix(out, "130 ") || took > 10*time.Second {
+	if took := time.Since(started); !strings.HasPrefix(out, "130 ") || took > time.Minute {
 		t.Errorf("interrupted: %q after %s", out, took)
 	}
 	if log := m.sh(t, "tail -3 /run/progress.log"); !strings.Contains(log, "run the same command again") {

@@ -69,16 +69,20 @@ func (m machine) put(t *testing.T, local, path string) {
 	}
 }
 
+// patience is how much longer than on an idle machine things may take: a limit
+// costs time only where the test fails.
+const patience = 4
+
 // eventually calls look until it returns nil; its last answer fails the test.
 func eventually(t *testing.T, limit time.Duration, what string, look func() error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+	for end := time.Now().Add(patience * limit); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 		if err = look(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("%s: not within %s: %v", what, limit, err)
+	t.Fatalf("%s: not within %s: %v", what, patience*limit, err)
 }
 
 // sameWorld fails the test if the machine is not as it was.

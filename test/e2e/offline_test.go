@@ -186,7 +186,7 @@ func bootstrapInPieces(t *testing.T, m machine, r *privateRegistry, run string) 
 // refusedRegistry gives what can not work to a bare host.
 func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) {
 	before := m.world(t)
-	plain := m.sh(t, "cat >/tmp/plain <<'EOF'\nprintf 'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n'\nEOF\nsocat TCP-LISTEN:5080,fork,reuseaddr SYSTEM:'sh /tmp/plain' >/dev/null 2>&1 & echo $!; sleep 0.3")
+	plain := m.sh(t, "cat >/tmp/plain <<'EOF'\nprintf 'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n'\nEOF\nsocat TCP-LISTEN:5080,fork,reuseaddr SYSTEM:'sh /tmp/plain' >/dev/null 2>&1 & echo $!; until ss -Hltn sport = 5080 | grep -q .; do sleep 0.05; done")
 	for _, c := range []struct{ name, run, problem string }{
 		{"wrong password", r.addr + "/k8s --registry-username carrier --registry-ca /root/ca.crt --registry-password-file /root/ca.crt", "registry-login"},
 		{"no password", r.addr + "/k8s --registry-ca /root/ca.crt", "registry-login"},

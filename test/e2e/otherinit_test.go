@@ -16,7 +16,7 @@ import (
 const settle = `echo 'ulimit() { command ulimit "$@" 2>/dev/null || true; }' >/etc/default/docker
 update-rc.d docker defaults
 service docker status >/dev/null || service docker start
-for i in $(seq 100); do docker version >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1`
+for i in $(seq 600); do docker version >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1`
 
 // otherInit walks through the life of a master whose init is no systemd: made, run
 // again, rebooted, taken back.

@@ -67,7 +67,7 @@ func repair(t *testing.T, m machine, verb, harm, step string) {
 	if out, err := m.try(t.Context(), "kube-bootstrap status"); err == nil || !strings.Contains(out, "kube-bootstrap "+verb) {
 		t.Errorf("status exits with %v and says:\n%s", err, out)
 	}
-	m.sh(t, "kube-bootstrap "+verb+" --timeout-for-services 90s 2>&1")
+	m.sh(t, "kube-bootstrap "+verb+" 2>&1")
 	if left := broken(t, m); left != "" {
 		t.Errorf("not repaired: %s", left)
 	}

@@ -51,7 +51,7 @@ func dialEtcd(t *testing.T, master machine, certs []tls.Certificate) *clientv3.C
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(master.sh(t, "cat "+pkiDir+"/etcd/ca.crt")))
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"https://" + master.ip + ":2379"}, DialTimeout: 3 * time.Second,
+		Endpoints: []string{"https://" + master.ip + ":2379"}, DialTimeout: 30 * time.Second,
 		TLS:     &tls.Config{RootCAs: roots, Certificates: certs, MinVersion: tls.VersionTLS12},
 		Context: t.Context(),
 	})
