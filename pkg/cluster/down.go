@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Down switches all hosts of a fleet off at the same time. What is on them
 // stays, so that Up brings it back. It is harmless when nothing runs.
 func Down(ctx context.Context, options Options) error {
-	return withFleet(ctx, options, func(f *fleet) error {
+	return alone(ctx, options, func(f *fleet) error {
 		found, err := f.found(ctx)
 		if err != nil {
 			return err
@@ -18,10 +21,48 @@ func Down(ctx context.Context, options Options) error {
 	})
 }
 
-// Clean removes the hosts of a fleet with their volumes and network. Host
-// images and their cache stay. It is harmless when nothing is left.
+// Clean removes a fleet and everything that was made for it: hosts, volumes,
+// network, entries in the user's kubeconfig, certificates, and the host images
+// once no fleet uses them, unless KeepImages is set. What was downloaded or
+// built stays in the cache. It is harmless when nothing is left.
 func Clean(ctx context.Context, options Options) error {
-	return withFleet(ctx, options, func(f *fleet) error { return f.remove(ctx) })
+	return alone(ctx, options, func(f *fleet) error {
+		return errors.Join(f.unmerge(ctx), f.remove(ctx), os.RemoveAll(f.privateDir()), f.removeImages(ctx))
+	})
+}
+
+// removeImages does nothing while there is another fleet: it may be about to
+// use them.
+func (f *fleet) removeImages(ctx context.Context) error {
+	if f.KeepImages {
+		return nil
+	}
+	machines, err := f.docker.Machines(ctx)
+	if err != nil || slices.ContainsFunc(machines, func(m host.FoundMachine) bool { return m.Fleet != "" }) {
+		return err
+	}
+	networks, err := f.docker.Networks(ctx)
+	if err != nil || slices.ContainsFunc(networks, func(n host.Network) bool { return n.Fleet != "" }) {
+		return err
+	}
+	images, err := f.docker.ImagesNamed(ctx, hostImages+":*")
+	errs := []error{err}
+	for _, image := range images {
+		errs = append(errs, f.docker.RemoveImage(ctx, image))
+	}
+	return errors.Join(errs...)
+}
+
+// alone is withFleet while no other run changes the fleet.
+func alone(ctx context.Context, options Options, do func(*fleet) error) error {
+	return withFleet(ctx, options, func(f *fleet) error {
+		release, err := f.lock()
+		if err != nil {
+			return err
+		}
+		defer release()
+		return do(f)
+	})
 }
 
 // withFleet does something to a fleet whose engine answers.

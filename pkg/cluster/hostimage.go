@@ -35,6 +35,9 @@ type file struct {
 	Mode                int64
 }
 
+// hostImages is the name of all images of hosts; the tag says which.
+const hostImages = "kube-bootstrap/host"
+
 const (
 	suite      = "trixie"
 	newerSuite = "forky"
@@ -78,7 +81,7 @@ func (v variant) reference(name string) string {
 		panic(err) // strings and numbers only
 	}
 	sum := sha256.Sum256(data)
-	return "kube-bootstrap/host:" + name + "-" + hex.EncodeToString(sum[:6])
+	return hostImages + ":" + name + "-" + hex.EncodeToString(sum[:6])
 }
 
 // hostImage is the step that puts the image of a variant into the engine, from
@@ -104,7 +107,7 @@ func (f *fleet) makeImage(ctx context.Context, name, image string) error {
 		return err
 	}
 	defer release()
-	path := filepath.Join(f.CacheDir, "hosts", strings.TrimPrefix(image, "kube-bootstrap/host:")+".tar.zst")
+	path := filepath.Join(f.CacheDir, "hosts", strings.TrimPrefix(image, hostImages+":")+".tar.zst")
 	if _, err := os.Stat(path); err != nil {
 		if err := variants[name].build(ctx, path); err != nil {
 			return err

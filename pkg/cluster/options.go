@@ -17,16 +17,17 @@ import (
 // Options say what fleet there shall be. The zero value of a field is its
 // default.
 type Options struct {
-	Name      string       // "kube"; part of every name that the engine sees
-	Masters   int          // 1
-	Workers   int          // as given; a single host is a cluster too
-	Nodes     []Spec       // instead of Masters and Workers, when they are not all alike
-	Hosts     []string     // names of bare hosts, instead of masters and workers
-	Subnet    netip.Prefix // 10.192.0.0/16: the network of the hosts
-	HostImage string       // a variant: "docker-28.5"
-	Retain    bool         // leave what was made when something fails
-	APIPort   int          // 6443: of the API server, on its nodes
-	Publish   bool         // APIPort also leads there on the engine's machine; else a port that is free does
+	Name       string       // "kube"; part of every name that the engine sees
+	Masters    int          // 1
+	Workers    int          // as given; a single host is a cluster too
+	Nodes      []Spec       // instead of Masters and Workers, when they are not all alike
+	Hosts      []string     // names of bare hosts, instead of masters and workers
+	Subnet     netip.Prefix // 10.192.0.0/16: the network of the hosts
+	HostImage  string       // a variant: "docker-28.5"
+	Retain     bool         // leave what was made when something fails
+	KeepImages bool         // Clean leaves the images of hosts, for the next fleet
+	APIPort    int          // 6443: of the API server, on its nodes
+	Publish    bool         // APIPort also leads there on the engine's machine; else a port that is free does
 
 	Kubernetes    string // version that the hosts get, "" for a fleet of bare ones
 	FirstSnapshot bool   // take one when the cluster is up for the first time

@@ -79,7 +79,12 @@ func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 		return nil, err
 	}
 	defer f.docker.Close()
-	master, err := f.firstMaster(ctx)
+	return f.kubeconfig(ctx, "")
+}
+
+// kubeconfig is that of the first control plane that runs, but for one.
+func (f *fleet) kubeconfig(ctx context.Context, but string) ([]byte, error) {
+	master, err := f.firstMaster(ctx, but)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +104,14 @@ func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 	return server.kubeconfig(data)
 }
 
-func (f *fleet) firstMaster(ctx context.Context) (host.FoundMachine, error) {
+func (f *fleet) firstMaster(ctx context.Context, but string) (host.FoundMachine, error) {
 	found, err := f.found(ctx)
 	if err != nil {
 		return host.FoundMachine{}, f.noAnswer(err)
 	}
 	slices.SortFunc(found, func(a, b host.FoundMachine) int { return a.Addr.Compare(b.Addr) })
 	for _, m := range found {
-		if specOf(m).Role == Master && m.State == "running" {
+		if specOf(m).Role == Master && m.State == "running" && m.Name != but {
 			return m, nil
 		}
 	}

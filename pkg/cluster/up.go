@@ -31,6 +31,11 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 		return err
 	}
 	defer f.docker.Close()
+	release, err := f.lock()
+	if err != nil {
+		return err
+	}
+	defer release()
 	now, err := f.settings()
 	if err != nil {
 		return err
@@ -152,7 +157,7 @@ func (f *fleet) alone() bool {
 }
 
 func (f *fleet) bundleArgs() []string {
-	if f.Bundle == "" {
+	if f.Bundle == "" && !f.shipped {
 		return nil
 	}
 	return []string{"--bundle", bundleDir + "/" + bundleName}
@@ -198,7 +203,7 @@ func (j *joining) open() step.Step {
 		Apply: func(ctx context.Context) error {
 			var out bytes.Buffer
 			args := []string{binaryPath, "token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
-			if j.count(Master) > 1 {
+			if slices.ContainsFunc(j.members(), func(m member) bool { return m.role == Master && m.name != j.master.name }) {
 				args = append(args, "--control-plane")
 			}
 			if err := j.node(j.master).Exec(ctx, driver.Exec{Args: args, Stdout: &out}); err != nil {

@@ -74,7 +74,7 @@ func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	t.Helper()
 	options := cluster.Options{
 		Name: names[0], Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet),
-		Bundle: built.bundle, Binary: built.binary,
+		Bundle: built.bundle, Binary: built.binary, KeepImages: true,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

@@ -1,0 +1,189 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// dockerPort is where a node's Docker listens for those with a certificate.
+const dockerPort = 2376
+
+const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
+
+// serveDocker makes the node's Docker answer on its TLS port, now and after a
+// reboot. Docker itself is not touched: a proxy stands before its socket.
+const serveDocker = `set -e
+run="/usr/bin/socat OPENSSL-LISTEN:$2,reuseaddr,fork,cert=$1/server.pem,cafile=$1/ca.pem,verify=1,openssl-min-proto-version=TLS1.2 UNIX-CONNECT:/run/docker.sock"
+if [ -d /run/systemd/system ]; then
+	cat >/etc/systemd/system/docker-tls.service <<UNIT
+[Unit]
+Description=Docker for holders of a certificate
+After=docker.service
+[Service]
+ExecStart=$run
+Restart=always
+[Install]
+WantedBy=multi-user.target
+UNIT
+	systemctl daemon-reload
+	systemctl enable -q docker-tls
+	systemctl restart docker-tls
+else
+	grep -q '^dt:' /etc/inittab || echo "dt:2345:respawn:$run" >>/etc/inittab
+	telinit q
+fi`
+
+// DockerEnv is how a docker client reaches the engine of a node.
+type DockerEnv struct {
+	Node     string `json:"node"`
+	Host     string `json:"host"`     // DOCKER_HOST
+	CertPath string `json:"certPath"` // DOCKER_CERT_PATH
+}
+
+// OpenDockerEnv lets this user's docker client speak to the engine of a node,
+// with certificates that this cluster alone knows.
+func OpenDockerEnv(ctx context.Context, options Options, name string) (env DockerEnv, err error) {
+	err = onNodes(ctx, options, nil, func(f *fleet, found []host.FoundMachine) error {
+		m, err := f.pick(name)
+		if err != nil {
+			return err
+		}
+		if !running(found, m) {
+			return &step.Problem{Name: "node-off", Text: "node " + m.name + " does not run", Remedy: "run `kube-bootstrap node start " + m.name + "`"}
+		}
+		if f.docker.Remote() {
+			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
+				Remedy: "run this on the engine's machine"}
+		}
+		env = DockerEnv{Node: m.name, Host: "tcp://" + net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort)), CertPath: f.certDir()}
+		return f.serveDocker(ctx, m)
+	})
+	return env, err
+}
+
+// privateDir holds what only this user may read of a cluster; the hosts never
+// see it, unlike sharedDir.
+func (f *fleet) privateDir() string { return filepath.Join(f.CacheDir, "private", f.Name) }
+
+func (f *fleet) certDir() string { return filepath.Join(f.privateDir(), "docker") }
+
+func (f *fleet) serveDocker(ctx context.Context, m member) error {
+	client, err := f.clientPair()
+	if err != nil {
+		return err
+	}
+	answers := func(ctx context.Context) error { return dockerAnswers(ctx, m, client) }
+	if answers(ctx) == nil {
+		return nil
+	}
+	ca, err := f.dockerAuthority()
+	if err != nil {
+		return err
+	}
+	pair, err := ca.Issue(pki.Request{CommonName: m.name, Hosts: []string{m.name, m.addr.String()}}, time.Now())
+	if err != nil {
+		return err
+	}
+	node := f.node(m)
+	for path, data := range map[string][]byte{"server.pem": append(pair.Cert, pair.Key...), "ca.pem": ca.PEM().Cert} {
+		if err := node.Put(ctx, dockerTLSDir+"/"+path, 0o600, strings.NewReader(string(data))); err != nil {
+			return err
+		}
+	}
+	args := []string{"/bin/sh", "-c", serveDocker, "sh", dockerTLSDir, strconv.Itoa(dockerPort)}
+	if err := node.Exec(ctx, driver.Exec{Args: args}); err != nil {
+		return fmt.Errorf("open the TLS port of %s: %w", m.name, err)
+	}
+	return step.Until(ctx, bootLimit, answers, nil)
+}
+
+// dockerAnswers shakes hands with the node's port.
+func dockerAnswers(ctx context.Context, m member, client *tls.Config) error {
+	const patience = 3 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	client = client.Clone()
+	client.ServerName = m.name
+	conn, err := (&tls.Dialer{Config: client}).DialContext(ctx, "tcp", net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	// A server says only after the handshake what it thinks of our certificate.
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("GET /_ping HTTP/1.0\r\n\r\n")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
+}
+
+// dockerAuthority is made once and kept where only this user can read it.
+func (f *fleet) dockerAuthority() (*pki.Authority, error) {
+	cert, errCert := os.ReadFile(filepath.Join(f.certDir(), "ca.pem"))
+	key, errKey := os.ReadFile(filepath.Join(f.certDir(), "ca-key.pem"))
+	if err := errors.Join(errCert, errKey); err == nil {
+		return pki.ParseAuthority(pki.Pair{Cert: cert, Key: key})
+	}
+	ca, err := pki.NewAuthority("docker of "+f.Name, nil, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return ca, f.keep(map[string][]byte{"ca-key.pem": ca.PEM().Key, "ca.pem": ca.PEM().Cert})
+}
+
+// clientPair is the certificate by which nodes know this user, under the names
+// that a docker client looks for.
+func (f *fleet) clientPair() (*tls.Config, error) {
+	ca, err := f.dockerAuthority()
+	if err != nil {
+		return nil, err
+	}
+	request := pki.Request{CommonName: "client", Client: true}
+	pair := pki.Pair{}
+	pair.Cert, _ = os.ReadFile(filepath.Join(f.certDir(), "cert.pem"))
+	pair.Key, _ = os.ReadFile(filepath.Join(f.certDir(), "key.pem"))
+	if ca.Stale(pair, request, time.Now()) != "" { // also when there is none
+		if pair, err = ca.Issue(request, time.Now()); err != nil {
+			return nil, err
+		}
+		if err := f.keep(map[string][]byte{"key.pem": pair.Key, "cert.pem": pair.Cert}); err != nil {
+			return nil, err
+		}
+	}
+	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.Cert)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}, nil
+}
+
+func (f *fleet) keep(files map[string][]byte) error {
+	if err := os.MkdirAll(f.certDir(), 0o700); err != nil {
+		return err
+	}
+	for name, data := range files {
+		if err := host.WriteFile(filepath.Join(f.certDir(), name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

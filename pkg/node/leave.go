@@ -1,0 +1,197 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// cordonedByUs marks a node that we took out of scheduling, so that we put
+// back only what we did ourselves.
+const cordonedByUs = "kube-bootstrap.dev/cordoned"
+
+// Cordon keeps new pods from the node; Undo lets them come again.
+func (n Node) Cordon() step.Step {
+	return step.Step{
+		Name: "take node " + n.Name + " out of scheduling",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			node, err := n.get(ctx)
+			if apierrors.IsNotFound(err) || err == nil && node.Spec.Unschedulable {
+				return nil, nil
+			}
+			return step.Diff{"cordon node " + n.Name}, err
+		},
+		Apply: func(ctx context.Context) error {
+			return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":"true"}},"spec":{"unschedulable":true}}`)
+		},
+		Undo: n.uncordon,
+	}
+}
+
+// Uncordon puts a node that Cordon took out back into scheduling.
+func (n Node) Uncordon() step.Step {
+	return step.Step{
+		Name: "put node " + n.Name + " back into scheduling",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			node, err := n.get(ctx)
+			if err != nil || node.Annotations[cordonedByUs] == "" {
+				return nil, err
+			}
+			return step.Diff{"uncordon node " + n.Name}, nil
+		},
+		Apply: n.uncordon,
+	}
+}
+
+func (n Node) uncordon(ctx context.Context) error {
+	node, err := n.get(ctx)
+	if apierrors.IsNotFound(err) || err == nil && node.Annotations[cordonedByUs] == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":null}},"spec":{"unschedulable":null}}`)
+}
+
+// Drain moves everybody's pods away: each is evicted, which its disruption
+// budget may delay, and awaited until it has ended. Pods of DaemonSets and
+// static pods stay, as they belong to the node.
+func (n Node) Drain(limit time.Duration) step.Step {
+	return step.Step{
+		Name:  "drain node " + n.Name,
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			pods, err := n.movable(ctx)
+			if err != nil || len(pods) == 0 {
+				return nil, err
+			}
+			return step.Diff{fmt.Sprintf("evict %d pods: %s", len(pods), podNames(pods))}, lonely(pods)
+		},
+		Apply: func(ctx context.Context) error {
+			client, err := n.API.Client()
+			if err != nil {
+				return err
+			}
+			return step.Until(ctx, limit, func(ctx context.Context) error { return n.evict(ctx, client) }, nil)
+		},
+	}
+}
+
+// evict asks once more for every pod that is there, and says which are left.
+func (n Node) evict(ctx context.Context, client kubernetes.Interface) error {
+	pods, err := n.movable(ctx)
+	if err != nil || len(pods) == 0 {
+		return err
+	}
+	var held []string
+	for _, p := range pods {
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		err := client.PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
+		switch {
+		case apierrors.IsTooManyRequests(err):
+			held = append(held, p.Namespace+"/"+p.Name)
+		case err != nil && !apierrors.IsNotFound(err):
+			return fmt.Errorf("evict %s/%s: %w", p.Namespace, p.Name, err)
+		}
+	}
+	text := fmt.Sprintf("%d pods are left: %s", len(pods), podNames(pods))
+	if len(held) > 0 {
+		text += "; a disruption budget holds " + strings.Join(held, ", ")
+	}
+	return errors.New(text)
+}
+
+// movable are the pods that end when the node goes, and run elsewhere then.
+func (n Node) movable(ctx context.Context) ([]corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	client, err := n.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	on := fields.OneTermEqualSelector("spec.nodeName", n.Name).String()
+	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: on})
+	if err != nil {
+		return nil, fmt.Errorf("pods of node %s: %w", n.Name, err)
+	}
+	return slices.DeleteFunc(list.Items, staysOnNode), nil
+}
+
+func staysOnNode(p corev1.Pod) bool {
+	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
+	ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	owner := metav1.GetControllerOf(&p)
+	return static || ended || owner != nil && owner.Kind == "DaemonSet"
+}
+
+// lonely names pods that nobody would make anew elsewhere.
+func lonely(pods []corev1.Pod) error {
+	lost := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
+		return metav1.GetControllerOf(&p) != nil || p.DeletionTimestamp != nil
+	})
+	if len(lost) == 0 {
+		return nil
+	}
+	return &step.Problem{Name: "pods-lost", Text: "no controller would make these pods anew: " + podNames(lost),
+		Remedy: "delete them, or use --force, which does not drain"}
+}
+
+func podNames(pods []corev1.Pod) string {
+	const most = 6
+	var names []string
+	for _, p := range pods[:min(len(pods), most)] {
+		names = append(names, p.Namespace+"/"+p.Name)
+	}
+	if len(pods) > most {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// Forget deletes the node's object; what still says it runs there goes too.
+func (n Node) Forget() step.Step {
+	return step.Step{
+		Name: "delete node " + n.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, err := n.get(ctx)
+			if apierrors.IsNotFound(err) {
+				return nil, nil
+			}
+			return step.Diff{"delete node " + n.Name}, err
+		},
+		Apply: n.Remove,
+	}
+}
+
+func (n Node) get(ctx context.Context) (*corev1.Node, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	client, err := n.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+}
+
+func (n Node) patchSelf(ctx context.Context, patch string) error {
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	return n.patch(ctx, client, patch)
+}
