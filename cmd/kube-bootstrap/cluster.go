@@ -13,7 +13,8 @@ import (
 
 func (p *program) clusterCommand() *cobra.Command {
 	return parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig(), p.clusterE2E(), p.clusterE2ESerial())
+		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig(), p.clusterList(),
+		p.clusterLoadImage(), p.clusterDump(), p.clusterE2E(), p.clusterE2ESerial())
 }
 
 // addFleet gives a command the flags that say which fleet, and how to reach
@@ -33,8 +34,13 @@ func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
 	if err != nil {
 		return err
 	}
-	*o, err = fleetOptions(cfg, origins)
-	return err
+	if *o, err = fleetOptions(cfg, origins); err != nil {
+		return err
+	}
+	if of := c.Flags().Lookup("cluster"); of != nil && of.Value.String() != "" {
+		o.Name = of.Value.String()
+	}
+	return nil
 }
 
 // fromEnv sets the flags of c that are no settings and were not typed from
@@ -105,29 +111,6 @@ is changed. The exit code is 5 when something is missing or not Ready.`,
 			return err
 		}
 		return p.showFleet(c.Context(), *format, *o)
-	}
-	return c
-}
-
-func (p *program) clusterKubeconfig() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print the admin's kubeconfig of a cluster, for use on this machine",
-		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
-  KUBECONFIG=kubeconfig kubectl get nodes`,
-		Args: cobra.NoArgs,
-	}
-	o := p.addFleet(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := p.fleet(c, o); err != nil {
-			return err
-		}
-		data, err := cluster.Kubeconfig(c.Context(), *o)
-		if err != nil {
-			return &firmError{err}
-		}
-		_, err = p.out.Write(data)
-		return err
 	}
 	return c
 }

@@ -55,6 +55,10 @@ func (e *preflightError) Error() string { return "preflight found problems: " + 
 
 // tell prints err, what to do about it, and returns the exit code.
 func (p *program) tell(ctx context.Context, err error) int {
+	var remote *remoteExit
+	if errors.As(err, &remote) {
+		return remote.code
+	}
 	code := exitCode(ctx, err)
 	switch code {
 	case exitOK, exitNotInPlace:

@@ -64,12 +64,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 // needs no advice on how to go on.
 func (p *program) raise(ctx context.Context, runner *step.Runner, o cluster.Options) error {
 	begun := false
-	err := cluster.Up(ctx, o, func(e cluster.Event) {
-		begun = begun || e.Kind == step.Started
-		one := e.Event
-		one.Step = strings.TrimPrefix(e.Host+": "+one.Step, ": ")
-		runner.Emit(one)
-	})
+	err := cluster.Up(ctx, o, drawn(runner, &begun))
 	switch {
 	case err == nil:
 		return nil
@@ -77,6 +72,17 @@ func (p *program) raise(ctx context.Context, runner *step.Runner, o cluster.Opti
 		return &resumeError{err, "run the same command again to finish; `kube-bootstrap cluster clean" + nameFlag(o) + "` removes what is left"}
 	}
 	return &firmError{err}
+}
+
+// drawn draws the events of a fleet, each with the host it is of, and notes
+// that something was begun.
+func drawn(runner *step.Runner, begun *bool) func(cluster.Event) {
+	return func(e cluster.Event) {
+		*begun = *begun || e.Kind == step.Started
+		one := e.Event
+		one.Step = strings.TrimPrefix(e.Host+": "+one.Step, ": ")
+		runner.Emit(one)
+	}
 }
 
 // hint prints the nodes and what the user may do with them.
@@ -92,7 +98,7 @@ func (p *program) hint(ctx context.Context, o cluster.Options) error {
 		}
 	})
 	flag := nameFlag(o)
-	p.say("to use it: kube-bootstrap cluster kubeconfig" + flag + " > kubeconfig; KUBECONFIG=kubeconfig kubectl get nodes")
+	p.say("to use it: kube-bootstrap cluster kubeconfig" + flag + " --merge; kubectl get nodes")
 	p.say("or on it: docker exec " + nodes[0].Name + " docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
 	p.say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)
 	return err
@@ -118,8 +124,8 @@ type fleetHost struct {
 	Node *cluster.Node `json:"node,omitempty"`
 }
 
-func (p *program) showFleet(ctx context.Context, format string, o cluster.Options) error {
-	hosts, err := cluster.Status(ctx, o)
+func (p *program) showFleet(ctx context.Context, format string, o cluster.Options, only ...string) error {
+	hosts, err := cluster.Status(ctx, o, only...)
 	if err != nil {
 		return &firmError{err}
 	}

@@ -52,6 +52,7 @@ type DockerEnv struct {
 	Node     string `json:"node"`
 	Host     string `json:"host"`     // DOCKER_HOST
 	CertPath string `json:"certPath"` // DOCKER_CERT_PATH
+	Engine   string `json:"engine"`   // that runs the nodes, for us to find again
 }
 
 // OpenDockerEnv lets this user's docker client speak to the engine of a node,
@@ -69,7 +70,7 @@ func OpenDockerEnv(ctx context.Context, options Options, name string) (env Docke
 			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
 				Remedy: "run this on the engine's machine"}
 		}
-		env = DockerEnv{Node: m.name, Host: "tcp://" + net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort)), CertPath: f.certDir()}
+		env = DockerEnv{Node: m.name, Host: "tcp://" + net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort)), CertPath: f.certDir(), Engine: f.docker.Address}
 		return f.serveDocker(ctx, m)
 	})
 	return env, err

@@ -51,7 +51,11 @@ func (f *fleet) dumpStep(m host.FoundMachine, dir string, objects bool) step.Ste
 			if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || m.State != "running" {
 				return err
 			}
-			return f.dumpHost(ctx, m, dir, objects)
+			// A node that can not be asked does not keep the others from telling.
+			if err := f.dumpHost(ctx, m, dir, objects); err != nil && ctx.Err() == nil {
+				return os.WriteFile(filepath.Join(dir, "error.txt"), blotted([]byte(err.Error()+"\n")), 0o600)
+			}
+			return ctx.Err()
 		},
 	}
 }
@@ -77,7 +81,8 @@ func unpack(from io.Reader, dir string) error {
 	for archive := tar.NewReader(from); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			_, err := io.Copy(io.Discard, from) // what tar fills its last block with
+			return err
 		}
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ import (
 // Moves are the steps by which a node comes and goes in the eyes of the API
 // server.
 type Moves struct {
-	Cordon, Drain, Forget, Uncordon, Ready func(api kube.Connect, node string) step.Step
+	Cordon, Drain, Forget, Uncordon func(api kube.Connect, node string) step.Step
 }
 
 // AddNode makes one more node and returns its name. What it had begun is
@@ -169,8 +169,11 @@ func StartNode(ctx context.Context, options Options, name string, moves Moves, e
 		if err := f.run(ctx, step.Plan{{f.boot(m)}}); err != nil {
 			return err
 		}
-		api := f.api(ctx, m)
-		return f.run(ctx, step.Plan{{moves.Ready(api, m.name)}, {moves.Uncordon(api, m.name)}})
+		api, back := f.api(ctx, member{}), &memberAPI{fleet: f}
+		return f.run(ctx, step.Plan{
+			{todo("wait for "+m.name+" to be Ready", func(ctx context.Context) error { return back.awaitNode(ctx, m.name) })},
+			{moves.Uncordon(api, m.name)},
+		})
 	})
 }
 

@@ -32,8 +32,9 @@ type HostStatus struct {
 }
 
 // Status tells what hosts a fleet has, and of each that runs a kube-bootstrap
-// what that reports. A fleet that is not there has none.
-func Status(ctx context.Context, options Options) ([]HostStatus, error) {
+// what that reports. A fleet that is not there has none. It can be asked of
+// some hosts only, by name.
+func Status(ctx context.Context, options Options, only ...string) ([]HostStatus, error) {
 	f, err := open(options, nil)
 	if err != nil {
 		return nil, err
@@ -42,6 +43,14 @@ func Status(ctx context.Context, options Options) ([]HostStatus, error) {
 	found, err := f.found(ctx)
 	if err != nil {
 		return nil, f.noAnswer(err)
+	}
+	for _, name := range only {
+		f.adopt(found)
+		m, err := f.pick(name)
+		if err != nil {
+			return nil, err
+		}
+		found = slices.DeleteFunc(found, func(is host.FoundMachine) bool { return is.Name != m.name })
 	}
 	all := make([]HostStatus, len(found))
 	var wg sync.WaitGroup

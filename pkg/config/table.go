@@ -21,8 +21,10 @@ const (
 	Offline
 	Push
 	Bootstrap
-	Fleet // cluster up
-	Named // verbs on a cluster that is there
+	Fleet   // cluster up
+	Named   // verbs on a cluster that is there
+	Engine  // verbs on one of its nodes
+	OneNode // node add
 	Every
 
 	both  = Master | Worker | Preflight

@@ -7,37 +7,37 @@ var HostImages = []string{"docker-28.5", "docker-26.1", "sysv", "openrc"}
 // flags, and the fields of one entry of nodes.
 var nodeSettings = []Setting{
 	{
-		Field: "nodeLabels", Flag: "node-label", Verbs: both,
+		Field: "nodeLabels", Flag: "node-label", Verbs: both | OneNode,
 		Help:  "labels of this node: KEY=VALUE, comma separated",
 		at:    list(func(c *Config) *[]string { return &c.NodeLabels }),
 		check: nodeLabels,
 	},
 	{
-		Field: "nodeTaints", Flag: "node-taint", Verbs: both,
+		Field: "nodeTaints", Flag: "node-taint", Verbs: both | OneNode,
 		Help:  "taints that this node joins with: KEY=VALUE:EFFECT, comma separated",
 		at:    list(func(c *Config) *[]string { return &c.NodeTaints }),
 		check: nodeTaints,
 	},
 	{
-		Field: "nodeCPUs", Flag: "node-cpus", Verbs: both,
+		Field: "nodeCPUs", Flag: "node-cpus", Verbs: both | OneNode,
 		Help:  "processors that pods on this node may use, such as 1.5 (empty: all)",
 		at:    text(func(c *Config) *string { return &c.NodeCPUs }),
 		check: cpus,
 	},
 	{
-		Field: "nodeMemory", Flag: "node-memory", Verbs: both,
+		Field: "nodeMemory", Flag: "node-memory", Verbs: both | OneNode,
 		Help:  "memory that pods on this node may use, such as 2Gi (empty: all)",
 		at:    text(func(c *Config) *string { return &c.NodeMemory }),
 		check: amount,
 	},
 	{
-		Field: "nodeDisk", Flag: "node-disk", Verbs: both,
+		Field: "nodeDisk", Flag: "node-disk", Verbs: both | OneNode,
 		Help:  "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)",
 		at:    text(func(c *Config) *string { return &c.NodeDisk }),
 		check: amount,
 	},
 	{
-		Field: "kubeletConfig", Flag: "kubelet-config", Verbs: both,
+		Field: "kubeletConfig", Flag: "kubelet-config", Verbs: both | OneNode,
 		Help:  "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}",
 		at:    mapping(func(c *Config) *string { return &c.KubeletConfig }),
 		check: kubeletConfig,
@@ -71,17 +71,17 @@ var fleetSettings = []Setting{
 		check: func(s string) string { _, must := network(s); return must },
 	},
 	{
-		Field: "hostImage", Flag: "host-image", Default: "docker-28.5", Verbs: Fleet,
+		Field: "hostImage", Flag: "host-image", Default: "docker-28.5", Verbs: Fleet | OneNode,
 		Help: "what the nodes are made of", Values: HostImages,
 		at: text(func(c *Config) *string { return &c.HostImage }),
 	},
 	{
-		Field: "dockerHost", Flag: "docker-host", Verbs: Fleet | Named,
+		Field: "dockerHost", Flag: "docker-host", Verbs: Fleet | Named | Engine,
 		Help: "Docker engine that runs the nodes: unix:///path, tcp://host:port or ssh://user@host (empty: the one that the docker command uses)",
 		at:   text(func(c *Config) *string { return &c.DockerHost }),
 	},
 	{
-		Field: "dockerContext", Flag: "docker-context", Verbs: Fleet | Named,
+		Field: "dockerContext", Flag: "docker-context", Verbs: Fleet | Named | Engine,
 		Help: "docker context that names the engine",
 		at:   text(func(c *Config) *string { return &c.DockerContext }),
 	},

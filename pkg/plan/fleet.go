@@ -18,6 +18,5 @@ func Moves(limit time.Duration) cluster.Moves {
 		Drain:    func(api kube.Connect, name string) step.Step { return of(api, name).Drain(limit) },
 		Forget:   func(api kube.Connect, name string) step.Step { return of(api, name).Forget() },
 		Uncordon: func(api kube.Connect, name string) step.Step { return of(api, name).Uncordon() },
-		Ready:    func(api kube.Connect, name string) step.Step { return of(api, name).WaitReady(limit) },
 	}
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+)
+
+func (p *program) clusterList() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the clusters that an engine runs",
+		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
+		Args:    cobra.NoArgs,
+	}
+	o := p.addFleet(c)
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+			return err
+		}
+		all, err := cluster.List(c.Context(), *o)
+		if err != nil {
+			return &firmError{err}
+		}
+		return p.print(*format, append([]cluster.Summary{}, all...), func(w io.Writer) {
+			cells(w, "CLUSTER", "MASTERS", "WORKERS", "RUNNING", "SUBNET")
+			for _, s := range all {
+				cells(w, s.Name, fmt.Sprint(s.Masters), fmt.Sprint(s.Workers), fmt.Sprint(s.Running), s.Subnet)
+			}
+		})
+	}
+	return c
+}
+
+// completeCluster offers the clusters that the engine runs.
+func (p *program) completeCluster(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var o cluster.Options
+	if p.fleet(c, &o) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, _ := cluster.List(c.Context(), o) // an engine that does not answer has none to offer
+	var names []cobra.Completion
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) clusterLoadImage() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "load-image IMAGE...",
+		Short: "Copy images of this engine into all nodes of a cluster",
+		Long: `Copy images of the engine that runs the nodes into all nodes that run: for pods
+and for plain containers. A pod that shall use such an image says
+"imagePullPolicy: IfNotPresent" or Never.`,
+		Example: "  kube-bootstrap cluster load-image my/app:dev\n  kube-bootstrap cluster load-image my/app:dev my/db:dev --name second",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	o := p.addFleet(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
+			return cluster.LoadImage(ctx, *o, args, emit)
+		}, func() string { return fmt.Sprintf("%d images are in all nodes that run", len(args)) })
+	}
+	return c
+}
+
+func (p *program) clusterDump() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dump DIR",
+		Short: "Write what a bug report needs into a directory",
+		Long: `Write what a bug report needs into a directory, one below it for each node:
+status, logs, network, and the cluster's objects. Secrets are left out, and
+what looks like a key, a token or a password is blotted out.`,
+		Example: "  kube-bootstrap cluster dump ./report",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := p.addFleet(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
+			return cluster.Dump(ctx, *o, args[0], emit)
+		}, func() string { return "what a bug report needs is in " + args[0] })
+	}
+	return c
+}

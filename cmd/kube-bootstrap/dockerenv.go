@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// ownEngine keeps this program at the engine that runs the nodes, while docker
+// goes elsewhere.
+var ownEngine = config.EnvName("docker-host")
+
+// dockerVariables are what a docker client looks at; without a value it is to
+// be unset.
+type dockerVariables []struct{ name, value string }
+
+// shells write variables in their own way: how to set one, how to unset one,
+// and how to take the whole over.
+var shells = map[string]struct{ set, unset, take string }{
+	"bash":       {"export %s=%q", "unset %s", "# eval \"$(%s)\""},
+	"fish":       {"set -gx %s %q;", "set -e %s;", "# %s | source"},
+	"powershell": {"$Env:%s = %q", "Remove-Item Env:\\%s", "# & %s | Invoke-Expression"},
+	"cmd":        {"SET %s=%s", "SET %s=", "REM @FOR /f \"tokens=*\" %%i IN ('%s') DO @%%i"},
+}
+
+func (p *program) nodeDockerEnv() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "docker-env NODE",
+		Short: "Point this shell's docker at the engine of a node",
+		Long: `Print what points this shell's docker at the engine of a node, so that it builds
+and runs there; kube-bootstrap itself stays where it is. The node gets a port
+for holders of a certificate, which is made for this cluster and this user.`,
+		Example: `  eval "$(kube-bootstrap node docker-env worker-1)"
+  kube-bootstrap node docker-env worker-1 --shell fish | source
+  eval "$(kube-bootstrap node docker-env --unset)"`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: p.completeNode,
+	}
+	o := p.addCluster(c)
+	shell := c.Flags().String("shell", "", "bash, fish, powershell or cmd (empty: as $SHELL says)")
+	unset := c.Flags().Bool("unset", false, "print what points it back")
+	format := addOutput(c)
+	_ = c.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"bash", "fish", "powershell", "cmd"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		name, err := p.shellName(*shell)
+		if err != nil {
+			return err
+		}
+		if *unset {
+			variables := dockerVariables{{"DOCKER_HOST", ""}, {"DOCKER_TLS_VERIFY", ""}, {"DOCKER_CERT_PATH", ""}, {ownEngine, ""}}
+			_, err := io.WriteString(p.out, variables.in(name, c.CommandPath()+" --unset"))
+			return err
+		}
+		if len(args) == 0 {
+			return &usageError{fmt.Errorf("say which node; `kube-bootstrap node list` names them")}
+		}
+		return p.printDockerEnv(c, *o, args[0], name, *format)
+	}
+	return c
+}
+
+func (p *program) printDockerEnv(c *cobra.Command, o cluster.Options, node, shell, format string) error {
+	if err := checkOutput(format); err != nil {
+		return err
+	}
+	env, err := cluster.OpenDockerEnv(c.Context(), o, node)
+	if err != nil {
+		return &firmError{err}
+	}
+	return p.print(format, env, func(w io.Writer) {
+		variables := dockerVariables{{"DOCKER_HOST", env.Host}, {"DOCKER_TLS_VERIFY", "1"}, {"DOCKER_CERT_PATH", env.CertPath}, {ownEngine, env.Engine}}
+		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node))
+	})
+}
+
+func (p *program) shellName(given string) (string, error) {
+	name := given
+	if name == "" {
+		name = filepath.Base(p.env("SHELL"))
+		if name != "fish" {
+			name = "bash" // and all that are like it
+		}
+	}
+	if _, known := shells[name]; !known {
+		return "", &usageError{fmt.Errorf("--shell %q: must be bash, fish, powershell or cmd", given)}
+	}
+	return name, nil
+}
+
+func (v dockerVariables) in(shell, command string) string {
+	words := shells[shell]
+	var lines []string
+	for _, one := range v {
+		if one.value == "" {
+			lines = append(lines, fmt.Sprintf(words.unset, one.name))
+		} else {
+			lines = append(lines, fmt.Sprintf(words.set, one.name, one.value))
+		}
+	}
+	return strings.Join(slices.Concat(lines, []string{fmt.Sprintf(words.take, command)}), "\n") + "\n"
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+)
+
+func (p *program) clusterKubeconfig() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the admin's kubeconfig of a cluster, or merge it into your own",
+		Long: `Print the admin's kubeconfig of a cluster, for use on this machine. With
+--merge it goes into the first file of $KUBECONFIG, or into ~/.kube/config, and
+becomes the current context; "cluster clean" takes it out again.`,
+		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
+  kube-bootstrap cluster kubeconfig --merge`,
+		Args: cobra.NoArgs,
+	}
+	o := p.addFleet(c)
+	merge := c.Flags().Bool("merge", false, "write it into $KUBECONFIG or ~/.kube/config")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		if *merge {
+			return p.mergeKubeconfig(c, *o)
+		}
+		data, err := cluster.Kubeconfig(c.Context(), *o)
+		if err != nil {
+			return &firmError{err}
+		}
+		_, err = p.out.Write(data)
+		return err
+	}
+	return c
+}
+
+func (p *program) mergeKubeconfig(c *cobra.Command, o cluster.Options) error {
+	path := ""
+	if files := filepath.SplitList(p.env("KUBECONFIG")); len(files) > 0 {
+		path = files[0]
+	}
+	if path == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return fmt.Errorf("%w; set KUBECONFIG", err)
+		}
+		path = filepath.Join(home, ".kube", "config")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	name, err := cluster.MergeKubeconfig(c.Context(), o, path)
+	if err != nil {
+		return &firmError{err}
+	}
+	p.say("context " + name + " is the current one in " + path)
+	return nil
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+)
+
+func (p *program) nodeCommand() *cobra.Command {
+	return parent("node", "Nodes of a cluster whose hosts are containers",
+		p.nodeAdd(), p.nodeRemove(), p.nodeStart(), p.nodeStop(), p.nodeSSH(), p.nodeDockerEnv(), p.nodeStatus(), p.nodeList())
+}
+
+// addCluster gives a node verb the flags that say in which cluster, and how to
+// reach its engine. Its values come with fleet.
+func (p *program) addCluster(c *cobra.Command) *cluster.Options {
+	p.addSettings(c, config.Engine)
+	c.Flags().String("cluster", "", "name of the cluster (default "+cluster.DefaultName+")")
+	_ = c.RegisterFlagCompletionFunc("cluster", p.completeCluster)
+	return &cluster.Options{}
+}
+
+func (p *program) nodeAdd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add",
+		Short: "Make one more node",
+		Long: `Make one more node and wait until it is Ready. Without a name it gets that of
+its role and the next number. What it shall have that others do not is said by
+flags, as in an entry of nodes in the configuration file.`,
+		Example: `  kube-bootstrap node add
+  kube-bootstrap node add --name db --node-label disk=ssd --node-taint dedicated=db:NoSchedule --node-memory 2Gi
+  kube-bootstrap node add --role control-plane --name second`,
+		Args: cobra.NoArgs,
+	}
+	o := p.addCluster(c)
+	name := c.Flags().String("name", "", "name of the node (empty: by role and number)")
+	config.AddFlags(c.Flags(), config.OneNode)
+	role := c.Flags().String("role", "worker", "worker or control-plane")
+	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
+	limit := addLimit(c)
+	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.RoleControlPlane}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		spec, err := p.oneNode(c, *role, *name)
+		if err != nil {
+			return err
+		}
+		o.Retain = *retain
+		var made string
+		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) (err error) {
+			made, err = cluster.AddNode(ctx, *o, spec, plan.Moves(*limit), emit)
+			return err
+		}, func() string { return "node " + made + " is Ready" })
+	}
+	return c
+}
+
+// oneNode is the node that the flags describe.
+func (p *program) oneNode(c *cobra.Command, role, name string) (cluster.Spec, error) {
+	cfg, _, err := p.load(c.Flags(), config.OneNode, "")
+	if err != nil {
+		return cluster.Spec{}, err
+	}
+	n := config.Node{Role: config.RoleWorker, Name: name, Own: cfg}
+	switch role {
+	case config.RoleWorker:
+	case config.RoleMaster, config.RoleControlPlane:
+		n.Role = config.RoleMaster
+	default:
+		return cluster.Spec{}, &usageError{fmt.Errorf("--role %q: must be worker or control-plane", role)}
+	}
+	spec := nodeSpec(n)
+	if c.Flags().Changed("host-image") {
+		spec.HostImage = cfg.HostImage
+	}
+	return spec, nil
+}
+
+func addLimit(c *cobra.Command) *time.Duration {
+	const usual = 5 * time.Minute
+	return c.Flags().Duration("timeout", usual, "how long to wait for the node, or for its pods to move away")
+}
+
+// change walks what changes nodes, and says at the end what came of it.
+func (p *program) change(ctx context.Context, do func(context.Context, func(cluster.Event)) error, done func() string) error {
+	runner, err := p.begin()
+	if err != nil {
+		return err
+	}
+	started, begun := time.Now(), false
+	err = do(ctx, drawn(runner, &begun))
+	switch {
+	case err != nil && begun:
+		return &resumeError{err, "run the same command again to finish"}
+	case err != nil:
+		return &firmError{err}
+	}
+	p.endProgress()
+	p.say(done() + ", in " + took(time.Since(started)))
+	return nil
+}
+
+// oneNodeVerb is a verb about a node that is there.
+func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
+	do func(ctx context.Context, o cluster.Options, node string, force bool, moves cluster.Moves, emit func(cluster.Event)) error,
+) *cobra.Command {
+	c.Args = cobra.ExactArgs(1)
+	c.ValidArgsFunction = p.completeNode
+	o := p.addCluster(c)
+	limit := addLimit(c)
+	forced := new(bool)
+	if force {
+		forced = c.Flags().Bool("force", false, "at once, without moving its pods away; also the last control plane")
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
+			return do(ctx, *o, args[0], *forced, plan.Moves(*limit), emit)
+		}, func() string { return "node " + args[0] + " is " + done })
+	}
+	return c
+}
+
+func (p *program) nodeRemove() *cobra.Command {
+	return p.oneNodeVerb(&cobra.Command{
+		Use:   "remove NODE",
+		Short: "Move a node's pods away and remove it with everything that is on it",
+		Long: `Move a node's pods away, take it out of the cluster, and remove it with
+everything that is on it: its object, its share of the network, its place in
+etcd, its container and data. Disruption budgets are kept. A node of the same
+name is a new one.`,
+		Example: "  kube-bootstrap node remove worker-2\n  kube-bootstrap node remove worker-2 --force",
+	}, true, "removed", cluster.RemoveNode)
+}
+
+func (p *program) nodeStop() *cobra.Command {
+	return p.oneNodeVerb(&cobra.Command{
+		Use:   "stop NODE",
+		Short: "Move a node's pods away and switch it off",
+		Long: `Move a node's pods away and switch it off. Disruption budgets are kept. With
+--force it is switched off at once, as by its power button.`,
+		Example: "  kube-bootstrap node stop worker-1\n  kube-bootstrap node stop worker-1 --force",
+	}, true, "off", cluster.StopNode)
+}
+
+func (p *program) nodeStart() *cobra.Command {
+	start := func(ctx context.Context, o cluster.Options, node string, _ bool, moves cluster.Moves, emit func(cluster.Event)) error {
+		return cluster.StartNode(ctx, o, node, moves, emit)
+	}
+	return p.oneNodeVerb(&cobra.Command{
+		Use:     "start NODE",
+		Short:   "Switch a node on and let pods come again",
+		Example: "  kube-bootstrap node start worker-1",
+	}, false, "Ready", start)
+}
+
+func (p *program) nodeList() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the nodes of a cluster, as their engine sees them",
+		Example: "  kube-bootstrap node list\n  kube-bootstrap node list -o json",
+		Args:    cobra.NoArgs,
+	}
+	o := p.addCluster(c)
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+			return err
+		}
+		nodes, err := cluster.NodeNames(c.Context(), *o)
+		if err != nil {
+			return &firmError{err}
+		}
+		return p.print(*format, append([]cluster.HostNode{}, nodes...), func(w io.Writer) {
+			cells(w, "NODE", "ROLE", "ADDRESS", "STATE")
+			for _, n := range nodes {
+				cells(w, n.Name, string(n.Role), n.Addr.String(), n.State)
+			}
+		})
+	}
+	return c
+}
+
+func (p *program) nodeStatus() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status [NODE]",
+		Short: "Show what is in place on the nodes, or on one of them",
+		Long: `Show what is in place on the nodes, or on one of them. The exit code is 5 when
+something is missing or not Ready.`,
+		Example:           "  kube-bootstrap node status\n  kube-bootstrap node status worker-1 -o yaml",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: p.completeNode,
+	}
+	o := p.addCluster(c)
+	format := addOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+			return err
+		}
+		return p.showFleet(c.Context(), *format, *o, args...)
+	}
+	return c
+}
+
+// completeNode offers the nodes of the cluster that the flags say.
+func (p *program) completeNode(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var o cluster.Options
+	if len(args) > 0 || p.fleet(c, &o) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	nodes, _ := cluster.NodeNames(c.Context(), o) // an engine that does not answer has none to offer
+	var names []cobra.Completion
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const someones = "# mine\napiVersion: v1\nkind: Config\ncurrent-context: work\ncontexts:\n- {name: work, context: {cluster: work, user: me}}\n"
+
+func merging(t *testing.T, before string) (*fleet, string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config")
+	if before != "" {
+		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fleet{Options: Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
+	own := api.NewConfig()
+	own.Clusters["kubernetes"] = &api.Cluster{Server: "https://10.192.0.2:6443"}
+	own.AuthInfos["admin"] = &api.AuthInfo{Username: "admin"}
+	if err := f.merge(path, own); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.CurrentContext != "kube-bootstrap-k" || config.Clusters["kube-bootstrap-k"].Server == "" {
+		t.Errorf("merged: %+v", config)
+	}
+	return f, path
+}
+
+func TestAMergedKubeconfigIsPutBackExactly(t *testing.T) {
+	f, path := merging(t, someones)
+	if err := f.unmerge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
+		t.Errorf("put back as %q, %v", got, err)
+	}
+	if err := f.unmerge(t.Context()); err != nil { // twice is harmless
+		t.Error(err)
+	}
+}
+
+func TestAKubeconfigThatWeMadeGoes(t *testing.T) {
+	f, path := merging(t, "")
+	if err := f.unmerge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("still there: %v", err)
+	}
+}
+
+func TestOfAChangedKubeconfigOnlyOurEntriesGo(t *testing.T) {
+	f, path := merging(t, someones)
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Clusters["another"] = &api.Cluster{Server: "https://192.0.2.1"}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.unmerge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if config, err = clientcmd.LoadFromFile(path); err != nil {
+		t.Fatal(err)
+	}
+	_, ours := config.Clusters["kube-bootstrap-k"]
+	if _, theirs := config.Clusters["another"]; ours || !theirs || config.CurrentContext != "work" || config.Contexts["work"] == nil {
+		t.Errorf("left: %+v", config)
+	}
+}
+
+func TestAKubeconfigThatIsHeldIsNotTouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	second := false
+	err := locked(ctx, path, func() error {
+		return locked(ctx, path, func() error { second = true; return nil })
+	})
+	if problems := step.Problems(err); second || len(problems) != 1 || problems[0].Name != "kubeconfig-locked" {
+		t.Errorf("got %v, second %v", err, second)
+	}
+	if _, err := os.Stat(path + ".lock"); !os.IsNotExist(err) {
+		t.Error("the lock was left")
+	}
+}

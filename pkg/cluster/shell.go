@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// RunOn runs a command on a node. Its status is a host.ExitCode.
+func RunOn(ctx context.Context, options Options, name string, c host.Command) error {
+	return onRunning(ctx, options, name, func(f *fleet, m member) error { return f.docker.ExecIn(ctx, m.name, c) })
+}
+
+// ShellOn runs a command on a node with a terminal of its own.
+func ShellOn(ctx context.Context, options Options, name string, s host.Shell) error {
+	return onRunning(ctx, options, name, func(f *fleet, m member) error { return f.docker.ShellIn(ctx, m.name, s) })
+}
+
+// onRunning finds a node that runs. It changes nothing, so any number of runs
+// may do so at the same time.
+func onRunning(ctx context.Context, options Options, name string, do func(*fleet, member) error) error {
+	f, err := open(options, nil)
+	if err != nil {
+		return err
+	}
+	defer f.docker.Close()
+	found, err := f.found(ctx)
+	if err != nil {
+		return f.noAnswer(err)
+	}
+	f.adopt(found)
+	m, err := f.pick(name)
+	if err != nil {
+		return err
+	}
+	if !running(found, m) {
+		return &step.Problem{Name: "node-off", Text: "node " + m.name + " does not run", Remedy: "run `kube-bootstrap node start " + m.name + "`"}
+	}
+	return do(f, m)
+}
