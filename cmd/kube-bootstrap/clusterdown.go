@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
 func (p *program) clusterDown() *cobra.Command {
@@ -31,6 +32,9 @@ func (p *program) clusterClean() *cobra.Command {
 func (p *program) onFleet(what string, do func(context.Context, cluster.Options) error, c *cobra.Command) *cobra.Command {
 	c.Args = cobra.NoArgs
 	o := p.addFleet(c)
+	if c.Name() == "clean" {
+		config.AddFlags(c.Flags(), config.Clean)
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := p.fleet(c, o); err != nil {
 			return err

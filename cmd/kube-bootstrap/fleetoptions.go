@@ -25,8 +25,9 @@ func fleetOptions(cfg config.Config, origins config.Origins) (cluster.Options, e
 		NetworkManifest: manifest,
 		Name:            cfg.Name, Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
 		Subnet: subnet, HostImage: cfg.HostImage, Bundle: cfg.Bundle,
-		Engine:  host.EngineChoice{Address: cfg.DockerHost, Context: cfg.DockerContext},
-		APIPort: cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
+		Engine:     host.EngineChoice{Address: cfg.DockerHost, Context: cfg.DockerContext},
+		KeepImages: cfg.KeepImages,
+		APIPort:    cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
 		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins),
 	}, nil
 }

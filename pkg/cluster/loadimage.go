@@ -46,19 +46,14 @@ func (f *fleet) loadStep(images []string, found []host.FoundMachine) step.Step {
 		Name: name, Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
 		Apply: func(ctx context.Context) error {
-			archive, err := f.docker.Save(ctx, images...)
-			if err != nil {
-				return err
-			}
-			defer archive.Close()
-			return f.spread(ctx, archive, found)
+			return f.spread(ctx, images, found)
 		},
 	}
 }
 
 // spread writes one stream to every node. A node that fails stops hearing it,
 // and the others go on.
-func (f *fleet) spread(ctx context.Context, archive io.Reader, found []host.FoundMachine) error {
+func (f *fleet) spread(ctx context.Context, images []string, found []host.FoundMachine) error {
 	var wg sync.WaitGroup
 	var writers []io.Writer
 	var pipes []*io.PipeWriter
@@ -74,9 +69,7 @@ func (f *fleet) spread(ctx context.Context, archive io.Reader, found []host.Foun
 			reader.CloseWithError(io.ErrClosedPipe)
 		})
 	}
-	var done int64
-	report := func(n int64) { done = n; step.Report(ctx, "load", done, 0) }
-	_, err := io.Copy(io.MultiWriter(writers...), &counter{from: archive, report: report})
+	err := f.docker.Save(ctx, io.MultiWriter(writers...), images...)
 	for _, p := range pipes {
 		p.CloseWithError(err)
 	}

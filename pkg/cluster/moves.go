@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +37,9 @@ func AddNode(ctx context.Context, options Options, spec Spec, moves Moves, emit 
 		joined, err := f.joined(ctx)
 		if err != nil {
 			return err
+		}
+		if host := f.byName(f.Name + "-" + spec.Name); host.name != "" && !f.whole(ctx, host, found) {
+			joined = slices.DeleteFunc(joined, func(name string) bool { return name == host.name })
 		}
 		f.Nodes = []Spec{f.named(spec, joined)}
 		f.all = f.settle(found)
@@ -79,6 +83,18 @@ func (f *fleet) joined(ctx context.Context) ([]string, error) {
 		names = append(names, n.Name)
 	}
 	return names, nil
+}
+
+// whole reports whether everything is in place on a node; one that is off has
+// been whole once.
+func (f *fleet) whole(ctx context.Context, m member, found []host.FoundMachine) bool {
+	for _, is := range found {
+		if is.Name == m.name && is.State == "running" {
+			var report struct{ InPlace bool }
+			return json.Unmarshal(f.hostStatus(ctx, is).Report, &report) == nil && report.InPlace
+		}
+	}
+	return true
 }
 
 // named gives a node without a name the next one of its role.

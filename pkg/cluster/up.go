@@ -163,8 +163,27 @@ func (f *fleet) bundleArgs() []string {
 	return []string{"--bundle", bundleDir + "/" + bundleName}
 }
 
-// relay runs our program on a host and hands its events on.
+// busy is the exit code of a program that finds another run on its host. A run
+// of ours that was killed leaves its program on the host behind, which goes on
+// for a while.
+const busy = 4
+
+// relay runs our program on a host, once nothing else does.
 func (f *fleet) relay(ctx context.Context, m member, args, env []string) error {
+	var failed error
+	err := step.Until(ctx, backLimit, func(ctx context.Context) error {
+		var exit *driver.ExitError
+		failed = f.runProgram(ctx, m, args, env)
+		if errors.As(failed, &exit) && exit.Code == busy {
+			return failed
+		}
+		return nil
+	}, nil)
+	return errors.Join(err, failed)
+}
+
+// runProgram runs our program on a host and hands its events on.
+func (f *fleet) runProgram(ctx context.Context, m member, args, env []string) error {
 	relay := &relay{emit: func(e step.Event) { f.emit(Event{Host: m.name, Event: e}) }}
 	err := f.node(m).Exec(ctx, driver.Exec{Args: append([]string{binaryPath}, args...), Env: env, Stderr: relay})
 	relay.flush()

@@ -25,6 +25,7 @@ const (
 	Named   // verbs on a cluster that is there
 	Engine  // verbs on one of its nodes
 	OneNode // node add
+	Clean   // cluster clean
 	Every
 
 	both  = Master | Worker | Preflight
@@ -271,8 +272,8 @@ var clusterSettings = []Setting{
 		at:   yesNo(func(c *Config) *bool { return &c.NoDedicated }),
 	},
 	{
-		Field: "keepImages", Flag: "keep-images", Default: "false", Verbs: Turndown,
-		Help: "leave the images that were loaded",
+		Field: "keepImages", Flag: "keep-images", Default: "false", Verbs: Turndown | Clean,
+		Help: "leave the images that were loaded, or of which hosts were made",
 		at:   yesNo(func(c *Config) *bool { return &c.KeepImages }),
 	},
 	{
