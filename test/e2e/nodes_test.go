@@ -20,13 +20,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 )
 
-// local is a user on this machine with a cluster of containers.
-type local struct {
+// fleetUser is somebody on this machine with a cluster of containers.
+type fleetUser struct {
 	cluster, subnet string
 	dir             string // where the user works
 }
 
-func (l local) env() []string {
+func (l fleetUser) env() []string {
 	return []string{
 		"PATH=" + filepath.Dir(built.binary) + ":" + os.Getenv("PATH"), "KUBECONFIG=" + filepath.Join(l.dir, "kubeconfig"),
 		"KUBE_BOOTSTRAP_NAME=" + l.cluster, "KUBE_BOOTSTRAP_CLUSTER=" + l.cluster, "K8S_DIND_DIND_SUBNET=" + l.subnet,
@@ -34,12 +34,12 @@ func (l local) env() []string {
 	}
 }
 
-func (l local) try(ctx context.Context, script string) (string, error) {
+func (l fleetUser) try(ctx context.Context, script string) (string, error) {
 	out, err := host.Command{Args: []string{"bash", "-ec", script}, Env: l.env(), Dir: l.dir}.Run(ctx)
 	return strings.TrimSpace(string(out)), err
 }
 
-func (l local) sh(t *testing.T, script string) string {
+func (l fleetUser) sh(t *testing.T, script string) string {
 	t.Helper()
 	start := time.Now()
 	out, err := l.try(t.Context(), script)
@@ -51,7 +51,7 @@ func (l local) sh(t *testing.T, script string) string {
 }
 
 // world is what this machine holds of the cluster, and of the user's files.
-func (l local) world(t *testing.T) string {
+func (l fleetUser) world(t *testing.T) string {
 	t.Helper()
 	out, err := l.try(t.Context(), fmt.Sprintf(`
 docker ps -a --format 'container {{.Names}}' | grep %[1]s || true
@@ -72,7 +72,7 @@ cat kubeconfig || true`, l.cluster, strings.TrimSuffix(l.subnet, "0.0/16")))
 // TestNodes does what docs/clusters.md and docs/nodes.md say, between runs that
 // are killed; nothing is left at the end.
 func TestNodes(t *testing.T) {
-	l := local{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
+	l := fleetUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
 	clusters, nodes := examples(t, "clusters.md"), examples(t, "nodes.md")
 	if err := os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestNodes(t *testing.T) {
 }
 
 // killed runs a command several times and kills it at any moment.
-func (l local) killed(t *testing.T, command string, times int, within time.Duration) {
+func (l fleetUser) killed(t *testing.T, command string, times int, within time.Duration) {
 	t.Helper()
 	for range times {
 		after := time.Duration(rand.Int64N(int64(within)))
@@ -121,7 +121,7 @@ func (l local) killed(t *testing.T, command string, times int, within time.Durat
 	}
 }
 
-func (l local) signalled(t *testing.T, command string, signal syscall.Signal, after time.Duration) error {
+func (l fleetUser) signalled(t *testing.T, command string, signal syscall.Signal, after time.Duration) error {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec "+command)
 	cmd.Env, cmd.Dir = append(os.Environ(), l.env()...), l.dir
@@ -134,7 +134,7 @@ func (l local) signalled(t *testing.T, command string, signal syscall.Signal, af
 }
 
 // interrupted presses Ctrl-C while the first nodes are made: nothing is left.
-func (l local) interrupted(t *testing.T, before string) {
+func (l fleetUser) interrupted(t *testing.T, before string) {
 	t.Helper()
 	err := l.signalled(t, "kube-bootstrap cluster up --progress none", syscall.SIGINT, 4*time.Second)
 	if err == nil || err.Error() != "exit status 130" {
@@ -148,7 +148,7 @@ func (l local) interrupted(t *testing.T, before string) {
 }
 
 // spec holds the node db against what the file says.
-func (l local) spec(t *testing.T) {
+func (l fleetUser) spec(t *testing.T) {
 	t.Helper()
 	got := l.sh(t, `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk} {.spec.taints[0].key}={.spec.taints[0].value}:{.spec.taints[0].effect} `+
 		`{.status.allocatable.cpu} {.status.allocatable.memory} {.status.allocatable.ephemeral-storage} {.status.allocatable.pods}'`)
@@ -161,14 +161,14 @@ func (l local) spec(t *testing.T) {
 }
 
 // serve runs a service of two replicas, which nodes come and go under.
-func (l local) serve(t *testing.T) {
+func (l fleetUser) serve(t *testing.T) {
 	t.Helper()
 	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
 }
 
 // poll asks the service again and again until it is stopped; no request may be
 // lost.
-func (l local) poll(t *testing.T) (stop func()) {
+func (l fleetUser) poll(t *testing.T) (stop func()) {
 	t.Helper()
 	ip := l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -195,7 +195,7 @@ func (l local) poll(t *testing.T) (stop func()) {
 }
 
 // refusals are what is told before anything is touched.
-func (l local) refusals(t *testing.T) {
+func (l fleetUser) refusals(t *testing.T) {
 	t.Helper()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -217,14 +217,14 @@ func (l local) refusals(t *testing.T) {
 		fmt.Sprint("cluster up --name e2e-p --api-server-port ", port): "is taken on this machine",
 		"cluster up --masters 9":                                       "use 1 to 8",
 	} {
-		out, err := l.try(t.Context(), "printf '"+big+"' >big.yaml; kube-bootstrap "+command+" 2>&1; rm big.yaml")
+		out, err := l.try(t.Context(), "printf '"+tooBig+"' >big.yaml; kube-bootstrap "+command+" 2>&1; rm big.yaml")
 		if err == nil || !strings.Contains(out+err.Error(), want) {
 			t.Errorf("%s: %v\n%s\nwant %q", command, err, out, want)
 		}
 	}
 }
 
-const big = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.213.0.0/16\nnodes:\n- {role: control-plane, memory: 9000Gi, disk: 9000Ti}\n`
+const tooBig = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.213.0.0/16\nnodes:\n- {role: control-plane, memory: 9000Gi, disk: 9000Ti}\n`
 
 // page is a page of docs: its ```sh blocks, and the last ```yaml block.
 type page struct {
