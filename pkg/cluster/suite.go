@@ -56,7 +56,7 @@ func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event
 		return SuiteResult{}, err
 	}
 	defer f.docker.Close()
-	master, err := f.firstMaster(ctx)
+	master, err := f.firstMaster(ctx, "")
 	if err != nil {
 		return SuiteResult{}, err
 	}
