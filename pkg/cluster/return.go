@@ -94,7 +94,7 @@ func (f *fleet) takeFirst(ctx context.Context) error {
 	if err := f.dropSnapshot(ctx, FirstSnapshot); err != nil {
 		return err
 	}
-	s := &saving{fleet: f, name: FirstSnapshot}
+	s := &saving{fleet: f, name: FirstSnapshot, spare: spareFirst}
 	err = s.look(ctx)
 	if problems := step.Problems(err); len(problems) > 0 && problems[0].Name == "snapshot-space" {
 		step.Report(ctx, "left out: "+problems[0].Text, 0, 0)

@@ -18,7 +18,7 @@ import (
 // moment, and go on afterwards.
 func SaveSnapshot(ctx context.Context, options Options, name string, emit func(Event)) error {
 	return withSnapshots(ctx, options, emit, func(f *fleet) error {
-		s := &saving{fleet: f, name: name}
+		s := &saving{fleet: f, name: name, spare: spare}
 		if err := s.look(ctx); err != nil {
 			return err
 		}
@@ -56,6 +56,7 @@ type saving struct {
 	name  string
 	hosts []host.KeptMachine
 	bytes int64
+	spare int64
 }
 
 // look names what stands in the way.
@@ -104,8 +105,12 @@ func each(n int, do func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// spare is what an engine's disk shall have left.
-const spare = 2 << 30 // bytes
+// What an engine's disk shall have left, in bytes: more after a snapshot that
+// nobody asked for.
+const (
+	spare      = 2 << 30
+	spareFirst = 4 << 30
+)
 
 // room compares what the copies take with what is free. Hosts on a disk that
 // is full lose more than a snapshot.
@@ -120,7 +125,7 @@ func (s *saving) room(ctx context.Context) error {
 		return err
 	}
 	s.bytes += used
-	if free < s.bytes+spare {
+	if free < s.bytes+s.spare {
 		return &step.Problem{Name: "snapshot-space",
 			Text:   fmt.Sprintf("a snapshot of cluster %s takes %d MB, the engine's disk has %d MB free", s.Name, s.bytes/1e6, free/1e6),
 			Remedy: "free some, or remove a snapshot"}
