@@ -95,7 +95,7 @@ func (m Member) peers(ctx context.Context) (*clientv3.Client, error) {
 // the cluster. One that is listed but has lost its data, or never started, is
 // taken out first: it could never catch up under its old identity.
 func (m Member) enter(ctx context.Context, client *clientv3.Client, docker *host.Docker) error {
-	own, err := m.find(ctx, client)
+	own, err := m.await(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -124,13 +124,7 @@ func (m Member) hasData() bool { return m.Files.Exists(dataDir + "/member/wal") 
 // find returns this host among the members. A voter of the same name at
 // another address is another host.
 func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverpb.Member, error) {
-	var list *clientv3.MemberListResponse
-	err := step.Until(ctx, m.limit(), func(ctx context.Context) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, lookLimit)
-		defer cancel()
-		list, err = client.MemberList(ctx)
-		return err
-	}, nil)
+	list, err := client.MemberList(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for the members of etcd: %w", strings.Join(client.Endpoints(), ", "), err)
 	}
@@ -150,73 +144,110 @@ func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverp
 	return nil, nil
 }
 
-// add waits for its turn: etcd lets one learner in at a time, and none while a
-// member is not connected.
+// await is find on an etcd that may be without a leader just now.
+func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdserverpb.Member, err error) {
+	err = m.retry(ctx, func(ctx context.Context) (err error) {
+		own, err = m.find(ctx, client)
+		return err
+	}, nil)
+	return own, err
+}
+
+// add waits for its turn: etcd lets one learner in at a time. To ask it again
+// and again would keep it from giving the other its vote, as of such changes one
+// that is under way drops the next.
 func (m Member) add(ctx context.Context, client *clientv3.Client) error {
-	var added *clientv3.MemberAddResponse
+	var cluster string
+	err := m.retry(ctx, func(ctx context.Context) error {
+		list, err := client.MemberList(ctx)
+		if err != nil {
+			return err
+		}
+		if cluster = m.initialCluster(list.Members); cluster != "" {
+			return nil
+		}
+		for _, other := range list.Members {
+			if other.IsLearner {
+				return fmt.Errorf("waits for %s %v, which is about to join", other.Name, other.PeerURLs)
+			}
+		}
+		if _, err = client.MemberAddAsLearner(ctx, []string{m.url(2380)}); err != nil {
+			return err
+		}
+		return errAdded
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("add this host to the members of etcd: %w", err)
+	}
+	return m.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600)
+}
+
+// errAdded has the members asked for once more, this host among them.
+var errAdded = errors.New("added")
+
+// retry tries again what failed for a reason that passes. No try may take long:
+// a change that etcd drops is never answered.
+func (m Member) retry(ctx context.Context, try func(context.Context) error, explain func() string) error {
 	var final error
-	err := step.Until(ctx, m.limit(), func(ctx context.Context) (err error) {
-		added, err = client.MemberAddAsLearner(ctx, []string{m.url(2380)})
-		if err != nil && !notYet(err) {
+	err := step.Until(ctx, m.limit(), func(ctx context.Context) error {
+		limited, cancel := context.WithTimeout(ctx, lookLimit)
+		defer cancel()
+		err := try(limited)
+		if err != nil && (len(step.Problems(err)) > 0 || lasting(err)) {
 			final = err
 			return nil
 		}
 		return err
-	}, nil)
-	if err = errors.Join(final, err); err != nil {
-		return fmt.Errorf("add this host to the members of etcd: %w", err)
-	}
-	return m.Files.Write(joinedFile, []byte(m.initialCluster(added)+"\n"), 0o600)
+	}, explain)
+	return errors.Join(final, err)
 }
 
-func notYet(err error) bool {
-	for _, passing := range []error{
-		rpctypes.ErrTooManyLearners, rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted,
-		rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrTimeout, rpctypes.ErrMemberLearnerNotReady,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return errors.Is(err, context.DeadlineExceeded)
+// lasting errors are those that no waiting helps against.
+func lasting(err error) bool {
+	return errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrMemberBadURLs) || errors.Is(err, errGone)
 }
 
-// initialCluster names every member as it is now; etcd compares.
-func (m Member) initialCluster(added *clientv3.MemberAddResponse) string {
+// initialCluster names every member as it is now, which etcd compares; empty
+// if this host is none of them.
+func (m Member) initialCluster(members []*etcdserverpb.Member) string {
 	var all []string
-	for _, member := range added.Members {
+	found := false
+	for _, member := range members {
 		name := member.Name
-		if member.ID == added.Member.ID {
-			name = m.Name
+		if slices.Contains(member.PeerURLs, m.url(2380)) {
+			name, found = m.Name, true
 		}
 		for _, url := range member.PeerURLs {
 			all = append(all, name+"="+url)
 		}
 	}
+	if !found {
+		return ""
+	}
 	slices.Sort(all)
 	return strings.Join(all, ",")
 }
 
+// errGone is that another host took this one out while it joined.
+var errGone = errors.New("another host has taken this one out of etcd; run the same command again")
+
 // promote gives the member its vote, as soon as the leader finds that it has
 // caught up.
 func (m Member) promote(ctx context.Context, client *clientv3.Client, docker *host.Docker) error {
-	var final error
-	err := step.Until(ctx, m.limit(), func(ctx context.Context) error {
+	err := m.retry(ctx, func(ctx context.Context) error {
 		own, err := m.find(ctx, client)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if own == nil {
-			final = errors.New("another host has taken this one out of etcd; run the same command again")
-			return nil
-		}
-		if !own.IsLearner {
+		case own == nil:
+			return errGone
+		case !own.IsLearner:
 			return nil
 		}
 		_, err = client.MemberPromote(ctx, own.ID)
 		return err
 	}, func() string { return m.logTail(docker) })
-	if err = errors.Join(final, err); err != nil {
+	if err != nil {
 		return fmt.Errorf("catch up with etcd: %w", err)
 	}
 	return nil

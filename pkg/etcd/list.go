@@ -56,7 +56,7 @@ func (m Member) announce(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	if _, err := m.find(ctx, client); err != nil {
+	if _, err := m.await(ctx, client); err != nil {
 		return err // before a host of the same name is announced elsewhere
 	}
 	e := Entry{m.Name, m.IP, true}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -88,5 +90,18 @@ func TestFreshHostListsEveryUser(t *testing.T) {
 	diff, err := testMember(t).EnableAuth().Check(t.Context())
 	if err != nil || !strings.Contains(diff.String(), "flannel") {
 		t.Errorf("got %v, %v", diff, err)
+	}
+}
+
+func TestClusterToJoinNamesEveryMemberOnce(t *testing.T) {
+	m := testMember(t)
+	others := []*etcdserverpb.Member{{Name: "two", PeerURLs: []string{"https://10.0.0.2:2380"}}}
+	if got := m.initialCluster(others); got != "" {
+		t.Errorf("not a member, and yet %q", got)
+	}
+	// etcd knows no name of one that has not started.
+	own := &etcdserverpb.Member{PeerURLs: []string{"https://10.0.0.1:2380"}, IsLearner: true}
+	if got, want := m.initialCluster(append(others, own)), "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
