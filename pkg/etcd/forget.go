@@ -26,6 +26,8 @@ func (m Member) Forget(ctx context.Context, name string) error {
 		return err
 	}
 	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*lookLimit)
+	defer cancel()
 	if err := remove(ctx, client, func(member *clientv3.Member) bool { return member.Name == name }); err != nil {
 		return cannotLeave(err)
 	}

@@ -109,7 +109,8 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client, docker *host
 	case own != nil && cluster != "" && own.Name == "":
 		return nil // added and never started
 	case own != nil:
-		if _, err := client.MemberRemove(ctx, own.ID); err != nil {
+		which := func(member *clientv3.Member) bool { return member.ID == own.ID }
+		if err := m.retry(ctx, func(ctx context.Context) error { return remove(ctx, client, which) }, nil); err != nil {
 			return fmt.Errorf("remove what is left of an earlier member %s: %w", m.Name, err)
 		}
 	}
