@@ -5,7 +5,7 @@ set -eu
 
 # program:package
 tools='dockerd:docker.io docker:docker.io mmdebstrap:mmdebstrap iptables:iptables ip:iproute2 git:git make:make
-curl:curl docker-registry:docker-registry gcc:gcc zstd:zstd skopeo:skopeo openssl:openssl conntrack:conntrack nft:nftables sshd:openssh-server ssh:openssh-client'
+curl:curl docker-registry:docker-registry gcc:gcc zstd:zstd skopeo:skopeo openssl:openssl qemu-aarch64-static:qemu-user-static conntrack:conntrack nft:nftables sshd:openssh-server ssh:openssh-client'
 
 command -v go >/dev/null || {
 	echo "Go is missing: install it from https://go.dev/dl/ and put its bin directory into PATH" >&2

@@ -97,6 +97,7 @@ is cached, so that a second build of the same takes seconds.`,
 	c.Flags().StringSliceVar(&o.Images, "images", nil, "only these images, comma separated (default all that a cluster needs): etcd, flannel, hyperkube, coredns, pause")
 	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
 	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "compress in seconds instead of minutes, for use on this machine: the bundle is half as large again")
 	c.Flags().StringVar(&o.SignKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
 	c.Flags().StringVar(&o.K8sDir, "k8s-dir", "", "checkout of Kubernetes to build, instead of its module")
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))

@@ -1,6 +1,8 @@
 package offline
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/moby/moby/client"
 
@@ -125,6 +128,57 @@ func TestLoad(t *testing.T) {
 			withoutBundle(t, s, c.store)
 		})
 	}
+}
+
+// TestLoadOfABundleThatLies: somebody changed a blob and put the digest of its
+// frame right, so it is found only while the store reads.
+func TestLoadOfABundleThatLies(t *testing.T) {
+	d, containerdSocket := engine(t)
+	none := func() string { return "" }
+	for _, c := range []struct {
+		store Target
+		world func() string
+	}{
+		{Docker(image.Bootstrap, d), dockerWorld(t, d, none)},
+		{Docker(image.Main, d), dockerWorld(t, d, none)},
+		{ContainerdStore(containerdSocket, "native"), containerdWorld(t, containerdSocket, none)},
+	} {
+		s := sourceOf(t)
+		s.Path = crafted(t, everywhere)
+		before := c.world()
+		err := s.Load(c.store).Apply(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "its content is not what its digest says: the bundle is damaged") {
+			t.Errorf("%s: got %v", c.store.Kind(), err)
+		}
+		if left := hosttest.Diff(before, c.world()); len(left) > 0 {
+			t.Errorf("%s: left behind: %q", c.store.Kind(), left)
+		}
+	}
+	// Blobs go with the lease, a moment later.
+	err := step.Until(t.Context(), time.Minute, func(ctx context.Context) error { return noContent(ctx, containerdSocket) }, nil)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// everywhere changes each member.
+func everywhere(plain []byte) []byte {
+	plain = bytes.Clone(plain)
+	archive := tar.NewReader(bytes.NewReader(plain))
+	for at := int64(0); ; {
+		h, err := archive.Next()
+		if err != nil {
+			return plain
+		}
+		plain[at+tarBlock+8] ^= 0x40
+		at += memberSize(h.Size)
+	}
+}
+
+func noContent(ctx context.Context, socket string) error {
+	return containerdStore{socket: socket}.with(ctx, func(ctx context.Context, c *containerd.Client) error {
+		return c.ContentStore().Walk(ctx, func(i content.Info) error { return errors.New("blob " + i.Digest.String() + " is left") })
+	})
 }
 
 // withoutBundle: a host that has its images needs no bundle any more; one that

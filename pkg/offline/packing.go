@@ -46,10 +46,9 @@ const zstdProgram = "zstd"
 var zstdVersion = regexp.MustCompile(`\d+\.\d+\.\d+`)
 
 func packByProgram(ctx context.Context, to io.Writer, from io.Reader, size int64) error {
-	// The tables must be as large as the window, or what is far away is not
-	// found. With threads, even one, it would read everything first.
-	_, err := host.Command{Stdin: from, Stdout: to, Args: []string{zstdProgram, "-q", "--ultra", "-19", "--long=27", "--zstd=clog=27,hlog=26",
-		"--single-thread", fmt.Sprintf("--stream-size=%d", size), "-c"}}.Run(ctx)
+	// With threads, even one, it would read everything before it begins.
+	_, err := host.Command{Stdin: from, Stdout: to, Args: []string{zstdProgram, "-q", "-19", "--long=27", "--single-thread",
+		fmt.Sprintf("--stream-size=%d", size), "-c"}}.Run(ctx)
 	return err
 }
 
