@@ -187,7 +187,7 @@ func (s *suiteRun) choice(prefix string) []string {
 }
 
 func (s *suiteRun) tests(ctx context.Context) (SuiteResult, error) {
-	args := []string{suiteDir + "/ginkgo", "run", "--no-color", "--timeout=24h", "--junit-report=" + suiteReport, "--output-dir=" + suiteDir}
+	args := []string{suiteDir + "/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h", "--junit-report=" + suiteReport, "--output-dir=" + suiteDir}
 	if !s.Serial {
 		args = append(args, "--procs="+strconv.Itoa(max(1, s.Processes)))
 	}
