@@ -188,7 +188,7 @@ func (f *fleet) runProgram(ctx context.Context, m member, args, env []string) er
 	err := f.node(m).Exec(ctx, driver.Exec{Args: append([]string{binaryPath}, args...), Env: env, Stderr: relay})
 	relay.flush()
 	var exit *driver.ExitError
-	if errors.As(err, &exit) {
+	if errors.As(err, &exit) && exit.Code != busy {
 		return relay.explain(exit)
 	}
 	return err
