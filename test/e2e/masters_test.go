@@ -209,6 +209,6 @@ func forget(t *testing.T, first, third machine) {
 	})
 	voters(t, first, 2)
 	power(t, "start", third)
-	third.sh(t, "kube-bootstrap turndown")
+	third.sh(t, "systemctl is-system-running --wait >/dev/null || true; kube-bootstrap turndown")
 	voters(t, first, 2)
 }
