@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -32,10 +33,14 @@ func (f *fleet) comeBack(ctx context.Context, now settings) (whole bool, err err
 		return false, err // it was never up
 	}
 	found, err := f.found(ctx)
-	if err != nil || !allOff(found) {
+	if err != nil || len(found) > 0 && !allOff(found) {
 		return false, err
 	}
-	if differs := then.differ(now); differs != "" {
+	differs := then.differ(now)
+	if len(found) == 0 {
+		differs = cmp.Or(differs, "its hosts are gone")
+	}
+	if differs != "" {
 		return false, f.run(ctx, f.startOver(differs))
 	}
 	// Another program brings its own host verbs: they shall have their say.
@@ -56,10 +61,10 @@ func allOff(found []host.FoundMachine) bool {
 // for the first, which is of a cluster that is to be made anew.
 func (f *fleet) startOver(differs string) step.Plan {
 	remove := func(ctx context.Context) error {
-		if err := f.docker.Forget(ctx, f.Name, settingsKey); err != nil {
+		if err := f.removeHosts(ctx); err != nil {
 			return err
 		}
-		return f.removeHosts(ctx)
+		return f.docker.Forget(ctx, f.Name, settingsKey) // last: who is killed before begins here again
 	}
 	return step.Plan{{
 		todo(fmt.Sprintf("remove cluster %s, which was made with other settings: %s", f.Name, differs), remove),

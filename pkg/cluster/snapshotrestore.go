@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -85,7 +86,23 @@ func (f *fleet) removeHosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := f.removeLostVolumes(ctx); err != nil {
+		return err
+	}
 	return f.docker.RemoveNetwork(ctx, f.Name)
+}
+
+// removeLostVolumes removes those whose host a killed run has removed before
+// them.
+func (f *fleet) removeLostVolumes(ctx context.Context) error {
+	volumes, err := f.docker.Volumes(ctx, f.Name)
+	errs := []error{err}
+	for _, v := range volumes {
+		if !v.IsNote() && v.Labels[snapshotLabel] == "" && v.Name != f.sharedVolume() {
+			errs = append(errs, f.docker.RemoveVolume(ctx, v.Name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // putBack is the step that makes a host out of its part of a snapshot.

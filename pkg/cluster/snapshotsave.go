@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -88,10 +91,14 @@ func (f *fleet) keptMachines(ctx context.Context) ([]host.KeptMachine, error) {
 		return nil, err
 	}
 	all := make([]host.KeptMachine, len(found))
-	return all, each(len(found), func(i int) (err error) {
+	err = each(len(found), func(i int) (err error) {
 		all[i], err = f.docker.Kept(ctx, found[i].Name, true)
+		if errdefs.IsNotFound(err) {
+			return nil // its removal, of a run that was killed, has just ended
+		}
 		return err
 	})
+	return slices.DeleteFunc(all, func(m host.KeptMachine) bool { return m.Name == "" }), err
 }
 
 // each does one thing for every number below n, all at the same time.

@@ -147,10 +147,7 @@ func (d *Docker) removeContainers(ctx context.Context, filter client.Filters) er
 	for _, c := range list.Items {
 		ids = append(ids, c.ID)
 	}
-	return together(ids, func(id string) error {
-		_, err := d.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		return gone(err)
-	})
+	return together(ids, func(id string) error { return d.removeContainer(ctx, id) })
 }
 
 func (d *Docker) removeVolumes(ctx context.Context, filter client.Filters) error {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 )
 
@@ -63,6 +65,29 @@ func (d *Docker) thaw(ctx context.Context, name string) error {
 	_, err = d.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
 	return power("thaw", name, err)
 }
+
+// removeContainer removes a container, whether it runs or not. An engine goes on
+// with a removal whose caller was killed, and refuses a second one: its end is
+// waited for.
+func (d *Docker) removeContainer(ctx context.Context, name string) error {
+	_, err := d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if !errdefs.IsConflict(err) {
+		return gone(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, removeLimit, err)
+	defer cancel()
+	end := d.ContainerWait(ctx, name, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+	select {
+	case <-end.Result:
+		return nil
+	case err := <-end.Error:
+		return gone(err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+const removeLimit = 2 * time.Minute
 
 func power(verb, name string, err error) error {
 	if err != nil {

@@ -69,8 +69,7 @@ func (d *Docker) Commit(ctx context.Context, name, ref string) error {
 // RemoveMachine removes a machine and volumes that only it has, whether it runs
 // or not. What is not there is no error.
 func (d *Docker) RemoveMachine(ctx context.Context, name string, volumes []string) error {
-	_, err := d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if gone(err) != nil {
+	if err := d.removeContainer(ctx, name); err != nil {
 		return power("remove", name, err)
 	}
 	var errs []error
@@ -138,6 +137,12 @@ func (d *Docker) Notes(ctx context.Context, fleet string) (map[string]string, er
 		}
 	}
 	return notes, err
+}
+
+// IsNote reports whether a volume is there for its label alone.
+func (v Volume) IsNote() bool {
+	_, is := v.Labels[noteLabel]
+	return is
 }
 
 func noteName(fleet, key string) string { return fleet + ".note." + key }
