@@ -8,12 +8,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -103,12 +109,12 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 	// The worker has nothing at all: it is handed the way to the registry.
 	worker.sh(t, joinCommand(t, master))
 	for _, m := range []machine{master, worker} {
-		sameImages(t, m, pushed)
+		sameImages(t, m, r, pushed)
 	}
 	podsFrom(t, master, worker, r)
 	keptSecret(t, master, worker)
 	watched.none(t)
-	master.sh(t, "docker logout "+r.addr+" >/dev/null 2>&1; rm -rf /root/.docker; docker rmi -f $(docker images -q "+r.addr+"/k8s/only) "+probeImage+" >/dev/null")
+	master.sh(t, "docker logout "+r.addr+" >/dev/null 2>&1; rm -rf /root/.docker; docker rmi -f "+r.addr+"/k8s/only:1 >/dev/null")
 	backToBare(t, before, master, worker)
 }
 
@@ -116,12 +122,12 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 // itself, until all is there.
 func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
 	t.Helper()
-	args := []string{"offline", "push", r.addr + "/k8s", "--bundle", built.bundle, "--registry-ca", r.path("ca.crt"), "--registry-username", registryUser,
+	args := []string{built.binary, "offline", "push", r.addr + "/k8s", "--bundle", built.bundle, "--registry-ca", r.path("ca.crt"), "--registry-username", registryUser,
 		"--registry-password-file", r.path("password"), "-o", "json", "--progress", "json"}
 	ctx, cancel := context.WithCancel(t.Context())
-	pushUntil(t, ctx, args, 60<<20, cancel) // SIGKILL
+	runUntil(t, ctx, args, 60<<20, cancel) // SIGKILL
 	cancel()
-	out := pushUntil(t, t.Context(), args, 120<<20, func() {
+	out := runUntil(t, t.Context(), args, 120<<20, func() {
 		r.stop()
 		r.start(t)
 	})
@@ -136,9 +142,9 @@ func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
 	return pushed
 }
 
-// pushUntil runs the program and calls then once, when so many bytes are done.
-// It returns what the program printed.
-func pushUntil(t *testing.T, ctx context.Context, args []string, bytes int64, then func()) string {
+// runUntil runs the program, which tells its progress as JSON, and calls then
+// once, when so many bytes are done. It returns what the program printed.
+func runUntil(t *testing.T, ctx context.Context, args []string, bytes int64, then func()) string {
 	t.Helper()
 	events, progress := io.Pipe()
 	seen := make(chan struct{})
@@ -153,10 +159,10 @@ func pushUntil(t *testing.T, ctx context.Context, args []string, bytes int64, th
 			}
 		}
 		if !done {
-			t.Errorf("never saw %d bytes pushed", bytes)
+			t.Errorf("%q never got as far as %d bytes", args, bytes)
 		}
 	}()
-	out, err := host.Command{Args: append([]string{built.binary}, args...), Stderr: progress}.Run(ctx)
+	out, err := host.Command{Args: args, Stderr: progress}.Run(ctx)
 	progress.Close()
 	<-seen
 	if err != nil && ctx.Err() == nil {
@@ -169,29 +175,29 @@ func pushUntil(t *testing.T, ctx context.Context, args []string, bytes int64, th
 // go away and come back.
 func bootstrapInPieces(t *testing.T, m machine, r *privateRegistry, run string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	_, _ = m.try(ctx, "timeout -s KILL 2 "+run)
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		time.Sleep(time.Second) // anywhere in the middle will do
+	m.sh(t, "timeout -s KILL 3 "+run+" || test $? = 137")
+	runUntil(t, t.Context(), []string{"docker", "exec", m.name, "sh", "-c", run + " --progress json"}, 20<<20, func() {
 		r.stop()
 		r.start(t)
-	}()
-	m.sh(t, run)
-	<-gone
+	})
 }
 
 // refusedRegistry gives what can not work to a bare host.
 func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) {
 	before := m.world(t)
-	plain := m.sh(t, "cat >/tmp/plain <<'EOF'\nprintf 'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n'\nEOF\nsocat TCP-LISTEN:5080,fork,reuseaddr SYSTEM:'sh /tmp/plain' >/dev/null 2>&1 & echo $!; until ss -Hltn sport = 5080 | grep -q .; do sleep 0.05; done")
+	plain := httptest.NewUnstartedServer(http.NotFoundHandler())
+	plain.Listener.Close()
+	var err error
+	if plain.Listener, err = net.Listen("tcp", strings.TrimSuffix(r.addr, "5443")+"0"); err != nil {
+		t.Fatal(err)
+	}
+	plain.Start()
+	defer plain.Close()
 	for _, c := range []struct{ name, run, problem string }{
 		{"wrong password", r.addr + "/k8s --registry-username carrier --registry-ca /root/ca.crt --registry-password-file /root/ca.crt", "registry-login"},
 		{"no password", r.addr + "/k8s --registry-ca /root/ca.crt", "registry-login"},
 		{"unknown CA", r.addr + "/k8s", "registry-ca"},
-		{"plain HTTP", m.ip + ":5080/k8s", "registry-plain-http"},
+		{"plain HTTP", plain.Listener.Addr().String() + "/k8s", "registry-plain-http"},
 		{"no such host", "registry.nowhere:5443/k8s", "registry-host"},
 		{"nobody there", m.ip + ":5081/k8s", "registry-unreachable"},
 		{"nothing there", r.addr + "/other" + login, "registry-name"},
@@ -204,19 +210,33 @@ func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) 
 			}
 		})
 	}
-	m.sh(t, "kill "+plain+"; rm /tmp/plain")
 	m.sameWorld(t, "what was refused", before)
 }
 
-// sameImages compares the digests in containerd with those that were pushed.
-func sameImages(t *testing.T, m machine, pushed map[string]string) {
+// sameImages sees that the registry has each image under the digest that push
+// told, and containerd this architecture's of it.
+func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]string) {
 	t.Helper()
-	manifests := m.sh(t, "ctr -n k8s.io images ls -q name~=hyperkube; ctr -n k8s.io content ls -q")
-	if !strings.Contains(manifests, "kube-bootstrap.dev/hyperkube:") {
-		t.Errorf("%s: no hyperkube in containerd:\n%s", m.name, manifests)
-	}
 	if len(pushed) < 5 {
 		t.Errorf("pushed only %v", pushed)
+	}
+	has := m.sh(t, "ctr -n k8s.io images ls")
+	for ref, want := range pushed {
+		path, tag, _ := strings.Cut(ref, ":")
+		text := r.get(t, "k8s/"+path+"/manifests/"+tag)
+		if got := digest.FromBytes(text).String(); got != want {
+			t.Errorf("%s is %s in the registry, and %s in the bundle", ref, got, want)
+		}
+		if !strings.Contains(has, "/"+ref+" ") {
+			continue // not an image of pods
+		}
+		var index ocispec.Index
+		if err := json.Unmarshal(text, &index); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(index.Manifests, func(d ocispec.Descriptor) bool { return strings.Contains(has, d.Digest.String()) }) {
+			t.Errorf("%s: containerd has another %s than the registry:\n%s", m.name, ref, has)
+		}
 	}
 }
 

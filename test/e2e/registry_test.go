@@ -13,6 +13,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -91,6 +92,27 @@ func (r *privateRegistry) start(t *testing.T) {
 		}
 		return answer.Body.Close()
 	})
+}
+
+// get reads what the registry has.
+func (r *privateRegistry) get(t *testing.T, path string) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.addr+"/v2/"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(registryUser, registryPassword)
+	request.Header.Set("Accept", "application/vnd.oci.image.index.v1+json")
+	answer, err := r.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v %s", path, answer.Status, err, text)
+	}
+	return text
 }
 
 // certificates makes an authority of the registry's own, another one that did
