@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
@@ -86,7 +88,9 @@ func getFrom(ctx context.Context, client *http.Client, url string, from int64) (
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Accept", "*/*")
+	// Some give a manifest only to who names its kind.
+	request.Header.Set("Accept", strings.Join([]string{string(types.OCIManifestSchema1), string(types.OCIImageIndex),
+		string(types.DockerManifestSchema2), string(types.DockerManifestList), "*/*"}, ", "))
 	if from > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
