@@ -210,6 +210,7 @@ func TestResolv(t *testing.T) {
 		{"docker", "# made by Docker\nnameserver 127.0.0.11\nsearch example.org\nnameserver 192.0.2.1\n", "", resolvFile, "search example.org\nnameserver 192.0.2.1\n"},
 		{"systemd-resolved", "nameserver 127.0.0.53\n", "nameserver 192.0.2.1\n", systemResolv, ""},
 		{"none left", "nameserver ::1\n", "", resolvFile, ""},
+		{"empty", "", "", hostEtc + "/resolv.conf", ""},
 	} {
 		k := fresh(t, false)
 		put(t, k, hostResolv, c.conf)
@@ -218,6 +219,9 @@ func TestResolv(t *testing.T) {
 		}
 		if path, own := k.resolv(); path != c.path || string(own) != c.own {
 			t.Errorf("%s: %s, %q", c.name, path, own)
+		}
+		if has := k.HasResolver(); has != (c.name != "none left" && c.name != "empty") {
+			t.Errorf("%s: has a resolver: %v", c.name, has)
 		}
 	}
 }

@@ -34,11 +34,16 @@ func (k Kubelet) resolv() (path string, own []byte) {
 // whether any name server is left once those on a loopback address are not
 // counted.
 func (k Kubelet) HasResolver() bool {
-	path, own := k.resolv()
+	path, text := k.resolv()
 	if path != resolvFile {
-		return true
+		text, _ = k.Files.Read(strings.TrimPrefix(path, "/host")) // one that is not there names none
 	}
-	return strings.Contains(string(own), "nameserver")
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "nameserver" {
+			return true
+		}
+	}
+	return false
 }
 
 // plainFile is false for a link, which leads elsewhere inside of a container.

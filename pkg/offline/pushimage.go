@@ -2,6 +2,8 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -54,10 +56,12 @@ type bundleIndex struct {
 	raw []byte
 }
 
-func (i bundleIndex) MediaType() (types.MediaType, error) { return types.OCIImageIndex, nil }
-func (i bundleIndex) Digest() (v1.Hash, error)            { return partial.Digest(i) }
-func (i bundleIndex) Size() (int64, error)                { return int64(len(i.raw)), nil }
-func (i bundleIndex) RawManifest() ([]byte, error)        { return i.raw, nil }
+func (i bundleIndex) MediaType() (types.MediaType, error) {
+	return mediaType(i.raw, types.OCIImageIndex)
+}
+func (i bundleIndex) Digest() (v1.Hash, error)     { return partial.Digest(i) }
+func (i bundleIndex) Size() (int64, error)         { return int64(len(i.raw)), nil }
+func (i bundleIndex) RawManifest() ([]byte, error) { return i.raw, nil }
 func (i bundleIndex) IndexManifest() (*v1.IndexManifest, error) {
 	return v1.ParseIndexManifest(bytes.NewReader(i.raw))
 }
@@ -73,13 +77,24 @@ func (i bundleIndex) Image(h v1.Hash) (v1.Image, error) {
 	return partial.CompressedToImage(bundleImage{i.b, raw})
 }
 
+// mediaType is what a manifest says it is: a registry compares.
+func mediaType(raw []byte, otherwise types.MediaType) (types.MediaType, error) {
+	var says struct {
+		MediaType types.MediaType `json:"mediaType"`
+	}
+	err := json.Unmarshal(raw, &says)
+	return cmp.Or(says.MediaType, otherwise), err
+}
+
 type bundleImage struct {
 	b   *Bundle
 	raw []byte
 }
 
-func (i bundleImage) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
-func (i bundleImage) RawManifest() ([]byte, error)        { return i.raw, nil }
+func (i bundleImage) MediaType() (types.MediaType, error) {
+	return mediaType(i.raw, types.OCIManifestSchema1)
+}
+func (i bundleImage) RawManifest() ([]byte, error) { return i.raw, nil }
 
 func (i bundleImage) RawConfigFile() ([]byte, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(i.raw))
