@@ -38,13 +38,14 @@ const suiteRegistry = "registry.k8s.io/e2e-test-images/"
 func suiteImages() []suiteImage {
 	applets := map[string]string{}
 	for _, name := range strings.Fields(busyboxApplets) {
-		applets["bin/"+name] = "busybox"
+		applets["usr/bin/"+name] = "busybox" // bin itself is a link there
 	}
 	return []suiteImage{
 		{
 			repo: "agnhost", program: "agnhost",
 			packages: []string{"base-files", "base-passwd", "bash", "bind9-dnsutils", "ca-certificates", "coreutils", "curl", "dash", "grep", "iperf",
 				"iproute2", "netcat-openbsd", "procps", "sed", "util-linux"},
+			links:   map[string]string{"usr/bin/nc": "nc.openbsd"}, // which its package's script would make
 			command: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
 		},
 		{
