@@ -29,9 +29,9 @@ unit: ## tests that need this machine alone
 	go test ./...
 
 e2e: build ## a real cluster on test hosts
-	scripts/install-tools.sh
+	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags e2e -v -timeout 40m -count 1 ./test/e2e/...
+	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e/...
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }

@@ -1,11 +1,14 @@
 #!/bin/sh
-# Installs what building and testing on a fresh Debian or Ubuntu needs. Fast
-# and silent when everything is there.
+# install-tools.sh [test]: installs what building needs on a fresh Debian or
+# Ubuntu, and with "test" what the tests talk to. Fast and silent when
+# everything is there.
 set -eu
 
 # program:package
 tools='dockerd:docker.io docker:docker.io mmdebstrap:mmdebstrap iptables:iptables ip:iproute2 git:git make:make
-curl:curl docker-registry:docker-registry gcc:gcc zstd:zstd skopeo:skopeo openssl:openssl qemu-aarch64-static:qemu-user-static conntrack:conntrack nft:nftables sshd:openssh-server ssh:openssh-client'
+curl:curl gcc:gcc zstd:zstd conntrack:conntrack nft:nftables'
+[ "${1:-}" != test ] || tools="$tools docker-registry:docker-registry skopeo:skopeo openssl:openssl
+sshd:openssh-server ssh:openssh-client qemu-aarch64-static:qemu-user-static"
 
 command -v go >/dev/null || {
 	echo "Go is missing: install it from https://go.dev/dl/ and put its bin directory into PATH" >&2
