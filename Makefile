@@ -26,6 +26,7 @@ down: build ## remove the cluster that up made
 test: check unit e2e ## everything: check, tests, a real cluster on test hosts
 
 unit: ## tests that need this machine alone
+	scripts/install-tools.sh test
 	go test ./...
 
 e2e: build ## a real cluster on test hosts
@@ -57,11 +58,12 @@ bench-cluster: build ## how long clusters of 1, 2 and 4 workers take to make and
 	go test -tags 'e2e bench' -run TestBenchCluster -v -count 1 -timeout 40m ./test/e2e
 
 arches: build ## a bundle of four architectures, and every program in it run; takes an hour where nothing is cached
-	scripts/install-tools.sh
+	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	go test -tags 'e2e arches' -run TestArches -v -count 1 -timeout 5h ./test/e2e
 
-dist: ## static programs for all architectures with checksums, into _output/dist/; each is run where qemu-user-static is installed
+dist: ## static programs for all architectures with checksums, into _output/dist/; each is run
+	scripts/install-tools.sh test
 	rm -rf $(OUT)/dist
 	for arch in $(ARCHES); do GOARCH=$$arch $(GO_BUILD) -o $(OUT)/dist/kube-bootstrap-linux-$$arch ./cmd/kube-bootstrap || exit 1; done
 	cd $(OUT)/dist && sha256sum kube-bootstrap-* > SHA256SUMS
