@@ -90,10 +90,10 @@ func (v *verification) walk(packed io.Reader, member func(h *tar.Header, at int6
 	archive := tar.NewReader(io.TeeReader(decoder, &plain))
 	for at := int64(0); ; {
 		h, err := archive.Next()
-		if err == io.EOF && int64(plain) != at {
+		if errors.Is(err, io.EOF) && int64(plain) != at {
 			err = errors.New("an end mark is in its midst")
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

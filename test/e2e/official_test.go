@@ -206,7 +206,7 @@ func flattened(t *testing.T, img v1.Image, edit change) []byte {
 	defer files.Close()
 	var out bytes.Buffer
 	from, to := tar.NewReader(files), tar.NewWriter(&out)
-	for h, err := from.Next(); err != io.EOF; h, err = from.Next() {
+	for h, err := from.Next(); !errors.Is(err, io.EOF); h, err = from.Next() {
 		must(t, err)
 		h.Name = strings.TrimPrefix(h.Name, "/")
 		edit(h)
