@@ -82,6 +82,10 @@ func (c ControlPlane) podFile(pod component) (host.File, error) {
 // asks again only seconds later. On a further control plane also the controller
 // manager's, which must not work before the others share with it.
 func (c ControlPlane) Late() step.Step {
+	name := "write the static pod of the scheduler"
+	if c.Joins {
+		name += " and of the controller manager"
+	}
 	tree := func() ([]host.File, error) {
 		pods := []component{c.scheduler()} // what they read is there by now
 		if c.Joins {
@@ -90,7 +94,7 @@ func (c ControlPlane) Late() step.Step {
 		return c.podsOf(pods)
 	}
 	return step.Step{
-		Name: "write the late static pods",
+		Name: name,
 		Check: func(context.Context) (step.Diff, error) {
 			files, err := tree()
 			if err != nil {

@@ -107,3 +107,17 @@ func TestUndoGoesOnAfterAFailure(t *testing.T) {
 		t.Errorf("err %v, a %v, memory %v", err, a.Load(), memory.Load())
 	}
 }
+
+func TestWaitTellsTheLastAnswerNotTheEndOfTime(t *testing.T) {
+	answers := 0
+	err := Until(t.Context(), 20*time.Millisecond, func(ctx context.Context) error {
+		if answers++; answers == 1 {
+			return errors.New("not signed")
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}, nil)
+	if err == nil || !strings.Contains(err.Error(), "not signed") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -33,11 +33,16 @@ func Wait(name string, limit time.Duration, probe func(context.Context) error, e
 func Until(ctx context.Context, limit time.Duration, probe func(context.Context) error, explain func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	var last error
 	for pause := firstPause; ; pause = min(pause*3/2, maxPause) {
 		err := probe(ctx)
 		if err == nil {
 			return nil
 		}
+		if last != nil && ctx.Err() != nil {
+			err = last // this one only says that the time is over
+		}
+		last = err
 		Report(ctx, err.Error(), 0, 0)
 		select {
 		case <-ctx.Done():
