@@ -100,10 +100,6 @@ func (r Runtime) enable(ctx context.Context) error {
 }
 
 func (r Runtime) disable(ctx context.Context) error {
-	_, err := r.Files.Original(configPath)
-	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
-		return r.Files.Remove(beforeFile)
-	}
 	b, err := r.readBefore()
 	known := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -113,6 +109,25 @@ func (r Runtime) disable(ctx context.Context) error {
 		if err := r.removeImages(ctx, b); err != nil {
 			return fmt.Errorf("empty containerd's namespace %s: %w", namespace, err)
 		}
+	}
+	if err := r.putBackConfig(ctx); err != nil {
+		return err
+	}
+	if known {
+		if err := r.removePath(criRoot, b); err != nil {
+			return err
+		}
+	}
+	if r.KeepImages {
+		return nil // the turndown that takes them asks what was there before
+	}
+	return r.Files.Remove(beforeFile)
+}
+
+func (r Runtime) putBackConfig(ctx context.Context) error {
+	_, err := r.Files.Original(configPath)
+	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
+		return nil
 	}
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
 		return err
@@ -125,12 +140,7 @@ func (r Runtime) disable(ctx context.Context) error {
 			return err
 		}
 	}
-	if known {
-		if err := r.removePath(criRoot, b); err != nil {
-			return err
-		}
-	}
-	return r.Files.Drop(pendingFile, beforeFile)
+	return r.Files.Remove(pendingFile)
 }
 
 func (r Runtime) restart(ctx context.Context, serves func(context.Context) error) error {

@@ -245,6 +245,9 @@ func (m Member) promote(ctx context.Context, client *clientv3.Client, docker *ho
 		case !own.IsLearner:
 			return nil
 		}
+		if err := toLeader(ctx, client); err != nil {
+			return err
+		}
 		_, err = client.MemberPromote(ctx, own.ID)
 		return err
 	}, func() string { return m.logTail(docker) })

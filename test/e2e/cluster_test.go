@@ -76,7 +76,7 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 	harm(t, master, worker)
 	t.Run("turndown", func(t *testing.T) {
 		for _, m := range made {
-			m.sh(t, "docker start owner-once; docker rm -f probe >/dev/null")
+			m.sh(t, settled)
 		}
 		worker.sh(t, "kube-bootstrap turndown --keep-images")
 		down(t, worker, master) // the images, where they were kept
