@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,8 +29,9 @@ var (
 )
 
 // LeaveCNI is the step that leaves the network of pods to another plugin. Apply
-// only notes what is there; Undo removes what has come since.
-func (r Runtime) LeaveCNI() step.Step {
+// only notes what is there; Undo removes what has come since, and the routes to
+// pods of other hosts, which are within the cluster's network.
+func (r Runtime) LeaveCNI(within netip.Prefix) step.Step {
 	return step.Step{
 		Name: "leave the pod network to another plugin",
 		Check: func(context.Context) (step.Diff, error) {
@@ -39,7 +41,7 @@ func (r Runtime) LeaveCNI() step.Step {
 			return step.Diff{"note what is below " + cniConfDir + " and " + image.CNIDir}, nil
 		},
 		Apply: func(context.Context) error { return r.noteOther() },
-		Undo:  func(context.Context) error { return r.removeOther() },
+		Undo:  func(context.Context) error { return r.removeOther(within) },
 	}
 }
 
@@ -79,7 +81,7 @@ func (r Runtime) noteOther() error {
 	return r.Files.Write(otherFile, data, 0o600)
 }
 
-func (r Runtime) removeOther() error {
+func (r Runtime) removeOther(within netip.Prefix) error {
 	data, err := r.Files.Read(otherFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -91,7 +93,7 @@ func (r Runtime) removeOther() error {
 	if err := json.Unmarshal(data, &before); err != nil {
 		return err
 	}
-	errs := []error{removeLinks(before.Links)}
+	errs := []error{removeLinks(before.Links), host.DeleteRoutesVia(within)}
 	for _, prefix := range otherChains {
 		errs = append(errs, host.DeleteChainsEverywhere(prefix))
 	}

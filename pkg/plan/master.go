@@ -19,7 +19,7 @@ func (h *Host) Master() step.Plan {
 		{h.loadBootstrap("etcd")},
 		{h.member(), h.balancer(Master).Start(), h.loadBootstrap("flannel")},
 		{etcd.EnableAuth(), h.ifOurs(network.Publish(etcd.Client)), control.StaticPods()},
-		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI())},
+		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
 		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
 		{kubelet.Configure()},
 		{h.runtime().Pods()},

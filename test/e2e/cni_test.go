@@ -17,12 +17,12 @@ import (
 func TestOtherNetwork(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.193.12.0/24", "e2e-n", "e2e-o")
 	master, worker := made[0], made[1]
-	master.put(t, networkManifest(t, master), "/root/network.yaml")
 	var before []string
 	for _, m := range made {
 		owned(t, m)
 		before = append(before, m.world(t))
 	}
+	master.put(t, networkManifest(t, master), "/root/network.yaml")
 	bridge := master.sh(t, "ip -4 -br addr show docker0")
 
 	up(t, master, worker, "--cni-plugin /root/network.yaml")

@@ -31,6 +31,7 @@ func TestOffline(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.193.20.0/24", "offline-a", "offline-b")
 	for _, m := range made {
 		m.sh(t, "ip route del default; : >/etc/resolv.conf")
+		owned(t, m)
 	}
 	t.Run("bundle", func(t *testing.T) { fromBundle(t, made[0], made[1]) })
 	t.Run("registry", func(t *testing.T) { fromRegistry(t, made[0], made[1], newRegistry(t, "10.193.20.1")) })
@@ -63,7 +64,7 @@ func form(t *testing.T, master, worker machine) {
 	master.sh(t, "kube-bootstrap master")
 	worker.sh(t, joinCommand(t, master))
 	eventually(t, time.Minute, "both nodes ready", func() error { return allReady(t, master, time.Now().Add(-time.Hour), 2) })
-	got := worker.sh(t, `printf 'nameserver 10.96.0.10\n' >/run/dns && unshare -m sh -c 'mount --bind /run/dns /etc/resolv.conf && probe resolve kubernetes.default.svc.cluster.local'; rm /run/dns`)
+	got := worker.sh(t, "docker run --rm --dns 10.96.0.10 "+probeImage+" /probe resolve kubernetes.default.svc.cluster.local")
 	if got != "10.96.0.1" {
 		t.Errorf("DNS on the worker says that kubernetes is at %q", got)
 	}
@@ -147,12 +148,13 @@ func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
 func runUntil(t *testing.T, ctx context.Context, args []string, bytes int64, then func()) string {
 	t.Helper()
 	events, progress := io.Pipe()
-	seen := make(chan struct{})
+	seen, last := make(chan struct{}), ""
 	go func() {
 		defer close(seen)
 		done := false
 		for lines := bufio.NewScanner(events); lines.Scan(); {
 			var e struct{ Bytes int64 }
+			last = lines.Text()
 			if json.Unmarshal(lines.Bytes(), &e) == nil && e.Bytes >= bytes && !done {
 				done = true
 				then()
@@ -166,7 +168,7 @@ func runUntil(t *testing.T, ctx context.Context, args []string, bytes int64, the
 	progress.Close()
 	<-seen
 	if err != nil && ctx.Err() == nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, last)
 	}
 	return string(out)
 }
