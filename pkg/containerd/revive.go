@@ -39,6 +39,9 @@ func (r Runtime) Revive(pod StaticPod) step.Step {
 			return step.Diff{"remove the pod " + pod.Name + ", for the kubelet to make it anew: " + reason}, nil
 		},
 		Apply: func(ctx context.Context) error { return r.removePod(ctx, pod.Name) },
+		// The new one may end once more before all that it needs is back: whether
+		// it serves is the wait's to say.
+		Waits: true,
 	}
 }
 

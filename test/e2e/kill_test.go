@@ -62,6 +62,7 @@ func killEachStep(t *testing.T, m machine, run string) {
 			return
 		case step == "end":
 			t.Fatalf("%s does not converge after a kill:\n%s", m.name, m.sh(t, "tail -30 /run/progress.log"))
+		case code == "0": // the last steps may be quicker than the signal
 		case code != "137":
 			t.Fatalf("killed in %q, exit code %s", step, code)
 		}
