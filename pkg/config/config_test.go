@@ -131,7 +131,7 @@ func TestBadFilesNameLineAndField(t *testing.T) {
 		"kind: Cluster\n":                                    `kb.yaml:1: apiVersion: missing; write "apiVersion: kube-bootstrap.dev/v1alpha1"`,
 		"apiVersion: kube-bootstrap.dev/v2\nkind: Cluster\n": `kb.yaml:1: apiVersion: "kube-bootstrap.dev/v2" is not known; write kube-bootstrap.dev/v1alpha1`,
 		head + "registry: reg:5000\n":                        `kb.yaml:3: registry: must be a block of fields, such as "registry: {address: ..., username: ...}"`,
-		head + "registry:\n  addres: reg:5000\n":             "kb.yaml:4: registry.addres: unknown field, did you mean registry.address?",
+		head + "registry:\n  addr: reg:5000\n":               "kb.yaml:4: registry.addr: unknown field, did you mean registry.address?",
 		"- a\n":                                              "kb.yaml: line 1: must be fields with values",
 		head + "---\nkind: Cluster\n":                        "a second document; put everything into one",
 		"a: [\n":                                             "kb.yaml: not YAML: ",

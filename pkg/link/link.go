@@ -199,7 +199,9 @@ func Passing(err error) bool {
 		return false
 	case errors.As(err, &name):
 		return name.IsTemporary || name.IsTimeout
-	case errors.As(err, &stalled), errors.As(err, &broken), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case errors.As(err, &stalled), errors.As(err, &broken), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF),
+		// What net/http says of a request that it was still sending.
+		errors.Is(err, net.ErrClosed):
 		return true
 	case errors.As(err, &operation):
 		return operation.Op != "remote error" // a TLS alert

@@ -74,6 +74,7 @@ func backToBare(t *testing.T, before [2]string, master, worker machine) {
 	t.Helper()
 	down(t, worker, master)
 	for i, m := range []machine{master, worker} {
+		m.sh(t, settled)
 		m.sameWorld(t, "offline bootstrap, master or worker, and turndown", before[i])
 	}
 }
