@@ -36,7 +36,14 @@ func reboots(t *testing.T, master, worker machine) {
 		}},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			started, pods := time.Now(), podNames(t, master)
+			pods := podNames(t, master)
+			eventually(t, time.Minute, "the mirror pods", func() error {
+				if pods = podNames(t, master); strings.Count(pods, "-"+master.name) < 3 {
+					return fmt.Errorf("found:\n%s", pods)
+				}
+				return nil
+			})
+			started := time.Now()
 			r.do(t)
 			recovered(t, master, worker, pods, before)
 			t.Logf("all back after %s", time.Since(started).Round(time.Second))
