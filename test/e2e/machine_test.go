@@ -85,10 +85,19 @@ func eventually(t *testing.T, limit time.Duration, what string, look func() erro
 	t.Fatalf("%s: not within %s: %v", what, patience*limit, err)
 }
 
-// sameWorld fails the test if the machine is not as it was.
+// sameWorld fails the test if the machine is not as it was. What ends by
+// itself, as the shim of a pod that was removed, may take some seconds to.
 func (m machine) sameWorld(t *testing.T, what, before string) {
 	t.Helper()
-	if diff := hosttest.Diff(before, m.world(t)); len(diff) > 0 {
-		t.Errorf("%s: %s changed the machine:\n%s", m.name, what, strings.Join(diff[:min(len(diff), 80)], "\n"))
+	var diff []string
+	for end := time.Now().Add(15 * time.Second); ; time.Sleep(time.Second) {
+		diff = hosttest.Diff(before, m.world(t))
+		if len(diff) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			break
+		}
 	}
+	t.Errorf("%s: %s changed the machine:\n%s", m.name, what, strings.Join(diff[:min(len(diff), 80)], "\n"))
 }
