@@ -32,12 +32,12 @@ unit: ## tests that need this machine alone
 e2e: build ## a real cluster on test hosts
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e/...
+	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e
 
 open: build ## what is promised and does not hold on every machine yet: snapshots through kills
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e open' -run 'TestSnapshots' -v -timeout 40m -count 1 ./test/e2e/...
+	go test -tags 'e2e open' -run 'TestSnapshots' -v -timeout 40m -count 1 ./test/e2e
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }

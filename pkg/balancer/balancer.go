@@ -11,8 +11,6 @@ package balancer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -75,15 +73,7 @@ func (b Balancer) Start() step.Step {
 }
 
 func (b Balancer) check(ctx context.Context) (step.Diff, error) {
-	docker, err := b.Docker()
-	if err != nil {
-		return nil, err
-	}
-	c, err := b.container()
-	if err != nil {
-		return nil, err
-	}
-	diff, err := docker.Running(ctx, c)
+	diff, err := b.service().Diff(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,35 +84,31 @@ func (b Balancer) check(ctx context.Context) (step.Diff, error) {
 }
 
 func (b Balancer) apply(ctx context.Context) error {
-	docker, err := b.Docker()
-	if err != nil {
+	if err := b.seed(ctx); err != nil {
 		return err
 	}
-	c, err := b.container()
-	if err != nil {
-		return err
-	}
-	if err := b.seed(ctx, docker); err != nil {
-		return err
-	}
-	if err := docker.Run(ctx, c); err != nil {
+	if err := b.service().Run(ctx); err != nil {
 		return err
 	}
 	limit := b.Limit
 	if limit == 0 {
 		limit = defaultLimit
 	}
-	return step.Until(ctx, limit, b.listens, func() string { return docker.Tail(context.WithoutCancel(ctx), container, 15) })
+	return step.Until(ctx, limit, b.listens, func() string { return b.service().Tail(ctx, 15) })
+}
+
+func (b Balancer) service() host.Service {
+	return host.Service{Docker: b.Docker, Name: container, Container: b.container}
 }
 
 // seed writes the control planes to begin with; a balancer that runs with other
 // ones is stopped before.
-func (b Balancer) seed(ctx context.Context, docker *host.Docker) error {
+func (b Balancer) seed(ctx context.Context) error {
 	begin, stale, err := b.seeded()
 	if err != nil || !stale {
 		return err
 	}
-	if err := docker.Remove(ctx, container); err != nil {
+	if err := b.service().Remove(ctx); err != nil {
 		return err
 	}
 	return writeState(b.Files, begin)
@@ -155,24 +141,16 @@ func (b Balancer) listens(ctx context.Context) error {
 }
 
 func (b Balancer) undo(ctx context.Context) error {
-	docker, err := b.Docker()
-	if err != nil {
-		return err
-	}
-	if err := docker.Remove(ctx, container); err != nil {
+	if err := b.service().Remove(ctx); err != nil {
 		return err
 	}
 	return b.Files.RemoveAll(stateDir)
 }
 
 func (b Balancer) container() (host.Container, error) {
-	sum := sha256.New()
-	for _, path := range b.reads() {
-		data, err := b.Files.Read(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return host.Container{}, err
-		}
-		sum.Write(data)
+	certificates, err := b.Files.Fingerprint(b.reads()...)
+	if err != nil {
+		return host.Container{}, err
 	}
 	return host.Container{
 		Name:    container,
@@ -180,7 +158,7 @@ func (b Balancer) container() (host.Container, error) {
 		Command: b.command(),
 		// Other certificates replace the container. It holds no more than a few
 		// addresses and connections, so it may collect its garbage often.
-		Env:     []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + hex.EncodeToString(sum.Sum(nil)[:8]), "GOGC=25"},
+		Env:     []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + certificates, "GOGC=25"},
 		Mounts:  b.mounts(),
 		Restart: b.RestartPolicy,
 	}, nil

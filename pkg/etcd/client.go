@@ -76,14 +76,14 @@ func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 }
 
 // ready waits until etcd has a leader and reads through it.
-func (m Member) ready(ctx context.Context, docker *host.Docker) error {
+func (m Member) ready(ctx context.Context) error {
 	client, err := m.Client(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	probe := func(ctx context.Context) error { return read(ctx, client) }
-	return step.Until(ctx, m.limit(), probe, func() string { return m.logTail(docker) })
+	return step.Until(ctx, m.limit(), probe, func() string { return m.logTail(ctx) })
 }
 
 func (m Member) limit() time.Duration {
@@ -119,8 +119,4 @@ func read(ctx context.Context, client *clientv3.Client) error {
 	return nil
 }
 
-func (m Member) logTail(docker *host.Docker) string {
-	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
-	defer cancel()
-	return docker.Tail(ctx, container, 15)
-}
+func (m Member) logTail(ctx context.Context) string { return m.service().Tail(ctx, 15) }

@@ -57,24 +57,16 @@ func (m Member) join(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	docker, err := m.Docker()
-	if err != nil {
+	if err := m.enter(ctx, client); err != nil {
 		return err
 	}
-	if err := m.enter(ctx, client, docker); err != nil {
+	if err := m.run(ctx); err != nil {
 		return err
 	}
-	c, err := m.container()
-	if err != nil {
+	if err := m.promote(ctx, client); err != nil {
 		return err
 	}
-	if err := errors.Join(m.Files.MkdirPrivate(dataDir), docker.Run(ctx, c)); err != nil {
-		return err
-	}
-	if err := m.promote(ctx, client, docker); err != nil {
-		return err
-	}
-	return m.ready(ctx, docker)
+	return m.ready(ctx)
 }
 
 // peers connects to the other members.
@@ -94,7 +86,7 @@ func (m Member) peers(ctx context.Context) (*clientv3.Client, error) {
 // enter sees to it that the cluster has this member and that the member knows
 // the cluster. One that is listed but has lost its data, or never started, is
 // taken out first: it could never catch up under its old identity.
-func (m Member) enter(ctx context.Context, client *clientv3.Client, docker *host.Docker) error {
+func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 	own, err := m.await(ctx, client)
 	if err != nil {
 		return err
@@ -114,7 +106,7 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client, docker *host
 			return fmt.Errorf("remove what is left of an earlier member %s: %w", m.Name, err)
 		}
 	}
-	if err := errors.Join(docker.Remove(ctx, container), m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile)); err != nil {
+	if err := errors.Join(m.service().Remove(ctx), m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile)); err != nil {
 		return err
 	}
 	return m.add(ctx, client)
@@ -234,7 +226,7 @@ var errGone = errors.New("another host has taken this one out of etcd; run the s
 
 // promote gives the member its vote, as soon as the leader finds that it has
 // caught up.
-func (m Member) promote(ctx context.Context, client *clientv3.Client, docker *host.Docker) error {
+func (m Member) promote(ctx context.Context, client *clientv3.Client) error {
 	err := m.retry(ctx, func(ctx context.Context) error {
 		own, err := m.find(ctx, client)
 		switch {
@@ -250,7 +242,7 @@ func (m Member) promote(ctx context.Context, client *clientv3.Client, docker *ho
 		}
 		_, err = client.MemberPromote(ctx, own.ID)
 		return err
-	}, func() string { return m.logTail(docker) })
+	}, func() string { return m.logTail(ctx) })
 	if err != nil {
 		return fmt.Errorf("catch up with etcd: %w", err)
 	}

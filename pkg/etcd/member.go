@@ -8,11 +8,8 @@ package etcd
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -56,15 +53,7 @@ func (m Member) Start() step.Step {
 }
 
 func (m Member) check(ctx context.Context) (step.Diff, error) {
-	docker, err := m.Docker()
-	if err != nil {
-		return nil, err
-	}
-	c, err := m.container()
-	if err != nil {
-		return nil, err
-	}
-	diff, err := docker.Running(ctx, c)
+	diff, err := m.service().Diff(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,46 +67,38 @@ func (m Member) check(ctx context.Context) (step.Diff, error) {
 }
 
 func (m Member) apply(ctx context.Context) error {
-	docker, err := m.Docker()
-	if err != nil {
+	if err := m.run(ctx); err != nil {
 		return err
 	}
-	c, err := m.container()
-	if err != nil {
-		return err
-	}
+	return m.ready(ctx)
+}
+
+func (m Member) run(ctx context.Context) error {
 	if err := m.Files.MkdirPrivate(dataDir); err != nil {
 		return err
 	}
-	if err := docker.Run(ctx, c); err != nil {
-		return err
-	}
-	return m.ready(ctx, docker)
+	return m.service().Run(ctx)
+}
+
+func (m Member) service() host.Service {
+	return host.Service{Docker: m.Docker, Name: container, Container: m.container}
 }
 
 // RunningSince returns when etcd was started last; ok is false unless it runs.
 func (m Member) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
-	docker, err := m.Docker()
-	if err != nil {
-		return since, false, err
-	}
-	return docker.StartedAt(ctx, container)
+	return m.service().StartedAt(ctx)
 }
 
 // undo takes etcd away with all its data.
 func (m Member) undo(ctx context.Context) error {
-	docker, err := m.Docker()
-	if err != nil {
-		return err
-	}
-	if err := docker.Remove(ctx, container); err != nil {
+	if err := m.service().Remove(ctx); err != nil {
 		return err
 	}
 	return errors.Join(m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile))
 }
 
 func (m Member) container() (host.Container, error) {
-	print, err := fingerprint(m.Files, m.CA, m.Cert)
+	print, err := m.Files.Fingerprint(m.CA, m.Cert)
 	if err != nil {
 		return host.Container{}, err
 	}
@@ -188,18 +169,4 @@ func (m Member) mounts() []host.Mount {
 		mounts = append(mounts, host.Mount{Source: m.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
 	}
 	return mounts
-}
-
-// fingerprint tells one set of certificates from another. Those that are not
-// written yet do not count.
-func fingerprint(files host.Files, paths ...string) (string, error) {
-	sum := sha256.New()
-	for _, path := range paths {
-		data, err := files.Read(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		sum.Write(data)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }

@@ -2,11 +2,7 @@ package flannel
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"path/filepath"
 	"strings"
@@ -53,7 +49,7 @@ func (d Daemon) Start() step.Step {
 }
 
 func (d Daemon) check(ctx context.Context) (step.Diff, error) {
-	diff, err := d.containerDiff(ctx)
+	diff, err := d.service().Diff(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -69,34 +65,18 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	return nil, nil
 }
 
-func (d Daemon) containerDiff(ctx context.Context) (step.Diff, error) {
-	docker, err := d.Docker()
-	if err != nil {
-		return nil, err
-	}
-	c, err := d.container()
-	if err != nil {
-		return nil, err
-	}
-	return docker.Running(ctx, c)
+func (d Daemon) service() host.Service {
+	return host.Service{Docker: d.Docker, Name: container, Container: d.container}
 }
 
 func (d Daemon) apply(ctx context.Context) error {
 	if err := d.loadModules(ctx); err != nil {
 		return err
 	}
-	docker, err := d.Docker()
-	if err != nil {
-		return err
-	}
-	c, err := d.container()
-	if err != nil {
-		return err
-	}
 	if err := d.Files.MkdirAll(d.SubnetDir); err != nil {
 		return err
 	}
-	return d.runAndWait(ctx, docker, c)
+	return d.runAndWait(ctx)
 }
 
 func (d Daemon) limit() time.Duration {
@@ -148,16 +128,12 @@ func (d Daemon) command() []string {
 // env says on what the container depends beside its arguments, so that a change
 // of it replaces the container, and keeps wireguard's key where it survives one.
 func (d Daemon) env() ([]string, error) {
-	sum := sha256.New()
-	for _, path := range []string{d.CA, d.Cert} {
-		data, err := d.Files.Read(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		sum.Write(data)
+	certificates, err := d.Files.Fingerprint(d.CA, d.Cert)
+	if err != nil {
+		return nil, err
 	}
 	env := []string{
-		"KUBE_BOOTSTRAP_CERTIFICATES=" + hex.EncodeToString(sum.Sum(nil)[:8]),
+		"KUBE_BOOTSTRAP_CERTIFICATES=" + certificates,
 		"KUBE_BOOTSTRAP_BACKEND=" + d.Backend,
 		"WIREGUARD_KEY_FILE=" + filepath.Join(d.SubnetDir, wireguardKey),
 	}

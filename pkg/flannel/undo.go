@@ -18,11 +18,7 @@ import (
 // link, routes and firewall rules, and the lease. The lease file goes last, as
 // it tells which routes are flanneld's.
 func (d Daemon) undo(ctx context.Context) error {
-	docker, err := d.Docker()
-	if err != nil {
-		return err
-	}
-	if err := docker.Remove(ctx, container); err != nil {
+	if err := d.service().Remove(ctx); err != nil {
 		return err
 	}
 	errs := []error{removeRules(ctx)}

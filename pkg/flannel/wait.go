@@ -8,7 +8,6 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -16,18 +15,18 @@ import (
 // write is missed. The slow tick only catches a container that came up
 // between the two. A host has few inotify instances, and all may be taken:
 // then the tick is quick and does the whole work.
-func (d Daemon) runAndWait(ctx context.Context, docker *host.Docker, c host.Container) error {
+func (d Daemon) runAndWait(ctx context.Context) error {
 	tick := time.Second
 	events, stop, err := watch(d.Files.Path(d.SubnetDir))
 	if err != nil {
 		events, stop, tick = nil, func() {}, time.Second/10
 	}
 	defer stop()
-	if err := d.run(ctx, docker, c); err != nil {
+	if err := d.run(ctx); err != nil {
 		return err
 	}
 	step.Report(ctx, "waiting for this host's subnet in "+d.leasePath(), 0, 0)
-	return d.wait(ctx, docker, events, tick)
+	return d.wait(ctx, events, tick)
 }
 
 func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
@@ -44,20 +43,20 @@ func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
 
 // run restarts a flanneld that has had its time and still has no lease of its
 // own, as after a jump of the clock.
-func (d Daemon) run(ctx context.Context, docker *host.Docker, c host.Container) error {
-	started, running, err := docker.StartedAt(ctx, container)
+func (d Daemon) run(ctx context.Context) error {
+	started, running, err := d.service().StartedAt(ctx)
 	if err != nil {
 		return err
 	}
 	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > d.limit() {
-		if err := docker.Remove(ctx, container); err != nil {
+		if err := d.service().Remove(ctx); err != nil {
 			return err
 		}
 	}
-	return docker.Run(ctx, c)
+	return d.service().Run(ctx)
 }
 
-func (d Daemon) wait(ctx context.Context, docker *host.Docker, events <-chan fsnotify.Event, every time.Duration) error {
+func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, d.limit())
 	defer cancel()
 	tick := time.NewTicker(every)
@@ -69,30 +68,24 @@ func (d Daemon) wait(ctx context.Context, docker *host.Docker, events <-chan fsn
 		}
 		select {
 		case <-limited.Done():
-			return d.gaveUp(ctx, docker, err)
+			return d.gaveUp(ctx, err)
 		case <-events:
 		case <-tick.C:
 		}
 	}
 }
 
-func (d Daemon) gaveUp(ctx context.Context, docker *host.Docker, last error) error {
+func (d Daemon) gaveUp(ctx context.Context, last error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
-	return fmt.Errorf("no subnet within %s: %w; flanneld said last:\n%s", d.limit(), last, docker.Tail(ctx, container, 15))
+	return fmt.Errorf("no subnet within %s: %w; flanneld said last:\n%s", d.limit(), last, d.service().Tail(ctx, 15))
 }
 
 // lease is the one that the flanneld that runs now has written: a file that is
 // older is the last run's, and only tells flanneld which subnet to ask for.
 func (d Daemon) lease(ctx context.Context) (Lease, error) {
-	docker, err := d.Docker()
-	if err != nil {
-		return Lease{}, err
-	}
-	started, running, err := docker.StartedAt(ctx, container)
+	started, running, err := d.service().StartedAt(ctx)
 	if err != nil {
 		return Lease{}, err
 	}

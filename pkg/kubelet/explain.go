@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -15,13 +14,7 @@ const (
 
 // Explain returns what the kubelet last complained of, for an error about it.
 func (k Kubelet) Explain() string {
-	docker, err := k.Docker()
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	return complaints(docker.Tail(ctx, container, searched), explained)
+	return complaints(k.service().Tail(context.Background(), searched), explained)
 }
 
 // consequences are complaints that only follow from others, and are repeated

@@ -24,19 +24,11 @@ func (k Kubelet) Start() step.Step {
 }
 
 func (k Kubelet) checkStarted(ctx context.Context) (step.Diff, error) {
-	docker, err := k.Docker()
+	diff, err := k.service().Diff(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.container()
-	if err != nil {
-		return nil, err
-	}
-	diff, err := docker.Running(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	old, err := k.hasOldToken(ctx, docker)
+	old, err := k.hasOldToken(ctx)
 	if err == nil && old {
 		diff = append(diff, "restart the kubelet with the new token")
 	}
@@ -49,7 +41,7 @@ func (k Kubelet) checkStarted(ctx context.Context) (step.Diff, error) {
 
 // hasOldToken reports whether the kubelet still asks for its certificate with
 // a token that was replaced after it had started.
-func (k Kubelet) hasOldToken(ctx context.Context, docker *host.Docker) (bool, error) {
+func (k Kubelet) hasOldToken(ctx context.Context) (bool, error) {
 	token, err := os.Stat(k.Files.Path(BootstrapConfig))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -61,7 +53,7 @@ func (k Kubelet) hasOldToken(ctx context.Context, docker *host.Docker) (bool, er
 	if err == nil && k.now().Before(cert.NotAfter) {
 		return false, nil
 	}
-	started, running, err := docker.StartedAt(ctx, container)
+	started, running, err := k.service().StartedAt(ctx)
 	return running && started.Before(token.ModTime()), err
 }
 
@@ -74,20 +66,16 @@ func (k Kubelet) start(ctx context.Context) error {
 	if err := k.ShareMounts(); err != nil {
 		return err
 	}
-	docker, err := k.Docker()
-	if err != nil {
-		return err
-	}
-	c, err := k.container()
-	if err != nil {
-		return err
-	}
-	if old, err := k.hasOldToken(ctx, docker); err != nil || old {
-		if err := errors.Join(err, docker.Remove(ctx, container)); err != nil {
+	if old, err := k.hasOldToken(ctx); err != nil || old {
+		if err := errors.Join(err, k.service().Remove(ctx)); err != nil {
 			return err
 		}
 	}
-	return docker.Run(ctx, c)
+	return k.service().Run(ctx)
+}
+
+func (k Kubelet) service() host.Service {
+	return host.Service{Docker: k.Docker, Name: container, Container: k.container}
 }
 
 // ShareMounts lets mounts that the kubelet makes for pods reach the container
@@ -110,11 +98,7 @@ func (k Kubelet) ShareMounts() error {
 
 // stop removes the container, and the directories made for its mounts.
 func (k Kubelet) stop(ctx context.Context) error {
-	docker, err := k.Docker()
-	if err != nil {
-		return err
-	}
-	if err := docker.Remove(ctx, container); err != nil {
+	if err := k.service().Remove(ctx); err != nil {
 		return err
 	}
 	return k.removeEmpty()
