@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -16,40 +14,8 @@ func (p *program) clusterList() *cobra.Command {
 		Use:     "list",
 		Short:   "List the clusters that an engine runs",
 		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
-		Args:    cobra.NoArgs,
 	}
-	o := p.addFleet(c)
-	format := addOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
-			return err
-		}
-		all, err := cluster.List(c.Context(), *o)
-		if err != nil {
-			return &firmError{err}
-		}
-		return p.print(*format, append([]cluster.Summary{}, all...), func(w io.Writer) {
-			cells(w, "CLUSTER", "MASTERS", "WORKERS", "RUNNING", "SUBNET")
-			for _, s := range all {
-				cells(w, s.Name, fmt.Sprint(s.Masters), fmt.Sprint(s.Workers), fmt.Sprint(s.Running), s.Subnet)
-			}
-		})
-	}
-	return c
-}
-
-// completeCluster offers the clusters that the engine runs.
-func (p *program) completeCluster(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var o cluster.Options
-	if p.fleet(c, &o) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, _ := cluster.List(c.Context(), o) // an engine that does not answer has none to offer
-	var names []cobra.Completion
-	for _, s := range all {
-		names = append(names, s.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return clusterListing.run(p, c, p.addFleet(c))
 }
 
 func (p *program) clusterLoadImage() *cobra.Command {

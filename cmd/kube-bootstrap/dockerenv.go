@@ -41,7 +41,7 @@ for holders of a certificate, which is made for this cluster and this user.`,
   kube-bootstrap node docker-env worker-1 --shell fish | source
   eval "$(kube-bootstrap node docker-env --unset)"`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: p.completeNode,
+		ValidArgsFunction: firstArg(nodeListing.complete(p)),
 	}
 	o := p.addCluster(c)
 	shell := c.Flags().String("shell", "", "bash, fish, powershell or cmd (empty: as $SHELL says)")

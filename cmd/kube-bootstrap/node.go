@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ func (p *program) nodeCommand() *cobra.Command {
 func (p *program) addCluster(c *cobra.Command) *cluster.Options {
 	p.addSettings(c, config.Engine)
 	c.Flags().String("cluster", "", "name of the cluster (default "+cluster.DefaultName+")")
-	_ = c.RegisterFlagCompletionFunc("cluster", p.completeCluster)
+	_ = c.RegisterFlagCompletionFunc("cluster", clusterListing.complete(p))
 	return &cluster.Options{}
 }
 
@@ -115,7 +114,7 @@ func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
 	do func(ctx context.Context, o cluster.Options, node string, force bool, moves cluster.Moves, emit func(cluster.Event)) error,
 ) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
-	c.ValidArgsFunction = p.completeNode
+	c.ValidArgsFunction = firstArg(nodeListing.complete(p))
 	o := p.addCluster(c)
 	limit := addLimit(c)
 	forced := new(bool)
@@ -171,26 +170,8 @@ func (p *program) nodeList() *cobra.Command {
 		Use:     "list",
 		Short:   "List the nodes of a cluster, as their engine sees them",
 		Example: "  kube-bootstrap node list\n  kube-bootstrap node list -o json",
-		Args:    cobra.NoArgs,
 	}
-	o := p.addCluster(c)
-	format := addOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
-			return err
-		}
-		nodes, err := cluster.NodeNames(c.Context(), *o)
-		if err != nil {
-			return &firmError{err}
-		}
-		return p.print(*format, append([]cluster.HostNode{}, nodes...), func(w io.Writer) {
-			cells(w, "NODE", "ROLE", "ADDRESS", "STATE")
-			for _, n := range nodes {
-				cells(w, n.Name, string(n.Role), n.Addr.String(), n.State)
-			}
-		})
-	}
-	return c
+	return nodeListing.run(p, c, p.addCluster(c))
 }
 
 func (p *program) nodeStatus() *cobra.Command {
@@ -201,7 +182,7 @@ func (p *program) nodeStatus() *cobra.Command {
 something is missing or not Ready.`,
 		Example:           "  kube-bootstrap node status\n  kube-bootstrap node status worker-1 -o yaml",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: p.completeNode,
+		ValidArgsFunction: firstArg(nodeListing.complete(p)),
 	}
 	o := p.addCluster(c)
 	format := addOutput(c)
@@ -212,18 +193,4 @@ something is missing or not Ready.`,
 		return p.showFleet(c.Context(), *format, *o, args...)
 	}
 	return c
-}
-
-// completeNode offers the nodes of the cluster that the flags say.
-func (p *program) completeNode(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var o cluster.Options
-	if len(args) > 0 || p.fleet(c, &o) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	nodes, _ := cluster.NodeNames(c.Context(), o) // an engine that does not answer has none to offer
-	var names []cobra.Completion
-	for _, n := range nodes {
-		names = append(names, n.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

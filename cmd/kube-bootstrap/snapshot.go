@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +54,7 @@ func (p *program) onSnapshot(what string, do func(context.Context, cluster.Optio
 	c.Args = cobra.ExactArgs(1)
 	o := p.addFleet(c)
 	if c.Name() != "save" { // that one takes a new name
-		c.ValidArgsFunction = p.completeSnapshot
+		c.ValidArgsFunction = firstArg(snapshotListing.complete(p))
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := p.fleet(c, o); err != nil {
@@ -83,38 +80,6 @@ func (p *program) snapshotList() *cobra.Command {
 		Use:     "list",
 		Short:   "List the snapshots of a cluster, oldest first",
 		Example: "  kube-bootstrap cluster snapshot list\n  kube-bootstrap cluster snapshot list --name second -o json",
-		Args:    cobra.NoArgs,
 	}
-	o := p.addFleet(c)
-	format := addOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
-			return err
-		}
-		all, err := cluster.Snapshots(c.Context(), *o)
-		if err != nil {
-			return &firmError{err}
-		}
-		return p.print(*format, append([]cluster.Snapshot{}, all...), func(w io.Writer) {
-			cells(w, "SNAPSHOT", "MADE", "HOSTS", "VERSION", "SIZE")
-			for _, s := range all {
-				cells(w, s.Name, s.Made.Local().Format(time.DateTime), strconv.Itoa(len(s.Hosts)), s.Kubernetes, amount(s.Bytes, 0))
-			}
-		})
-	}
-	return c
-}
-
-// completeSnapshot offers the snapshots of the cluster that the flags say.
-func (p *program) completeSnapshot(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var o cluster.Options
-	if len(args) > 0 || p.fleet(c, &o) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, _ := cluster.Snapshots(c.Context(), o) // an engine that does not answer has none to offer
-	var names []cobra.Completion
-	for _, s := range all {
-		names = append(names, s.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return snapshotListing.run(p, c, p.addFleet(c))
 }

@@ -29,7 +29,7 @@ func (p *program) nodeSSH() *cobra.Command {
 The exit code is the command's.`,
 		Example:           "  kube-bootstrap node ssh worker-1\n  kube-bootstrap node ssh worker-1 -- journalctl -u docker",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: p.completeNode,
+		ValidArgsFunction: firstArg(nodeListing.complete(p)),
 	}
 	o := p.addCluster(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

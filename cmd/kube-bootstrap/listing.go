@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+)
+
+// listing is what a command lists of the clusters that an engine runs, and
+// what completion offers of it.
+type listing[T any] struct {
+	all  func(context.Context, cluster.Options) ([]T, error)
+	head []string
+	line func(T) []string // beginning with the name
+}
+
+var (
+	clusterListing = listing[cluster.Summary]{
+		cluster.List, []string{"CLUSTER", "MASTERS", "WORKERS", "RUNNING", "SUBNET"},
+		func(s cluster.Summary) []string {
+			return []string{s.Name, number(s.Masters), number(s.Workers), number(s.Running), s.Subnet}
+		},
+	}
+	nodeListing = listing[cluster.HostNode]{
+		cluster.NodeNames, []string{"NODE", "ROLE", "ADDRESS", "STATE"},
+		func(n cluster.HostNode) []string { return []string{n.Name, string(n.Role), n.Addr.String(), n.State} },
+	}
+	snapshotListing = listing[cluster.Snapshot]{
+		cluster.Snapshots, []string{"SNAPSHOT", "MADE", "HOSTS", "VERSION", "SIZE"},
+		func(s cluster.Snapshot) []string {
+			return []string{s.Name, s.Made.Local().Format(time.DateTime), number(len(s.Hosts)), s.Kubernetes, amount(s.Bytes, 0)}
+		},
+	}
+)
+
+func number(n int) string { return strconv.Itoa(n) }
+
+// run lists for c, on the cluster or the engine that o will say.
+func (l listing[T]) run(p *program, c *cobra.Command, o *cluster.Options) *cobra.Command {
+	format := addOutput(c)
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+			return err
+		}
+		all, err := l.all(c.Context(), *o)
+		if err != nil {
+			return &firmError{err}
+		}
+		return p.print(*format, append([]T{}, all...), func(w io.Writer) {
+			cells(w, l.head...)
+			for _, one := range all {
+				cells(w, l.line(one)...)
+			}
+		})
+	}
+	return c
+}
+
+// complete offers the names of all there are. An engine that does not answer
+// has none to offer.
+func (l listing[T]) complete(p *program) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		var o cluster.Options
+		if p.fleet(c, &o) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, _ := l.all(c.Context(), o)
+		for _, one := range all {
+			names = append(names, l.line(one)[0])
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// firstArg completes the first argument alone.
+func firstArg(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(c, args, word)
+	}
+}
