@@ -3,7 +3,6 @@ package controlplane
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -13,15 +12,9 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"sigs.k8s.io/yaml"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -232,84 +225,4 @@ func snapshot(t *testing.T, c ControlPlane) map[string][]byte {
 		all[path] = data
 	}
 	return all
-}
-
-func TestManifests(t *testing.T) {
-	c := fresh(t)
-	key, err := os.ReadFile("testdata/encryption.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Files.Write(encryptionFile, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(c.StaticPods().Apply(t.Context()), c.Late().Apply(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		data, err := c.Files.Read(ManifestDir + "/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pod corev1.Pod
-		if err := yaml.UnmarshalStrict(data, &pod); err != nil || pod.Spec.Containers[0].Command[0] != name {
-			t.Errorf("%s: %v", name, err)
-		}
-		golden(t, name+".yaml", data)
-	}
-}
-
-func TestConfigFilesAreWhatTheAPIServerReads(t *testing.T) {
-	c := fresh(t)
-	encryption, err := c.encryption()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, file := range map[string]struct {
-		data []byte
-		into any
-	}{
-		"encryption":     {encryption, &apiserverv1.EncryptionConfiguration{}},
-		"audit":          {auditPolicy, &auditv1.Policy{}},
-		"authentication": {authentication, &apiserverv1.AuthenticationConfiguration{}},
-	} {
-		if err := yaml.UnmarshalStrict(file.data, file.into); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff", name, path)
-	}
-}
-
-// The pods tell by a hash what they read, which an earlier step of the same
-// plan writes.
-func TestStepsMadeBeforeTheCertificatesWriteTheSamePods(t *testing.T) {
-	c := fresh(t)
-	early := []step.Step{c.StaticPods(), c.Late()}
-	issue(t, c)
-	for _, s := range early {
-		if err := s.Apply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, s := range []step.Step{c.StaticPods(), c.Late()} {
-		if d, err := s.Check(t.Context()); err != nil || len(d) > 0 {
-			t.Errorf("%s: %q, %v", s.Name, d, err)
-		}
-	}
 }

@@ -260,23 +260,6 @@ func TestConfig(t *testing.T) {
 		}
 		// The one line that depends on the machine.
 		data = bytes.Replace(data, []byte("failCgroupV1: true"), []byte("failCgroupV1: false"), 1)
-		golden(t, name, data)
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff", name, path)
+		hosttest.Golden(t, name, data)
 	}
 }

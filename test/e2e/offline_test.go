@@ -3,23 +3,13 @@
 package e2e
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -93,184 +83,6 @@ func fullDisk(t *testing.T, m machine, run string) {
 	m.sh(t, "mount -o remount,size=3g /var/lib/containerd && "+run)
 	if out := m.sh(t, "kube-bootstrap status"); strings.Contains(out, "MISSING") {
 		t.Errorf("after a full disk, with room:\n%s", out)
-	}
-}
-
-func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
-	before := [2]string{master.world(t), worker.world(t)}
-	watched := watch(t, []machine{master, worker}, strings.TrimSuffix(r.addr, ":5443"))
-	pushed := pushInPieces(t, r)
-	login := " --registry-username " + registryUser + " --registry-password-file /root/password --registry-ca /root/ca.crt "
-	master.sh(t, "cat >/root/ca.crt <<'EOF'\n"+string(r.ca)+"EOF\nprintf %s "+registryPassword+" >/root/password")
-	t.Run("refused", func(t *testing.T) { refusedRegistry(t, master, r, login) })
-	bootstrapInPieces(t, master, r, loadHost+r.addr+"/k8s"+login)
-	master.sh(t, "rm /root/ca.crt /root/password")
-	r.stop() // what is there need not be asked for
-	master.sh(t, "kube-bootstrap master")
-	r.start(t)
-	// The worker has nothing at all: it is handed the way to the registry.
-	worker.sh(t, joinCommand(t, master))
-	for _, m := range []machine{master, worker} {
-		sameImages(t, m, r, pushed)
-	}
-	podsFrom(t, master, worker, r)
-	keptSecret(t, master, worker)
-	watched.none(t)
-	master.sh(t, "docker logout "+r.addr+" >/dev/null 2>&1; rm -rf /root/.docker; docker rmi -f "+r.addr+"/k8s/only:1 >/dev/null")
-	backToBare(t, before, master, worker)
-}
-
-// pushInPieces pushes to a registry that dies in the middle, as does the push
-// itself, until all is there.
-func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
-	t.Helper()
-	args := []string{built.binary, "offline", "push", r.addr + "/k8s", "--bundle", built.bundle, "--registry-ca", r.path("ca.crt"), "--registry-username", registryUser,
-		"--registry-password-file", r.path("password"), "-o", "json", "--progress", "json"}
-	ctx, cancel := context.WithCancel(t.Context())
-	runUntil(t, ctx, args, 60<<20, cancel) // SIGKILL
-	cancel()
-	out := runUntil(t, t.Context(), args, 120<<20, func() {
-		r.stop()
-		r.start(t)
-	})
-	var all []struct{ Ref, Digest string }
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	pushed := map[string]string{}
-	for _, one := range all {
-		pushed[strings.TrimPrefix(one.Ref, r.addr+"/k8s/")] = one.Digest
-	}
-	return pushed
-}
-
-// runUntil runs the program, which tells its progress as JSON, and calls then
-// once, when so many bytes are done. It returns what the program printed.
-func runUntil(t *testing.T, ctx context.Context, args []string, bytes int64, then func()) string {
-	t.Helper()
-	events, progress := io.Pipe()
-	seen, last := make(chan struct{}), ""
-	go func() {
-		defer close(seen)
-		done := false
-		for lines := bufio.NewScanner(events); lines.Scan(); {
-			var e struct{ Bytes int64 }
-			last = lines.Text()
-			if json.Unmarshal(lines.Bytes(), &e) == nil && e.Bytes >= bytes && !done {
-				done = true
-				then()
-			}
-		}
-		if !done {
-			t.Errorf("%q never got as far as %d bytes", args, bytes)
-		}
-	}()
-	out, err := host.Command{Args: args, Stderr: progress}.Run(ctx)
-	progress.Close()
-	<-seen
-	if err != nil && ctx.Err() == nil {
-		t.Fatalf("%v\n%s", err, last)
-	}
-	return string(out)
-}
-
-// bootstrapInPieces is cut short at the first bytes, and then has the registry
-// go away and come back.
-func bootstrapInPieces(t *testing.T, m machine, r *privateRegistry, run string) {
-	t.Helper()
-	m.sh(t, "timeout -s KILL 3 "+run+" || test $? = 137")
-	runUntil(t, t.Context(), []string{"docker", "exec", m.name, "sh", "-c", run + " --progress json"}, 20<<20, func() {
-		r.stop()
-		r.start(t)
-	})
-}
-
-// refusedRegistry gives what can not work to a bare host.
-func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) {
-	before := m.world(t)
-	plain := httptest.NewUnstartedServer(http.NotFoundHandler())
-	plain.Listener.Close()
-	var err error
-	if plain.Listener, err = net.Listen("tcp", strings.TrimSuffix(r.addr, "5443")+"0"); err != nil {
-		t.Fatal(err)
-	}
-	plain.Start()
-	defer plain.Close()
-	for _, c := range []struct{ name, run, problem string }{
-		{"wrong password", r.addr + "/k8s --registry-username carrier --registry-ca /root/ca.crt --registry-password-file /root/ca.crt", "registry-login"},
-		{"no password", r.addr + "/k8s --registry-ca /root/ca.crt", "registry-login"},
-		{"unknown CA", r.addr + "/k8s", "registry-ca"},
-		{"plain HTTP", plain.Listener.Addr().String() + "/k8s", "registry-plain-http"},
-		{"no such host", "registry.nowhere:5443/k8s", "registry-host"},
-		{"nobody there", m.ip + ":5081/k8s", "registry-unreachable"},
-		{"nothing there", r.addr + "/other" + login, "registry-name"},
-		{"no images", "", "images"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			code, says := m.ask(t, "", "offline bootstrap "+c.run, "")
-			if names := problemNames(says); code != "3" || len(names) != 1 || names[0] != c.problem || strings.Contains(says, registryPassword) {
-				t.Errorf("exit code %s, want 3 and %s:\n%s", code, c.problem, says)
-			}
-		})
-	}
-	m.sameWorld(t, "what was refused", before)
-}
-
-// sameImages sees that the registry has each image under the digest that push
-// told, and containerd this architecture's of it.
-func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]string) {
-	t.Helper()
-	if len(pushed) < 5 {
-		t.Errorf("pushed only %v", pushed)
-	}
-	has := m.sh(t, "ctr -n k8s.io images ls")
-	for ref, want := range pushed {
-		path, tag, _ := strings.Cut(ref, ":")
-		text := r.get(t, "k8s/"+path+"/manifests/"+tag)
-		if got := digest.FromBytes(text).String(); got != want {
-			t.Errorf("%s is %s in the registry, and %s in the bundle", ref, got, want)
-		}
-		if !strings.Contains(has, "/"+ref+" ") {
-			continue // not an image of pods
-		}
-		var index ocispec.Index
-		if err := json.Unmarshal(text, &index); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.ContainsFunc(index.Manifests, func(d ocispec.Descriptor) bool { return strings.Contains(has, d.Digest.String()) }) {
-			t.Errorf("%s: containerd has another %s than the registry:\n%s", m.name, ref, has)
-		}
-	}
-}
-
-// podsFrom starts pods whose images are nowhere but in the registry, by its
-// own name and by that of an upstream.
-func podsFrom(t *testing.T, master, worker machine, r *privateRegistry) {
-	t.Helper()
-	master.sh(t, fmt.Sprintf(`mkdir -p /tmp/only && cp /usr/local/bin/probe /tmp/only/ && tar -C /tmp/only -c . | docker import - %[1]s/k8s/only:1 >/dev/null && rm -r /tmp/only &&
-printf %%s %[2]s | docker login -u %[3]s --password-stdin %[1]s >/dev/null 2>&1 && docker push -q %[1]s/k8s/only:1`, r.addr, registryPassword, registryUser))
-	for name, image := range map[string]string{"own": r.addr + "/k8s/only:1", "upstream": "registry.k8s.io/only:1"} {
-		for _, on := range []machine{master, worker} {
-			apply(t, master, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %[1]s-%[2]s}, spec: {nodeName: %[2]s, tolerations: [{operator: Exists}],
-  containers: [{name: probe, image: "%[3]s", imagePullPolicy: Always, command: [/probe, serve]}]}}`, name, on.name, image))
-		}
-	}
-	for _, pod := range []string{"own-", "upstream-"} {
-		for _, on := range []machine{master, worker} {
-			podAddress(t, master, pod+on.name)
-		}
-	}
-}
-
-// keptSecret: the password lies where only root reads it, and nowhere else.
-func keptSecret(t *testing.T, all ...machine) {
-	t.Helper()
-	for _, m := range all {
-		out := m.sh(t, `b=$(printf %s `+registryUser+":"+registryPassword+` | base64)
-find /etc /var/lib/kube-bootstrap /var/lib/kubelet/config.json /run -xdev -type f \( -perm /077 \) -exec grep -lE "`+registryPassword+`|$b" {} + 2>/dev/null || true`)
-		if out != "" {
-			t.Errorf("%s: the registry's password is in files that others may read:\n%s", m.name, out)
-		}
 	}
 }
 

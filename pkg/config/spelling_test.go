@@ -1,0 +1,130 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestSpellings(t *testing.T) {
+	cfg, _, err := Load("", env("ARCH", "aarch64", "ETCD_VERSION", "3.7.3", "TIMEOUT_FOR_SERVICES", "20",
+		"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.0.0.0/16", "DNS_DOMAIN", "k8s.lan.", "K8S_VERSION", "stable"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Arch != "arm64" || cfg.EtcdVersion != "v3.7.3" || cfg.TimeoutForServices.Seconds() != 20 || cfg.DNSServerIP != "10.0.0.10" || cfg.DNSDomain != "k8s.lan" ||
+		cfg.KubernetesVersion != "v1.36.3" {
+		t.Errorf("%+v", cfg)
+	}
+}
+
+func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
+	c := Default()
+	c.Token, c.MasterIP, c.IgnorePreflight = "abcdef.0123456789abcdef", "192.168.1.2", []string{"swap", "clock"}
+	data, err := c.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := c.View(nil)
+	if err != nil || strings.Contains(string(data)+string(view), "0123456789abcdef") {
+		t.Error("the token is in the file")
+	}
+	back, _, err := Load(write(t, string(data)), noEnv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Token = ""
+	saved, err := ReadSaved(write(t, string(data)+"fieldOfTomorrow: 1\n"))
+	if err != nil || !reflect.DeepEqual(saved, c) {
+		t.Errorf("ReadSaved: %v\n got %+v\nwant %+v", err, saved, c)
+	}
+	if !reflect.DeepEqual(back, c) {
+		t.Errorf("\n got %+v\nwant %+v", back, c)
+	}
+}
+
+func TestSharedIsTakenOverAndNothingElse(t *testing.T) {
+	master := Default()
+	master.FlannelNetwork, master.FlannelBackend, master.FlannelIPMasq, master.NetInterface = "10.9.0.0/16", "host-gw", false, "eth9"
+	data := append(master.Shared(), "aFieldOfTomorrow: 1\nnetInterface: evil0\n"...)
+	worker, err := Default().WithShared(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if worker.FlannelNetwork != "10.9.0.0/16" || worker.FlannelBackend != "host-gw" || worker.FlannelIPMasq || worker.NetInterface != "" {
+		t.Errorf("%+v", worker)
+	}
+}
+
+func TestTokenFile(t *testing.T) {
+	path := write(t, "abcdef.0123456789abcdef\n")
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(flags, Worker)
+	_ = flags.Parse([]string{"--token-file", path})
+	cfg, from, err := Load("", env("TOKEN", "zzzzzz.zzzzzzzzzzzzzzzz"), flags)
+	if err != nil || cfg.Token != "abcdef.0123456789abcdef" || from["token"].Source != FromFlag {
+		t.Errorf("%v %v", from["token"], err)
+	}
+}
+
+func TestTemplateIsValid(t *testing.T) {
+	cfg, _, err := Load(write(t, string(Template())), noEnv, nil)
+	if err != nil || !reflect.DeepEqual(cfg, Default()) {
+		t.Errorf("%v\n%s", err, Template())
+	}
+}
+
+func TestFleetEnv(t *testing.T) {
+	cfg, _, err := Load("", FleetEnv(env("K8S_DIND_FLANNEL_BACKEND", "ipip")), nil)
+	if err != nil || cfg.FlannelBackend != "ipip" {
+		t.Errorf("%v %v", cfg.FlannelBackend, err)
+	}
+}
+
+func TestArgsAreWhatWasGiven(t *testing.T) {
+	cfg, from, err := Load("", env("FLANNEL_BACKEND", "ipip", "KUBE_BOOTSTRAP_NO_DEDICATED", "true", "TOKEN", "abcdef.0123456789abcdef", "MASTER_IP", "10.0.0.1"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(cfg.Args(Master, from), " "); got != "--flannel-backend=ipip --no-dedicated=true" {
+		t.Error(got)
+	}
+	if got := strings.Join(cfg.Args(Worker, from), " "); got != "--flannel-backend=ipip" {
+		t.Error(got)
+	}
+}
+
+func TestRegistryBlock(t *testing.T) {
+	password := write(t, "s3cret\n")
+	path := write(t, head+"registry:\n  address: reg.example.com:5000/k8s/\n  username: me\n  passwordFile: "+password+"\n  insecure: true\n")
+	cfg, from, err := Load(path, env("KUBE_BOOTSTRAP_REGISTRY_CA", "/ca.crt"), nil)
+	want := Registry{Address: "reg.example.com:5000/k8s", Username: "me", Password: "s3cret", PasswordFile: password, CA: "/ca.crt", Insecure: true}
+	if err != nil || cfg.Registry != want || from["registry.insecure"].String() != "file "+path+":7" {
+		t.Errorf("%+v %v %v", cfg.Registry, from, err)
+	}
+	view, err := cfg.View(from)
+	if err != nil || strings.Contains(string(view), "s3cret") || !strings.Contains(string(view), "registry:\n  address: reg.example.com:5000/k8s #") {
+		t.Errorf("%v\n%s", err, view)
+	}
+	if saved, err := cfg.Marshal(); err != nil || strings.Contains(string(saved), "registry") {
+		t.Errorf("%v\n%s", err, saved)
+	}
+}
+
+func TestRegistrySettingsGoTogether(t *testing.T) {
+	for name, want := range map[string]string{
+		"KUBE_BOOTSTRAP_REGISTRY_USERNAME": "registry.passwordFile: Required value: goes with registry.username",
+		"KUBE_BOOTSTRAP_REGISTRY_PASSWORD": "registry.username: Required value: goes with registry.password",
+		"KUBE_BOOTSTRAP_REGISTRY_CERT":     "registry.key: Required value: goes with registry.cert",
+	} {
+		cfg, _, err := Load("", env(name, "x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.Validate("").ToAggregate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
