@@ -2,9 +2,12 @@ package host
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // DeleteRoutesVia removes the IPv4 routes to networks inside of within that go
@@ -25,4 +28,40 @@ func DeleteRoutesVia(within netip.Prefix) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// AddLocalRoute routes a network to loopback, with a source that is an address
+// of this host. What the firewall sends elsewhere is routed once more; all else
+// ends here.
+func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
+	route, err := localRoute(network)
+	if err != nil {
+		return err
+	}
+	route.Src = source.AsSlice()
+	if err := netlink.RouteReplace(&route); err != nil {
+		return fmt.Errorf("route %s to loopback: %w", network, err)
+	}
+	return nil
+}
+
+// DeleteLocalRoute takes that route away; one that is not there is no error.
+func DeleteLocalRoute(network netip.Prefix) error {
+	route, err := localRoute(network)
+	if err != nil {
+		return err
+	}
+	if err := netlink.RouteDel(&route); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove the route of %s to loopback: %w", network, err)
+	}
+	return nil
+}
+
+func localRoute(network netip.Prefix) (netlink.Route, error) {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return netlink.Route{}, err
+	}
+	dst := &net.IPNet{IP: network.Addr().AsSlice(), Mask: net.CIDRMask(network.Bits(), network.Addr().BitLen())}
+	return netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK}, nil
 }

@@ -93,7 +93,7 @@ func (h *Host) bundleProblem(ctx context.Context) error {
 		return problem(fmt.Errorf("%s holds Kubernetes %s, not %s", h.Config.Bundle, b.Versions.Kubernetes, h.versions.Kubernetes),
 			"give --kubernetes-version "+b.Versions.Kubernetes+" or another bundle")
 	}
-	if h.installed() || h.archProblem(ctx) != nil {
+	if h.installed() || h.withoutIgnored(h.archProblem(ctx)) != nil {
 		return nil
 	}
 	if err := b.Check(ctx, h.Config.Arch); err != nil {

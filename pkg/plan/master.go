@@ -21,7 +21,7 @@ func (h *Host) Master() step.Plan {
 		{etcd.EnableAuth(), h.ifOurs(network.Publish(etcd.Client)), control.StaticPods()},
 		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
 		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
-		{kubelet.Configure()},
+		{kubelet.Configure(), kubelet.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
 		{h.runtime().Pods()},
 		{kubelet.Start(), h.reviveAPIServer()},
 		{control.Ready(h.timeout())},

@@ -112,7 +112,8 @@ func mustPrefix(cidr string) netip.Prefix {
 // Boot brings daemon.json, the CNI config and the firewall in agreement with
 // the lease while Docker is about to start. It never starts or stops Docker.
 func (h *Host) Boot(ctx context.Context) error {
-	if err := h.kubelet(h.saved.Role).ShareMounts(); err != nil {
+	agent := h.kubelet(h.saved.Role)
+	if err := errors.Join(agent.ShareMounts(), agent.RestoreServiceRoute()); err != nil {
 		return err
 	}
 	if !h.ownNetwork() {

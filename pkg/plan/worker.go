@@ -19,7 +19,7 @@ func (h *Host) Worker() step.Plan {
 		{h.balancer(Worker).Start()},
 		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
 		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
-		{agent.Configure()},
+		{agent.Configure(), agent.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
 		{h.runtime().Pods()},
 		{agent.Start()},
 		{agent.Joined(h.timeout())},

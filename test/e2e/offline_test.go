@@ -58,6 +58,10 @@ func form(t *testing.T, master, worker machine) {
 	if got != "10.96.0.1" {
 		t.Errorf("DNS on the worker says that kubernetes is at %q", got)
 	}
+	for _, m := range []machine{master, worker} {
+		// There is no default route: Services need one of their own, after a boot too.
+		m.sh(t, "ip route del 10.96.0.0/16 && kube-bootstrap boot && ip route get 10.96.0.1 && bash -c 'exec 3<>/dev/tcp/10.96.0.1/443'")
+	}
 }
 
 func backToBare(t *testing.T, before [2]string, master, worker machine) {

@@ -1,0 +1,69 @@
+package kubelet
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+// noWayOut is a host with an address and no default route, on which a Service
+// leads to a server of its own.
+const noWayOut = `set -e
+ip link set lo up
+ip link add eth7 type veth peer name eth8 && ip link set eth8 up && ip addr add 10.99.0.2/24 dev eth7 && ip link set eth7 up
+iptables -w -t nat -A OUTPUT -d 10.96.0.1/32 -p tcp --dport 443 -j DNAT --to-destination 10.99.0.2:6443`
+
+func TestServicesAreReachedWithoutADefaultRoute(t *testing.T) {
+	alone(t)
+	sh(t, noWayOut)
+	server, err := net.Listen("tcp", "10.99.0.2:6443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	k := fresh(t, false)
+	k.NodeIP = "10.99.0.2"
+	route := k.RouteServices(netip.MustParsePrefix("10.96.0.0/16"))
+	if _, err := net.DialTimeout("tcp", "10.96.0.1:443", time.Second); err == nil {
+		t.Fatal("the Service was reached without a route: this test proves nothing")
+	}
+	files := world(t, k)
+	hosttest.Contract(t, func() string { return files() + sh(t, "ip route") }, route)
+
+	if err := route.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, "ip route del 10.96.0.0/16") // as a reboot does
+	if err := k.RestoreServiceRoute(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.DialTimeout("tcp", "10.96.0.1:443", time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+}
+
+func TestServicesAreNotRoutedBesideADefaultRoute(t *testing.T) {
+	alone(t)
+	sh(t, noWayOut+"\nip route add default via 10.99.0.1")
+	k := fresh(t, false)
+	diff, err := k.RouteServices(netip.MustParsePrefix("10.96.0.0/16")).Check(t.Context())
+	if err != nil || len(diff) > 0 {
+		t.Errorf("with a default route: %v, %v", diff, err)
+	}
+}
+
+func sh(t *testing.T, script string) string {
+	t.Helper()
+	out, err := host.Run(t.Context(), "sh", "-c", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
