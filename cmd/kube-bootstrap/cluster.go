@@ -13,7 +13,7 @@ import (
 
 func (p *program) clusterCommand() *cobra.Command {
 	return parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig(), p.clusterList(),
+		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterReup(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig(), p.clusterList(),
 		p.clusterLoadImage(), p.clusterDump(), p.clusterE2E(), p.clusterE2ESerial())
 }
 
@@ -75,10 +75,12 @@ and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off 
 it was, if the settings are the same; else it is removed, and a new one made.
 Without --bundle the images are those of the cache; else the official ones, where
 they can be reached; else they are built from source, which takes minutes once.
-What was pulled or built is kept in the cache.`,
+What was pulled or built is kept in the cache. With --k8s-dir, those programs of
+Kubernetes that differ from the release are built from a checkout.`,
 		Example: `  kube-bootstrap cluster up
   kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw
-  kube-bootstrap cluster up -f cluster.yaml`,
+  kube-bootstrap cluster up -f cluster.yaml
+  kube-bootstrap cluster up --k8s-dir ~/kubernetes`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Fleet)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -35,6 +36,10 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 		return err
 	}
 	o.Kubernetes = v.Kubernetes
+	dir, err := checkout(cfg, v)
+	if err != nil {
+		return &firmError{err}
+	}
 	if err := cluster.Preflight(c.Context(), o); err != nil {
 		return &firmError{err}
 	}
@@ -50,6 +55,9 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	}
 	started := time.Now()
 	if err := runner.Do(c.Context(), images); err != nil {
+		return err
+	}
+	if o.Programs, err = buildPrograms(c.Context(), runner, offline.Programs{Base: o.Bundle, K8sDir: dir}); err != nil {
 		return err
 	}
 	if err := p.raise(c.Context(), runner, o); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"reflect"
 	"runtime"
 	"time"
 
@@ -55,7 +56,7 @@ func holds(path string, v image.Versions) bool {
 		return false
 	}
 	defer bundle.Close()
-	return bundle.Versions == v
+	return reflect.DeepEqual(bundle.Versions, v)
 }
 
 // build is the plan that builds a bundle, or finds that it is as it would be

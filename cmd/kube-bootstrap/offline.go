@@ -90,6 +90,7 @@ is cached, so that a second build of the same takes seconds.`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Offline)
+	config.AddFlags(c.Flags(), config.Build)
 	p.addTimeline(c)
 	var o offline.Options
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
@@ -99,18 +100,20 @@ is cached, so that a second build of the same takes seconds.`,
 	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "compress in seconds instead of minutes, for use on this machine: the bundle is half as large again")
 	c.Flags().StringVar(&o.SignKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
-	c.Flags().StringVar(&o.K8sDir, "k8s-dir", "", "checkout of Kubernetes to build, instead of its module")
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var err error
 		if o.Archs, err = archs(o.Archs); err != nil {
 			return err
 		}
-		_, v, err := p.versions(c)
+		cfg, v, err := p.versions(c)
 		if err != nil {
 			return err
 		}
 		o.Versions = v
+		if o.K8sDir, err = checkout(cfg, v); err != nil {
+			return &firmError{err}
+		}
 		return p.build(c.Context(), o)
 	}
 	return c

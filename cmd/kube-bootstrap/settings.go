@@ -14,7 +14,7 @@ import (
 
 // fleets are the verbs about clusters of containers, which are no matter of
 // this host.
-const fleets = config.Fleet | config.Named | config.Engine | config.OneNode
+const fleets = config.Fleet | config.Named | config.Engine | config.OneNode | config.Build
 
 // addSettings gives a command --config and the flags of the settings it uses.
 func (p *program) addSettings(c *cobra.Command, verb config.Verb) {

@@ -21,6 +21,8 @@ type hostStatus struct {
 	Role    string       `json:"role"` // empty: no part of a cluster
 	InPlace bool         `json:"inPlace"`
 	Steps   []stepStatus `json:"steps"`
+	// Programs of Kubernetes that differ from the release's, with their versions.
+	Programs map[string]string `json:"programs,omitempty"`
 	// ControlPlanes are those of the cluster as this host sees them, Etcd the
 	// members as one of them does.
 	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
@@ -87,7 +89,7 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		status.InPlace = status.InPlace && one.InPlace
 		status.Steps = append(status.Steps, one)
 	}
-	status.ControlPlanes = h.ControlPlanes()
+	status.Programs, status.ControlPlanes = h.Programs(), h.ControlPlanes()
 	if saved.Role == config.RoleMaster {
 		status.Etcd, _ = h.EtcdMembers(ctx) // one that does not answer is a step that is missing
 	}

@@ -119,6 +119,10 @@ func (a *memberAPI) answers(ctx context.Context, p *corev1.Pod) error {
 			return errors.New("pod " + p.Name + " has not been started since its host was")
 		}
 	}
+	return podReady(*p)
+}
+
+func podReady(p corev1.Pod) error {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			return nil

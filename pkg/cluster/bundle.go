@@ -17,7 +17,24 @@ func (f *fleet) sharedDir() string { return filepath.Join(f.CacheDir, "clusters"
 // sharedVolume holds the same on the machine of a remote engine.
 func (f *fleet) sharedVolume() string { return f.Name + "-shared" }
 
-const bundleName = "bundle.tar.zst"
+// The bundles: one with all images, and one that is built on it, with programs
+// of Kubernetes from a checkout.
+const (
+	bundleName   = "bundle.tar.zst"
+	programsName = "programs.tar.zst"
+)
+
+// sharedFile is a file of ours that the hosts get under a name.
+type sharedFile struct{ from, name string }
+
+func (f *fleet) sharedFiles() (all []sharedFile) {
+	for _, file := range []sharedFile{{f.Bundle, bundleName}, {f.Programs.Bundle, programsName}} {
+		if file.from != "" {
+			all = append(all, file)
+		}
+	}
+	return all
+}
 
 // shared is the step that gives the bundle to the hosts.
 func (f *fleet) shared() step.Step {
@@ -27,48 +44,72 @@ func (f *fleet) shared() step.Step {
 	return step.Step{Name: "share files with the hosts", Check: f.unshared, Apply: f.share}
 }
 
-func (f *fleet) unshared(context.Context) (step.Diff, error) {
-	target := filepath.Join(f.sharedDir(), bundleName)
-	switch {
-	case f.Bundle == "":
-		if _, err := os.Stat(f.sharedDir()); err != nil {
-			return step.Diff{"make " + f.sharedDir()}, nil
-		}
-	case !sameFile(f.Bundle, target):
-		return step.Diff{"link " + f.Bundle + " to " + target}, nil
+func (f *fleet) unshared(context.Context) (diff step.Diff, err error) {
+	if _, err := os.Stat(f.sharedDir()); err != nil {
+		diff = append(diff, "make "+f.sharedDir())
 	}
-	return nil, nil
+	for _, file := range f.sharedFiles() {
+		if target := filepath.Join(f.sharedDir(), file.name); !sameFile(file.from, target) {
+			diff = append(diff, "link "+file.from+" to "+target)
+		}
+	}
+	return diff, nil
 }
 
 func (f *fleet) share(ctx context.Context) error {
-	if err := os.MkdirAll(f.sharedDir(), 0o755); err != nil || f.Bundle == "" {
+	if err := os.MkdirAll(f.sharedDir(), 0o755); err != nil {
 		return err
 	}
-	return linkOrCopy(ctx, f.Bundle, filepath.Join(f.sharedDir(), bundleName))
+	for _, file := range f.sharedFiles() {
+		if err := linkOrCopy(ctx, file.from, filepath.Join(f.sharedDir(), file.name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// unsent asks a host what it sees. As long as there is none, or the file is not
+// unsent asks a host what it sees. As long as there is none, or a file is not
 // whole, it is sent again: only then a time stands on it.
-func (f *fleet) unsent(ctx context.Context) (step.Diff, error) {
-	if f.Bundle == "" {
-		return nil, nil
+func (f *fleet) unsent(ctx context.Context) (diff step.Diff, err error) {
+	for _, file := range f.sharedFiles() {
+		whole, err := f.sent(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			diff = append(diff, "send "+file.from+" to the engine")
+		}
 	}
-	ours, err := os.Stat(f.Bundle)
+	return diff, nil
+}
+
+func (f *fleet) sent(ctx context.Context, file sharedFile) (bool, error) {
+	ours, err := os.Stat(file.from)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	size, at, err := f.docker.FileInMachine(ctx, f.members()[0].name, bundleDir+"/"+bundleName)
+	size, at, err := f.docker.FileInMachine(ctx, f.members()[0].name, bundleDir+"/"+file.name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return false, err
 	}
-	if err == nil && size == ours.Size() && at.Unix() == ours.ModTime().Unix() {
-		return nil, nil
-	}
-	return step.Diff{"send " + f.Bundle + " to the engine"}, nil
+	return err == nil && size == ours.Size() && at.Unix() == ours.ModTime().Unix(), nil
 }
 
 func (f *fleet) send(ctx context.Context) error {
-	file, err := os.Open(f.Bundle)
+	for _, file := range f.sharedFiles() {
+		whole, err := f.sent(ctx, file)
+		if err == nil && !whole {
+			err = f.sendFile(ctx, file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fleet) sendFile(ctx context.Context, shared sharedFile) error {
+	file, err := os.Open(shared.from)
 	if err != nil {
 		return err
 	}
@@ -77,7 +118,7 @@ func (f *fleet) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	counted := &counter{from: file, report: func(n int64) { step.Report(ctx, "send "+f.Bundle, n, info.Size()) }}
-	sent := host.SentFile{Name: bundleName, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
+	counted := &counter{from: file, report: func(n int64) { step.Report(ctx, "send "+shared.from, n, info.Size()) }}
+	sent := host.SentFile{Name: shared.name, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
 	return f.docker.FillVolume(ctx, f.sharedVolume(), f.Name, f.image(), sent)
 }

@@ -33,12 +33,13 @@ type Host struct {
 // fleet is what one call works with.
 type fleet struct {
 	Options
-	docker  *host.Docker
-	ground  host.Ground // what the engine's machine has, once lookAtGround has run
-	all     []member
-	there   map[string]bool // hosts that the engine had before
-	shipped bool            // the hosts have a bundle already
-	emit    func(Event)
+	docker      *host.Docker
+	ground      host.Ground // what the engine's machine has, once lookAtGround has run
+	all         []member
+	there       map[string]bool // hosts that the engine had before
+	shipped     bool            // the hosts have a bundle already
+	hasPrograms bool            // and one with programs built from a checkout
+	emit        func(Event)
 }
 
 // bundleDir is where the hosts find what they share with us, read-only.
@@ -121,9 +122,9 @@ func (f *fleet) bootRows(all []member) step.Plan {
 	}
 	return step.Plan{
 		images,
-		{f.network(), f.shared(), f.lookAtGround()},
+		{f.network(), f.shared(), f.notePrograms(), f.lookAtGround()},
 		boot,
-	}
+	}.Compact()
 }
 
 func (f *fleet) network() step.Step {

@@ -213,7 +213,7 @@ func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fl
 	}
 	defer release()
 	f.adopt(found)
-	if err := f.sameSubnet(ctx); err != nil {
+	if err := errors.Join(f.sameSubnet(ctx), f.findPrograms(ctx)); err != nil {
 		return err
 	}
 	return do(f, found)

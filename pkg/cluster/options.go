@@ -36,6 +36,7 @@ type Options struct {
 	CacheDir string            // host images and what the hosts share
 	Binary   string            // the kube-bootstrap to put on the hosts: this program
 	Bundle   string            // the bundle that the hosts load; "": they pull
+	Programs Programs          // of Kubernetes, instead of those in Bundle; none: those that the cluster has
 
 	NetworkManifest string // a file of ours that masters find as NetworkManifestPath
 

@@ -44,7 +44,7 @@ func (f *fleet) comeBack(ctx context.Context, now settings) (whole bool, err err
 		return false, f.run(ctx, f.startOver(differs))
 	}
 	// Another program brings its own host verbs: they shall have their say.
-	same := string(then[program]) == string(now[program])
+	same := string(then[program]) == string(now[program]) && f.Programs.areThose(notes[programsKey])
 	return same, f.run(ctx, f.backRows(names(found)))
 }
 
@@ -62,6 +62,9 @@ func allOff(found []host.FoundMachine) bool {
 func (f *fleet) startOver(differs string) step.Plan {
 	remove := func(ctx context.Context) error {
 		if err := f.removeHosts(ctx); err != nil {
+			return err
+		}
+		if err := f.docker.Forget(ctx, f.Name, programsKey); err != nil {
 			return err
 		}
 		return f.docker.Forget(ctx, f.Name, settingsKey) // last: who is killed before begins here again

@@ -19,7 +19,7 @@ const settingsKey = "settings"
 
 // elsewhere are the fields that say nothing about the cluster, but where it is
 // made and from what file.
-var elsewhere = []string{"Name", "Retain", "Engine", "CacheDir", "Bundle", "FirstSnapshot", "KeepImages"}
+var elsewhere = []string{"Name", "Retain", "Engine", "CacheDir", "Bundle", "Programs", "FirstSnapshot", "KeepImages"}
 
 func (o Options) settings() (settings, error) {
 	program, err := sumOf(o.Binary)

@@ -43,7 +43,7 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 	if whole, err := f.comeBack(ctx, now); err != nil || whole {
 		return err
 	}
-	if err := f.settleHosts(ctx); err != nil {
+	if err := errors.Join(f.settleHosts(ctx), f.findPrograms(ctx)); err != nil {
 		return err
 	}
 	join := &joining{fleet: f, master: f.leader()}
@@ -159,6 +159,9 @@ func (f *fleet) alone() bool {
 func (f *fleet) bundleArgs() []string {
 	if f.Bundle == "" && !f.shipped {
 		return nil
+	}
+	if f.hasPrograms {
+		return []string{"--bundle", bundleDir + "/" + programsName, "--bundle-base", bundleDir + "/" + bundleName}
 	}
 	return []string{"--bundle", bundleDir + "/" + bundleName}
 }

@@ -62,6 +62,7 @@ type Config struct {
 	Bundle             string
 	BundleBase         string
 	VerifyKey          string
+	K8sDir             string
 	CRISocket          string
 	NoDedicated        bool
 	KeepImages         bool

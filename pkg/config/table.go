@@ -26,6 +26,7 @@ const (
 	Engine  // verbs on one of its nodes
 	OneNode // node add
 	Clean   // cluster clean
+	Build   // verbs that build Kubernetes from source
 	Every
 
 	both  = Master | Worker | Preflight

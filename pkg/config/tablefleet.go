@@ -76,6 +76,11 @@ var fleetSettings = []Setting{
 		at: text(func(c *Config) *string { return &c.HostImage }),
 	},
 	{
+		Field: "k8sDir", Flag: "k8s-dir", Verbs: Fleet | Build,
+		Help: "checkout of Kubernetes to build, instead of its release",
+		at:   text(func(c *Config) *string { return &c.K8sDir }),
+	},
+	{
 		Field: "dockerHost", Flag: "docker-host", Verbs: Fleet | Named | Engine,
 		Help: "Docker engine that runs the nodes: unix:///path, tcp://host:port or ssh://user@host (empty: the one that the docker command uses)",
 		at:   text(func(c *Config) *string { return &c.DockerHost }),

@@ -52,7 +52,7 @@ func (c Config) Values(verb Verb, origins Origins) []Value {
 // out are secrets, what is good for once, and what is about fleets of hosts.
 func (c Config) Marshal() ([]byte, error) {
 	return encodeTree(c.tree(func(s Setting) (bool, string) {
-		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(Fleet|Named|Engine|OneNode) != 0, ""
+		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(Fleet|Named|Engine|OneNode|Build) != 0, ""
 	}))
 }
 

@@ -41,8 +41,9 @@ type ControlPlane struct {
 	ServiceCIDR       netip.Prefix
 	PodCIDR           netip.Prefix // to be cut up for the nodes; not valid: something else does that
 	DNSDomain         string
-	Image             string // of hyperkube, one program with all components
-	KubernetesVersion string // "v1.36.3", which the pods are labelled with
+	Image             func(program string) string // that a component runs from: hyperkube, or one of its own
+	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
+	ServerVersion     string                      // what the API server says that it is
 	EtcdEndpoints     []string
 	Single            bool             // no other control plane: no leader election, which costs seconds
 	Joins             bool             // a further control plane: it is handed what control planes share and makes none of it

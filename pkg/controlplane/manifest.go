@@ -42,7 +42,7 @@ func (c ControlPlane) container(p component) corev1.Container {
 	no, yes := false, true
 	return corev1.Container{
 		Name:            p.name,
-		Image:           c.Image,
+		Image:           c.Image(p.name),
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         append([]string{p.name}, p.args...),
 		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},

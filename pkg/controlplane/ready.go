@@ -26,7 +26,24 @@ var errNoConfig = errors.New("there is no " + SuperAdminConf + " yet")
 
 // Ready waits until the API server says that it is ready.
 func (c ControlPlane) Ready(limit time.Duration) step.Step {
-	return step.Wait("wait for the API server", limit, c.Answers, c.explain)
+	return step.Wait("wait for the API server", limit, c.serves, c.explain)
+}
+
+// serves is Answers of the API server that shall run, and not of one that is
+// about to be replaced.
+func (c ControlPlane) serves(ctx context.Context) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	if err := c.Answers(ctx); err != nil {
+		return err
+	}
+	is, err := client.Discovery().ServerVersion()
+	if err == nil && is.GitVersion != c.ServerVersion {
+		err = fmt.Errorf("%s is %s yet, and not %s", c.Server(), is.GitVersion, c.ServerVersion)
+	}
+	return err
 }
 
 // Answers returns nil if the API server says that it is ready.

@@ -38,6 +38,7 @@ func Catalogue(v Versions, registryPrefix string) []Image {
 		{"coredns", "registry.k8s.io/coredns/coredns:v" + v.CoreDNS, []Store{Containerd}},
 		{"pause", "registry.k8s.io/pause:" + v.Pause, []Store{Containerd}},
 	}
+	all = append(all, ownPrograms(v)...)
 	if registryPrefix == "" {
 		return all
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -57,8 +58,13 @@ func newCompilation(r recipe, arch, goVersion string) (compilation, error) {
 	return c, nil
 }
 
-// run compiles into dir, in a module of its own that is thrown away.
+// run compiles into dir.
 func (c compilation) run(ctx context.Context, dir string) error {
+	return c.inModule(func(work string) error { return c.buildAll(ctx, work, dir) })
+}
+
+// inModule does something in a module of its own that is thrown away.
+func (c compilation) inModule(do func(work string) error) error {
 	work, err := os.MkdirTemp("", "kube-bootstrap-build-*")
 	if err != nil {
 		return err
@@ -71,6 +77,10 @@ func (c compilation) run(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(work, "main.go"), []byte(c.source), 0o644); err != nil {
 		return err
 	}
+	return do(work)
+}
+
+func (c compilation) buildAll(ctx context.Context, work, dir string) error {
 	for _, pkg := range c.recipe.Packages {
 		if err := c.build(ctx, work, c.args, pkg, filepath.Join(dir, c.recipe.program(pkg))); err != nil {
 			return err
@@ -86,13 +96,27 @@ func (c compilation) run(ctx context.Context, dir string) error {
 }
 
 func (c compilation) build(ctx context.Context, work string, args []string, pkg, out string) error {
+	return c.compile(ctx, c.recipe.program(pkg), host.Command{Args: append(slices.Clone(args), "-o", out, pkg), Dir: work})
+}
+
+// list compiles the packages, and those they need, and writes what the
+// toolchain knows of each.
+func (c compilation) list(ctx context.Context, work string, out io.Writer) error {
+	args := append([]string{"go", "list", "-v", "-export", "-deps", "-trimpath", "-json=ImportPath,BuildID,Deps"}, c.recipe.Packages...)
+	return c.compile(ctx, "Kubernetes", host.Command{Args: args, Dir: work, Stdout: out})
+}
+
+// compile runs the toolchain and tells how far it is.
+func (c compilation) compile(ctx context.Context, what string, command host.Command) error {
 	progress := &compileLog{report: func(done int) {
-		step.Report(ctx, fmt.Sprintf("compile %s %s for %s... %d packages", c.recipe.program(pkg), c.recipe.Version, c.arch, done), 0, 0)
+		step.Report(ctx, fmt.Sprintf("compile %s %s for %s... %d packages", what, c.recipe.Version, c.arch, done), 0, 0)
 	}}
 	progress.report(0)
-	args = append(slices.Clone(args), "-o", out, pkg)
-	env := append(slices.Clone(goEnv), c.env...)
-	_, err := host.Command{Args: args, Env: env, Dir: work, Stdout: progress, Stderr: progress}.Run(ctx)
+	command.Env, command.Stderr = append(slices.Clone(goEnv), c.env...), progress
+	if command.Stdout == nil {
+		command.Stdout = progress
+	}
+	_, err := command.Run(ctx)
 	var failed *host.CommandError
 	if errors.As(err, &failed) {
 		failed.Output = progress.tail()

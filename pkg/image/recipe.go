@@ -31,12 +31,15 @@ func (v Versions) recipe(name string) recipe {
 	case "hyperkube":
 		r.Version, r.Main = v.Kubernetes, "hyperkube.go.tmpl"
 		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
-		r.LDFlags = v.stamp()
+		r.LDFlags = v.stamp(v.Kubernetes)
+	case "programs":
+		r.Version, r.Packages = v.Kubernetes, nil // as they are asked for
+		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
 	case "suite":
 		r.Version, r.Tests = v.Kubernetes, []string{"k8s.io/kubernetes/test/e2e"}
 		r.Packages = []string{"github.com/onsi/ginkgo/v2/ginkgo"}
 		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
-		r.LDFlags = v.stamp()
+		r.LDFlags = v.stamp(v.Kubernetes)
 	case "agnhost":
 		r.Version, r.Packages = v.Kubernetes, []string{"k8s.io/kubernetes/test/images/agnhost"}
 		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
@@ -66,9 +69,9 @@ func (v Versions) recipe(name string) recipe {
 }
 
 // stamp makes programs of Kubernetes say which version they are.
-func (v Versions) stamp() (flags []string) {
+func (v Versions) stamp(version string) (flags []string) {
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags = append(flags, "-X "+pkg+".gitVersion="+v.Kubernetes, "-X "+pkg+".gitMajor=1",
+		flags = append(flags, "-X "+pkg+".gitVersion="+version, "-X "+pkg+".gitMajor=1",
 			"-X "+pkg+".gitMinor="+v.minor(), "-X "+pkg+".gitTreeState=archive")
 	}
 	return flags

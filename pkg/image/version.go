@@ -32,6 +32,10 @@ type Versions struct {
 	CoreDNS    string `json:"coredns"`
 	Pause      string `json:"pause"`
 	CNI        string `json:"cni"`
+
+	// Programs of Kubernetes that were built from a checkout, and what they say
+	// that they are: "kubelet": "v1.36.3+5d7e3f0a91b2".
+	Programs map[string]string `json:"programs,omitempty"`
 }
 
 // For returns the versions that go with a Kubernetes version: "v1.36.3",
@@ -58,7 +62,7 @@ func complete(kubernetes string, pins func(minor int) Versions, override Version
 		return Versions{}, err
 	}
 	v = pins(minor)
-	v.Kubernetes = k8s
+	v.Kubernetes, v.Programs = k8s, override.Programs
 	for _, o := range []struct {
 		name  string
 		into  *string

@@ -131,8 +131,7 @@ func (c *contents) add(variants []image.Built) (Entry, error) {
 	blob := bytesSource(raw)
 	c.append(blob)
 	entry.Index = blob.digest
-	c.index.Manifests = append(c.index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: blob.digest,
-		Size: blob.size, Annotations: map[string]string{ocispec.AnnotationRefName: entry.Ref, annotationName: entry.Ref}})
+	c.index.Manifests = append(c.index.Manifests, entry.descriptor(blob.size))
 	return entry, nil
 }
 

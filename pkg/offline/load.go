@@ -203,11 +203,7 @@ func (l loading) remember(entries []Entry) error {
 			refs = append(refs, e.Ref)
 		}
 	}
-	data, err := json.Marshal(refs)
-	if err != nil {
-		return err
-	}
-	return l.Files.Write(l.recordPath(), data, 0o600)
+	return l.record(refs)
 }
 
 func (l loading) undo(ctx context.Context) error {

@@ -39,13 +39,19 @@ func (h *Host) loadBootstrap(name string) step.Step {
 	return from.Load(dockerStore{image.Bootstrap, bootstrapdocker.Socket}.open())
 }
 
-func (h *Host) loadMain() step.Step {
-	return h.source().Load(dockerStore{image.Main, mainSocket}.open())
+func (h *Host) loadMain() step.Step { return h.source().Load(h.mainStore()) }
+
+func (h *Host) loadContainerd() step.Step { return h.source().Load(h.podStore()) }
+
+// dropReplaced removes images that others have taken the place of, once nothing
+// runs from them.
+func (h *Host) dropReplaced() []step.Step {
+	return []step.Step{h.source().Drop(h.mainStore()), h.source().Drop(h.podStore())}
 }
 
-func (h *Host) loadContainerd() step.Step {
-	return h.source().Load(offline.ContainerdStore(h.criSocket(), ""))
-}
+func (h *Host) mainStore() offline.Target { return dockerStore{image.Main, mainSocket}.open() }
+
+func (h *Host) podStore() offline.Target { return offline.ContainerdStore(h.criSocket(), "") }
 
 type dockerStore struct {
 	kind   image.Store

@@ -46,7 +46,7 @@ func (h *Host) podProblems(ctx context.Context) error {
 
 func (h *Host) kubelet(role string) kubelet.Kubelet {
 	k := kubelet.Kubelet{
-		Files: h.Files, Docker: mainDocker, Image: h.Image("hyperkube"),
+		Files: h.Files, Docker: mainDocker, Image: h.program("kubelet"),
 		HostName: h.Config.HostName, NodeIP: h.Config.IPAddress,
 		ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 		CgroupDriver: containerd.CgroupDriver(), CRISocket: h.criSocket(), RestartPolicy: h.Config.RestartPolicy,

@@ -29,5 +29,6 @@ func (h *Host) Master() step.Plan {
 		{control.Late()},
 		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
 		{h.ifNetwork(node.WaitReady(h.timeout())), h.ifNetwork(h.addons().WaitDNS(h.timeout()))},
+		h.dropReplaced(),
 	}.Compact()
 }

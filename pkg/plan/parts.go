@@ -32,6 +32,14 @@ func (h *Host) Image(name string) string {
 	return image.Ref(h.versions, name)
 }
 
+// program returns the image that a program of Kubernetes runs from on this host.
+func (h *Host) program(name string) string {
+	if ref := image.ProgramRef(h.versions, name); ref != image.Ref(h.versions, "hyperkube") {
+		return ref
+	}
+	return h.Image("hyperkube")
+}
+
 func (h *Host) bootstrap() bootstrapdocker.Daemon {
 	return bootstrapdocker.Daemon{
 		Files: h.Files, Units: h.Units,
@@ -101,7 +109,7 @@ func (h *Host) controlPlane() controlplane.ControlPlane {
 	return controlplane.ControlPlane{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
 		ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), PodCIDR: h.podCIDR(), DNSDomain: h.Config.DNSDomain,
-		Image: h.Image("hyperkube"), KubernetesVersion: h.versions.Kubernetes,
+		Image: h.program, KubernetesVersion: h.versions.Kubernetes, ServerVersion: h.versions.ProgramVersion("kube-apiserver"),
 		// Its own etcd, and another one while that is away.
 		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
 	}
@@ -134,7 +142,7 @@ func (h *Host) publish() step.Step {
 func (h *Host) addons() addon.Addons {
 	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
 	return addon.Addons{API: kube.Kubeconfig(controlplane.SuperAdminConf), Settings: addon.Settings{
-		ProxyImage: h.Image("hyperkube"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
+		ProxyImage: h.program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: h.balancedAPI(), DNSServer: h.dnsServer(),
 		Forward: h.forward(), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca,

@@ -20,7 +20,7 @@ func (h *Host) remember(role string) step.Step {
 		if err != nil {
 			return nil, err
 		}
-		versions, err := json.Marshal(h.versions)
+		versions, err := json.Marshal(h.versionsOf(role))
 		if err != nil {
 			return nil, err
 		}

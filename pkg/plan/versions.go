@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -61,4 +62,24 @@ func (h *Host) rememberedVersions(wanted image.Versions) image.Versions {
 		return image.Versions{}
 	}
 	return remembered
+}
+
+// versionsOf are those that matter to a host of a role.
+func (h *Host) versionsOf(role string) image.Versions {
+	if role == Worker {
+		return h.versions.OnWorker()
+	}
+	return h.versions
+}
+
+// Programs are the versions of those programs of Kubernetes that differ from
+// the release's, as far as they are a matter of this host.
+func (h *Host) Programs() map[string]string { return h.versionsOf(h.saved.Role).Programs }
+
+// imagesOf are the images that a host of a role runs.
+func (h *Host) imagesOf(role string) []image.Image {
+	wanted := image.Catalogue(h.versionsOf(role), "")
+	return slices.DeleteFunc(slices.Clone(h.images), func(i image.Image) bool {
+		return !slices.ContainsFunc(wanted, func(w image.Image) bool { return w.Ref == i.Ref })
+	})
 }

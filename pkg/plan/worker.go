@@ -9,6 +9,7 @@ import (
 // credential of its own from the master, the main Docker on flannel's subnet,
 // and a kubelet that gets its certificate by the token.
 func (h *Host) Worker() step.Plan {
+	h.images = h.imagesOf(Worker)
 	bridge, agent, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
 	return step.Plan{
 		{h.remember(Worker)},
@@ -24,5 +25,6 @@ func (h *Host) Worker() step.Plan {
 		{agent.Start()},
 		{agent.Joined(h.timeout())},
 		{h.joining().Forget(), h.ifNetwork(node.WaitReady(h.timeout()))},
+		h.dropReplaced(),
 	}.Compact()
 }

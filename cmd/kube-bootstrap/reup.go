@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func (p *program) clusterReup() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "reup",
+		Short: "Build Kubernetes from a checkout and relaunch what changed",
+		Long: `Build programs of Kubernetes from a checkout and have a cluster that is up run
+them: all that changed, or those that flags name. Only what differs from what
+runs is relaunched, and only on the nodes that run it; nodes, pods and the state
+of the cluster stay. When the checkout does not compile, nothing is touched. Run
+again, it finds nothing to do, or finishes what was cut short.
+
+A program that was built calls itself by the version of the cluster and a key of
+what it is compiled to: v1.36.3+5d7e3f0a91b2. One that comes out as the release
+does is that of the release again.`,
+		Example: `  kube-bootstrap cluster reup --k8s-dir ~/kubernetes
+  kube-bootstrap cluster reup --k8s-dir ~/kubernetes --build-apiserver --build-kubelet
+  kube-bootstrap cluster reup --name second --k8s-dir . -o json`,
+		Args: cobra.NoArgs,
+	}
+	p.addSettings(c, config.Named|config.Build)
+	p.addTimeline(c)
+	format := addOutput(c)
+	build := map[string]*bool{}
+	for _, name := range image.Programs() {
+		build[name] = c.Flags().Bool(buildFlag(name), false, "build "+name+" alone, or with the others that are named")
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(p.fromEnv(c), checkOutput(*format)); err != nil {
+			return err
+		}
+		cfg, origins, err := p.load(c.Flags(), config.Named|config.Build, "")
+		if err != nil {
+			return err
+		}
+		o, err := fleetOptions(cfg, origins)
+		if err != nil {
+			return err
+		}
+		var named []string
+		for _, name := range image.Programs() {
+			if *build[name] {
+				named = append(named, name)
+			}
+		}
+		return p.reup(c.Context(), cfg, o, named, *format)
+	}
+	return c
+}
+
+func buildFlag(program string) string { return "build-" + strings.TrimPrefix(program, "kube-") }
+
+// checkout is the directory to build Kubernetes from; "" if none was named.
+func checkout(cfg config.Config, v image.Versions) (string, error) {
+	if cfg.K8sDir == "" {
+		return "", nil
+	}
+	dir, err := filepath.Abs(cfg.K8sDir)
+	if err != nil {
+		return "", err
+	}
+	return dir, image.CheckCheckout(dir, v)
+}
+
+// reup brings what was built from a checkout into a cluster that is up.
+func (p *program) reup(ctx context.Context, cfg config.Config, o cluster.Options, named []string, format string) error {
+	started := time.Now()
+	if cfg.K8sDir == "" {
+		return &usageError{errors.New("k8sDir: missing; say with --k8s-dir where the checkout of Kubernetes is")}
+	}
+	made, v, err := whatToReup(ctx, cfg, o)
+	if err != nil {
+		return &firmError{err}
+	}
+	dir, err := checkout(cfg, v)
+	if err != nil {
+		return &firmError{err}
+	}
+	runner, err := p.begin()
+	if err != nil {
+		return err
+	}
+	if made.Bundle == "" {
+		if made.Bundle, err = p.imagesOf(ctx, runner, cfg, made.Kubernetes); err != nil {
+			return err
+		}
+	}
+	o.Kubernetes, o.Bundle = made.Kubernetes, ""
+	if o.Programs, err = buildPrograms(ctx, runner, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Programs}); err != nil {
+		return &firmError{err}
+	}
+	begun := false
+	nodes, err := cluster.Reup(ctx, o, drawn(runner, &begun))
+	if err != nil && begun {
+		return &resumeError{err, "run the same command again to finish"}
+	}
+	if err != nil {
+		return &firmError{err}
+	}
+	p.endProgress()
+	p.say(fmt.Sprintf("cluster %s runs what the checkout is compiled to, in %s", o.Name, took(time.Since(started))))
+	return p.showReup(format, v, o, nodes)
+}
+
+// whatToReup looks at the cluster, once the checkout has been found to be one of
+// a version that any cluster can have.
+func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (cluster.Made, image.Versions, error) {
+	dir, err := filepath.Abs(cfg.K8sDir)
+	if err == nil {
+		err = image.CheckCheckout(dir, image.Versions{})
+	}
+	if err != nil {
+		return cluster.Made{}, image.Versions{}, err
+	}
+	made, err := cluster.WhatIsUp(ctx, o)
+	if err != nil {
+		return made, image.Versions{}, err
+	}
+	v, err := image.For(made.Kubernetes, image.Versions{})
+	return made, v, err
+}
+
+// imagesOf is the bundle of a cluster on another machine's engine.
+func (p *program) imagesOf(ctx context.Context, runner *step.Runner, cfg config.Config, kubernetes string) (string, error) {
+	cfg.KubernetesVersion = kubernetes
+	images, path, err := p.imagesFor(ctx, cfg)
+	if err == nil {
+		err = runner.Do(ctx, images)
+	}
+	return path, err
+}
+
+// buildPrograms builds what a checkout has changed; without a checkout nothing.
+func buildPrograms(ctx context.Context, runner *step.Runner, programs offline.Programs) (built cluster.Programs, err error) {
+	if programs.K8sDir == "" {
+		return built, nil
+	}
+	name := "build what changed in " + programs.K8sDir
+	return built, runner.Do(ctx, step.Plan{{{
+		Name: name, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
+		Apply: func(ctx context.Context) error {
+			path, v, err := offline.BuildPrograms(ctx, programs)
+			built = cluster.Programs{Bundle: path, Versions: v.Programs}
+			return err
+		},
+	}}})
+}
+
+// reupped is what `cluster reup -o json` prints.
+type reupped struct {
+	Name     string            `json:"name"`
+	Programs map[string]string `json:"programs"` // with the version of each
+	Nodes    []string          `json:"nodes"`    // where something was relaunched
+}
+
+func (p *program) showReup(format string, v image.Versions, o cluster.Options, nodes []string) error {
+	r := reupped{Name: o.Name, Programs: map[string]string{}, Nodes: append([]string{}, nodes...)}
+	v.Programs = o.Programs.Versions
+	for _, name := range image.Programs() {
+		r.Programs[name] = v.ProgramVersion(name)
+	}
+	return p.print(format, r, func(w io.Writer) {
+		cells(w, "PROGRAM", "VERSION")
+		for _, name := range slices.Sorted(slices.Values(image.Programs())) {
+			cells(w, name, r.Programs[name])
+		}
+		if len(nodes) == 0 {
+			fmt.Fprintln(w, "nothing was relaunched: every node runs this already")
+			return
+		}
+		fmt.Fprintln(w, "relaunched on: "+strings.Join(nodes, ", "))
+	})
+}

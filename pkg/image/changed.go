@@ -1,0 +1,213 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Changed compiles programs of the checkout, without linking them, and returns
+// of each which version it is to call itself: one with a key of what it is
+// compiled to, or "" for one that comes out as that of the release.
+//
+// The toolchain knows of every package what it was compiled to. A program has
+// changed when one of those it is made of has; what it would be linked to need
+// not be known, and what is the same need not be linked.
+func (b *Builder) Changed(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
+	now, err := b.contentKeys(ctx, v, arch, programs)
+	if err != nil {
+		return nil, err
+	}
+	then, err := b.releasedKeys(ctx, v, arch, programs)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for program, key := range now {
+		if versions[program] = ""; key != then[program] {
+			versions[program] = v.Kubernetes + "+" + key
+		}
+	}
+	return versions, nil
+}
+
+// releasedKeys are contentKeys of the release, which is asked for only once.
+func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
+	released, keys := &Builder{Cache: b.Cache, goVersion: b.goVersion}, map[string]string{}
+	dir := func(program string) string {
+		return fmt.Sprintf("content-%s-%s-%s-%s", program, v.Kubernetes, arch, key(b.goVersion))
+	}
+	const file = "key"
+	missing := slices.DeleteFunc(slices.Clone(programs), func(program string) bool {
+		data, err := os.ReadFile(filepath.Join(b.Cache, "parts", dir(program), file))
+		keys[program] = string(data)
+		return err == nil
+	})
+	if len(missing) == 0 {
+		return keys, nil
+	}
+	found, err := released.contentKeys(ctx, v, arch, missing)
+	if err != nil {
+		return nil, fmt.Errorf("compile release %s to compare with: %w", v.Kubernetes, err)
+	}
+	for program, key := range found {
+		_, err := Cached(ctx, b.Cache, dir(program), func(dir string) error { return os.WriteFile(filepath.Join(dir, file), []byte(key), 0o644) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(keys, found)
+	return keys, nil
+}
+
+// listed is what `go list -export` says of a package.
+type listed struct {
+	ImportPath string
+	BuildID    string
+	Deps       []string
+}
+
+// content is the part of a build ID that says what a package was compiled to.
+func (l listed) content() string { return l.BuildID[strings.LastIndex(l.BuildID, "/")+1:] }
+
+func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
+	c, err := b.programs(ctx, v, arch, "", programs)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := c.inModule(func(work string) error { return c.list(ctx, work, &out) }); err != nil {
+		return nil, fmt.Errorf("compile %s %s for %s: %w", strings.Join(programs, ", "), v.Kubernetes, arch, err)
+	}
+	all := map[string]listed{}
+	for packages := json.NewDecoder(&out); ; {
+		var one listed
+		if err := packages.Decode(&one); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("answer of go list: %w", err)
+		}
+		all[one.ImportPath] = one
+	}
+	keys := map[string]string{}
+	for _, program := range programs {
+		if keys[program], err = contentKey(all, commandOf(program)); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// contentKey is a short name for what a command is compiled to.
+func contentKey(all map[string]listed, command string) (string, error) {
+	var contents []string
+	for _, name := range append(slices.Clone(all[command].Deps), command) {
+		one := all[name]
+		if name == "unsafe" || name == "C" { // no packages: the compiler is meant
+			continue
+		}
+		if one.BuildID == "" {
+			return "", fmt.Errorf("go list does not say what %s was compiled to", name)
+		}
+		contents = append(contents, name+" "+one.content())
+	}
+	slices.Sort(contents)
+	return key(contents)[:12], nil
+}
+
+func commandOf(program string) string { return "k8s.io/kubernetes/cmd/" + program }
+
+// programs is the compilation of programs, each as a file of its own, which
+// call themselves that version.
+func (b *Builder) programs(ctx context.Context, v Versions, arch, version string, programs []string) (compilation, error) {
+	r := v.recipe("programs")
+	r.LDFlags = v.stamp(version)
+	for _, program := range programs {
+		r.Packages = append(r.Packages, commandOf(program))
+	}
+	if err := b.prepare(ctx, &r); err != nil {
+		return compilation{}, fmt.Errorf("prepare %s: %w", strings.Join(programs, ", "), err)
+	}
+	if err := b.findGo(ctx); err != nil {
+		return compilation{}, err
+	}
+	return newCompilation(r, arch, b.goVersion)
+}
+
+// Program links a program of the checkout that has that version, or finds it in
+// the cache: the version says what it is compiled to.
+func (b *Builder) Program(ctx context.Context, v Versions, arch, program, version string) (Part, error) {
+	c, err := b.programs(ctx, v, arch, version, []string{program})
+	if err != nil {
+		return Part{}, err
+	}
+	part := b.programPart(v, arch, program, version)
+	before := b.checkoutState()
+	_, err = Cached(ctx, b.Cache, filepath.Base(part.Dir), func(dir string) error {
+		if err := c.run(ctx, dir); err != nil {
+			return err
+		}
+		if b.checkoutState() != before {
+			return fmt.Errorf("%s was changed while it was built; run again", b.K8sDir)
+		}
+		return nil
+	})
+	if err != nil {
+		return Part{}, fmt.Errorf("link %s for %s: %w", program, arch, err)
+	}
+	return part, nil
+}
+
+func (b *Builder) programPart(v Versions, arch, program, version string) Part {
+	_, content, _ := strings.Cut(version, "+")
+	dir := fmt.Sprintf("%s-%s-%s-%s", program, v.Kubernetes, arch, content)
+	return Part{Name: program, Version: version, Origin: commandOf(program) + " (checkout)", Key: content, Dir: filepath.Join(b.Cache, "parts", dir)}
+}
+
+// KeptProgram is a program that was linked earlier.
+func (b *Builder) KeptProgram(v Versions, arch, program, version string) (Part, error) {
+	part := b.programPart(v, arch, program, version)
+	if _, err := os.Stat(part.Dir); err != nil {
+		return part, &step.Problem{Name: "program-missing", Text: fmt.Sprintf("%s %s, which the cluster runs, is not in the cache of this machine", program, version),
+			Remedy: "have it built again: name it too (--build-" + strings.TrimPrefix(program, "kube-") + "), or none"}
+	}
+	return part, nil
+}
+
+// ProgramImage puts programs into their image, over the layers of hyperkube
+// where they need them.
+func (b *Builder) ProgramImage(ctx context.Context, img Image, arch string, hyperkube []v1.Layer, parts map[string]Part) (Built, error) {
+	built := Built{Image: img, Arch: arch}
+	i := slices.IndexFunc(programImages, func(i programImage) bool { return i.name == img.Name })
+	var layers []v1.Layer
+	if programImages[i].whole {
+		layers = slices.Clone(hyperkube)
+	}
+	for _, program := range programImages[i].programs {
+		part, own := parts[program]
+		if !own {
+			continue
+		}
+		files := map[string]string{programDir + "/" + program: filepath.Join(part.Dir, program)}
+		layer, err := b.layer(ctx, "layer-"+filepath.Base(part.Dir), content{Files: files})
+		if err != nil {
+			return built, err
+		}
+		layers, built.Parts = append(layers, layer), append(built.Parts, part)
+	}
+	var err error
+	built.OCI, err = assemble(layers, shape{}.config(img.Name, arch))
+	return built, err
+}

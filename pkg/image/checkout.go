@@ -1,0 +1,63 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+var (
+	kubernetesModule = regexp.MustCompile(`(?m)^module k8s\.io/kubernetes$`)
+	binaryVersion    = regexp.MustCompile(`DefaultKubeBinaryVersion\s*=\s*"1\.(\d+)"`)
+)
+
+// versionFile is where a checkout says of which minor version it is.
+const versionFile = "staging/src/k8s.io/component-base/version/base.go"
+
+// CheckCheckout says what keeps a directory from being built as programs for a
+// Kubernetes version; if that is not known yet, for any.
+func CheckCheckout(dir string, v Versions) error {
+	minor, err := checkoutMinor(dir)
+	problem := &step.Problem{Name: "k8s-dir", Remedy: "give the directory of a checkout of Kubernetes"}
+	switch {
+	case err != nil:
+		problem.Text = fmt.Sprintf("k8sDir: %s: %v", dir, err)
+	case minor < oldestMinor || minor > newestMinor:
+		problem.Text = fmt.Sprintf("k8sDir: %s is Kubernetes 1.%d", dir, minor)
+		problem.Remedy = fmt.Sprintf("check out 1.%d to 1.%d", oldestMinor, newestMinor)
+	case v.Kubernetes != "" && strconv.Itoa(minor) != v.minor():
+		problem.Text = fmt.Sprintf("k8sDir: %s is Kubernetes 1.%d, and the cluster is %s", dir, minor, v.Kubernetes)
+		problem.Remedy = fmt.Sprintf("check out release-1.%s, or make a cluster with --kubernetes-version 1.%d", v.minor(), minor)
+	default:
+		return nil
+	}
+	return problem
+}
+
+func checkoutMinor(dir string) (int, error) {
+	module, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, errors.New("is no checkout of Kubernetes: it has no go.mod")
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !kubernetesModule.Match(module) {
+		return 0, errors.New("is no checkout of Kubernetes: its go.mod is of another module")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, versionFile))
+	if err != nil {
+		return 0, err
+	}
+	found := binaryVersion.FindSubmatch(data)
+	if found == nil {
+		return 0, fmt.Errorf("%s does not say which version it is", versionFile)
+	}
+	return strconv.Atoi(string(found[1]))
+}

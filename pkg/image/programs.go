@@ -1,0 +1,84 @@
+package image
+
+import (
+	"slices"
+	"strings"
+)
+
+// programImage is an image of its own for programs of Kubernetes that differ
+// from those in hyperkube: they were built from a checkout.
+type programImage struct {
+	name     string
+	programs []string
+	store    Store
+	whole    bool // needs what else is in hyperkube
+	control  bool // only control planes run it
+}
+
+var programImages = []programImage{
+	{name: "kube-apiserver", programs: []string{"kube-apiserver"}, store: Containerd, control: true},
+	{name: "kube-controller-manager", programs: []string{"kube-controller-manager"}, store: Containerd, control: true},
+	{name: "kube-scheduler", programs: []string{"kube-scheduler"}, store: Containerd, control: true},
+	{name: "kube-proxy", programs: []string{"kube-proxy"}, store: Containerd, whole: true},
+	{name: "kubelet", programs: []string{"kubelet", "kubectl"}, store: Main, whole: true}, // kubectl is called in its container
+}
+
+// Programs lists the programs of Kubernetes.
+func Programs() []string { return slices.Clone(kubernetesPrograms) }
+
+// ref names an image by what is in it: another content is another image, so
+// that nothing runs an old one under the name of a new one.
+func (i programImage) ref(v Versions) (ref string, needed bool) {
+	var keys []string
+	for _, p := range i.programs {
+		if _, key, own := strings.Cut(v.Programs[p], "+"); own {
+			keys = append(keys, key)
+		}
+	}
+	return OurRegistry + "/" + i.name + ":" + v.Kubernetes + "-" + strings.Join(keys, "-"), len(keys) > 0
+}
+
+// ownPrograms lists the images of programs that differ from the release's.
+func ownPrograms(v Versions) (all []Image) {
+	for _, i := range programImages {
+		if ref, needed := i.ref(v); needed {
+			all = append(all, Image{Name: i.name, Ref: ref, Stores: []Store{i.store}})
+		}
+	}
+	return all
+}
+
+// ProgramRef is the image that a program of Kubernetes runs from.
+func ProgramRef(v Versions, program string) string {
+	for _, i := range programImages {
+		if ref, needed := i.ref(v); needed && slices.Contains(i.programs, program) {
+			return ref
+		}
+	}
+	return Ref(v, "hyperkube")
+}
+
+// ProgramVersion is what a program of Kubernetes says that it is.
+func (v Versions) ProgramVersion(program string) string {
+	if own := v.Programs[program]; own != "" {
+		return own
+	}
+	return v.Kubernetes
+}
+
+// OnWorker are the versions as far as they are a worker's matter.
+func (v Versions) OnWorker() Versions {
+	var its map[string]string
+	for _, i := range programImages {
+		for _, p := range i.programs {
+			if own := v.Programs[p]; own != "" && !i.control {
+				if its == nil {
+					its = map[string]string{}
+				}
+				its[p] = own
+			}
+		}
+	}
+	v.Programs = its
+	return v
+}
