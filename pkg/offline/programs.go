@@ -115,9 +115,12 @@ func (c *contents) buildOn(base *Bundle) error {
 	for d, blob := range base.Blobs {
 		c.manifest.Blobs[d] = Blob{Size: blob.Size, InBase: true}
 	}
+	own := c.index.Manifests
+	c.index.Manifests = nil
 	for _, e := range base.Images {
 		c.index.Manifests = append(c.index.Manifests, e.descriptor(base.Blobs[e.Index].Size))
 	}
+	c.index.Manifests = append(c.index.Manifests, own...)
 	return nil
 }
 

@@ -1,0 +1,118 @@
+package image
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func withPrograms(t *testing.T, programs map[string]string) Versions {
+	t.Helper()
+	v, err := For("v1.36.3", Versions{Programs: programs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestProgramsHaveImagesNamedByWhatIsInThem(t *testing.T) {
+	v := withPrograms(t, map[string]string{"kube-apiserver": "v1.36.3+aaa", "kubelet": "v1.36.3+bbb", "kubectl": "v1.36.3+ccc"})
+	for program, want := range map[string]string{
+		"kube-apiserver": "kube-bootstrap.dev/kube-apiserver:v1.36.3-aaa",
+		"kube-scheduler": "kube-bootstrap.dev/hyperkube:v1.36.3",
+		"kubelet":        "kube-bootstrap.dev/kubelet:v1.36.3-bbb-ccc",
+		"kubectl":        "kube-bootstrap.dev/kubelet:v1.36.3-bbb-ccc",
+	} {
+		if got := ProgramRef(v, program); got != want {
+			t.Errorf("%s runs from %s, not %s", program, got, want)
+		}
+	}
+	var stores []string
+	for _, img := range Catalogue(v, "")[len(Catalogue(withPrograms(t, nil), "")):] {
+		stores = append(stores, img.Name+" in "+string(img.Stores[0]))
+	}
+	if want := []string{"kube-apiserver in containerd", "kubelet in main Docker"}; !slices.Equal(stores, want) {
+		t.Errorf("got %q, want %q", stores, want)
+	}
+	if v.ProgramVersion("kubelet") != "v1.36.3+bbb" || v.ProgramVersion("kube-proxy") != "v1.36.3" {
+		t.Error("versions: ", v.ProgramVersion("kubelet"), v.ProgramVersion("kube-proxy"))
+	}
+}
+
+func TestAWorkerHasNothingOfAControlPlane(t *testing.T) {
+	v := withPrograms(t, map[string]string{"kube-apiserver": "v1.36.3+a", "kube-scheduler": "v1.36.3+b", "kubelet": "v1.36.3+c", "kube-proxy": "v1.36.3+d"})
+	if got := slices.Sorted(maps.Keys(v.OnWorker().Programs)); !slices.Equal(got, []string{"kube-proxy", "kubelet"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := withPrograms(t, map[string]string{"kube-apiserver": "v1.36.3+a"}).OnWorker().Programs; got != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestContentKeyIsOfWhatIsCompiled(t *testing.T) {
+	all := func(action, content string) map[string]listed {
+		return map[string]listed{
+			"cmd": {ImportPath: "cmd", BuildID: "x/1", Deps: []string{"dep", "unsafe"}},
+			"dep": {ImportPath: "dep", BuildID: action + "/" + content}, "unsafe": {ImportPath: "unsafe"},
+			"other": {ImportPath: "other", BuildID: action + "/" + content + action},
+		}
+	}
+	key := func(all map[string]listed) string {
+		t.Helper()
+		got, err := contentKey(all, "cmd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if key(all("a", "1")) != key(all("b", "1")) {
+		t.Error("a package that was compiled to the same changes the key")
+	}
+	if key(all("a", "1")) == key(all("a", "2")) {
+		t.Error("a package that was compiled to something else does not change the key")
+	}
+	lacking := all("a", "1")
+	delete(lacking, "dep")
+	if _, err := contentKey(lacking, "cmd"); err == nil {
+		t.Error("a package of which nothing is known is no error")
+	}
+}
+
+func TestCheckCheckout(t *testing.T) {
+	v := withPrograms(t, nil)
+	kubernetes := func(module, minor string) string {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, versionFile)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"go.mod": "module " + module + "\n\ngo 1.26.0\n", versionFile: minor} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	const says = "package version\n\nconst (\n\tDefaultKubeBinaryVersion = \"1."
+	for name, c := range map[string]struct{ dir, want string }{
+		"no directory":   {"/nowhere", "is no checkout of Kubernetes: it has no go.mod"},
+		"another module": {kubernetes("example.com/x", says+"36\"\n)\n"), "its go.mod is of another module"},
+		"no version":     {kubernetes("k8s.io/kubernetes", "package version\n"), "does not say which version it is"},
+		"too old":        {kubernetes("k8s.io/kubernetes", says+"33\"\n)\n"), "is Kubernetes 1.33; check out 1.34 to 1.36"},
+		"too new":        {kubernetes("k8s.io/kubernetes", says+"37\"\n)\n"), "is Kubernetes 1.37; check out 1.34 to 1.36"},
+		"another minor":  {kubernetes("k8s.io/kubernetes", says+"35\"\n)\n"), "is Kubernetes 1.35, and the cluster is v1.36.3; check out release-1.36"},
+		"right":          {kubernetes("k8s.io/kubernetes", says+"36\"\n)\n"), ""},
+	} {
+		err := CheckCheckout(c.dir, v)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(step.Problems(err)) != 1):
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+}
