@@ -3,12 +3,7 @@
 package e2e
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -58,29 +53,6 @@ func TestSnapshots(t *testing.T) {
 	})
 	t.Run("killed", func(t *testing.T) { c.killed(t, before) })
 	t.Run("named errors", c.refuses)
-}
-
-// localCluster is one that the program makes on this machine.
-type localCluster struct {
-	name  string
-	flags []string
-}
-
-func (c localCluster) master() machine { return machine{name: c.name + "-master-1", ip: "10.194.0.2"} }
-func (c localCluster) worker() machine { return machine{name: c.name + "-worker-1", ip: "10.194.0.10"} }
-
-func (c localCluster) command(verb string, args ...string) []string {
-	all := append([]string{built.binary, "cluster", verb}, args...)
-	return append(all, "--name", c.name)
-}
-
-func (c localCluster) run(t *testing.T, verb string, args ...string) string {
-	t.Helper()
-	out, err := host.Command{Args: c.command(verb, args...)}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }
 
 // useYAML is a workload with all that must come back: a Secret, and a stateful
@@ -240,30 +212,6 @@ func (c localCluster) killed(t *testing.T, before string) {
 	}
 }
 
-// killIn kills a command some moment after a step has started whose name begins
-// so.
-func (c localCluster) killIn(t *testing.T, step, verb string, args ...string) {
-	t.Helper()
-	all := c.command(verb, append(args, "--progress", "json")...)
-	cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
-	events, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(events)
-	for lines.Scan() {
-		var e struct{ Step, Kind string }
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Kind == "started" && strings.HasPrefix(e.Step, step) {
-			time.Sleep(rand.N(2 * time.Second)) // any moment of it
-			_ = cmd.Process.Kill()              // it may have ended by then
-		}
-	}
-	t.Logf("%s %v: %v in %q", verb, args, cmd.Wait(), step)
-}
-
 // refuses asks for what can not be.
 func (c localCluster) refuses(t *testing.T) {
 	for name, args := range map[string][]string{
@@ -273,20 +221,5 @@ func (c localCluster) refuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "["+name+"]") {
 			t.Errorf("%v: %v, want [%s]", args, err, name)
 		}
-	}
-}
-
-// cleaned removes the cluster; nothing of it may be left.
-func (c localCluster) cleaned(t *testing.T) {
-	ctx := context.Background() // that of a test ends before this
-	for range 2 {
-		if _, err := (host.Command{Args: c.command("clean")}).Run(ctx); err != nil {
-			t.Error(err)
-		}
-	}
-	const look = `docker ps -aq --filter label=$1; docker volume ls -q --filter label=$1; docker network ls -q --filter label=$1; docker images -aq --filter label=$1`
-	left, err := host.Command{Args: []string{"sh", "-c", look, "sh", "kube-bootstrap.dev/cluster=" + c.name}}.Run(ctx)
-	if err != nil || len(left) > 0 {
-		t.Errorf("clean leaves %s, %v", left, err)
 	}
 }

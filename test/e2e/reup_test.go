@@ -1,0 +1,233 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// TestReup changes lines in a checkout of Kubernetes and has a cluster that is
+// up run them: what changed is relaunched, and nothing else is touched.
+func TestReup(t *testing.T) {
+	c := localCluster{name: "e2e-reup", flags: []string{"--workers", "1", "--dind-subnet", "10.194.0.0/16", "--bundle", built.bundle, "--snapshot=false"}}
+	t.Cleanup(func() { c.cleaned(t) })
+	from := layOut(t)
+	from.change(t, apiServer, "first")
+	began := time.Now()
+	c.run(t, "up", append(c.flags, "--k8s-dir", from.dir)...)
+	up := time.Since(began)
+	first := c.version(t)
+	if !strings.Contains(first, "+") {
+		t.Errorf("up --k8s-dir: the API server is %s, and was changed", first)
+	}
+
+	t.Run("a line of the API server", func(t *testing.T) {
+		from.change(t, apiServer, "second")
+		untouched, worker := c.besides(t, "kube-apiserver"), c.worker().running(t)
+		began := time.Now()
+		r := c.reup(t, from)
+		t.Logf("up from source: %s, reup: %s", up.Round(time.Second/10), time.Since(began).Round(time.Second/10))
+		if now := c.version(t); now == first || now != r.Programs["kube-apiserver"] {
+			t.Errorf("the API server is %s, was %s, and shall be %s", now, first, r.Programs["kube-apiserver"])
+		}
+		same(t, c.master(), untouched, c.besides(t, "kube-apiserver"))
+		same(t, c.worker(), worker, c.worker().running(t))
+		if logs := c.master().sh(t, "cat /var/log/pods/kube-system_kube-apiserver-*/kube-apiserver/*.log"); !strings.Contains(logs, "this is second") {
+			t.Error("the new line is not in the log of the API server")
+		}
+	})
+	t.Run("again", func(t *testing.T) {
+		master, worker := c.master().running(t), c.worker().running(t)
+		if r := c.reup(t, from); len(r.Nodes) > 0 {
+			t.Errorf("relaunched on %v, with nothing changed", r.Nodes)
+		}
+		same(t, c.master(), master, c.master().running(t))
+		same(t, c.worker(), worker, c.worker().running(t))
+	})
+	t.Run("killed, and again", func(t *testing.T) { c.killedReup(t, from) })
+	t.Run("a checkout that does not compile", func(t *testing.T) {
+		from.change(t, scheduler, "\" + nothing + \"")
+		master, worker := c.master().running(t), c.worker().running(t)
+		out, err := host.Command{Args: c.command("reup", "--k8s-dir", from.dir)}.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "undefined: nothing") {
+			t.Errorf("got %v\n%s", err, out)
+		}
+		same(t, c.master(), master, c.master().running(t))
+		same(t, c.worker(), worker, c.worker().running(t))
+	})
+	t.Run("one that is named", func(t *testing.T) {
+		from.change(t, kubelet, "third") // the scheduler does not compile yet
+		pods := c.pods(t)
+		r := c.reup(t, from, "--build-kubelet")
+		if len(r.Nodes) != 2 || r.Programs["kubelet"] == r.Programs["kubectl"] {
+			t.Errorf("got %v", r)
+		}
+		if now := c.pods(t); now != pods {
+			t.Errorf("a new kubelet has touched pods:\n%s\nthen\n%s", pods, now)
+		}
+	})
+	t.Run("the release again", func(t *testing.T) {
+		from.restore(t)
+		r := c.reup(t, from)
+		for name, version := range r.Programs {
+			if strings.Contains(version, "+") {
+				t.Errorf("%s is %s, and nothing is changed any more", name, version)
+			}
+		}
+		for _, m := range []machine{c.master(), c.worker()} {
+			if images := m.sh(t, "ctr -n k8s.io images ls -q; docker images --format '{{.Repository}}:{{.Tag}}'"); strings.Contains(images, ":v1.36.3-") {
+				t.Errorf("%s keeps images that nothing runs from:\n%s", m.name, images)
+			}
+		}
+	})
+}
+
+// reupped is what `cluster reup -o json` prints.
+type reupped struct {
+	Programs map[string]string
+	Nodes    []string
+}
+
+func (c localCluster) reup(t *testing.T, from checkout, flags ...string) (r reupped) {
+	t.Helper()
+	out := c.run(t, "reup", append(flags, "--k8s-dir", from.dir, "-o", "json")...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return r
+}
+
+// killedReup ends a run that has begun on the nodes; the next one finishes it.
+func (c localCluster) killedReup(t *testing.T, from checkout) {
+	from.change(t, apiServer, "fourth")
+	before := c.version(t)
+	c.killIn(t, "run master on "+c.master().name, "reup", "--k8s-dir", from.dir)
+	r := c.reup(t, from)
+	if now := c.version(t); now == before || now != r.Programs["kube-apiserver"] {
+		t.Errorf("the API server is %s, was %s, and shall be %s", now, before, r.Programs["kube-apiserver"])
+	}
+}
+
+// version is what the API server says that it is.
+func (c localCluster) version(t *testing.T) string {
+	t.Helper()
+	var v struct{ GitVersion string }
+	if err := json.Unmarshal([]byte(c.master().kubectl(t, "get --raw /version")), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v.GitVersion
+}
+
+// besides are the containers of the master, but for the pod of one program.
+func (c localCluster) besides(t *testing.T, program string) string {
+	t.Helper()
+	return c.master().sh(t, fmt.Sprintf(`for s in /run/docker.sock /run/docker-bootstrap.sock; do docker -H unix://$s ps -q --no-trunc | sort; done
+ctr -n k8s.io containers ls -q 'labels."io.kubernetes.pod.name"!="%s-%s"' | sort`, program, c.master().name))
+}
+
+// pods are the containers of all pods.
+func (c localCluster) pods(t *testing.T) string {
+	t.Helper()
+	return c.master().sh(t, "ctr -n k8s.io containers ls -q | sort") + c.worker().sh(t, "ctr -n k8s.io containers ls -q | sort")
+}
+
+func same(t *testing.T, m machine, before, now string) {
+	t.Helper()
+	if before != now {
+		t.Errorf("%s: something was touched:\n%s\nthen\n%s", m.name, before, now)
+	}
+}
+
+// checkout is a working copy of Kubernetes.
+type checkout struct{ dir string }
+
+// source is a file of a checkout and a line of it, after which another is put.
+type source struct{ file, after string }
+
+var (
+	apiServer = source{"cmd/kube-apiserver/app/server.go", "func Run(ctx context.Context, opts options.CompletedOptions) error {"}
+	kubelet   = source{"cmd/kubelet/app/server.go", "func Run(ctx context.Context, s *options.KubeletServer, kubeDeps *kubelet.Dependencies, featureGate featuregate.FeatureGate) error {"}
+	scheduler = source{"cmd/kube-scheduler/app/server.go", "func Run(ctx context.Context, cc *schedulerserverconfig.CompletedConfig, sched *scheduler.Scheduler) error {"}
+)
+
+var ownModule = regexp.MustCompile(`(?m)^\s+(k8s\.io/[a-z-]+) v0\.0\.0`)
+
+// layOut makes a checkout of modules: a repository has the staging ones below it.
+func layOut(t *testing.T) checkout {
+	t.Helper()
+	c := checkout{t.TempDir()}
+	version := strings.TrimPrefix(image.DefaultKubernetes, "v1")
+	c.take(t, "k8s.io/kubernetes@"+image.DefaultKubernetes, ".")
+	mod, err := os.ReadFile(filepath.Join(c.dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range ownModule.FindAllStringSubmatch(string(mod), -1) {
+		c.take(t, m[1]+"@v0"+version, "staging/src/"+m[1])
+	}
+	return c
+}
+
+// take copies a module out of Go's cache, where it must not be written.
+func (c checkout) take(t *testing.T, module, to string) {
+	t.Helper()
+	out, err := host.Command{Args: []string{"go", "mod", "download", "-json", module}, Dir: os.TempDir()}.Run(t.Context())
+	var answer struct{ Dir string }
+	if err == nil {
+		err = json.Unmarshal(out, &answer)
+	}
+	target := filepath.Join(c.dir, to)
+	if err == nil {
+		_, err = host.Run(t.Context(), "sh", "-c", "mkdir -p "+target+" && cp -r "+answer.Dir+"/. "+target+" && chmod -R u+w "+target)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change has a program log a word when it starts.
+func (c checkout) change(t *testing.T, at source, word string) {
+	t.Helper()
+	c.restoreFile(t, at)
+	path := filepath.Join(c.dir, at.file)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), at.after+"\n", at.after+"\n\tklog.InfoS(\"this is "+word+"\")\n", 1)
+	if changed == string(text) {
+		t.Fatalf("%s has no line %q", at.file, at.after)
+	}
+	if err := os.Rename(path, path+".orig"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c checkout) restoreFile(t *testing.T, at source) {
+	t.Helper()
+	path := filepath.Join(c.dir, at.file)
+	if err := os.Rename(path+".orig", path); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+}
+
+// restore takes all changes back.
+func (c checkout) restore(t *testing.T) {
+	t.Helper()
+	for _, at := range []source{apiServer, kubelet, scheduler} {
+		c.restoreFile(t, at)
+	}
+}
