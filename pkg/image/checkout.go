@@ -33,7 +33,7 @@ func CheckCheckout(dir string, v Versions) error {
 		problem.Remedy = fmt.Sprintf("check out 1.%d to 1.%d", oldestMinor, newestMinor)
 	case v.Kubernetes != "" && strconv.Itoa(minor) != v.minor():
 		problem.Text = fmt.Sprintf("k8sDir: %s is Kubernetes 1.%d, and the cluster is %s", dir, minor, v.Kubernetes)
-		problem.Remedy = fmt.Sprintf("check out release-1.%s, or make a cluster with --kubernetes-version 1.%d", v.minor(), minor)
+		problem.Remedy = fmt.Sprintf("check out release-1.%s, or make a cluster with --kubernetes-version %s", v.minor(), newest[minor])
 	default:
 		return nil
 	}
