@@ -57,7 +57,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	if err := runner.Do(c.Context(), images); err != nil {
 		return err
 	}
-	if o.Programs, err = buildPrograms(c.Context(), runner, offline.Programs{Base: o.Bundle, K8sDir: dir}); err != nil {
+	if o.Programs, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: dir}); err != nil {
 		return err
 	}
 	if err := p.raise(c.Context(), runner, o); err != nil {

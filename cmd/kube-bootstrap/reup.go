@@ -105,7 +105,7 @@ func (p *program) reup(ctx context.Context, cfg config.Config, o cluster.Options
 		}
 	}
 	o.Kubernetes, o.Bundle = made.Kubernetes, ""
-	if o.Programs, err = buildPrograms(ctx, runner, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Programs}); err != nil {
+	if o.Programs, err = buildPrograms(ctx, runner, o, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Programs}); err != nil {
 		return &firmError{err}
 	}
 	begun := false
@@ -150,17 +150,20 @@ func (p *program) imagesOf(ctx context.Context, runner *step.Runner, cfg config.
 }
 
 // buildPrograms builds what a checkout has changed; without a checkout nothing.
-func buildPrograms(ctx context.Context, runner *step.Runner, programs offline.Programs) (built cluster.Programs, err error) {
+func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.Programs) (built cluster.Programs, err error) {
 	if programs.K8sDir == "" {
 		return built, nil
+	}
+	if programs.Output, err = cluster.ProgramsPath(o); err != nil {
+		return built, err
 	}
 	name := "build what changed in " + programs.K8sDir
 	return built, runner.Do(ctx, step.Plan{{{
 		Name: name, Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
 		Apply: func(ctx context.Context) error {
-			path, v, err := offline.BuildPrograms(ctx, programs)
-			built = cluster.Programs{Bundle: path, Versions: v.Programs}
+			v, err := offline.BuildPrograms(ctx, programs)
+			built = cluster.Programs{Bundle: programs.Output, Versions: v.Programs}
 			return err
 		},
 	}}})

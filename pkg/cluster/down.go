@@ -79,5 +79,5 @@ func withFleet(ctx context.Context, options Options, do func(*fleet) error) erro
 }
 
 func (f *fleet) remove(ctx context.Context) error {
-	return errors.Join(f.docker.RemoveFleet(ctx, f.Name), os.RemoveAll(f.sharedDir()))
+	return errors.Join(f.docker.RemoveFleet(ctx, f.Name), os.RemoveAll(f.sharedDir()), os.RemoveAll(f.programsPath()))
 }

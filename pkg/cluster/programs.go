@@ -32,10 +32,26 @@ func (p Programs) note() string {
 // areThose reports whether p asks for nothing else than what was noted.
 func (p Programs) areThose(note string) bool { return p.Bundle == "" || note == p.note() }
 
-// findPrograms finds out whether the cluster has programs of its own.
+// ProgramsPath is where the bundle of a cluster's programs is written, before
+// its hosts get it. Clean removes it.
+func ProgramsPath(options Options) (string, error) {
+	o, err := options.withDefaults()
+	return o.programsPath(), err
+}
+
+func (o Options) programsPath() string {
+	return filepath.Join(o.CacheDir, "clusters", o.Name+"."+programsName)
+}
+
+// findPrograms finds out whether the cluster has programs of its own. Those it
+// has are of use only with the bundle that they were built on.
 func (f *fleet) findPrograms(ctx context.Context) error {
 	notes, err := f.docker.Notes(ctx, f.Name)
-	f.hasPrograms = f.Programs.Bundle != "" || notes[programsKey] != ""
+	had := notes[programsKey] != ""
+	f.hasPrograms = had || f.Programs.Bundle != ""
+	if had && f.Programs.Bundle == "" {
+		f.Bundle, f.shipped = "", true
+	}
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -174,6 +175,34 @@ func (b *Builder) programPart(v Versions, arch, program, version string) Part {
 	_, content, _ := strings.Cut(version, "+")
 	dir := fmt.Sprintf("%s-%s-%s-%s", program, v.Kubernetes, arch, content)
 	return Part{Name: program, Version: version, Origin: commandOf(program) + " (checkout)", Key: content, Dir: filepath.Join(b.Cache, "parts", dir)}
+}
+
+// spareBuilds is how many builds of a program stay in the cache.
+const spareBuilds = 4
+
+// DropOldPrograms removes all but the latest builds of programs: each edit of a
+// checkout makes one.
+func (b *Builder) DropOldPrograms(arch string, programs []string) error {
+	var errs []error
+	for _, program := range programs {
+		builds, err := filepath.Glob(filepath.Join(b.Cache, "parts", program+"-v*-"+arch+"-*"))
+		errs = append(errs, err)
+		slices.SortFunc(builds, func(x, y string) int { return modified(y).Compare(modified(x)) })
+		for _, old := range builds[min(spareBuilds, len(builds)):] {
+			dir, name := filepath.Split(old)
+			errs = append(errs, os.RemoveAll(old), os.RemoveAll(dir+"layer-"+name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// modified is long ago for what is not there any more.
+func modified(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // KeptProgram is a program that was linked earlier.

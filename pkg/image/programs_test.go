@@ -1,12 +1,15 @@
 package image
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -113,6 +116,36 @@ func TestCheckCheckout(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(step.Problems(err)) != 1):
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+func TestOldBuildsOfAProgramGo(t *testing.T) {
+	b := &Builder{Cache: t.TempDir()}
+	parts := filepath.Join(b.Cache, "parts")
+	age := func(name string, hours int) {
+		t.Helper()
+		at := time.Now().Add(-time.Duration(hours) * time.Hour)
+		if err := errors.Join(os.MkdirAll(filepath.Join(parts, name), 0o755), os.Chtimes(filepath.Join(parts, name), at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range spareBuilds + 2 {
+		age(fmt.Sprintf("kubelet-v1.36.3-amd64-%d", i), i)
+		age(fmt.Sprintf("layer-kubelet-v1.36.3-amd64-%d", i), 0)
+	}
+	age("kubelet-v1.36.3-arm64-0", 9)
+	age("kubectl-v1.36.3-amd64-0", 9)
+	if err := b.DropOldPrograms("amd64", []string{"kubelet"}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(parts, "*"))
+	if err != nil || len(left) != 2*spareBuilds+2 {
+		t.Errorf("left %q, %v", left, err)
+	}
+	for i := range spareBuilds {
+		if _, err := os.Stat(filepath.Join(parts, fmt.Sprintf("layer-kubelet-v1.36.3-amd64-%d", i))); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (c *contents) frames(ctx context.Context, work string, groups [][]source) (
 }
 
 func (c *contents) frame(ctx context.Context, path string, blobs []source, progress *progress) (string, error) {
-	if totalSize(blobs) < keepFrom {
+	if totalSize(blobs) < keepFrom || c.cache == "" {
 		return path, writeFrame(ctx, path, quick, blobs, progress)
 	}
 	var key string

@@ -31,7 +31,7 @@ type contents struct {
 	have     map[digest.Digest]bool
 	signer   ed25519.PrivateKey // nil: not signed
 	packing  packing            // of the layers
-	cache    string             // where compressed layers are kept
+	cache    string             // where compressed layers are kept; "": nowhere
 }
 
 // collect arranges built images: the small blobs first, then layers by

@@ -21,31 +21,27 @@ import (
 // bundle that has them instead of those of another one, its base.
 type Programs struct {
 	Base   string            // the bundle with everything else
-	Output string            // "": in the cache
+	Output string            // where to write it
 	K8sDir string            // the checkout
 	Build  []string          // names of programs; none: all
 	Keep   map[string]string // versions of programs that were built earlier and are not built now
 }
 
 // BuildPrograms compiles the programs and writes those that differ from the
-// release into a bundle. It returns its path, and the versions of what is in it
-// and in its base.
-func BuildPrograms(ctx context.Context, p Programs) (string, image.Versions, error) {
+// release into a bundle. It returns the versions of what is in it and in its base.
+func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
 	base, err := Open(p.Base)
 	if err != nil {
-		return "", image.Versions{}, err
+		return image.Versions{}, err
 	}
 	defer base.Close()
 	v := base.Versions
-	if p.Output == "" {
-		p.Output = DefaultPath(v, runtime.GOARCH, "programs")
-	}
 	built, err := p.build(ctx, base, &v)
 	if err != nil {
-		return "", v, err
+		return v, err
 	}
 	o := Options{Versions: v, Output: p.Output, Quick: true}
-	return p.Output, v, o.put(ctx, built, func(c *contents) error { return c.buildOn(base) })
+	return v, o.put(ctx, built, func(c *contents) error { return c.buildOn(base) })
 }
 
 // build makes the images of the programs, and notes their versions.
@@ -102,11 +98,14 @@ func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Ve
 		}
 	}
 	v.Programs = versions
-	return parts, nil
+	return parts, builder.DropOldPrograms(runtime.GOARCH, slices.Collect(maps.Keys(changed)))
 }
 
-// buildOn leaves out what another bundle has, and takes over its images.
+// buildOn leaves out what another bundle has, and takes over its images. What
+// is left is packed in a moment, and another thing after the next edit: it is
+// not worth a place in the cache.
 func (c *contents) buildOn(base *Bundle) error {
+	c.cache = ""
 	if err := c.leaveOut(base); err != nil {
 		return err
 	}
