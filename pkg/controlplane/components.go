@@ -61,6 +61,8 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--tls-private-key-file=" + apiserver + ".key",
 		"--tls-min-version=VersionTLS12",
 		"--profiling=false",
+		// Without it, one that ends waits until it is killed for watches that never end.
+		"--shutdown-send-retry-after=true",
 
 		"--etcd-servers=" + strings.Join(c.EtcdEndpoints, ","),
 		"--etcd-cafile=" + EtcdCA + ".crt",
