@@ -17,18 +17,13 @@ func (f *fleet) sharedDir() string { return filepath.Join(f.CacheDir, "clusters"
 // sharedVolume holds the same on the machine of a remote engine.
 func (f *fleet) sharedVolume() string { return f.Name + "-shared" }
 
-// The bundles: one with all images, and one that is built on it, with programs
-// of Kubernetes from a checkout.
-const (
-	bundleName   = "bundle.tar.zst"
-	programsName = "programs.tar.zst"
-)
+const bundleName = "bundle.tar.zst"
 
 // sharedFile is a file of ours that the hosts get under a name.
 type sharedFile struct{ from, name string }
 
 func (f *fleet) sharedFiles() (all []sharedFile) {
-	for _, file := range []sharedFile{{f.Bundle, bundleName}, {f.Programs.Bundle, programsName}} {
+	for _, file := range []sharedFile{{f.Bundle, bundleName}, {f.Programs.Bundle, programsName(f.Programs.note())}} {
 		if file.from != "" {
 			all = append(all, file)
 		}

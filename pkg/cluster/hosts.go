@@ -33,13 +33,13 @@ type Host struct {
 // fleet is what one call works with.
 type fleet struct {
 	Options
-	docker      *host.Docker
-	ground      host.Ground // what the engine's machine has, once lookAtGround has run
-	all         []member
-	there       map[string]bool // hosts that the engine had before
-	shipped     bool            // the hosts have a bundle already
-	hasPrograms bool            // and one with programs built from a checkout
-	emit        func(Event)
+	docker   *host.Docker
+	ground   host.Ground // what the engine's machine has, once lookAtGround has run
+	all      []member
+	there    map[string]bool // hosts that the engine had before
+	shipped  bool            // the hosts have a bundle already
+	programs string          // the note of those built from a checkout; "": none are
+	emit     func(Event)
 }
 
 // bundleDir is where the hosts find what they share with us, read-only.

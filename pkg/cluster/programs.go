@@ -2,12 +2,15 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -29,6 +32,29 @@ func (p Programs) note() string {
 	return string(word)
 }
 
+// programsName is what the hosts call the bundle of noted programs. It is another
+// one for others: a host that was not concerned, or was put back to how it was,
+// is not taken for one that lacks something.
+func programsName(note string) string {
+	sum := sha256.Sum256([]byte(note))
+	return "programs-" + hex.EncodeToString(sum[:6]) + ".tar.zst"
+}
+
+// dropOldPrograms removes bundles that no run will ask for any more.
+func (f *fleet) dropOldPrograms(ctx context.Context, on member) error {
+	keep := programsName(f.programs)
+	if f.docker.Remote() {
+		return f.node(on).Exec(ctx, driver.Exec{Args: []string{"find", bundleDir, "-name", "programs-*", "!", "-name", keep, "-delete"}})
+	}
+	all, err := filepath.Glob(filepath.Join(f.sharedDir(), "programs-*"))
+	for _, path := range all {
+		if filepath.Base(path) != keep {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
+}
+
 // areThose reports whether p asks for nothing else than what was noted.
 func (p Programs) areThose(note string) bool { return p.Bundle == "" || note == p.note() }
 
@@ -40,16 +66,18 @@ func ProgramsPath(options Options) (string, error) {
 }
 
 func (o Options) programsPath() string {
-	return filepath.Join(o.CacheDir, "clusters", o.Name+"."+programsName)
+	return filepath.Join(o.CacheDir, "clusters", o.Name+"-programs.tar.zst")
 }
 
 // findPrograms finds out whether the cluster has programs of its own. Those it
 // has are of use only with the bundle that they were built on.
 func (f *fleet) findPrograms(ctx context.Context) error {
 	notes, err := f.docker.Notes(ctx, f.Name)
-	had := notes[programsKey] != ""
-	f.hasPrograms = had || f.Programs.Bundle != ""
-	if had && f.Programs.Bundle == "" {
+	f.programs = notes[programsKey]
+	switch {
+	case f.Programs.Bundle != "":
+		f.programs = f.Programs.note()
+	case f.programs != "":
 		f.Bundle, f.shipped = "", true
 	}
 	return err
@@ -112,7 +140,7 @@ func (f *fleet) notedPrograms(ctx context.Context) (map[string]string, error) {
 	if err := json.Unmarshal([]byte(notes[programsKey]), &versions); err != nil {
 		return nil, fmt.Errorf("programs of cluster %s: %w", f.Name, err)
 	}
-	return maps.Clone(versions), nil
+	return versions, nil
 }
 
 func fileThere(path string) bool {

@@ -34,7 +34,14 @@ func Reup(ctx context.Context, options Options, emit func(Event)) (stale []strin
 		for _, m := range members {
 			stale = append(stale, m.name)
 		}
-		return f.run(ctx, append(f.relaunchRows(members), f.relaunched(found)))
+		if err := f.run(ctx, append(f.relaunchRows(members), f.relaunched(found))); err != nil {
+			return err
+		}
+		master, err := f.firstMaster(ctx, "")
+		if err != nil {
+			return err
+		}
+		return f.dropOldPrograms(ctx, f.byName(master.Name))
 	})
 	return stale, err
 }

@@ -160,8 +160,8 @@ func (f *fleet) bundleArgs() []string {
 	if f.Bundle == "" && !f.shipped {
 		return nil
 	}
-	if f.hasPrograms {
-		return []string{"--bundle", bundleDir + "/" + programsName, "--bundle-base", bundleDir + "/" + bundleName}
+	if f.programs != "" {
+		return []string{"--bundle", bundleDir + "/" + programsName(f.programs), "--bundle-base", bundleDir + "/" + bundleName}
 	}
 	return []string{"--bundle", bundleDir + "/" + bundleName}
 }
