@@ -56,7 +56,11 @@ func (f *fleet) share(ctx context.Context) error {
 		return err
 	}
 	for _, file := range f.sharedFiles() {
-		if err := linkOrCopy(ctx, file.from, filepath.Join(f.sharedDir(), file.name)); err != nil {
+		target := filepath.Join(f.sharedDir(), file.name)
+		if sameFile(file.from, target) {
+			continue
+		}
+		if err := linkOrCopy(ctx, file.from, target); err != nil {
 			return err
 		}
 	}
