@@ -14,10 +14,11 @@ import (
 func (p *program) forgetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget NAME",
-		Short: "Take a control plane that died for good out of its cluster",
-		Long: `Take a control plane that died for good out of its cluster: out of etcd, which
-counts it as a member that is down, and out of the list of nodes. To be run on
-another control plane. One that is alive leaves by "kube-bootstrap turndown".`,
+		Short: "Take a host that died for good out of its cluster",
+		Long: `Take a host that died for good out of its cluster: its subnet out of flannel's
+network, and its node out of the list; a control plane also out of etcd, which
+counts it as a member that is down. To be run on a control plane that lives. A
+host that is alive leaves by "kube-bootstrap turndown".`,
 		Example: "  kube-bootstrap forget node-3",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.forget(c.Context(), args[0]) },

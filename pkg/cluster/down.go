@@ -27,6 +27,11 @@ func Down(ctx context.Context, options Options) error {
 // built stays in the cache. It is harmless when nothing is left.
 func Clean(ctx context.Context, options Options) error {
 	return alone(ctx, options, func(f *fleet) error {
+		release, err := f.lockCache(ctx, "snapshot-"+f.Name) // also one that a killed run left
+		if err != nil {
+			return err
+		}
+		defer release()
 		return errors.Join(f.unmerge(ctx), f.remove(ctx), os.RemoveAll(f.privateDir()), f.removeImages(ctx))
 	})
 }

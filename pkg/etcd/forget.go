@@ -2,8 +2,7 @@ package etcd
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -11,44 +10,55 @@ import (
 )
 
 // Forget takes another host out of the list of control planes and out of etcd,
-// one that died for good: a host that lives leaves by itself. It does nothing
-// about one that neither knows.
-func (m Member) Forget(ctx context.Context, name string) error {
+// one that died for good: a host that lives leaves by itself. It returns the
+// host's address, none of a host that neither knows.
+func (m Member) Forget(ctx context.Context, name string) (ip string, err error) {
 	all, err := m.Status(ctx)
 	if err != nil {
-		return err
-	}
-	if err := m.forgettable(name, all); err != nil {
-		return err
+		return "", err
 	}
 	client, err := m.Client(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, 5*lookLimit)
 	defer cancel()
-	if err := remove(ctx, client, func(member *clientv3.Member) bool { return member.Name == name }); err != nil {
-		return cannotLeave(err)
+	listed, err := Listed(ctx, client)
+	if err != nil {
+		return "", err
+	}
+	if ip, err = m.forgettable(name, all, listed); err != nil || ip == "" {
+		return "", err
+	}
+	gone := m
+	gone.IP = ip
+	if err := remove(ctx, client, func(member *clientv3.Member) bool { return slices.Contains(member.PeerURLs, gone.url(2380)) }); err != nil {
+		return "", cannotLeave(err)
 	}
 	_, err = client.Delete(ctx, Entry{Name: name}.key())
-	return err
+	return ip, err
 }
 
-func (m Member) forgettable(name string, all []MemberStatus) error {
+// forgettable finds a host among the members and in the list: a member that
+// has not started yet has no name.
+func (m Member) forgettable(name string, all []MemberStatus, listed []Entry) (ip string, err error) {
 	if name == m.Name {
-		return &step.Problem{Name: "control-plane-alive", Text: name + " is this host", Remedy: "run `kube-bootstrap turndown` to take it out"}
+		return "", &step.Problem{Name: "control-plane-alive", Text: name + " is this host", Remedy: "run `kube-bootstrap turndown` to take it out"}
 	}
-	var names []string
+	for _, e := range listed {
+		if e.Name == name {
+			ip = e.IP
+		}
+	}
 	for _, s := range all {
-		names = append(names, s.Name)
-		if s.Name == name && s.Healthy {
-			return &step.Problem{Name: "control-plane-alive", Text: name + " at " + s.IP + " is alive", Remedy: "run `kube-bootstrap turndown` on it"}
+		if s.Name != name && s.IP != ip {
+			continue
 		}
-		if s.Name == name {
-			return nil
+		if s.Healthy {
+			return "", &step.Problem{Name: "control-plane-alive", Text: name + " at " + s.IP + " is alive", Remedy: "run `kube-bootstrap turndown` on it"}
 		}
+		return s.IP, nil
 	}
-	return &step.Problem{Name: "control-plane-unknown", Text: fmt.Sprintf("etcd has no member %s, only %s", name, strings.Join(names, ", ")),
-		Remedy: "name one of them"}
+	return ip, nil
 }

@@ -124,13 +124,13 @@ func (n Network) free(ctx context.Context, client *clientv3.Client, now string) 
 		return fmt.Errorf("read %s: %w", subnetsKey, err)
 	}
 	for _, kv := range leases.Kvs {
-		var lease struct{ PublicIP string }
-		if json.Unmarshal(kv.Value, &lease) == nil && n.Own.IsValid() && lease.PublicIP == n.Own.String() {
+		by := holder(kv.Value)
+		if n.Own.IsValid() && by == n.Own.String() {
 			continue
 		}
 		return &step.Problem{
 			Name:   "flannel-network-in-use",
-			Text:   fmt.Sprintf("host %s has a subnet under another flannel network, %s, and this one is %s", lease.PublicIP, now, n.json()),
+			Text:   fmt.Sprintf("host %s has a subnet under another flannel network, %s, and this one is %s", by, now, n.json()),
 			Remedy: "use the network that is there, or turn the other hosts down first",
 		}
 	}

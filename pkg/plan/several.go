@@ -3,9 +3,6 @@ package plan
 import (
 	"context"
 	"slices"
-	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
@@ -165,30 +162,4 @@ func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error)
 		left = append(left, err.Error()+"; `kubectl delete node "+h.Config.HostName+"` on another control plane does")
 	}
 	return left, nil
-}
-
-// Forget takes a control plane that died for good out of the cluster; to be
-// called on another one.
-func (h *Host) Forget(ctx context.Context, name string) error {
-	if err := h.etcd().Forget(ctx, name); err != nil {
-		return err
-	}
-	return h.removeNode(ctx, name)
-}
-
-// removeNode asks whichever API server is ready, as that of this host may not
-// be any more.
-func (h *Host) removeNode(ctx context.Context, name string) error {
-	node := h.node(controlplane.SuperAdminConf)
-	node.Name = name
-	own := node.API
-	node.API = func() (*rest.Config, error) {
-		config, err := own()
-		if err == nil {
-			config.Host = h.balancedAPI()
-		}
-		return config, err
-	}
-	const limit = 10 * time.Second
-	return step.Until(ctx, limit, node.Remove, nil)
 }

@@ -189,7 +189,7 @@ func refusedTurndown(t *testing.T, first, second machine) {
 }
 
 func refusedForget(t *testing.T, first, second machine) {
-	for name, problem := range map[string]string{second.name: "[control-plane-alive]", first.name: "[control-plane-alive]", "nobody": "[control-plane-unknown]"} {
+	for name, problem := range map[string]string{second.name: "[control-plane-alive]", first.name: "[control-plane-alive]", "nobody": "[node-unknown]"} {
 		out := first.sh(t, "{ kube-bootstrap forget "+name+"; } 2>&1; echo exit $?")
 		if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, problem) {
 			t.Errorf("forget %s: want %s, got:\n%s", name, problem, out)

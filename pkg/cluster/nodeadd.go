@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// AddNode makes one more node and returns its name. What it had begun is
+// removed when it fails, unless Retain is set.
+func AddNode(ctx context.Context, options Options, spec Spec, moves Moves, emit func(Event)) (name string, err error) {
+	err = onNodes(ctx, options, emit, func(f *fleet, found []host.FoundMachine) error {
+		first, err := f.firstMaster(ctx, "")
+		if err != nil {
+			return err
+		}
+		joined, err := f.joined(ctx)
+		if err != nil {
+			return err
+		}
+		if host := f.byName(f.Name + "-" + spec.Name); host.name != "" && !f.whole(ctx, host, found) {
+			joined = slices.DeleteFunc(joined, func(name string) bool { return name == host.name })
+		}
+		f.Nodes = []Spec{f.named(spec, joined)}
+		f.all = f.settle(found)
+		m := f.byName(f.hostName(f.Nodes[0]))
+		name = m.name
+		if err := f.canJoin(m, joined); err != nil {
+			return err
+		}
+		join := &joining{fleet: f, master: f.byName(first.Name)}
+		f.shipped = f.bundleIsThere(ctx, join.master)
+		verb := join.worker
+		if m.role == Master {
+			verb = join.furtherMaster
+		}
+		rows := step.Plan{
+			{f.hostImage(f.variant(m))}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)},
+			{join.open()}, {f.verb(m, verb)}, {join.close()},
+		}
+		err = f.run(ctx, rows)
+		if err == nil || f.Retain {
+			return err
+		}
+		return errors.Join(err, f.takeBack(ctx, m, moves))
+	})
+	return name, err
+}
+
+// joined names the nodes that the API server knows. A host that is not among
+// them was left by a run that was killed, and is finished by the next.
+func (f *fleet) joined(ctx context.Context) ([]string, error) {
+	client, err := f.api(ctx, member{}).Client()
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	var names []string
+	for _, n := range list.Items {
+		names = append(names, n.Name)
+	}
+	return names, nil
+}
+
+// whole reports whether everything is in place on a node; one that is off has
+// been whole once.
+func (f *fleet) whole(ctx context.Context, m member, found []host.FoundMachine) bool {
+	for _, is := range found {
+		if is.Name == m.name && is.State == "running" {
+			var report struct{ InPlace bool }
+			return json.Unmarshal(f.hostStatus(ctx, is).Report, &report) == nil && report.InPlace
+		}
+	}
+	return true
+}
+
+// named gives a node without a name the next one of its role.
+func (f *fleet) named(s Spec, joined []string) Spec {
+	for n := 1; s.Name == ""; n++ {
+		name := fmt.Sprintf("%s-%d", s.Role, n)
+		if !slices.Contains(joined, f.Name+"-"+name) {
+			s.Name = name
+		}
+	}
+	return s
+}
+
+func (f *fleet) canJoin(m member, joined []string) error {
+	var errs []error
+	if slices.Contains(joined, m.name) {
+		errs = append(errs, &step.Problem{Name: "node-exists", Text: "there is a node " + m.name + " already",
+			Remedy: "use another --name, or `kube-bootstrap node start " + m.name + "`"})
+	}
+	if !validName.MatchString(m.spec.Name) {
+		errs = append(errs, &step.Problem{Name: "cluster-name", Text: fmt.Sprintf("name %q can not be the name of a host", m.spec.Name),
+			Remedy: "use lower-case letters, digits and -, a letter first, at most 40"})
+	}
+	if !roomFor(f.Subnet, m.addr) {
+		errs = append(errs, &step.Problem{Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", f.Subnet), Remedy: "remove a node"})
+	}
+	return errors.Join(errs...)
+}
+
+// takeBack removes a node that did not come to be.
+func (f *fleet) takeBack(ctx context.Context, m member, moves Moves) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootLimit)
+	defer cancel()
+	return f.run(ctx, step.Plan{{f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)}})
+}
+
+// bundleIsThere reports whether the hosts share a bundle already.
+func (f *fleet) bundleIsThere(ctx context.Context, on member) bool {
+	return f.node(on).Exec(ctx, driver.Exec{Args: []string{"test", "-e", bundleDir + "/" + bundleName}}) == nil
+}

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Forget takes a host that died for good out of the cluster: out of etcd, its
+// subnet out of flannel's network, its node out of the API server's list. To be
+// called on a control plane that lives; run again, it finishes what is left.
+func (h *Host) Forget(ctx context.Context, name string) error {
+	ip, err := h.etcd().Forget(ctx, name)
+	if ip == "" && err == nil {
+		ip, err = h.anywhere(name).Dead(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if ip == "" {
+		return &step.Problem{Name: "node-unknown", Text: "the cluster knows no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
+	}
+	client, err := h.etcd().Client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := flannel.Forget(ctx, client, ip); err != nil {
+		return err
+	}
+	return h.removeNode(ctx, name)
+}
+
+func (h *Host) removeNode(ctx context.Context, name string) error {
+	const limit = 10 * time.Second
+	return step.Until(ctx, limit, h.anywhere(name).Remove, nil)
+}
+
+// anywhere is a node in the eyes of whichever API server is ready, as that of
+// this host may not be any more.
+func (h *Host) anywhere(name string) node.Node {
+	one := h.node(controlplane.SuperAdminConf)
+	one.Name = name
+	own := one.API
+	one.API = func() (*rest.Config, error) {
+		config, err := own()
+		if err == nil {
+			config.Host = h.balancedAPI()
+		}
+		return config, err
+	}
+	return one
+}

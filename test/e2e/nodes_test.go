@@ -1,0 +1,222 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// TestNodes does what docs/clusters.md and docs/nodes.md say, and takes control
+// planes in and out, while a service is asked all the time. Nothing is left at
+// the end.
+func TestNodes(t *testing.T) {
+	l := fleetUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
+	clusters, nodes := readPage(t, "clusters.md"), readPage(t, "nodes.md")
+	if err := os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := l.world(t)
+	t.Cleanup(func() {
+		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean; docker rmi -f my/app:dev") // they are gone unless the test failed
+	})
+	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && tar -C app -c . | docker import - my/app:dev")
+	l.sh(t, "kube-bootstrap cluster up -f cluster.yaml --progress none")
+	use, end := clusters.split(t, "## Off and away")
+	for _, block := range use.commands() {
+		l.sh(t, block)
+	}
+	t.Run("what one node has for itself", l.spec)
+	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
+	stop := l.poll(t)
+	t.Run("the page about nodes", func(t *testing.T) {
+		for _, block := range nodes.commands() {
+			out := l.sh(t, block)
+			if strings.Contains(block, "docker info") && !strings.Contains(out, "e2e-n-worker-1") {
+				t.Errorf("docker-env leads to %s", out)
+			}
+		}
+		l.gone(t, machine{"e2e-n-web", "10.212.0.12"})
+	})
+	t.Run("off and on under load", func(t *testing.T) {
+		l.sh(t, "kube-bootstrap node stop worker-1 && kube-bootstrap node start worker-1")
+	})
+	t.Run("control planes", l.controlPlanes)
+	t.Run("a worker that died", l.deadWorker)
+	stop()
+	t.Run("named errors", l.refusals)
+	for _, block := range end.commands() {
+		l.sh(t, block)
+	}
+	l.sh(t, "docker rmi my/app:dev && rm -rf app report")
+	l.leavesNothing(t, "clean", before)
+}
+
+// spec holds the node db against what the file says.
+func (l fleetUser) spec(t *testing.T) {
+	got := l.sh(t, `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk} {.spec.taints[0].key}={.spec.taints[0].value}:{.spec.taints[0].effect} `+
+		`{.status.allocatable.cpu} {.status.allocatable.memory} {.status.allocatable.ephemeral-storage} {.status.allocatable.pods}'`)
+	if want := "ssd dedicated=db:NoSchedule 1 2Gi 3Gi 50"; got != want {
+		t.Errorf("node db is %q, want %q", got, want)
+	}
+	if limit := docker(t, "inspect", "e2e-n-db", "-f", "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}"); limit != "2147483648 1000000000" {
+		t.Errorf("its host has %s", limit)
+	}
+}
+
+// poll asks the service again and again until it is stopped; no request may be
+// lost.
+func (l fleetUser) poll(t *testing.T) (stop func()) {
+	t.Helper()
+	ip := l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'")
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked int
+	var lost []string
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			asked++
+			if _, err := l.try(ctx, "docker exec e2e-n-master-1 curl -sf -m 5 http://"+ip+":8080/"); err != nil && ctx.Err() == nil {
+				lost = append(lost, time.Now().Format(time.TimeOnly)+" "+err.Error())
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		t.Logf("%d requests", asked)
+		if asked < 20 || len(lost) > 0 {
+			t.Errorf("%d of %d requests were lost: %s", len(lost), asked, strings.Join(lost, "\n"))
+		}
+	}
+}
+
+// controlPlanes adds two, kills one of them and removes both; one of the same
+// name is a new one.
+func (l fleetUser) controlPlanes(t *testing.T) {
+	first := l.node(t, "master-1")
+	l.sh(t, "kube-bootstrap node add --role control-plane --name second")
+	l.sh(t, "kube-bootstrap node add --role control-plane --name third")
+	voters(t, first, 3)
+	second, third := l.node(t, "second"), l.node(t, "third")
+	was := l.sh(t, "kubectl get node e2e-n-second -o 'jsonpath={.metadata.uid}'")
+	power(t, "kill", third)
+	l.sh(t, "kube-bootstrap node remove third --force")
+	l.gone(t, third)
+	voters(t, first, 2)
+	l.sh(t, "kube-bootstrap node remove second")
+	l.gone(t, second)
+	voters(t, first, 1)
+	l.sh(t, "kube-bootstrap node add --role control-plane --name second")
+	if is := l.sh(t, "kubectl get node e2e-n-second -o 'jsonpath={.metadata.uid}'"); is == was {
+		t.Error("a control plane of the same name is the old one")
+	}
+	l.sh(t, "kube-bootstrap node remove second --force")
+	voters(t, first, 1)
+}
+
+// deadWorker kills a worker and removes it; one of the same name is a new one.
+func (l fleetUser) deadWorker(t *testing.T) {
+	l.sh(t, "kube-bootstrap node add --name web")
+	dead := l.node(t, "web")
+	dead.sh(t, "touch /root/mark /var/lib/mark")
+	power(t, "kill", dead)
+	l.sh(t, "kube-bootstrap node remove web --force")
+	l.gone(t, dead)
+	l.sh(t, "kube-bootstrap node add --name web")
+	l.node(t, "web").sh(t, "! ls /root/mark /var/lib/mark 2>/dev/null")
+}
+
+// gone expects nothing to speak of a node any more: no object, no place in
+// etcd, no share of the network, no container, no volume.
+func (l fleetUser) gone(t *testing.T, m machine) {
+	t.Helper()
+	left := l.sh(t, "kubectl get nodes -o name | grep "+m.name+" || true; docker ps -a --format '{{.Names}}' | grep "+m.name+" || true; docker volume ls -q | grep "+m.name+" || true")
+	if left != "" {
+		t.Errorf("%s left %s", m.name, left)
+	}
+	etcd := etcdClient(t, l.node(t, "master-1"), "apiserver-etcd-client")
+	for _, prefix := range []string{"/coreos.com/network/subnets/", "/kube-bootstrap/control-planes/"} {
+		found, err := etcd.Get(t.Context(), prefix, clientv3.WithPrefix())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kv := range found.Kvs {
+			if strings.Contains(string(kv.Value), `"`+m.ip+`"`) {
+				t.Errorf("%s left %s: %s", m.name, kv.Key, kv.Value)
+			}
+		}
+	}
+}
+
+// refusals are what is told before anything is touched.
+func (l fleetUser) refusals(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	for command, want := range map[string]string{
+		"node add --name worker-1":                                     "there is a node e2e-n-worker-1 already",
+		"node remove master-1":                                         "is the last control plane that runs",
+		"node stop master-1":                                           "is the last control plane that runs",
+		"node stop nobody":                                             "cluster e2e-n has no node nobody; use one of e2e-n-",
+		"node list --cluster e2e-none --output no":                     "must be table, json or yaml",
+		"node stop worker-1 --cluster e2e-none":                        "there is no cluster e2e-none",
+		"node ssh master-1 -- kube-bootstrap forget e2e-n-worker-1":    "[node-alive]",
+		"cluster load-image no/such:image":                             "the engine has no image no/such:image",
+		"cluster up --name e2e-other":                                  "overlaps with",
+		"cluster up --name e2e-big -f big.yaml":                        "nodes need",
+		"node docker-env master-9":                                     "has no node master-9",
+		"cluster kubeconfig --name e2e-none":                           "no control plane of cluster e2e-none runs",
+		fmt.Sprint("cluster up --name e2e-p --api-server-port ", port): "is taken on this machine",
+		"cluster up --masters 9":                                       "use 1 to ",
+	} {
+		out, err := l.try(t.Context(), "printf '"+tooBig+"' >big.yaml; kube-bootstrap "+command+" 2>&1; rm big.yaml")
+		if err == nil || !strings.Contains(out+err.Error(), want) {
+			t.Errorf("%s: %v\n%s\nwant %q", command, err, out, want)
+		}
+	}
+}
+
+const tooBig = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.213.0.0/16\nnodes:\n- {role: control-plane, memory: 9000Gi, disk: 9000Ti}\n`
+
+const web = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      tolerations: [{key: dedicated, operator: Exists}]
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}
+      containers:
+      - name: web
+        image: my/app:dev
+        imagePullPolicy: Never
+        command: [/probe, serve]
+        lifecycle: {preStop: {sleep: {seconds: 3}}}
+        readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 8080}]}`
