@@ -14,10 +14,13 @@ import (
 
 	"github.com/inetaf/tcpproxy"
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
 	dialLimit  = time.Second
+	patience   = 5 * time.Second // shorter than clients wait for a handshake
 	probeEvery = time.Second
 	probeLimit = 3 * time.Second
 	// giveUpAfter is how many probes in a row must fail before connections to
@@ -173,23 +176,42 @@ func (p *pool) order() []string {
 // HandleConn hands the bytes of one connection on, to the first server that
 // takes it.
 func (p *pool) HandleConn(client net.Conn) {
-	for _, ip := range p.order() {
-		conn, err := dialer.Dial("tcp", address(ip, p.port))
-		if err != nil {
-			continue
-		}
-		if !p.hold(ip, conn) {
-			conn.Close()
-			continue
-		}
-		defer p.release(ip, conn)
-		(&tcpproxy.DialProxy{
-			KeepAlivePeriod: -1, // the dialer has seen to that
-			DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
-		}).HandleConn(client)
+	ip, conn, err := p.connect()
+	if err != nil {
+		client.Close()
 		return
 	}
-	client.Close()
+	defer p.release(ip, conn)
+	(&tcpproxy.DialProxy{
+		KeepAlivePeriod: -1, // the dialer has seen to that
+		DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+	}).HandleConn(client)
+}
+
+// connect goes on for a while when no server takes the connection, as on a host
+// that boots: who waits in line gets through as soon as one does, where who was
+// refused would come back later and later.
+func (p *pool) connect() (ip string, conn net.Conn, err error) {
+	err = step.Until(context.Background(), patience, func(context.Context) (err error) {
+		ip, conn, err = p.connectOnce()
+		return err
+	}, nil)
+	return ip, conn, err
+}
+
+func (p *pool) connectOnce() (ip string, conn net.Conn, err error) {
+	err = errors.New("no server is known")
+	for _, ip := range p.order() {
+		if conn, err = dialer.Dial("tcp", address(ip, p.port)); err != nil {
+			continue
+		}
+		if p.hold(ip, conn) {
+			return ip, conn, nil
+		}
+		conn.Close()
+		err = errors.New(ip + " has left")
+	}
+	return "", nil, err
 }
 
 // hold counts a connection to a server, unless that has left the pool.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -170,6 +171,25 @@ func TestWithoutAnyReadyServerOneIsTriedAllTheSame(t *testing.T) {
 	until(t, "find both not ready", func() bool { r := p.ready(); return !r[all[0].ip] && !r[all[1].ip] })
 	if _, who := connect(t, at); who == "" {
 		t.Error("led to nobody")
+	}
+}
+
+func TestWhoComesBeforeTheServerWaitsForIt(t *testing.T) {
+	_, all, at := balanced(t, 1)
+	all[0].die()
+	early, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	_ = early.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if _, err := early.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("it was not made to wait: %v", err)
+	}
+	listen(t, all[0].ip, all[0].Addr().(*net.TCPAddr).Port)
+	_ = early.SetReadDeadline(time.Time{})
+	if line, err := bufio.NewReader(early).ReadString('\n'); line != all[0].ip+"\n" {
+		t.Errorf("led to %q, %v", line, err)
 	}
 }
 
