@@ -14,13 +14,11 @@ import (
 
 	"github.com/inetaf/tcpproxy"
 	"golang.org/x/sys/unix"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
 	dialLimit  = time.Second
-	patience   = 5 * time.Second // shorter than clients wait for a handshake
+	retryEvery = 50 * time.Millisecond // while no server takes connections
 	probeEvery = time.Second
 	probeLimit = 3 * time.Second
 	// giveUpAfter is how many probes in a row must fail before connections to
@@ -38,6 +36,7 @@ type pool struct {
 	probe   func(ctx context.Context, address string) error
 	changed func() // a server turned ready, or no longer is
 	every   time.Duration
+	nobody  chan struct{} // a connection was taken by no server
 
 	mu      sync.Mutex
 	servers map[string]*server // by address
@@ -50,7 +49,7 @@ type server struct {
 }
 
 func newPool(own string, port int, probe func(context.Context, string) error) *pool {
-	return &pool{own: own, port: port, probe: probe, changed: func() {}, every: probeEvery, servers: map[string]*server{}}
+	return &pool{own: own, port: port, probe: probe, changed: func() {}, every: probeEvery, nobody: make(chan struct{}, 1), servers: map[string]*server{}}
 }
 
 // use makes these addresses the pool's. Connections to others are cut, so that
@@ -173,11 +172,65 @@ func (p *pool) order() []string {
 	return ips
 }
 
+// serve listens for as long as a server takes connections, and whenever one
+// does again. Until then whoever comes is refused and knows at once: who was let
+// in and then cut would take that for an accident and try again and again. A
+// kubelet that does so starts no pod for ten seconds, not even an API server.
+func (p *pool) serve(ctx context.Context, at string) error {
+	for ctx.Err() == nil {
+		if _, conn, err := p.connect(); err == nil {
+			conn.Close()
+			if err := p.listen(ctx, at); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryEvery):
+		}
+	}
+	return nil
+}
+
+// listen returns when no server takes connections any more.
+func (p *pool) listen(ctx context.Context, at string) error {
+	select {
+	case <-p.nobody: // from before
+	default:
+	}
+	var proxy tcpproxy.Proxy
+	proxy.AddRoute(at, p)
+	if err := proxy.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- proxy.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	case <-p.nobody:
+	}
+	err := proxy.Close()
+	<-ended // it can only say that it was closed
+	return err
+}
+
 // HandleConn hands the bytes of one connection on, to the first server that
 // takes it.
 func (p *pool) HandleConn(client net.Conn) {
 	ip, conn, err := p.connect()
 	if err != nil {
+		client.Close()
+		select {
+		case p.nobody <- struct{}{}:
+		default:
+		}
+		return
+	}
+	if !p.hold(ip, conn) {
+		conn.Close()
 		client.Close()
 		return
 	}
@@ -188,28 +241,13 @@ func (p *pool) HandleConn(client net.Conn) {
 	}).HandleConn(client)
 }
 
-// connect goes on for a while when no server takes the connection, as on a host
-// that boots: who waits in line gets through as soon as one does, where who was
-// refused would come back later and later.
+// connect opens a connection to the first server that takes one.
 func (p *pool) connect() (ip string, conn net.Conn, err error) {
-	err = step.Until(context.Background(), patience, func(context.Context) (err error) {
-		ip, conn, err = p.connectOnce()
-		return err
-	}, nil)
-	return ip, conn, err
-}
-
-func (p *pool) connectOnce() (ip string, conn net.Conn, err error) {
 	err = errors.New("no server is known")
 	for _, ip := range p.order() {
-		if conn, err = dialer.Dial("tcp", address(ip, p.port)); err != nil {
-			continue
-		}
-		if p.hold(ip, conn) {
+		if conn, err = dialer.Dial("tcp", address(ip, p.port)); err == nil {
 			return ip, conn, nil
 		}
-		conn.Close()
-		err = errors.New(ip + " has left")
 	}
 	return "", nil, err
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -174,22 +174,27 @@ func TestWithoutAnyReadyServerOneIsTriedAllTheSame(t *testing.T) {
 	}
 }
 
-func TestWhoComesBeforeTheServerWaitsForIt(t *testing.T) {
-	_, all, at := balanced(t, 1)
+func TestWhoComesWhileNoServerIsThereIsRefused(t *testing.T) {
+	p, all, _ := balanced(t, 1)
 	all[0].die()
-	early, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
+	at, ended := local(freePair(t)), make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { ended <- p.serve(ctx, at) }()
+	for range 2 {
+		if _, err := net.Dial("tcp", at); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("without a server: %v", err)
+		}
+		again := listen(t, all[0].ip, p.port)
+		until(t, "listen once there is a server", func() bool { c, err := net.Dial("tcp", at); return err == nil && c.Close() == nil })
+		if _, who := connect(t, at); who != again.ip {
+			t.Errorf("led to %q", who)
+		}
+		again.die()
+		until(t, "refuse again", func() bool { c, err := net.Dial("tcp", at); return err != nil || c.Close() != nil })
 	}
-	defer early.Close()
-	_ = early.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if _, err := early.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("it was not made to wait: %v", err)
-	}
-	listen(t, all[0].ip, all[0].Addr().(*net.TCPAddr).Port)
-	_ = early.SetReadDeadline(time.Time{})
-	if line, err := bufio.NewReader(early).ReadString('\n'); line != all[0].ip+"\n" {
-		t.Errorf("led to %q, %v", line, err)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

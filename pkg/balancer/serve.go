@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inetaf/tcpproxy"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -41,20 +41,12 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch) error
 	}
 	d := &daemon{files: files, state: known, api: api, etcd: etcd}
 	api.changed, etcd.changed = d.save, d.save
+	both, ctx := errgroup.WithContext(ctx)
 	d.use(ctx)
-	var proxy tcpproxy.Proxy
-	proxy.AddRoute(s.Address(), api)
-	proxy.AddRoute(s.EtcdAddress(), etcd)
-	if err := proxy.Start(); err != nil {
-		return err
-	}
-	context.AfterFunc(ctx, func() { proxy.Close() })
+	both.Go(func() error { return api.serve(ctx, s.Address()) })
+	both.Go(func() error { return etcd.serve(ctx, s.EtcdAddress()) })
 	go d.follow(ctx, watch)
-	err = proxy.Wait()
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return both.Wait()
 }
 
 func (s Settings) pools(files host.Files) (api, etcd *pool, err error) {
