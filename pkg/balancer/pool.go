@@ -212,9 +212,7 @@ func (p *pool) listen(ctx context.Context, at string) error {
 	case <-ctx.Done():
 	case <-p.nobody:
 	}
-	err := proxy.Close()
-	<-ended // it can only say that it was closed
-	return err
+	return proxy.Close()
 }
 
 // HandleConn hands the bytes of one connection on, to the first server that
