@@ -33,7 +33,7 @@ func TestSnapshots(t *testing.T) {
 		t.Logf("up: %s at first, %s after down", first.Round(time.Second/10), time.Since(began).Round(time.Second/10))
 		c.same(t, before)
 	})
-	t.Run("reboots in any order", func(t *testing.T) { c.reboots(t, 2, before) })
+	t.Run("reboots in any order", func(t *testing.T) { c.reboots(t, 3, before) })
 	t.Run("the lease of a worker ends while all are off", func(t *testing.T) {
 		nets := subnets(t, c.master(), c.worker())
 		forgetLease(t, c.master(), c.worker(), nets)
