@@ -69,6 +69,16 @@ func (m machine) put(t *testing.T, local, path string) {
 	}
 }
 
+// docker asks the engine that runs the machines.
+func docker(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := host.Command{Args: append([]string{"docker"}, args...)}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // patience is how much longer than on an idle machine things may take: a limit
 // costs time only where the test fails.
 const patience = 4

@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && (open || bench)
 
 package e2e
 
@@ -146,15 +146,6 @@ func (c localCluster) isOff(t *testing.T) {
 	if left := docker(t, "ps", "-q", "--filter", "label=kube-bootstrap.dev/cluster="+c.name); left != "" {
 		t.Errorf("down leaves running: %s", left)
 	}
-}
-
-func docker(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := host.Command{Args: append([]string{"docker"}, args...)}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // reboots restarts both hosts, in an order and at a distance as it comes.
