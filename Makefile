@@ -34,10 +34,10 @@ e2e: build ## a real cluster on test hosts
 	scripts/start-docker.sh
 	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e
 
-open: build ## what is promised and does not hold on every machine yet: snapshots through kills
+open: build ## what is promised and does not hold on every machine yet: snapshots and clusters through kills
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e open' -run 'TestSnapshots' -v -timeout 40m -count 1 ./test/e2e
+	go test -tags 'e2e open' -run 'TestSnapshots|TestFleetKills|TestReup' -v -timeout 40m -count 1 ./test/e2e
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
