@@ -119,10 +119,10 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 		}
 		return errors.Join(answer.Body.Close()) == nil && answer.StatusCode == http.StatusOK
 	})
-	state, err := ReadState(b.Files)
-	if err != nil || !state.Told || !slices.Equal(state.Addresses(), []string{"127.0.0.1"}) || len(state.ControlPlanes) != 2 {
-		t.Errorf("state %+v, %v", state, err)
-	}
+	until(t, "the state that was told", func() bool {
+		state, err := ReadState(b.Files)
+		return err == nil && state.Told && slices.Equal(state.Addresses(), []string{"127.0.0.1"}) && len(state.ControlPlanes) == 2
+	})
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
