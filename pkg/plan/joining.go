@@ -26,7 +26,7 @@ func (h *Host) discover(ctx context.Context) error {
 	if err := h.handedRegistry(handover.Registry); err != nil {
 		return err
 	}
-	return errors.Join(h.useCatalogue(), h.network().ModuleProblems(ctx), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
+	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
 }
 
 func (h *Host) joining() *join.Joining {

@@ -11,7 +11,7 @@ import (
 
 // kernelProblem: to a host that joins, the backend is only known once the
 // master has told it; then discover asks for its module.
-func (h *Host) kernelProblem(ctx context.Context, role string) error {
+func (h *Host) kernelProblem(ctx context.Context) error {
 	var errs []error
 	for _, controller := range []string{"cpu", "memory", "pids"} {
 		if !host.HasCgroup(controller) {
@@ -20,10 +20,7 @@ func (h *Host) kernelProblem(ctx context.Context, role string) error {
 				Remedy: "switch it on at boot (cgroup_enable=" + controller + ")"})
 		}
 	}
-	if role == Master && !h.Config.Join {
-		errs = append(errs, h.network().ModuleProblems(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, h.network().ModuleProblems(ctx))...)
 }
 
 // keepModule: a kernel that this host shares with others is not ours alone, a

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -23,15 +24,15 @@ const (
 // Preflight is what is looked at before anything on the host is touched: one
 // row, so that every problem is told at once.
 func (h *Host) Preflight(role string) step.Plan {
-	row := []step.Step{
+	looks := []step.Step{
 		h.look("role", "look for another cluster on this host", func(context.Context) error { return h.roleProblem(role) }),
 		h.look("ip-address", "check the address of this host", h.addressProblem),
 		h.look("network-overlap", "compare the networks with the host's routes", h.overlapProblem),
 		h.look("disk-space", "check free space", h.spaceProblem),
 		h.look("clock", "check the clock", func(context.Context) error { return clockProblem(time.Now()) }),
 		h.look("arch", "check the architecture", h.archProblem),
-		h.look("docker", "check Docker", h.bridge().Problems),
-		h.look("kernel", "check the kernel", func(ctx context.Context) error { return h.kernelProblem(ctx, role) }),
+		h.look("docker", "check Docker", func(ctx context.Context) error { return h.bridge().Problems(ctx) }),
+		h.look("kernel", "check the kernel", h.kernelProblem),
 		h.look("cni-config", "check for another CNI config", h.podProblems),
 		h.look("cni-plugin", "check the network of the pods", func(context.Context) error { return h.networkProblem(role) }),
 		h.look("bundle", "check the bundle", h.bundleProblem),
@@ -39,11 +40,36 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("node-size", "check what the node shall have", h.kubelet(role).Own.Problems),
 		h.look("swap", "check swap", swapProblem),
 		h.look("inotify", "check what can be watched", h.inotifyProblem),
+		h.look("registry", "reach the registry", h.registryProblem),
 	}
 	if role == Worker || h.Config.Join {
-		row = append(row, h.look("master", "reach the master", h.discover))
+		looks = after(h.look("master", "reach the master", h.discover), looks)
 	}
-	return step.Plan{row, {h.look("registry", "reach the registry", h.registryProblem)}}
+	return step.Plan{looks}
+}
+
+// after has every look wait for the first one, which is a look too: a host that
+// joins is told by the master what it shall be looked at for. Where the master
+// can not tell, the others say what is wrong all the same.
+func after(first step.Step, looks []step.Step) []step.Step {
+	var once sync.Once
+	var diff step.Diff
+	var err error
+	check := first.Check
+	first.Check = func(ctx context.Context) (step.Diff, error) {
+		once.Do(func() { diff, err = check(ctx) })
+		return diff, err
+	}
+	row := []step.Step{first}
+	for _, look := range looks {
+		check := look.Check
+		look.Check = func(ctx context.Context) (step.Diff, error) {
+			_, _ = first.Check(ctx) // told by the first look itself
+			return check(ctx)
+		}
+		row = append(row, look)
+	}
+	return row
 }
 
 // look is a step that only looks. Problems that the user ignores by name, or
