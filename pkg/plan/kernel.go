@@ -9,8 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// kernelProblem: to a host that joins, the backend is only known once the
-// master has told it; then discover asks for its module.
+// kernelProblem says which cgroup controllers and modules the kernel lacks.
 func (h *Host) kernelProblem(ctx context.Context) error {
 	var errs []error
 	for _, controller := range []string{"cpu", "memory", "pids"} {
