@@ -116,14 +116,20 @@ func (h *heard) Close() error {
 
 // Patient asks again, with pauses that grow or as the server says. What may
 // not be asked twice unbidden is asked again only if the server says when.
-type Patient struct{ Next http.RoundTripper }
+type Patient struct {
+	Next http.RoundTripper
+	// Unreached is how often a server that does not answer at all is tried; 0 is
+	// Tries. The first word to a server is better told soon to be in vain: its
+	// address may be wrong.
+	Unreached int
+}
 
 // RoundTrip makes the request as often as it takes, or Tries times.
 func (p Patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := p.Next.RoundTrip(req)
 		wait, reason, again := later(req, resp, err, try)
-		if !again || try == Tries {
+		if !again || try == Tries || err != nil && try == p.Unreached {
 			return resp, err
 		}
 		if err := Rest(req.Context(), wait, reason); err != nil {

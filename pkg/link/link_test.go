@@ -48,7 +48,7 @@ func busyOnce(t *testing.T, status int, header string) (url string, bodies *[]st
 
 func TestPatientSendsABodyAgain(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusTooManyRequests, "0")
-	resp, err := (&http.Client{Transport: Patient{http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
+	resp, err := (&http.Client{Transport: Patient{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestPatientSendsABodyAgain(t *testing.T) {
 func TestPatientLeavesAStreamToItsCaller(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusTooManyRequests, "0")
 	stream := io.MultiReader(bytes.NewReader([]byte("a blob"))) // of no kind that can be had again
-	resp, err := (&http.Client{Transport: Patient{http.DefaultTransport}}).Post(url, "text/plain", stream)
+	resp, err := (&http.Client{Transport: Patient{Next: http.DefaultTransport}}).Post(url, "text/plain", stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestPatientLeavesAStreamToItsCaller(t *testing.T) {
 
 func TestPatientDoesNotRepeatUnbidden(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusBadGateway, "")
-	resp, err := (&http.Client{Transport: Patient{http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
+	resp, err := (&http.Client{Transport: Patient{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// firstTries is how often a registry is tried that does not answer at all.
+const firstTries = 3
+
 // Check finds out whether the registry lets us read below the path of an
 // image, or write there, before a byte is moved. It notes how the registry is
 // spoken to. Every way in which this can fail is a step.Problem of its own.
@@ -67,7 +70,7 @@ func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme strin
 	if err != nil {
 		return err
 	}
-	response, err := (link.Patient{Next: t}).RoundTrip(request)
+	response, err := (link.Patient{Next: t, Unreached: firstTries}).RoundTrip(request)
 	if err != nil {
 		return err
 	}
