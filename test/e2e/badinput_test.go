@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,7 @@ type bad struct {
 	run     string // its arguments; $B is the bundle
 	undo    string // puts the host right
 	problem string // what preflight calls it; nothing if the settings alone tell
+	follows string // the problem that is seen when the first is ignored
 	says    string // part of what is told
 	code    string
 }
@@ -60,7 +62,7 @@ var badInputs = []bad{
 	{name: "malformed address", run: asMaster + " --ip-address 10.1", says: "ipAddress: Invalid value", code: "2"},
 	{name: "network too small", run: asMaster + " --flannel-network 10.1.0.0/24", says: "is too small", code: "2"},
 	{name: "unknown architecture", run: asMaster + " --arch sparc", says: "arch: Unsupported value", code: "2"},
-	{name: "architecture of another machine", run: asMaster + " --arch s390x", problem: "arch", says: "arch: s390x", code: "3"},
+	{name: "architecture of another machine", run: asMaster + " --arch s390x", problem: "arch", follows: "bundle", says: "arch: s390x", code: "3"},
 	{
 		name: "unknown field", make: `printf 'apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\nflannelNetwrk: 10.7.0.0/16\n' >/tmp/bad.yaml`, undo: "rm /tmp/bad.yaml",
 		run: asMaster + " --config /tmp/bad.yaml", says: "/tmp/bad.yaml:3: flannelNetwrk: unknown field, did you mean flannelNetwork?", code: "2",
@@ -138,8 +140,15 @@ func (b bad) tryOn(t *testing.T, m machine, bundle string) {
 	if b.problem == "root" {
 		return // there is no going on without
 	}
-	if code, says := m.ask(t, "", "preflight "+b.run+" --ignore-preflight "+b.problem, bundle); code != "0" {
-		t.Errorf("with --ignore-preflight %s: exit code %s:\n%s", b.problem, code, says)
+	ignored := b.problem
+	if b.follows != "" {
+		if _, says := m.ask(t, "", b.run+" --ignore-preflight "+ignored, bundle); !slices.Equal(problemNames(says), []string{b.follows}) {
+			t.Errorf("with --ignore-preflight %s: not %q:\n%s", ignored, b.follows, says)
+		}
+		ignored += "," + b.follows
+	}
+	if code, says := m.ask(t, "", "preflight "+b.run+" --ignore-preflight "+ignored, bundle); code != "0" {
+		t.Errorf("with --ignore-preflight %s: exit code %s:\n%s", ignored, code, says)
 	}
 }
 
