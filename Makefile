@@ -55,12 +55,12 @@ docs: ## the pages of docs/ that are made from the program
 bench: build ## medians of five fresh runs on test hosts, beside kubeadm's
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run TestBench -v -count 1 -timeout 30m ./test/e2e
+	go test -tags 'e2e bench' -run 'TestBench$$' -v -count 1 -timeout 30m ./test/e2e
 
 bench-cluster: build ## how long clusters of 1, 2 and 4 workers take to make and to come back
 	scripts/install-tools.sh
 	scripts/start-docker.sh
-	go test -tags 'e2e bench' -run TestBenchCluster -v -count 1 -timeout 40m ./test/e2e
+	go test -tags 'e2e bench' -run 'TestBenchCluster$$' -v -count 1 -timeout 40m ./test/e2e
 
 arches: build ## a bundle of four architectures, and every program in it run; takes an hour where nothing is cached
 	scripts/install-tools.sh test
