@@ -160,7 +160,7 @@ var (
 	scheduler = source{"cmd/kube-scheduler/app/server.go", "func Run(ctx context.Context, cc *schedulerserverconfig.CompletedConfig, sched *scheduler.Scheduler) error {"}
 )
 
-var ownModule = regexp.MustCompile(`(?m)^\s+(k8s\.io/[a-z-]+) v0\.0\.0`)
+var ownModule = regexp.MustCompile(`(?m)^\s+(k8s\.io/[a-z-]+) v0\.0\.0( |$)`)
 
 // layOut makes a checkout of modules: a repository has the staging ones below it.
 func layOut(t *testing.T) checkout {
