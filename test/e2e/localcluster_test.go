@@ -38,9 +38,9 @@ func (c localCluster) run(t *testing.T, verb string, args ...string) string {
 	return string(out)
 }
 
-// killIn kills a command some moment after a step has started whose name begins
-// so.
-func (c localCluster) killIn(t *testing.T, step, verb string, args ...string) {
+// killIn kills a command within some time after a step has started whose name
+// begins so.
+func (c localCluster) killIn(t *testing.T, step string, within time.Duration, verb string, args ...string) {
 	t.Helper()
 	all := c.command(verb, append(args, "--progress", "json")...)
 	cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
@@ -55,8 +55,8 @@ func (c localCluster) killIn(t *testing.T, step, verb string, args ...string) {
 	for lines.Scan() {
 		var e struct{ Step, Kind string }
 		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Kind == "started" && strings.HasPrefix(e.Step, step) {
-			time.Sleep(rand.N(2 * time.Second)) // any moment of it
-			_ = cmd.Process.Kill()              // it may have ended by then
+			time.Sleep(rand.N(within + 1)) // any moment of it
+			_ = cmd.Process.Kill()         // it may have ended by then
 		}
 	}
 	t.Logf("%s %v: %v in %q", verb, args, cmd.Wait(), step)

@@ -111,7 +111,7 @@ func (c localCluster) reup(t *testing.T, from checkout, flags ...string) (r reup
 func (c localCluster) killedReup(t *testing.T, from checkout) {
 	from.change(t, apiServer, "fourth")
 	before := c.version(t)
-	c.killIn(t, "run master on "+c.master().name, "reup", "--k8s-dir", from.dir)
+	c.killIn(t, "run master on "+c.master().name, 2*time.Second, "reup", "--k8s-dir", from.dir)
 	r := c.reup(t, from)
 	if now := c.version(t); now == before || now != r.Programs["kube-apiserver"] {
 		t.Errorf("the API server is %s, was %s, and shall be %s", now, before, r.Programs["kube-apiserver"])

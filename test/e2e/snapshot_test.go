@@ -31,15 +31,16 @@ func TestSnapshots(t *testing.T) {
 		began := time.Now()
 		c.run(t, "up", c.flags...)
 		t.Logf("up: %s at first, %s after down", first.Round(time.Second/10), time.Since(began).Round(time.Second/10))
-		c.same(t, before)
+		c.same(t, began, before)
 	})
 	t.Run("reboots in any order", func(t *testing.T) { c.reboots(t, 3, before) })
 	t.Run("the lease of a worker ends while all are off", func(t *testing.T) {
 		nets := subnets(t, c.master(), c.worker())
 		forgetLease(t, c.master(), c.worker(), nets)
 		c.run(t, "down")
+		began := time.Now()
 		c.run(t, "up", c.flags...)
-		c.same(t, before)
+		c.same(t, began, before)
 		if now := subnets(t, c.master(), c.worker()); fmt.Sprint(now) != fmt.Sprint(nets) {
 			t.Errorf("subnets %v, and before %v", now, nets)
 		}
@@ -48,8 +49,9 @@ func TestSnapshots(t *testing.T) {
 		c.run(t, "snapshot", "save", "used")
 		for range 2 {
 			c.spoil(t)
+			began := time.Now()
 			c.run(t, "snapshot", "restore", "used")
-			c.same(t, before)
+			c.same(t, began, before)
 		}
 		c.lists(t, "used")
 	})
@@ -127,11 +129,11 @@ func (c localCluster) state(t *testing.T) string {
 	}, "\n")
 }
 
-// same waits until the workload answers again and compares the state.
-func (c localCluster) same(t *testing.T, before string) {
+// same waits until every kubelet has reported since and the workload answers
+// again, and compares the state.
+func (c localCluster) same(t *testing.T, since time.Time, before string) {
 	t.Helper()
-	since := time.Now().UTC()
-	eventually(t, 2*time.Minute, "nodes and pods", func() error { return allReady(t, c.master(), since, 2) })
+	eventually(t, 2*time.Minute, "nodes and pods", func() error { return allReady(t, c.master(), since.UTC(), 2) })
 	eventually(t, time.Minute, "the workload", func() error {
 		_, err := c.master().try(t.Context(), `curl -sf --max-time 5 http://$(docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get pod used-0 -o jsonpath={.status.podIP}):8080/ >/dev/null`)
 		return err
@@ -156,7 +158,7 @@ func (c localCluster) reboots(t *testing.T, times int, before string) {
 		rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		began := time.Now()
 		docker(t, append([]string{"restart", "-t", fmt.Sprint(rand.IntN(20))}, names...)...)
-		c.same(t, before)
+		c.same(t, time.Now(), before)
 		t.Logf("%s: back after %s", strings.Join(names, ", "), time.Since(began).Round(time.Second))
 	}
 }
@@ -188,10 +190,11 @@ func (c localCluster) lists(t *testing.T, want ...string) {
 // killed kills a save and a restore in each of their steps. A half snapshot is
 // not listed, nobody stays frozen, and `up` finishes what was begun.
 func (c localCluster) killed(t *testing.T, before string) {
-	for _, in := range []string{"copy 2 hosts", "keep snapshot"} {
-		c.killIn(t, in, "snapshot", "save", "half")
+	for in, within := range map[string]time.Duration{"copy 2 hosts": 2 * time.Second, "keep snapshot": 0} {
+		c.killIn(t, in, within, "snapshot", "save", "half")
+		began := time.Now()
 		c.run(t, "up", c.flags...)
-		c.same(t, before)
+		c.same(t, began, before)
 		if !strings.Contains(c.run(t, "snapshot", "list"), "half") {
 			c.run(t, "snapshot", "save", "half")
 		}
@@ -199,9 +202,10 @@ func (c localCluster) killed(t *testing.T, before string) {
 		c.run(t, "snapshot", "remove", "half")
 	}
 	for _, in := range []string{"remove the hosts", "put back"} {
-		c.killIn(t, in, "snapshot", "restore", "used")
+		c.killIn(t, in, 2*time.Second, "snapshot", "restore", "used")
+		began := time.Now()
 		c.run(t, "up", c.flags...)
-		c.same(t, before)
+		c.same(t, began, before)
 	}
 }
 
