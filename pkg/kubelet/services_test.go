@@ -65,5 +65,5 @@ func sh(t *testing.T, script string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(out)
 }
