@@ -90,6 +90,15 @@ func TestReup(t *testing.T) {
 			}
 		}
 	})
+	t.Run("the page about it", func(t *testing.T) { c.page(t, from) })
+}
+
+// page does what docs/checkout.md says, in a home with the checkout.
+func (c localCluster) page(t *testing.T, from checkout) {
+	l := fleetUser{cluster: c.name, subnet: "10.194.0.0/16", dir: filepath.Dir(from.dir)}
+	for _, block := range readPage(t, "checkout.md").commands() {
+		l.sh(t, "export HOME="+l.dir+" XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} GOPATH=$(go env GOPATH) GOCACHE=$(go env GOCACHE)\n"+block)
+	}
 }
 
 // reupped is what `cluster reup -o json` prints.
@@ -165,7 +174,7 @@ var ownModule = regexp.MustCompile(`(?m)^\s+(k8s\.io/[a-z-]+) v0\.0\.0( |$)`)
 // layOut makes a checkout of modules: a repository has the staging ones below it.
 func layOut(t *testing.T) checkout {
 	t.Helper()
-	c := checkout{t.TempDir()}
+	c := checkout{filepath.Join(t.TempDir(), "kubernetes")}
 	version := strings.TrimPrefix(image.DefaultKubernetes, "v1")
 	c.take(t, "k8s.io/kubernetes@"+image.DefaultKubernetes, ".")
 	mod, err := os.ReadFile(filepath.Join(c.dir, "go.mod"))
