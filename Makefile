@@ -6,7 +6,7 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(V
 ARCHES := amd64 arm64 arm ppc64le s390x
 export GOARM := 7
 
-.PHONY: help build up down test unit e2e open check fix docs bench bench-cluster arches dist clean
+.PHONY: help build up down test unit e2e open check fix docs bench bench-cluster bench-offline arches dist clean
 
 help: ## this list
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -61,6 +61,11 @@ bench-cluster: build ## how long clusters of 1, 2 and 4 workers take to make and
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run 'TestBenchCluster$$' -v -count 1 -timeout 40m ./test/e2e
+
+bench-offline: build ## a bundle beside docker save, gzip and docker load: sizes, times, memory
+	scripts/install-tools.sh
+	scripts/start-docker.sh
+	go test -tags 'e2e bench' -run 'TestBenchOffline$$' -v -count 1 -timeout 30m ./test/e2e
 
 arches: build ## a bundle of four architectures, and every program in it run; takes an hour where nothing is cached
 	scripts/install-tools.sh test

@@ -84,7 +84,7 @@ func (p *program) offlineBuild() *cobra.Command {
 one bundle, for one architecture or several, and print its path. What was built
 is cached, so that a second build of the same takes seconds.`,
 		Example: `  kube-bootstrap offline build
-  kube-bootstrap offline build --arch amd64,arm64 --to kube.tar.zst
+  kube-bootstrap offline build --arch amd64,arm64 -o kube.tar.zst
   kube-bootstrap offline build --k8s-dir ~/kubernetes
   kube-bootstrap offline build --kubernetes-version 1.36.3 --base kube-1.36.1.tar.zst --to update.tar.zst`,
 		Args: cobra.NoArgs,
@@ -94,7 +94,7 @@ is cached, so that a second build of the same takes seconds.`,
 	p.addTimeline(c)
 	var o offline.Options
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
-	c.Flags().StringVar(&o.Output, "to", "", "file to write the bundle into (default in the cache)")
+	output := addFileOutput(c)
 	c.Flags().StringSliceVar(&o.Images, "images", nil, "only these images, comma separated (default all that a cluster needs): etcd, flannel, hyperkube, coredns, pause")
 	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
 	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
@@ -114,7 +114,8 @@ is cached, so that a second build of the same takes seconds.`,
 		if o.K8sDir, err = checkout(cfg, v); err != nil {
 			return &firmError{err}
 		}
-		return p.build(c.Context(), o)
+		o.Output = output.to
+		return p.build(c.Context(), output.format, o)
 	}
 	return c
 }
@@ -133,16 +134,16 @@ func archs(given []string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-func (p *program) build(ctx context.Context, o offline.Options) error {
+func (p *program) build(ctx context.Context, format string, o offline.Options) error {
 	var path string
 	err := p.do(ctx, "build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) (err error) {
 		path, err = offline.Build(ctx, o)
 		return err
 	})
-	if err == nil {
-		_, err = fmt.Fprintln(p.out, path)
+	if err != nil {
+		return err
 	}
-	return err
+	return p.printBundle(format, bundleResult{path, o.Versions, o.Archs})
 }
 
 // do shows work that changes no host as a step.

@@ -21,18 +21,17 @@ import (
 
 // pullFlags are what `offline pull` can be told.
 type pullFlags struct {
-	archs        []string
-	to           string
-	mirrors      []string
-	kubernetes   string
-	cni          string
-	ca           string
-	base         string
-	signKey      string
-	stall        time.Duration
-	quick        bool
-	dryRun       bool
-	outputFormat *string
+	archs      []string
+	mirrors    []string
+	kubernetes string
+	cni        string
+	ca         string
+	base       string
+	signKey    string
+	stall      time.Duration
+	quick      bool
+	dryRun     bool
+	output     *fileOutput
 }
 
 func (p *program) offlinePull() *cobra.Command {
@@ -47,7 +46,7 @@ short goes on where it ended.
 Proxies are taken from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, credentials from
 what "docker login" left. --dry-run lists where everything comes from, for those
 who fill a mirror.`,
-		Example: `  kube-bootstrap offline pull --to kube.tar.zst --arch amd64,arm64
+		Example: `  kube-bootstrap offline pull -o kube.tar.zst --arch amd64,arm64
   kube-bootstrap offline pull --registry-mirror registry.k8s.io=mirror.example.com/k8s --registry-mirror ghcr.io=mirror.example.com/ghcr \
     --download-mirror https://files.example.com/k8s --cni-mirror https://files.example.com/cni
   kube-bootstrap offline pull --dry-run --kubernetes-version 1.35.4`,
@@ -58,7 +57,6 @@ who fill a mirror.`,
 	f := pullFlags{}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.archs, "arch", nil, `architectures to pull, comma separated, or "all" that are official (default this machine's)`)
-	flags.StringVar(&f.to, "to", "", "file to write the bundle into (default in the cache)")
 	flags.StringArrayVar(&f.mirrors, "registry-mirror", nil, "where to find a registry's images, REGISTRY=[http://]HOST[/PREFIX]; for "+strings.Join(image.Registries, ", ")+"; may be repeated")
 	flags.StringVar(&f.kubernetes, "download-mirror", image.OfficialSites.Kubernetes, "where to find the release files of Kubernetes")
 	flags.StringVar(&f.cni, "cni-mirror", image.OfficialSites.CNI, "where to find the releases of the CNI plugins")
@@ -68,10 +66,10 @@ who fill a mirror.`,
 	flags.StringVar(&f.signKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
 	flags.BoolVar(&f.quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be pulled; needs no network")
-	f.outputFormat = addOutput(c)
+	f.output = addFileOutput(c)
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(append([]string{"all"}, image.OfficialArchs...), cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(p.fromEnv(c), checkOutput(*f.outputFormat)); err != nil {
+		if err := p.fromEnv(c); err != nil {
 			return err
 		}
 		o, err := p.pullOptions(c, f)
@@ -79,16 +77,16 @@ who fill a mirror.`,
 			return err
 		}
 		if f.dryRun {
-			return p.listOrigins(*f.outputFormat, o)
+			return p.listOrigins(f.output.format, o)
 		}
-		return p.pull(c.Context(), o, *f.outputFormat)
+		return p.pull(c.Context(), o, f.output.format)
 	}
 	return c
 }
 
 // pullOptions checks everything that was said before the network is touched.
 func (p *program) pullOptions(c *cobra.Command, f pullFlags) (offline.PullOptions, error) {
-	o := offline.PullOptions{Output: f.to, Base: f.base, SignKey: f.signKey, Quick: f.quick, Sites: image.Sites{Kubernetes: f.kubernetes, CNI: f.cni}}
+	o := offline.PullOptions{Output: f.output.to, Base: f.base, SignKey: f.signKey, Quick: f.quick, Sites: image.Sites{Kubernetes: f.kubernetes, CNI: f.cni}}
 	cfg, _, err := p.load(c.Flags(), config.Offline, "")
 	if err != nil {
 		return o, err
@@ -170,13 +168,6 @@ func (p *program) listOrigins(format string, o offline.PullOptions) error {
 	})
 }
 
-// pullResult is what `offline pull -o json` prints.
-type pullResult struct {
-	Path     string         `json:"path"`
-	Versions image.Versions `json:"versions"`
-	Archs    []string       `json:"archs"`
-}
-
 func (p *program) pull(ctx context.Context, o offline.PullOptions, format string) error {
 	plan, path, err := offline.Pull(o)
 	if err != nil {
@@ -191,7 +182,7 @@ func (p *program) pull(ctx context.Context, o offline.PullOptions, format string
 	if err != nil {
 		return pullError(err)
 	}
-	return p.print(format, pullResult{path, o.Versions, o.Archs}, func(w io.Writer) { fmt.Fprintln(w, path) })
+	return p.printBundle(format, bundleResult{path, o.Versions, o.Archs})
 }
 
 // pullError keeps what the user must put right apart from what another run may

@@ -6,6 +6,7 @@
 //	probe resolve NAME       print its addresses
 //	probe download URL       print how many bytes came
 //	probe watch MASTER NODE  tell when a new cluster first does what
+//	probe usage PROGRAM ...  run it and print seconds and kilobytes
 package main
 
 import (
@@ -42,6 +43,8 @@ func run(args []string) error {
 		return err
 	case "watch":
 		return watch(args[1], args[2])
+	case "usage":
+		return usage(args[1:])
 	case "resolve":
 		addrs, err := net.DefaultResolver.LookupHost(ctx, args[1])
 		fmt.Println(strings.Join(addrs, " "))

@@ -1,0 +1,163 @@
+//go:build e2e && bench
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+const (
+	// olderPatch is what the update bundle is built on.
+	olderPatch = "v1.36.1"
+	// mostOfGzip is how large a bundle may be, beside what gzip makes of the same.
+	mostOfGzip = 0.6
+	// mostMemory is what making or loading a bundle may take, in kilobytes.
+	mostMemory = 200_000
+)
+
+// TestBenchOffline holds bundles against `docker save | gzip` and `docker load`
+// of the same images. It asserts sizes and memory, and no time.
+func TestBenchOffline(t *testing.T) {
+	made := hosts(t, "docker-28.5", "10.193.9.0/24", "bench-off-a", "bench-off-b")
+	theirs := saved(t, made[0])
+	dir := t.TempDir()
+	older := filepath.Join(dir, "older")
+	run(t, built.binary, "offline", "build", "--quick", "--kubernetes-version", olderPatch, "--to", older)
+	dense := builtAs(t, filepath.Join(dir, "dense"))
+	quick := builtAs(t, filepath.Join(dir, "quick"), "--quick")
+	update := builtAs(t, filepath.Join(dir, "update"), "--base", older)
+	for _, b := range []*carried{&dense, &quick} {
+		b.loadInto(t, made[1])
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
+	load, _ := os.ReadFile("/proc/loadavg") // without it no time says anything
+	fmt.Printf("\none run each, on %d CPUs; load %s\n\n", runtime.NumCPU(), strings.Fields(string(load))[0])
+	fmt.Fprintln(table, "MB\tof gzip\tmade in s\tby MB\tloaded in s\tby MB\t  what")
+	for _, c := range []carried{theirs, dense, quick, update} {
+		fmt.Fprintf(table, "%.1f\t%.2f\t%.1f\t%s\t%s\t%s\t  %s\n", float64(c.size)/1e6, float64(c.size)/float64(theirs.size),
+			c.making.seconds, c.making.megabytes(), c.loading.took(), c.loading.megabytes(), c.what)
+	}
+	_ = table.Flush()
+	if float64(dense.size) > mostOfGzip*float64(theirs.size) {
+		t.Errorf("the bundle is more than %.1f of what gzip makes", mostOfGzip)
+	}
+	if update.size >= dense.size {
+		t.Error("an update is as large as a whole bundle")
+	}
+	for _, b := range []carried{dense, quick, update} {
+		if most := max(b.making.kilobytes, b.loading.kilobytes); most > mostMemory {
+			t.Errorf("%s takes %d kB of memory, more than %d", b.what, most, mostMemory)
+		}
+	}
+}
+
+// carried are the images of a cluster in one file.
+type carried struct {
+	what, path      string
+	size            int64
+	making, loading used
+}
+
+// used is what a run took; nothing if there was none, or its memory is that of
+// a daemon.
+type used struct {
+	seconds   float64
+	kilobytes int64
+}
+
+func (u used) took() string { return orDash(u.seconds, u.seconds) }
+
+func (u used) megabytes() string { return orDash(float64(u.kilobytes), float64(u.kilobytes)/1000) }
+
+func orDash(has, value float64) string {
+	if has == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", value)
+}
+
+func parseUsed(t *testing.T, out string) (u used) {
+	t.Helper()
+	if _, err := fmt.Sscan(out, &u.seconds, &u.kilobytes); err != nil {
+		t.Fatalf("%q: %v", out, err)
+	}
+	return u
+}
+
+// saved is what one does without this program, on a Docker that has the images.
+func saved(t *testing.T, m machine) carried {
+	t.Helper()
+	loadPlain(t, m)
+	c := carried{what: "docker save | gzip, docker load into one Docker", path: "/root/images.tar.gz"}
+	pipe := "docker save $(kube-bootstrap offline list) | gzip >" + c.path
+	c.making.seconds = secondsOf(t, m, "bash -o pipefail -c '"+pipe+"'")
+	m.sh(t, "docker rmi -f $(kube-bootstrap offline list)")
+	c.loading.seconds = secondsOf(t, m, "docker load -q -i "+c.path)
+	if _, err := fmt.Sscan(m.sh(t, "stat -c %s "+c.path), &c.size); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func secondsOf(t *testing.T, m machine, command string) float64 {
+	t.Helper()
+	took := m.timed(t, command)
+	return took.end.Sub(took.begin).Seconds()
+}
+
+// builtAs makes a bundle of parts that are there, with nothing of it compressed
+// yet.
+func builtAs(t *testing.T, path string, flags ...string) carried {
+	t.Helper()
+	args := append([]string{built.probe, "usage", built.binary, "offline", "build", "--to", path}, flags...)
+	out, err := host.Command{Args: args, Env: []string{"KUBE_BOOTSTRAP_CACHE=" + withoutFrames(t)}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	what := strings.TrimSpace("bundle " + strings.Join(flags[:min(len(flags), 1)], " "))
+	return carried{what: what, path: path, size: info.Size(), making: parseUsed(t, string(out))}
+}
+
+// withoutFrames is a cache of all parts, except for those that are compressed.
+func withoutFrames(t *testing.T) string {
+	t.Helper()
+	cache := t.TempDir()
+	if err := os.Mkdir(filepath.Join(cache, "parts"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	all, err := filepath.Glob(filepath.Join(image.CacheDir(), "parts/[^.]*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range all {
+		name := filepath.Base(part)
+		if strings.HasPrefix(name, "frame-") {
+			continue
+		}
+		if err := os.Symlink(part, filepath.Join(cache, "parts", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cache
+}
+
+// loadInto fills the three stores of a bare host.
+func (c *carried) loadInto(t *testing.T, m machine) {
+	t.Helper()
+	m.put(t, c.path, "/root/bundle.tar.zst")
+	c.loading = parseUsed(t, m.sh(t, "probe usage /usr/local/bin/kube-bootstrap offline bootstrap --bundle /root/bundle.tar.zst"))
+	m.sh(t, "kube-bootstrap turndown")
+}
