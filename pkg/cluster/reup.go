@@ -34,7 +34,7 @@ func Reup(ctx context.Context, options Options, emit func(Event)) (stale []strin
 		for _, m := range members {
 			stale = append(stale, m.name)
 		}
-		if err := f.run(ctx, append(f.relaunchRows(members), f.relaunched(found))); err != nil {
+		if err := f.run(ctx, append(f.relaunchRows(members), f.relaunched(members))); err != nil {
 			return err
 		}
 		master, err := f.firstMaster(ctx, "")
@@ -99,8 +99,11 @@ func (f *fleet) relaunch(ctx context.Context, m member) error {
 	return f.relay(ctx, m, append([]string{string(m.role), "--progress", "json"}, f.bundleArgs()...), nil)
 }
 
-// relaunched waits until every node that runs shows the programs that it shall.
-func (f *fleet) relaunched(found []host.FoundMachine) []step.Step {
+// relaunched waits until every node of these shows the programs that it shall.
+func (f *fleet) relaunched(members []member) []step.Step {
+	if len(members) == 0 {
+		return nil
+	}
 	version := image.Versions{Programs: f.Programs.Versions, Kubernetes: f.Kubernetes}
 	return []step.Step{step.Wait("wait for the programs", backLimit, func(ctx context.Context) error {
 		client, err := f.api(ctx, member{}).Client()
@@ -116,10 +119,8 @@ func (f *fleet) relaunched(found []host.FoundMachine) []step.Step {
 			return err
 		}
 		var errs []error
-		for _, m := range f.members() {
-			if running(found, m) && m.role != Bare {
-				errs = append(errs, runs(m, version, nodes.Items, pods.Items))
-			}
+		for _, m := range members {
+			errs = append(errs, runs(m, version, nodes.Items, pods.Items))
 		}
 		return errors.Join(append(errs, serves(client, version))...)
 	}, nil)}
@@ -133,7 +134,9 @@ func serves(client kubernetes.Interface, want image.Versions) error {
 	return err
 }
 
-// runs says what keeps a node from running the programs it shall.
+// runs says what keeps a node from running the programs it shall. The host verb
+// has asked the API server itself, and knows more of it than its pod's status,
+// which comes ten seconds later: the kubelet could not report while it was away.
 func runs(m member, want image.Versions, nodes []corev1.Node, pods []corev1.Pod) error {
 	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == m.name })
 	if at < 0 {
@@ -148,7 +151,7 @@ func runs(m member, want image.Versions, nodes []corev1.Node, pods []corev1.Pod)
 	}
 	programs := []string{"kube-proxy"}
 	if m.role == Master {
-		programs = append(programs, "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+		programs = append(programs, "kube-controller-manager", "kube-scheduler")
 	}
 	for _, program := range programs {
 		if err := runsPod(m, program, image.ProgramRef(want, program), pods); err != nil {

@@ -16,45 +16,48 @@ func (c ControlPlane) StaticPods() step.Step {
 	return step.Step{
 		Name: "write the static pods",
 		Check: func(context.Context) (step.Diff, error) {
-			tree, err := c.podFiles()
+			reads, pods, err := c.podFiles()
 			if errors.Is(err, fs.ErrNotExist) {
 				return step.Diff{"write the pods in " + ManifestDir}, nil // nothing was handed over yet
 			}
 			if err != nil {
 				return nil, err
 			}
-			diff, err := c.Files.Missing(tree)
+			diff, err := c.Files.Missing(append(reads, pods...))
 			if !c.Files.Exists(auditDir) {
 				diff = append(diff, "make "+auditDir)
 			}
 			return diff, err
 		},
-		Apply: func(context.Context) error {
+		Apply: func(ctx context.Context) error {
 			if err := c.Files.MkdirAll(auditDir); err != nil {
 				return err
 			}
-			tree, err := c.podFiles()
+			reads, pods, err := c.podFiles()
 			if err != nil {
 				return err
 			}
-			return c.Files.Put(tree)
+			if err := c.Files.Put(reads); err != nil {
+				return err
+			}
+			return c.exchange(ctx, pods)
 		},
 		Undo: c.removePods,
 	}
 }
 
-// podFiles lists the pods last: the kubelet starts a pod as soon as it sees it.
-func (c ControlPlane) podFiles() ([]host.File, error) {
-	tree, err := c.apiserverFiles()
-	if err != nil {
-		return nil, err
+// podFiles lists what the pods read, which must be there before them, as the
+// kubelet starts a pod as soon as it sees it.
+func (c ControlPlane) podFiles() (reads, pods []host.File, err error) {
+	if reads, err = c.apiserverFiles(); err != nil {
+		return nil, nil, err
 	}
-	pods := []component{c.apiserver(tree)}
+	all := []component{c.apiserver(reads)}
 	if !c.Joins {
-		pods = append(pods, c.manager())
+		all = append(all, c.manager())
 	}
-	files, err := c.podsOf(pods)
-	return append(tree, files...), err
+	pods, err = c.podsOf(all)
+	return reads, pods, err
 }
 
 func (c ControlPlane) podsOf(pods []component) ([]host.File, error) {
@@ -102,12 +105,12 @@ func (c ControlPlane) Late() step.Step {
 			}
 			return c.Files.Missing(files)
 		},
-		Apply: func(context.Context) error {
+		Apply: func(ctx context.Context) error {
 			files, err := tree()
 			if err != nil {
 				return err
 			}
-			return c.Files.Put(files)
+			return c.exchange(ctx, files)
 		},
 		Undo: func(context.Context) error { return c.Files.Drop(c.scheduler().path()) },
 	}

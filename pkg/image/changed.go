@@ -3,10 +3,8 @@ package image
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -73,11 +71,21 @@ func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, pro
 	return keys, nil
 }
 
-// listed is what `go list -export` says of a package.
+// listed is what `go list -export` says of a package, and of a program also
+// what it is made of. As JSON it would be a hundred times as long.
 type listed struct {
-	ImportPath string
-	BuildID    string
-	Deps       []string
+	BuildID string
+	Deps    []string
+}
+
+const listFormat = "{{.ImportPath}}\t{{.BuildID}}\t{{if not .DepOnly}}{{join .Deps \" \"}}{{end}}"
+
+func parseListed(line string) (path string, l listed) {
+	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
+	if len(fields) == 3 {
+		l.BuildID, l.Deps = fields[1], strings.Fields(fields[2])
+	}
+	return fields[0], l
 }
 
 // content is the part of a build ID that says what a package was compiled to.
@@ -93,14 +101,9 @@ func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, prog
 		return nil, fmt.Errorf("compile %s %s for %s: %w", strings.Join(programs, ", "), v.Kubernetes, arch, err)
 	}
 	all := map[string]listed{}
-	for packages := json.NewDecoder(&out); ; {
-		var one listed
-		if err := packages.Decode(&one); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("answer of go list: %w", err)
-		}
-		all[one.ImportPath] = one
+	for line := range strings.Lines(out.String()) {
+		path, one := parseListed(line)
+		all[path] = one
 	}
 	keys := map[string]string{}
 	for _, program := range programs {

@@ -102,7 +102,7 @@ func (c compilation) build(ctx context.Context, work string, args []string, pkg,
 // list compiles the packages, and those they need, and writes what the
 // toolchain knows of each.
 func (c compilation) list(ctx context.Context, work string, out io.Writer) error {
-	args := append([]string{"go", "list", "-v", "-export", "-deps", "-trimpath", "-json=ImportPath,BuildID,Deps"}, c.recipe.Packages...)
+	args := append([]string{"go", "list", "-v", "-export", "-deps", "-trimpath", "-f", listFormat}, c.recipe.Packages...)
 	return c.compile(ctx, "Kubernetes", host.Command{Args: args, Dir: work, Stdout: out})
 }
 

@@ -60,9 +60,9 @@ func TestAWorkerHasNothingOfAControlPlane(t *testing.T) {
 func TestContentKeyIsOfWhatIsCompiled(t *testing.T) {
 	all := func(action, content string) map[string]listed {
 		return map[string]listed{
-			"cmd": {ImportPath: "cmd", BuildID: "x/1", Deps: []string{"dep", "unsafe"}},
-			"dep": {ImportPath: "dep", BuildID: action + "/" + content}, "unsafe": {ImportPath: "unsafe"},
-			"other": {ImportPath: "other", BuildID: action + "/" + content + action},
+			"cmd": {BuildID: "x/1", Deps: []string{"dep", "unsafe"}},
+			"dep": {BuildID: action + "/" + content}, "unsafe": {},
+			"other": {BuildID: action + "/" + content + action},
 		}
 	}
 	key := func(all map[string]listed) string {

@@ -1,0 +1,70 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// endLimit is how long the kubelet may take to end a pod; one that does not run
+// never does.
+const endLimit = 30 * time.Second
+
+// exchange writes static pods. Those that stand there in another form are taken
+// away first, until the kubelet has ended them: a pod that it sees while the one
+// before is ending, it starts only ten to fifteen seconds later, and so long no
+// API server would answer. Whatever happens meanwhile, they are written.
+func (c ControlPlane) exchange(ctx context.Context, pods []host.File) error {
+	replaced, err := c.takeAway(pods)
+	if err != nil {
+		return err
+	}
+	waited := step.Until(ctx, endLimit, func(context.Context) error {
+		for _, name := range replaced {
+			if c.lives(name) {
+				return fmt.Errorf("the kubelet has not ended %s yet", name)
+			}
+		}
+		return nil
+	}, nil)
+	if err := c.Files.Put(pods); err != nil || ctx.Err() == nil {
+		return err
+	}
+	return waited
+}
+
+// takeAway removes the manifests that will be others, and returns their pods.
+func (c ControlPlane) takeAway(pods []host.File) (names []string, err error) {
+	for _, file := range pods {
+		old, err := c.Files.Read(file.Path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(old, file.Data) {
+			continue
+		}
+		if err := errors.Join(err, c.Files.Remove(file.Path)); err != nil {
+			return names, err
+		}
+		names = append(names, strings.TrimSuffix(filepath.Base(file.Path), ".yaml"))
+	}
+	return names, nil
+}
+
+// lives reports whether the kubelet still has a static pod of that name. The
+// last thing of one that it removes is its control group, which is called, as
+// the directories of its logs are, by an identity that only the kubelet knows.
+func (c ControlPlane) lives(name string) bool {
+	logs := c.Files.Match(podLogDir + "/kube-system_" + name + "-*")
+	return slices.ContainsFunc(logs, func(dir string) bool {
+		uid := dir[strings.LastIndex(dir, "_")+1:]
+		return c.Files.ExistsMatch("/sys/fs/cgroup/kubepods*/*burstable*/*pod"+uid+"*") ||
+			c.Files.ExistsMatch("/sys/fs/cgroup/*/kubepods*/*burstable*/*pod"+uid+"*")
+	})
+}
