@@ -6,7 +6,7 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(V
 ARCHES := amd64 arm64 arm ppc64le s390x
 export GOARM := 7
 
-.PHONY: help build up down test unit e2e open check fix docs bench bench-cluster bench-offline arches dist clean
+.PHONY: help build up down test unit e2e long check fix docs bench bench-cluster bench-offline arches dist clean
 
 help: ## this list
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -34,10 +34,10 @@ e2e: build ## a real cluster on test hosts
 	scripts/start-docker.sh
 	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e
 
-open: build ## what is promised and does not hold on every machine yet: snapshots and clusters through kills
+long: build ## what takes too long for test: clusters through kills, reboots of all kinds, snapshots, programs from a checkout
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e open' -run 'TestSnapshots|TestFleetKills|TestReup' -v -timeout 40m -count 1 ./test/e2e
+	go test -tags 'e2e long' -run 'TestSnapshots|TestFleetKills|TestReup|TestRestarts|TestThreeAndTwo' -v -timeout 60m -count 1 ./test/e2e
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }

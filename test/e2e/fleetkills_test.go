@@ -1,4 +1,4 @@
-//go:build e2e && open
+//go:build e2e && long
 
 package e2e
 
@@ -12,47 +12,69 @@ import (
 	"time"
 )
 
-// TestFleetKills kills runs at any moment. The next one finishes, and clean
-// leaves the machine as it was.
+// TestFleetKills kills fifty runs at any moment. The next one finishes, and
+// clean leaves the machine as it was.
 func TestFleetKills(t *testing.T) {
 	l := fleetUser{cluster: "e2e-k", subnet: "10.214.0.0/16", dir: t.TempDir()}
 	before := l.world(t)
 	t.Cleanup(func() {
 		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean") // it is gone unless the test failed
 	})
-	const up = "kube-bootstrap cluster up --workers 1 --progress none"
-	err := l.signalled(t, up, syscall.SIGINT, 4*time.Second)
+	err := l.signalled(t, bringUp, syscall.SIGINT, 4*time.Second)
 	if err == nil || err.Error() != "exit status 130" {
 		t.Errorf("interrupted: %v", err)
 	}
 	l.leavesNothing(t, "interrupted, it", before)
 
-	l.killed(t, up, 4, 10*time.Second)
-	l.killed(t, "kube-bootstrap cluster clean", 2, time.Second)
-	l.sh(t, "kube-bootstrap cluster clean")
+	const clean = "kube-bootstrap cluster clean"
+	l.killed(t, bringUp, clean, 6, 10*time.Second)
+	l.killed(t, clean, begin, 3, time.Second)
+	l.sh(t, clean)
 	l.leavesNothing(t, "clean of what was begun", before)
 
-	l.killed(t, up, 2, 20*time.Second)
-	l.sh(t, up)
-	l.killed(t, "kube-bootstrap node add --name more --progress none", 3, 6*time.Second)
-	l.sh(t, "kube-bootstrap node add --name more --progress none")
+	l.killed(t, bringUp, clean, 6, 20*time.Second)
+	l.sh(t, bringUp)
+	l.killed(t, "kube-bootstrap cluster snapshot save half --progress none", "kube-bootstrap cluster snapshot remove half", 8, 4*time.Second)
+	l.sh(t, bringUp+" && kube-bootstrap node status")
+	l.sh(t, "kube-bootstrap cluster snapshot remove half || kube-bootstrap cluster snapshot save half && kube-bootstrap cluster snapshot remove half")
+	const add, remove = "kube-bootstrap node add --name more --progress none", "kube-bootstrap node remove more --force --progress none"
+	l.killed(t, add, remove, 8, 8*time.Second)
+	l.sh(t, isThere+" && kube-bootstrap node status || "+add)
 	l.sh(t, "kube-bootstrap node status")
-	l.killed(t, "kube-bootstrap node remove more --progress none", 2, 3*time.Second)
-	l.sh(t, "kube-bootstrap node remove more --force || kube-bootstrap node list -o json | { ! grep e2e-k-more; }")
-	l.killed(t, "kube-bootstrap cluster down", 2, 2*time.Second)
-	l.sh(t, up+" && kube-bootstrap node status")
-	l.killed(t, "kube-bootstrap cluster clean", 3, time.Second)
-	l.sh(t, "kube-bootstrap cluster clean")
+	l.killed(t, remove, add, 6, 2*time.Second)
+	l.sh(t, remove+" || ! { "+isThere+"; }")
+	l.killed(t, "kube-bootstrap cluster down", bringUp, 8, 2*time.Second)
+	l.sh(t, bringUp+" && kube-bootstrap node status")
+	l.killed(t, clean, begin, 5, time.Second)
+	l.sh(t, clean)
 	l.leavesNothing(t, "clean", before)
 }
 
-// killed runs a command several times and kills it at any moment.
-func (l fleetUser) killed(t *testing.T, command string, times int, within time.Duration) {
+const (
+	bringUp = "kube-bootstrap cluster up --workers 1 --progress none"
+	begin   = "timeout -s KILL 6 " + bringUp + " || true"
+	isThere = "kube-bootstrap node list -o json | grep -q e2e-k-more"
+)
+
+// killed runs a command until it was killed so many times, at any moment. When
+// it was done by then, another takes it back.
+func (l fleetUser) killed(t *testing.T, command, back string, times int, within time.Duration) {
 	t.Helper()
-	for range times {
+	for hits, tries := 0, 0; hits < times; tries++ {
+		if tries == 3*times {
+			t.Fatalf("%s: only %d kills have hit it", command, hits)
+		}
 		after := rand.N(within)
 		err := l.signalled(t, command, syscall.SIGKILL, after)
 		t.Logf("%s: killed after %s: %v", command, after.Round(time.Millisecond), err)
+		switch {
+		case err == nil, err.Error() == "exit status 3": // done, or refused because the one before was
+			l.sh(t, back)
+		case err.Error() == "signal: killed":
+			hits++
+		default:
+			t.Fatalf("%s, after others that were killed: %v", command, err)
+		}
 	}
 }
 
@@ -60,6 +82,7 @@ func (l fleetUser) signalled(t *testing.T, command string, signal syscall.Signal
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec "+command)
 	cmd.Env, cmd.Dir = append(os.Environ(), l.env()...), l.dir
+	cmd.Stderr = t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-//go:build e2e && (open || bench)
+//go:build e2e && (long || bench)
 
 package e2e
 

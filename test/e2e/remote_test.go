@@ -53,6 +53,15 @@ func remoteEngine(t *testing.T) remote {
 	return r
 }
 
+const startEngine = `nsenter --net=/run/netns/$4 setsid dockerd --data-root "$1/data" --exec-root "$1/exec" -p "$1/dockerd.pid" \
+	-H "unix://$1/docker.sock" -H tcp://$2:2376 --tlsverify --tlscacert ca.pem --tlscert server.pem --tlskey server-key.pem >>dockerd.log 2>&1 </dev/null &`
+
+const awaitEngine = `i=0
+until docker -H "unix://$1/docker.sock" version >/dev/null 2>&1; do
+	i=$((i+1)); [ $i -lt 300 ] || { tail dockerd.log >&2; exit 1; }
+	sleep 0.1
+done`
+
 // startRemote: /sys stays the one of this machine, which `ip netns exec` would
 // replace and with it hide the cgroups.
 const startRemote = `cd "$1"
@@ -60,8 +69,7 @@ ip netns add $4
 ip link add $4 type veth peer name eth0 netns $4
 ip addr add 10.199.199.1/24 dev $4 && ip link set $4 up
 ip -n $4 addr add $2/24 dev eth0 && ip -n $4 link set eth0 up && ip -n $4 link set lo up
-nsenter --net=/run/netns/$4 setsid dockerd --data-root "$1/data" --exec-root "$1/exec" -p "$1/dockerd.pid" \
-	-H "unix://$1/docker.sock" -H tcp://$2:2376 --tlsverify --tlscacert ca.pem --tlscert server.pem --tlskey server-key.pem >dockerd.log 2>&1 </dev/null &
+` + startEngine + `
 ssh-keygen -q -t ed25519 -N '' -f host_key && ssh-keygen -q -t ed25519 -N '' -f id
 cat >sshd_config <<END
 ListenAddress $2
@@ -83,11 +91,7 @@ echo "$2 $(cat host_key.pub)" >known_hosts
 mkdir -p bin /run/sshd
 printf '#!/bin/sh\nexec /usr/bin/ssh -F %s/ssh_config "$@"\n' "$1" >bin/ssh && chmod 755 bin/ssh
 nsenter --net=/run/netns/$4 /usr/sbin/sshd -f "$1/sshd_config" -E "$1/sshd.log"
-i=0
-until docker -H "unix://$1/docker.sock" version >/dev/null 2>&1; do
-	i=$((i+1)); [ $i -lt 300 ] || { tail dockerd.log >&2; exit 1; }
-	sleep 0.1
-done`
+` + awaitEngine
 
 const stopRemote = `cd "$1"
 for one in dockerd sshd; do
