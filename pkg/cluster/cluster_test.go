@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/netip"
 	"os"
@@ -130,6 +131,10 @@ func TestOlderThan(t *testing.T) {
 		if olderThan(version, 20, 10) != want {
 			t.Errorf("olderThan(%q) is not %v", version, want)
 		}
+	}
+	problems := step.Problems(errors.Join(engineFit("19.03.15")...))
+	if len(problems) != 1 || problems[0].Name != "engine-version" || !strings.Contains(problems[0].Text, "19.03.15") {
+		t.Errorf("an engine that is too old: %v", problems)
 	}
 }
 

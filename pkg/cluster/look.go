@@ -36,11 +36,15 @@ func (f *fleet) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	grown, err := f.grown(ctx)
+	if err != nil {
+		return err
+	}
 	room, err := f.room(ctx, engineMachine{info.Name, info.DockerRootDir, info.NCPU, info.MemTotal})
 	if err != nil {
 		return err
 	}
-	return errors.Join(slices.Concat(overlap, clash, engineFit(info.ServerVersion), room)...)
+	return errors.Join(slices.Concat(overlap, clash, grown, engineFit(info.ServerVersion), room)...)
 }
 
 func (f *fleet) noAnswer(err error) error {

@@ -78,6 +78,16 @@ func (o Options) count(role Role) (n int) {
 	return n
 }
 
+// controlPlanes counts those of members.
+func controlPlanes(all []member) (n int) {
+	for _, m := range all {
+		if m.role == Master {
+			n++
+		}
+	}
+	return n
+}
+
 // names are all that end up in the name of a host.
 func (o Options) names() []string {
 	all := append([]string{o.Name}, o.Hosts...)

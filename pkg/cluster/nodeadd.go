@@ -106,6 +106,9 @@ func (f *fleet) canJoin(m member, joined []string) error {
 		errs = append(errs, &step.Problem{Name: "cluster-name", Text: fmt.Sprintf("name %q can not be the name of a host", m.spec.Name),
 			Remedy: "use lower-case letters, digits and -, a letter first, at most 40"})
 	}
+	if m.role == Master && controlPlanes(f.members()) > maxMasters {
+		errs = append(errs, &step.Problem{Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes", f.Name, maxMasters), Remedy: "add workers"})
+	}
 	if !roomFor(f.Subnet, m.addr) {
 		errs = append(errs, &step.Problem{Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", f.Subnet), Remedy: "remove a node"})
 	}

@@ -1,0 +1,85 @@
+//go:build e2e && long
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestTwoClusters makes two clusters side by side, which share nothing. What a
+// third one can not have is told before anything of it is made.
+func TestTwoClusters(t *testing.T) {
+	dir := t.TempDir()
+	one := fleetUser{cluster: "e2e-one", subnet: "10.217.0.0/16", dir: dir}
+	two := fleetUser{cluster: "e2e-two", subnet: "10.218.0.0/16", dir: dir}
+	t.Cleanup(func() {
+		for _, l := range []fleetUser{one, two} {
+			_, _ = l.try(context.Background(), "kube-bootstrap cluster clean; docker rm -f e2e-three-master-1") // they are gone unless the test failed
+		}
+	})
+	before := one.world(t)
+	var both sync.WaitGroup
+	for l, flags := range map[fleetUser]string{one: "--workers 0", two: "--masters 2 --workers 0"} {
+		both.Go(func() {
+			if out, err := l.try(t.Context(), "kube-bootstrap cluster up --progress none "+flags+" && kube-bootstrap cluster kubeconfig --merge"); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	both.Wait()
+	for l, nodes := range map[fleetUser]int{one: 1, two: 2} {
+		out := l.sh(t, "kube-bootstrap cluster status && kubectl config use-context "+l.cluster+" && kubectl get nodes -o name")
+		if strings.Count(out, "node/"+l.cluster+"-") != nodes || strings.Count(out, "node/") != nodes {
+			t.Errorf("cluster %s has other nodes than its own:\n%s", l.cluster, out)
+		}
+	}
+	t.Run("a third one", func(t *testing.T) { one.third(t) })
+	t.Run("more control planes than there are", func(t *testing.T) {
+		out, err := two.try(t.Context(), "kube-bootstrap cluster up --masters 5 --workers 0 2>&1")
+		if err == nil || !strings.Contains(out, "cluster e2e-two runs with 2 control planes and not 5") || !strings.Contains(out, "[cluster-differs]") {
+			t.Errorf("got %v\n%s", err, out)
+		}
+		if all := two.sh(t, "kube-bootstrap node list -o json"); strings.Contains(all, "master-3") {
+			t.Errorf("something was made:\n%s", all)
+		}
+	})
+	one.sh(t, "kube-bootstrap cluster clean")
+	two.sh(t, "kube-bootstrap cluster status && kubectl config use-context e2e-two && kubectl get nodes")
+	two.sh(t, "kube-bootstrap cluster clean")
+	one.leavesNothing(t, "clean of both", before)
+}
+
+// third asks for what can not be beside a cluster that is there.
+func (l fleetUser) third(t *testing.T) {
+	port := l.sh(t, "docker port e2e-one-master-1 6443 | sed 's/.*://;q'")
+	const file = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.219.0.0/16\nnodes:\n- {role: control-plane, %s}\n`
+	for name, c := range map[string]struct{ command, want string }{
+		"name":   {"docker create --name e2e-three-master-1 " + l.image(t) + " true && kube-bootstrap cluster up --name e2e-three --dind-subnet 10.219.0.0/16", "container e2e-three-master-1 is there already and is not of cluster e2e-three; use another --name, or remove it [cluster-name-taken]"},
+		"subnet": {"kube-bootstrap cluster up --name e2e-four --dind-subnet 10.218.4.0/24", "--dind-subnet 10.218.4.0/24 overlaps with 10.218.0.0/16 of Docker network e2e-two; use another --dind-subnet [cluster-subnet-overlap]"},
+		"port":   {"kube-bootstrap cluster up --name e2e-four --dind-subnet 10.219.0.0/16 --api-server-port " + port, "--api-server-port " + port + " is taken on this machine"},
+		"memory": {fmt.Sprintf("printf '"+file+"' >big.yaml && kube-bootstrap cluster up --name e2e-four -f big.yaml", "memory: 9000Gi"), "nodes need 9216000 MiB of memory, the engine's machine has"},
+		"disk":   {fmt.Sprintf("printf '"+file+"' >big.yaml && kube-bootstrap cluster up --name e2e-four -f big.yaml", "disk: 9000Ti"), "hosts need 9437184000 MiB; free some space there"},
+		"field":  {fmt.Sprintf("printf '"+file+"' >big.yaml && kube-bootstrap cluster up --name e2e-four -f big.yaml", "memry: 9000Gi"), "big.yaml:5: nodes[0].memry: unknown field, did you mean memory?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := l.try(t.Context(), "{ unset K8S_DIND_DIND_SUBNET; "+c.command+"; } 2>&1")
+			if err == nil || !strings.Contains(out, c.want) {
+				t.Errorf("got %v\n%s\nwant %q", err, out, c.want)
+			}
+			if made := docker(t, "ps", "-aq", "--filter", "label=kube-bootstrap.dev/cluster=e2e-three", "--filter", "label=kube-bootstrap.dev/cluster=e2e-four"); made != "" {
+				t.Errorf("something was made: %s", made)
+			}
+		})
+	}
+	l.sh(t, "rm -f big.yaml; docker rm e2e-three-master-1")
+}
+
+// image is one that the engine has.
+func (l fleetUser) image(t *testing.T) string {
+	t.Helper()
+	return docker(t, "inspect", "-f", "{{.Image}}", l.cluster+"-master-1")
+}
