@@ -146,10 +146,12 @@ func (c localCluster) besides(t *testing.T, program string) string {
 ctr -n k8s.io containers ls -q 'labels."io.kubernetes.pod.name"!="%s-%s"' | sort`, program, c.master().name))
 }
 
-// pods are the containers of all pods.
+// pods are the containers of all pods that run: the kubelet removes those that
+// have ended when it likes.
 func (c localCluster) pods(t *testing.T) string {
 	t.Helper()
-	return c.master().sh(t, "ctr -n k8s.io containers ls -q | sort") + c.worker().sh(t, "ctr -n k8s.io containers ls -q | sort")
+	const list = "ctr -n k8s.io tasks ls -q | sort"
+	return c.master().sh(t, list) + c.worker().sh(t, list)
 }
 
 func same(t *testing.T, m machine, before, now string) {
