@@ -155,6 +155,9 @@ func (f *fleet) boot(m member) step.Step {
 			if errors.Is(err, host.ErrDiffers) {
 				err = &step.Problem{Name: "cluster-differs", Text: err.Error(), Remedy: "run `kube-bootstrap cluster clean --name " + f.Name + "` first"}
 			}
+			if err == nil && len(diff) == 0 && f.boots(ctx, m.name) {
+				diff = step.Diff{"wait until " + m.name + " has booted"}
+			}
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error {
@@ -229,9 +232,23 @@ func (f *fleet) ready(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, bootLimit, fmt.Errorf("Docker on %s does not answer within %s", name, bootLimit))
 	defer cancel()
 	step.Report(ctx, "wait for its Docker", 0, 0)
-	err := driver.OpenDocker(f.docker, name).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", readyScript, "sh", "5000"}})
+	err := f.node(member{name: name}).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", readyScript, "sh", "5000"}})
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(f.docker.Tail(context.WithoutCancel(ctx), name, 20)))
+}
+
+const bootedScript = `curl -sf --max-time 5 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null || exit 1
+[ ! -d /run/systemd/system ] || case $(systemctl is-system-running) in initializing|starting) exit 1;; esac`
+
+// boots reports whether a host, which a run that was killed has started, is not
+// ready yet. One whose Docker is away for longer is not waited for.
+func (f *fleet) boots(ctx context.Context, name string) bool {
+	machine, err := f.docker.Kept(ctx, name, false)
+	if err != nil || time.Since(machine.Started) > bootLimit {
+		return false
+	}
+	var exit *driver.ExitError
+	return errors.As(f.node(member{name: name}).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", bootedScript}}), &exit)
 }
