@@ -3,6 +3,7 @@ package offline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
@@ -10,6 +11,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/platforms"
+	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -50,6 +52,9 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 			return nil
 		case err != nil:
 			return err
+		case v.Manifest == "" && len(v.Layers) > 0:
+			state, err = sameLayers(ctx, containerd.NewImage(c, found), v.Layers)
+			return err
 		case v.Manifest == "" || found.Target.Digest == v.Manifest || found.Target.Digest == e.Index:
 			state = Same
 		default:
@@ -58,6 +63,21 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 		return nil
 	})
 	return state, err
+}
+
+// sameLayers compares an image that came another way, and so has another
+// manifest. One that is not whole counts as absent.
+func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest) (State, error) {
+	layers, err := img.RootFS(ctx)
+	switch {
+	case errdefs.IsNotFound(err):
+		return Absent, nil
+	case err != nil:
+		return Absent, err
+	case slices.Equal(layers, want):
+		return Same, nil
+	}
+	return Other, nil
 }
 
 // Load imports the images and unpacks them, so that the first pod does not

@@ -26,9 +26,7 @@ type cursor struct {
 func (b *Bundle) cursor() *cursor { return &cursor{Bundle: b} }
 
 func (c *cursor) close() {
-	if c.decoder != nil {
-		c.decoder.Close()
-	}
+	c.stop()
 	if c.base != nil {
 		c.base.close()
 	}
@@ -80,6 +78,7 @@ func (c *cursor) open(d digest.Digest) (io.ReadCloser, error) {
 	case blob.InBase && c.Bundle.base == nil:
 		return nil, c.errNoBase()
 	case blob.InBase:
+		c.stop()
 		if c.base == nil {
 			c.base = c.Bundle.base.cursor()
 		}
@@ -94,15 +93,24 @@ func (c *cursor) open(d digest.Digest) (io.ReadCloser, error) {
 }
 
 func (c *cursor) start(frame int) (err error) {
-	if c.decoder != nil {
-		c.decoder.Close()
-	}
+	c.stop()
+	c.turn.take()
 	// Two workers: one decodes ahead while the other's output is written.
 	if c.decoder, err = newDecoder(c.section(frame), 2); err != nil {
+		c.turn.give()
 		return err
 	}
 	c.frame, c.at, c.archive = frame, 0, tar.NewReader(c.decoder)
 	return nil
+}
+
+func (c *cursor) stop() {
+	if c.decoder == nil {
+		return
+	}
+	c.decoder.Close()
+	c.decoder, c.archive = nil, nil
+	c.turn.give()
 }
 
 // seek goes on to the member of a blob, and no further than the manifest says.

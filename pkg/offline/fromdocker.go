@@ -20,16 +20,31 @@ import (
 )
 
 // loadedImages are those that somebody loaded into a Docker of this host. They
-// go by their names alone.
+// go by their names there; another store has the same if the layers are.
 type loadedImages struct {
 	docker *host.Docker
-	holder string // the image that holds the CNI plugins
+	holder string                     // the image that holds the CNI plugins
+	layers map[string][]digest.Digest // by reference
+}
+
+func (s Source) fromDocker(ctx context.Context) (*loadedImages, error) {
+	l := &loadedImages{s.Docker, image.Ref(s.Versions, "hyperkube"), map[string][]digest.Digest{}}
+	for _, img := range s.Images {
+		layers, err := s.Docker.ImageLayers(ctx, img.Ref)
+		if err != nil {
+			return nil, fmt.Errorf("look for image %s in the main Docker: %w", img.Ref, err)
+		}
+		for _, d := range layers {
+			l.layers[img.Ref] = append(l.layers[img.Ref], digest.Digest(d))
+		}
+	}
+	return l, nil
 }
 
 func (*loadedImages) Close() error { return nil }
 
-func (*loadedImages) find(ref, _ string) (Entry, error) {
-	return Entry{Image: image.Image{Ref: ref}}, nil
+func (l *loadedImages) find(ref, arch string) (Entry, error) {
+	return Entry{Image: image.Image{Ref: ref}, Variants: map[string]Variant{arch: {Layers: l.layers[ref]}}}, nil
 }
 
 // MissingIn lists those images that a Docker does not have.

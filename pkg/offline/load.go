@@ -28,12 +28,15 @@ type Source struct {
 	Images     []image.Image // what the cluster runs
 	Arch       string        // of this host
 	Files      host.Files
+	Turn       Turn   // of all loads of this host
 	KeepImages bool   // Undo leaves the images where they are
 	Part       string // of the images for a store, "etcd", that has a step of its own; empty: all
 }
 
 // Open opens the bundle with what it needs.
-func (s Source) Open() (*Bundle, error) { return Open(s.Path, SignedBy(s.VerifyKey), WithBase(s.Base)) }
+func (s Source) Open() (*Bundle, error) {
+	return Open(s.Path, SignedBy(s.VerifyKey), WithBase(s.Base), inTurn(s.Turn))
+}
 
 // Load is the step that brings into a store those images that belong there.
 func (s Source) Load(into Target) step.Step {
@@ -118,12 +121,14 @@ func (l loading) takeBack(ctx context.Context, entries []Entry) error {
 // look returns the images that the store lacks, and what to take them from.
 // Without a bundle it is enough that each image has its name there.
 func (l loading) look(ctx context.Context) (origin, []Entry, error) {
-	if l.asks() {
-		if missing, err := l.missing(ctx, nil); err != nil || len(missing) == 0 {
-			return nil, nil, err
-		}
+	named, err := l.allNamed(ctx)
+	if err != nil || named && l.ours() {
+		return nil, nil, err
 	}
 	from, openErr := l.origin(ctx)
+	if named && openErr != nil && !errors.Is(openErr, ErrUntrusted) {
+		return nil, nil, nil // nobody can say that they are not the right ones
+	}
 	if openErr != nil && !errors.Is(openErr, fs.ErrNotExist) {
 		return nil, nil, openErr
 	}
@@ -132,6 +137,25 @@ func (l loading) look(ctx context.Context) (origin, []Entry, error) {
 		err = openErr
 	}
 	return from, missing, err
+}
+
+// allNamed reports whether a registry need not be there, as it may be away: the
+// store has an image of each name.
+func (l loading) allNamed(ctx context.Context) (bool, error) {
+	if l.Registry == nil {
+		return false, nil
+	}
+	missing, err := l.missing(ctx, nil)
+	return err == nil && len(missing) == 0, err
+}
+
+// ours reports whether it was us who loaded all that belongs into the store:
+// then their names are good enough. Those of others may be of another build.
+func (l loading) ours() bool {
+	loaded, err := l.loaded()
+	return err == nil && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
+		return i.In(l.into.Kind()) && !l.KeepImages && !slices.Contains(loaded, i.Ref)
+	})
 }
 
 func (l loading) missing(ctx context.Context, from origin) ([]Entry, error) {

@@ -26,6 +26,7 @@ type Bundle struct {
 	raw       []byte  // the manifest as it is written
 	signature []byte  // nil: not signed
 	base      *Bundle // nil: not needed or not given
+	turn      Turn    // nil: nobody else unpacks at the same time
 	// fetch opens a blob that lies in a registry; nil: all lie in the file.
 	fetch func(digest.Digest) (io.ReadCloser, error)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // origin is what images are taken from: a bundle, be it a file or in a
@@ -35,7 +33,7 @@ type archives interface {
 // origin opens what the images are taken from.
 func (s Source) origin(ctx context.Context) (origin, error) {
 	if s.Docker != nil {
-		return &loadedImages{docker: s.Docker, holder: image.Ref(s.Versions, "hyperkube")}, nil
+		return s.fromDocker(ctx)
 	}
 	bundle, err := s.open(ctx)
 	if err != nil {
@@ -51,8 +49,8 @@ func (s Source) open(ctx context.Context) (*Bundle, error) {
 	return s.Open()
 }
 
-// asks reports whether looking into the origin takes time, or it may be away:
-// then images that are there by their names are good enough.
+// asks reports whether looking into the origin for files takes time, or it may
+// be away: then those that are there by their names are good enough.
 func (s Source) asks() bool { return s.Registry != nil || s.Docker != nil }
 
 func (b *Bundle) find(ref, arch string) (Entry, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
@@ -39,6 +40,7 @@ type Host struct {
 	byHand    bool               // images are taken from the main Docker
 	versions  image.Versions
 	images    []image.Image
+	loads     offline.Turn
 	join      *join.Joining
 	detectErr error
 }
@@ -47,7 +49,7 @@ type Host struct {
 // and architecture where they are not given, and the versions of components.
 // Nothing is changed.
 func Open(cfg config.Config) (*Host, error) {
-	h := &Host{Config: cfg, Units: host.OpenUnits()}
+	h := &Host{Config: cfg, Units: host.OpenUnits(), loads: offline.NewTurn()}
 	var err error
 	if h.saved, err = ReadSaved(h.Files); err != nil {
 		return nil, err

@@ -38,10 +38,10 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 	for _, m := range []machine{master, worker} {
 		sameImages(t, m, r, pushed)
 	}
-	podsFrom(t, master, worker, r)
+	podsFrom(t, master, r, master, worker)
 	keptSecret(t, master, worker)
 	watched.none(t)
-	master.sh(t, "docker logout "+r.addr+" >/dev/null 2>&1; rm -rf /root/.docker; docker rmi -f "+r.addr+"/k8s/only:1 >/dev/null")
+	master.sh(t, forgetRegistry(r))
 	backToBare(t, before, master, worker)
 }
 
@@ -170,21 +170,26 @@ func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]s
 
 // podsFrom starts pods whose images are nowhere but in the registry, by its
 // own name and by that of an upstream.
-func podsFrom(t *testing.T, master, worker machine, r *privateRegistry) {
+func podsFrom(t *testing.T, master machine, r *privateRegistry, all ...machine) {
 	t.Helper()
 	master.sh(t, fmt.Sprintf(`mkdir -p /tmp/only && cp /usr/local/bin/probe /tmp/only/ && tar -C /tmp/only -c . | docker import - %[1]s/k8s/only:1 >/dev/null && rm -r /tmp/only &&
 printf %%s %[2]s | docker login -u %[3]s --password-stdin %[1]s >/dev/null 2>&1 && docker push -q %[1]s/k8s/only:1`, r.addr, registryPassword, registryUser))
 	for name, image := range map[string]string{"own": r.addr + "/k8s/only:1", "upstream": "registry.k8s.io/only:1"} {
-		for _, on := range []machine{master, worker} {
+		for _, on := range all {
 			apply(t, master, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %[1]s-%[2]s}, spec: {nodeName: %[2]s, tolerations: [{operator: Exists}],
   containers: [{name: probe, image: "%[3]s", imagePullPolicy: Always, command: [/probe, serve]}]}}`, name, on.name, image))
 		}
 	}
 	for _, pod := range []string{"own-", "upstream-"} {
-		for _, on := range []machine{master, worker} {
+		for _, on := range all {
 			podAddress(t, master, pod+on.name)
 		}
 	}
+}
+
+// forgetRegistry takes back what podsFrom did to Docker.
+func forgetRegistry(r *privateRegistry) string {
+	return "docker logout " + r.addr + " >/dev/null 2>&1; rm -rf /root/.docker; docker rmi -f " + r.addr + "/k8s/only:1 >/dev/null; "
 }
 
 // keptSecret: the password lies where only root reads it, and nowhere else.

@@ -31,6 +31,7 @@ import (
 type privateRegistry struct {
 	dir, addr string
 	ca        []byte
+	pair      tls.Certificate // of the server
 	client    *http.Client
 	stop      func() // kills it
 }
@@ -40,7 +41,8 @@ const (
 	registryPassword = "not-for-everyone"
 )
 
-// newRegistry starts a registry at an address that the test hosts reach.
+// newRegistry starts a registry that asks for a user and a password, at an
+// address that the test hosts reach.
 func newRegistry(t *testing.T, ip string) *privateRegistry {
 	t.Helper()
 	r := &privateRegistry{dir: t.TempDir(), addr: ip + ":5443"}
@@ -51,15 +53,21 @@ func newRegistry(t *testing.T, ip string) *privateRegistry {
 	}
 	r.write(t, "htpasswd", []byte(registryUser+":"+string(hash)+"\n"))
 	r.write(t, "password", []byte(registryPassword+"\n"))
+	r.serve(t, "", "htpasswd: {realm: test, path: "+r.path("htpasswd")+"}")
+	return r
+}
+
+// serve starts it with more settings of TLS, and those of who may come in.
+func (r *privateRegistry) serve(t *testing.T, tls, auth string) {
+	t.Helper()
 	r.write(t, "config.yml", fmt.Appendf(nil, `version: 0.1
 log: {level: error}
 storage: {filesystem: {rootdirectory: %[1]s/data}}
-http: {addr: "%[2]s", secret: x, tls: {certificate: %[1]s/server.crt, key: %[1]s/server.key}}
-auth: {htpasswd: {realm: test, path: %[1]s/htpasswd}}
-`, r.dir, r.addr))
+http: {addr: "%[2]s", secret: x, tls: {certificate: %[1]s/server.crt, key: %[1]s/server.key%[3]s}}
+auth: {%[4]s}
+`, r.dir, r.addr, tls, auth))
 	r.start(t)
 	t.Cleanup(func() { r.stop() })
-	return r
 }
 
 func (r *privateRegistry) path(name string) string { return filepath.Join(r.dir, name) }
@@ -122,19 +130,30 @@ func (r *privateRegistry) certificates(t *testing.T, ip string) {
 	authority, key := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "ca of the test"}, IsCA: true, BasicConstraintsValid: true}, nil, nil)
 	other, _ := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "another ca"}, IsCA: true, BasicConstraintsValid: true}, nil, nil)
 	server, serverKey := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "registry"}, IPAddresses: []net.IP{net.ParseIP(ip)}}, authority, key)
-	keyDER, err := x509.MarshalECPrivateKey(serverKey)
+	client, clientKey := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, authority, key)
+	r.ca = encoded("CERTIFICATE", authority.Raw)
+	r.write(t, "ca.crt", r.ca)
+	r.write(t, "other.crt", encoded("CERTIFICATE", other.Raw))
+	r.pair = r.writePair(t, "server", server, serverKey)
+	pool := x509.NewCertPool()
+	pool.AddCert(authority)
+	config := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{r.writePair(t, "client", client, clientKey)}}
+	r.client = &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+}
+
+func encoded(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+func (r *privateRegistry) writePair(t *testing.T, name string, c *x509.Certificate, key *ecdsa.PrivateKey) tls.Certificate {
+	t.Helper()
+	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	encode := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
-	r.ca = encode("CERTIFICATE", authority.Raw)
-	r.write(t, "ca.crt", r.ca)
-	r.write(t, "other.crt", encode("CERTIFICATE", other.Raw))
-	r.write(t, "server.crt", encode("CERTIFICATE", server.Raw))
-	r.write(t, "server.key", encode("EC PRIVATE KEY", keyDER))
-	pool := x509.NewCertPool()
-	pool.AddCert(authority)
-	r.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
+	r.write(t, name+".crt", encoded("CERTIFICATE", c.Raw))
+	r.write(t, name+".key", encoded("EC PRIVATE KEY", der))
+	return tls.Certificate{Certificate: [][]byte{c.Raw}, PrivateKey: key}
 }
 
 func certificate(t *testing.T, template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {

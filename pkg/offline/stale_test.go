@@ -1,0 +1,70 @@
+package offline
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	served "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+)
+
+// TestStaleImages: an image that has the right name, and is of another build
+// than that in the registry or the main Docker, gives way to it.
+func TestStaleImages(t *testing.T) {
+	d, containerdSocket := engine(t)
+	pods := ContainerdStore(containerdSocket, "native")
+	current := onlyHyperkube(sourceOf(t))
+	if err := current.Load(Docker(image.Main, d)).Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	private := &registry.Registry{Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true}
+	if _, err := Push(t.Context(), current.Path, private); err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]Source{"main Docker": {Docker: d}, "registry": {Registry: private}} {
+		t.Run(name, func(t *testing.T) {
+			from.Versions, from.Images, from.Arch, from.Files = versions(t), current.Images, current.Arch, host.Files{Root: t.TempDir()}
+			old := from
+			old.Docker, old.Registry, old.Path = nil, nil, anotherBuild(t, current.Images[0])
+			old.KeepImages = true // somebody else's
+			if err := old.Load(pods).Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			load := from.Load(pods)
+			if diff, err := load.Check(t.Context()); err != nil || len(diff) != 1 {
+				t.Fatalf("with a stale image: %v %v", diff, err)
+			}
+			if err := load.Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff, err := load.Check(t.Context()); err != nil || len(diff) > 0 {
+				t.Errorf("then: %v %v", diff, err)
+			}
+		})
+	}
+}
+
+func onlyHyperkube(s Source) Source {
+	s.Images = slices.DeleteFunc(s.Images, func(i image.Image) bool { return i.Name != "hyperkube" })
+	return s
+}
+
+// anotherBuild is a bundle of an image with other content under the same name.
+func anotherBuild(t *testing.T, img image.Image) string {
+	t.Helper()
+	c, err := collect(versions(t), []image.Built{small(t, img, "amd64", tarOf(t, "hyperkube", "another build"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.cache = t.TempDir()
+	return writeOf(t, c)
+}
