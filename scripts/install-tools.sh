@@ -7,7 +7,7 @@ set -eu
 # program:package
 tools='dockerd:docker.io docker:docker.io mmdebstrap:mmdebstrap iptables:iptables ip:iproute2 git:git make:make
 curl:curl gcc:gcc zstd:zstd conntrack:conntrack nft:nftables'
-[ "${1:-}" != test ] || tools="$tools docker-registry:docker-registry skopeo:skopeo openssl:openssl
+[ "${1:-}" != test ] || tools="$tools docker-registry:docker-registry skopeo:skopeo openssl:openssl mkfs.ext4:e2fsprogs
 sshd:openssh-server ssh:openssh-client qemu-aarch64-static:qemu-user-static"
 
 command -v go >/dev/null || {

@@ -14,12 +14,17 @@ import (
 const credentialsPath = "/var/lib/kubelet/config.json"
 
 // RegistryFiles are the kubelet's credentials for a private registry. It hands
-// them to containerd with each pull under the registry's own name; some
-// registries want them for a token, and not with the request itself.
-func RegistryFiles(to *registry.Registry) ([]host.File, error) {
+// them to containerd with each pull, under the registry's own name and those
+// upstreams whose place it takes: some registries want them for a token, and not
+// with the request itself.
+func RegistryFiles(to *registry.Registry, upstreams []string) ([]host.File, error) {
 	if to.Auth.Username == "" {
 		return nil, nil
 	}
-	data, err := json.Marshal(map[string]any{"auths": map[string]authn.AuthConfig{to.Host(): to.Auth}})
+	auths := map[string]authn.AuthConfig{to.Host(): to.Auth}
+	for _, name := range upstreams {
+		auths[name] = to.Auth
+	}
+	data, err := json.Marshal(map[string]any{"auths": auths})
 	return []host.File{{Path: credentialsPath, Data: data}}, err
 }

@@ -33,7 +33,7 @@ const (
 	manifestName   = "kube-bootstrap.json"
 	signatureName  = manifestName + ".sig"
 	formatVersion  = 2
-	recipe         = 4 // counts changes to how a bundle is written
+	recipe         = 5 // counts changes to how a bundle is written
 	manifestLimit  = 8 << 20
 	signatureLimit = 4 << 10
 	blobLimit      = 8 << 30

@@ -10,9 +10,13 @@ type Turn chan struct{}
 // NewTurn makes the turn that all loads of a host share.
 func NewTurn() Turn { return make(Turn, 1) }
 
+// As long as so much is held, what is garbage may not pile up to as much again.
+const garbagePercent, usualPercent = 5, 100
+
 func (t Turn) take() {
 	if t != nil {
 		t <- struct{}{}
+		debug.SetGCPercent(garbagePercent)
 	}
 }
 
@@ -20,6 +24,7 @@ func (t Turn) take() {
 // come on top of what is not collected yet.
 func (t Turn) give() {
 	if t != nil {
+		debug.SetGCPercent(usualPercent)
 		debug.FreeOSMemory()
 		<-t
 	}

@@ -84,7 +84,7 @@ func (h *Host) registryWay() step.Step {
 		if err != nil {
 			return nil, err
 		}
-		credentials, err := kubelet.RegistryFiles(h.registry)
+		credentials, err := kubelet.RegistryFiles(h.registry, image.Upstreams())
 		return slices.Concat(hosts, maindocker.RegistryFiles(h.registry), credentials), err
 	})
 }

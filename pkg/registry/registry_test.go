@@ -149,6 +149,44 @@ func TestPlainHTTPIsRefused(t *testing.T) {
 	}
 }
 
+// TestTokenServerNearby: the registry wants a token of a server at another
+// private address, which alone is shown the password.
+func TestTokenServerNearby(t *testing.T) {
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if _, password, _ := request.BasicAuth(); password != "secret" || request.URL.Path != "/auth" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `{"token": "let me in"}`)
+	}))
+	defer tokens.Close()
+	shown := false
+	r := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			said := request.Header.Get("Authorization")
+			shown = shown || strings.HasPrefix(said, "Basic")
+			if said != "Bearer let me in" {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="`+tokens.URL+`/auth",service="registry"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			h.ServeHTTP(w, request)
+		})
+	})
+	r.Auth.Username, r.Auth.Password = "me", "wrong"
+	if problems := step.Problems(r.Check(t.Context(), "pause", true)); len(problems) != 1 || problems[0].Name != "registry-login" {
+		t.Errorf("with a wrong password: %v", problems)
+	}
+	r.Auth.Password = "secret"
+	if err := r.Check(t.Context(), "pause", true); err != nil {
+		t.Error(err)
+	}
+	upload(t, r, "pause", []byte("a layer"))
+	if shown {
+		t.Error("the registry was shown the password")
+	}
+}
+
 func TestNewNamesWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")

@@ -61,6 +61,7 @@ func passes(err error) bool {
 
 // guarded keeps credentials off plain HTTP, unless that was allowed.
 func (r *Registry) guarded(t http.RoundTripper) http.RoundTripper {
+	t = &tokenDetours{next: t, registry: r.Host()}
 	if r.Insecure {
 		return t
 	}
