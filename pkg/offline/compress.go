@@ -2,6 +2,7 @@ package offline
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,19 +30,33 @@ type source struct {
 // those of layers, and not what is compressed in no time.
 const keepFrom = 1 << 20
 
-// groups are the blobs of each frame. Layers are sorted by size: what changes
-// seldom comes first, and a reader of something small is done early.
+// groups are the blobs of each frame. Layers that several images share come
+// first, as they are no programs in Go, and these are best compressed if nothing
+// else lies between them. The rest is sorted by size: what changes seldom comes
+// early, and a reader of something small is done early.
 func (c *contents) groups() (all [][]source) {
 	if len(c.blobs) > 0 {
 		all = append(all, c.blobs)
 	}
 	for _, arch := range image.Archs {
 		if layers := slices.Clone(c.layers[arch]); len(layers) > 0 {
-			slices.SortStableFunc(layers, func(x, y source) int { return int(x.size - y.size) })
+			slices.SortStableFunc(layers, func(x, y source) int {
+				return cmp.Or(cmp.Compare(min(c.uses(y, arch), 2), min(c.uses(x, arch), 2)), cmp.Compare(x.size, y.size))
+			})
 			all = append(all, layers)
 		}
 	}
 	return all
+}
+
+// uses counts the images that have a layer.
+func (c *contents) uses(layer source, arch string) (n int) {
+	for _, e := range c.manifest.Images {
+		if slices.Contains(e.Variants[arch].Layers, layer.digest) {
+			n++
+		}
+	}
+	return n
 }
 
 // frames compresses all groups side by side and returns the file of each.

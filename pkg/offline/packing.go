@@ -47,16 +47,25 @@ var zstdVersion = regexp.MustCompile(`\d+\.\d+\.\d+`)
 
 func packByProgram(ctx context.Context, to io.Writer, from io.Reader, size int64) error {
 	// With threads, even one, it would read everything before it begins.
-	_, err := host.Command{Stdin: from, Stdout: to, Args: []string{zstdProgram, "-q", "-19", "--long=27", "--single-thread",
+	_, err := host.Command{Stdin: from, Stdout: to, Args: []string{zstdProgram, "-q", "-19", "--long=27", "--zstd=" + tables, "--single-thread",
 		fmt.Sprintf("--stream-size=%d", size), "-c"}}.Run(ctx)
 	return err
 }
+
+// tables has the program know more places far back, where other programs in Go
+// have the same, and fewer nearby: that saves as much, and with the usual ones
+// it would take more than 200 MB of memory.
+const tables = "chainLog=22,hashLog=21,ldmHashLog=22,ldmHashRateLog=4,ldmMinMatch=32"
+
+// encoderWindow is how far the library looks back. It has too small tables to
+// find much beyond, and would keep twice of it in memory.
+const encoderWindow = 8 << 20
 
 // encode looks back no further than size, which saves time and memory here and
 // on the host that reads it.
 func encode(to io.Writer, from io.Reader, size int64, level zstd.EncoderLevel) error {
 	back := zstd.MinWindowSize
-	for int64(back) < size && back < window {
+	for int64(back) < size && back < encoderWindow {
 		back *= 2
 	}
 	// One worker: the same input always gives the same bytes.

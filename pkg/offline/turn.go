@@ -16,12 +16,12 @@ const garbagePercent, usualPercent = 5, 100
 func (t Turn) take() {
 	if t != nil {
 		t <- struct{}{}
+		debug.FreeOSMemory()
 		debug.SetGCPercent(garbagePercent)
 	}
 }
 
-// give passes the turn on, and the memory before it: the next would otherwise
-// come on top of what is not collected yet.
+// give passes the turn on, and the memory before it.
 func (t Turn) give() {
 	if t != nil {
 		debug.SetGCPercent(usualPercent)

@@ -20,8 +20,10 @@ func (h *Host) Load() step.Plan {
 		{h.remember(Loaded)},
 		{h.bridge().Resume(), h.registryWay(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
-		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
-		{h.loadBootstrap("etcd"), h.loadBootstrap("flannel")},
+		{
+			h.bootstrap().Start(), h.source().InstallCNIPlugins(), h.loadContainerd(), h.loadMain(),
+			h.loadBootstrap("etcd"), h.loadBootstrap("flannel"),
+		},
 	}
 }
 

@@ -4,9 +4,11 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 )
 
 // TestPull pulls from mirrors of the official sites, over a link that breaks,
@@ -28,6 +31,7 @@ func TestPull(t *testing.T) {
 	t.Run("refusals", func(t *testing.T) { p.refusals(t, o) })
 	t.Run("a link that breaks", func(t *testing.T) { p.breaks(t, o) })
 	t.Run("again", func(t *testing.T) { p.again(t) })
+	t.Run("pushed", func(t *testing.T) { p.pushed(t) })
 	t.Run("a master of it", func(t *testing.T) { p.master(t, o) })
 }
 
@@ -147,6 +151,24 @@ func (p *puller) again(t *testing.T) {
 	}
 	if after, err := os.Stat(p.to); err != nil || !after.ModTime().Equal(before.ModTime()) {
 		t.Errorf("the same bundle was written again: %v", err)
+	}
+}
+
+// pushed: the bundle goes into a registry as one that was built does, by what
+// `docker login` left.
+func (p *puller) pushed(t *testing.T) {
+	out, err := p.command([]string{"offline", "push", p.host() + "/pushed", "--bundle", p.to, "--registry-ca", p.caFile, "-o", "json"}).Run(t.Context())
+	must(t, err)
+	var all []offline.Pushed
+	must(t, json.Unmarshal(out, &all))
+	names := strings.Fields(run(t, built.binary, "offline", "list", p.host()+"/pushed", "--bundle", p.to))
+	if len(names) == 0 || len(all) != len(names) {
+		t.Errorf("pushed %v, of %v", all, names)
+	}
+	for _, one := range all {
+		if n := len(p.requests("/v2" + strings.Replace(strings.TrimPrefix(one.Ref, p.host()), ":", "/manifests/", 1))); n == 0 || !slices.Contains(names, one.Ref) {
+			t.Errorf("%s was not put there", one.Ref)
+		}
 	}
 }
 

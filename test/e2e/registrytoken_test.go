@@ -3,14 +3,10 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	wire "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -73,16 +69,18 @@ func pushArchs(t *testing.T, r *privateRegistry, tokens *tokenServer) {
 	r.write(t, "token", []byte(token))
 	run(t, built.binary, "offline", "push", r.addr+"/archs", "--bundle", path, "--registry-ca", r.path("ca.crt"),
 		"--registry-cert", r.path("client.crt"), "--registry-key", r.path("client.key"), "--registry-token-file", r.path("token"))
-	ref, err := name.ParseReference(r.addr + "/archs/pause:3.10.2")
-	must(t, err)
+	certs := t.TempDir()
+	for from, to := range map[string]string{"ca.crt": "ca.crt", "client.crt": "client.cert", "client.key": "client.key"} {
+		data, err := os.ReadFile(r.path(from))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(certs, to), data, 0o600))
+	}
 	for _, arch := range pauseArchs {
-		img, err := wire.Image(ref, wire.WithContext(t.Context()), wire.WithTransport(r.client.Transport), wire.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}),
-			wire.WithAuth(&authn.Basic{Username: registryUser, Password: registryPassword}))
-		must(t, err)
-		config, err := img.ConfigFile()
-		must(t, err)
-		if config.Architecture != arch {
-			t.Errorf("for %s comes one for %s", arch, config.Architecture)
+		to := "dir:" + t.TempDir()
+		run(t, "skopeo", "--insecure-policy", "--override-arch", arch, "copy", "-q", "--src-cert-dir", certs, "--src-creds", registryUser+":"+registryPassword,
+			"docker://"+r.addr+"/archs/pause:3.10.2", to)
+		if got := run(t, "skopeo", "inspect", "--format", "{{.Architecture}}", to); strings.TrimSpace(got) != arch {
+			t.Errorf("for %s comes one for %s", arch, got)
 		}
 	}
 }

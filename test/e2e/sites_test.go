@@ -48,7 +48,7 @@ func startRegistry(t *testing.T) string {
 	config := fmt.Sprintf(`version: 0.1
 log: {level: error, accesslog: {disabled: true}}
 storage: {filesystem: {rootdirectory: %s/data}}
-http: {addr: "%s"}
+http: {addr: "%s", relativeurls: true}
 auth: {htpasswd: {realm: test, path: %s/htpasswd}}
 `, dir, address, dir)
 	must(t, os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o644))

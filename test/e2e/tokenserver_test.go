@@ -84,7 +84,9 @@ func scopes(asked []string) (all []access) {
 
 func (s *tokenServer) token(to []access) (string, error) {
 	now := time.Now()
-	claims := jwt.Claims{Issuer: tokenIssuer, Subject: registryUser, Audience: jwt.Audience{tokenService},
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-time.Minute)), Expiry: jwt.NewNumericDate(now.Add(5 * time.Minute))}
-	return jwt.Signed(s.signer).Claims(claims).Claims(map[string]any{"access": to}).CompactSerialize()
+	claims := map[string]any{
+		"iss": tokenIssuer, "sub": registryUser, "aud": tokenService, "access": to,
+		"iat": now.Unix(), "nbf": now.Add(-time.Minute).Unix(), "exp": now.Add(5 * time.Minute).Unix(),
+	}
+	return jwt.Signed(s.signer).Claims(claims).CompactSerialize()
 }
