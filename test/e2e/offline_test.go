@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,18 +74,31 @@ func backToBare(t *testing.T, before [2]string, master, worker machine) {
 	}
 }
 
+// smallDisk puts a file system of its own, on a loop device where the machine
+// has one, under containerd, and fills it but for 150 MB.
+const smallDisk = `mv /var/lib/containerd /var/lib/containerd.away; mkdir /var/lib/containerd
+[ -e /dev/loop-control ] || mknod /dev/loop-control c 10 237
+for i in 0 1 2 3 4 5 6 7; do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; done
+{ gzip -dc /root/disk.gz | dd of=/var/lib/disk conv=sparse bs=1M && mount -o loop /var/lib/disk /var/lib/containerd; } ||
+	mount -t tmpfs -o size=1500m none /var/lib/containerd
+fallocate -l $(($(df --output=avail -B1 /var/lib/containerd | tail -n 1) - 150000000)) /var/lib/containerd/ballast`
+
 // fullDisk lets containerd's disk run full in the middle. What was told then
 // names the reason, and with room the same command finishes.
 func fullDisk(t *testing.T, m machine, run string) {
 	t.Helper()
 	const mount = "systemctl stop docker.socket docker containerd; %s; systemctl start containerd docker.socket docker"
-	m.sh(t, fmt.Sprintf(mount, "mv /var/lib/containerd /var/lib/containerd.away; mkdir /var/lib/containerd; mount -t tmpfs -o size=150m none /var/lib/containerd"))
-	defer m.sh(t, "kube-bootstrap turndown && "+fmt.Sprintf(mount, "umount /var/lib/containerd; rmdir /var/lib/containerd; mv /var/lib/containerd.away /var/lib/containerd"))
+	disk := filepath.Join(t.TempDir(), "disk")
+	local(t, "truncate -s 1500m "+disk+" && mkfs.ext4 -q -m 0 "+disk+" && gzip -1 "+disk)
+	m.put(t, disk+".gz", "/root/disk.gz")
+	m.sh(t, fmt.Sprintf(mount, smallDisk))
+	t.Log("containerd's disk is", m.sh(t, "findmnt -no SOURCE,FSTYPE,SIZE,AVAIL /var/lib/containerd"))
+	defer m.sh(t, "kube-bootstrap turndown && "+fmt.Sprintf(mount, "umount /var/lib/containerd; rm -f /var/lib/disk /root/disk.gz; rmdir /var/lib/containerd; mv /var/lib/containerd.away /var/lib/containerd"))
 	out, err := m.try(t.Context(), run+" --ignore-preflight disk-space 2>&1")
 	if err == nil || !strings.Contains(out, "no space left on device") {
 		t.Errorf("on a full disk: %v\n%s", err, out)
 	}
-	m.sh(t, "mount -o remount,size=3g /var/lib/containerd && "+run)
+	m.sh(t, "rm /var/lib/containerd/ballast && "+run)
 	if out := m.sh(t, "kube-bootstrap status"); strings.Contains(out, "MISSING") {
 		t.Errorf("after a full disk, with room:\n%s", out)
 	}

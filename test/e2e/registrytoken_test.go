@@ -12,9 +12,11 @@ import (
 )
 
 // TestTokenRegistry: a registry that knows its clients by their certificates,
-// and lets in who shows a token of another server, is pushed to.
+// and lets in who shows a token of another server, is pushed to, and makes a
+// cluster on the older containerd.
 func TestTokenRegistry(t *testing.T) {
-	r, tokens := newTokenRegistry(t, "127.0.0.1")
+	m := hosts(t, "docker-26.1", "10.193.24.0/24", "token")[0]
+	r, tokens := newTokenRegistry(t, "10.193.24.1")
 	login := []string{"--registry-ca", r.path("ca.crt"), "--registry-cert", r.path("client.crt"), "--registry-key", r.path("client.key"),
 		"--registry-username", registryUser, "--registry-password-file", r.path("password")}
 	t.Run("refusals", func(t *testing.T) { tokenRefusals(t, r, login) })
@@ -24,6 +26,7 @@ func TestTokenRegistry(t *testing.T) {
 	if tokens.given.Load() == 0 {
 		t.Error("nobody asked for a token")
 	}
+	t.Run("master", func(t *testing.T) { masterByToken(t, m, r) })
 }
 
 func newTokenRegistry(t *testing.T, ip string) (*privateRegistry, *tokenServer) {
@@ -80,4 +83,18 @@ func pushArchs(t *testing.T, r *privateRegistry, tokens *tokenServer) {
 			t.Errorf("for %s comes one for %s", arch, got)
 		}
 	}
+}
+
+// masterByToken makes a cluster with nothing but the way to the registry.
+func masterByToken(t *testing.T, m machine, r *privateRegistry) {
+	before := m.world(t)
+	for _, file := range []string{"ca.crt", "client.crt", "client.key", "password"} {
+		m.put(t, r.path(file), "/root/"+file)
+	}
+	m.sh(t, "kube-bootstrap master --registry "+r.addr+"/k8s --registry-ca /root/ca.crt --registry-cert /root/client.crt --registry-key /root/client.key "+
+		"--registry-username "+registryUser+" --registry-password-file /root/password && rm /root/ca.crt /root/client.* /root/password")
+	podsFrom(t, m, r, m)
+	keptSecret(t, m)
+	m.sh(t, forgetRegistry(r)+"kube-bootstrap turndown; "+settled)
+	m.sameWorld(t, "master from a registry, and turndown", before)
 }
