@@ -17,8 +17,9 @@ import (
 // its owner has it look elsewhere already.
 const hostsDir = "/etc/containerd/certs.d"
 
-// hostsFile is hosts.toml. It has no tables for mirrors: an answer of the
-// private registry is final, and nobody else is asked.
+// hostsFile is hosts.toml. It has no mirrors: an answer of the private registry
+// is final, and nobody else is asked. The table of mirrors is there and empty,
+// since containerd 1.7 passes over a file without, and asks the upstream.
 type hostsFile struct {
 	Server       string            `toml:"server"`
 	Capabilities []string          `toml:"capabilities"`
@@ -27,6 +28,7 @@ type hostsFile struct {
 	CA           string            `toml:"ca,omitempty"`
 	Client       [][]string        `toml:"client,omitempty"`
 	Header       map[string]string `toml:"header,omitempty"`
+	Mirrors      map[string]string `toml:"host"`
 }
 
 // RegistryFiles are what leads containerd, and so every pod, to a private
@@ -41,7 +43,7 @@ func (r Runtime) RegistryFiles(to *registry.Registry, upstreams []string) ([]hos
 	}
 	own := path.Join(dir, to.Host())
 	var files []host.File
-	common := hostsFile{Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure, Capabilities: []string{"pull", "resolve"}}
+	common := hostsFile{Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure, Mirrors: map[string]string{}, Capabilities: []string{"pull", "resolve"}}
 	if len(to.CA) > 0 {
 		common.CA = path.Join(own, "ca.crt")
 		files = append(files, host.File{Path: common.CA, Data: to.CA, Mode: 0o644})

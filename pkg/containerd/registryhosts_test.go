@@ -27,6 +27,8 @@ ca = '/etc/containerd/certs.d/reg.example.com:5000/ca.crt'
 
 [header]
 Authorization = 'Basic bWU6c2VjcmV0'
+
+[host]
 `,
 		"/etc/containerd/certs.d/registry.k8s.io/hosts.toml": `server = 'https://reg.example.com:5000/v2/k8s'
 capabilities = ['pull', 'resolve']
@@ -35,6 +37,8 @@ ca = '/etc/containerd/certs.d/reg.example.com:5000/ca.crt'
 
 [header]
 Authorization = 'Basic bWU6c2VjcmV0'
+
+[host]
 `,
 	}
 	if len(files) != len(want) {
