@@ -9,7 +9,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Target is a store of this host that images are loaded into.
@@ -34,9 +33,6 @@ const (
 	Same
 	Other
 )
-
-// startLimit is how long an engine may take to start.
-const startLimit = time.Minute
 
 type dockerStore struct {
 	kind   image.Store
@@ -63,11 +59,7 @@ func (s dockerStore) State(ctx context.Context, e Entry, v Variant) (State, erro
 	return Other, nil
 }
 
-// Load waits for an engine that is being started at the same time.
 func (s dockerStore) Load(ctx context.Context, open Stream, entries []Entry) error {
-	if err := step.Until(ctx, startLimit, s.engine.Answers, nil); err != nil {
-		return fmt.Errorf("wait for the %s: %w", s.kind, err)
-	}
 	archive := open(entries...)
 	defer archive.Close()
 	return s.engine.Load(ctx, archive)

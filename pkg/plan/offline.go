@@ -20,10 +20,8 @@ func (h *Host) Load() step.Plan {
 		{h.remember(Loaded)},
 		{h.bridge().Resume(), h.registryWay(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
-		{
-			h.bootstrap().Start(), h.source().InstallCNIPlugins(), h.loadContainerd(), h.loadMain(),
-			h.loadBootstrap("etcd"), h.loadBootstrap("flannel"),
-		},
+		{h.bootstrap().Start(), h.source().InstallCNIPlugins()},
+		{h.loadContainerd(), h.loadMain(), h.loadBootstrap("etcd"), h.loadBootstrap("flannel")},
 	}
 }
 
