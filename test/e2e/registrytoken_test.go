@@ -87,6 +87,7 @@ func pushArchs(t *testing.T, r *privateRegistry, tokens *tokenServer) {
 
 // masterByToken makes a cluster with nothing but the way to the registry.
 func masterByToken(t *testing.T, m machine, r *privateRegistry) {
+	owned(t, m)
 	before := m.world(t)
 	for _, file := range []string{"ca.crt", "client.crt", "client.key", "password"} {
 		m.put(t, r.path(file), "/root/"+file)
@@ -95,6 +96,6 @@ func masterByToken(t *testing.T, m machine, r *privateRegistry) {
 		"--registry-username "+registryUser+" --registry-password-file /root/password && rm /root/ca.crt /root/client.* /root/password")
 	podsFrom(t, m, r, m)
 	keptSecret(t, m)
-	m.sh(t, forgetRegistry(r)+"kube-bootstrap turndown")
+	m.sh(t, forgetRegistry(r)+"kube-bootstrap turndown; "+settled)
 	m.sameWorld(t, "master from a registry, and turndown", before)
 }
