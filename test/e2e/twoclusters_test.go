@@ -32,7 +32,7 @@ func TestTwoClusters(t *testing.T) {
 	}
 	both.Wait()
 	for l, nodes := range map[fleetUser]int{one: 1, two: 2} {
-		out := l.sh(t, "kube-bootstrap cluster status && kubectl config use-context "+l.cluster+" && kubectl get nodes -o name")
+		out := l.sh(t, "kube-bootstrap cluster status && kubectl config use-context kube-bootstrap-"+l.cluster+" && kubectl get nodes -o name")
 		if strings.Count(out, "node/"+l.cluster+"-") != nodes || strings.Count(out, "node/") != nodes {
 			t.Errorf("cluster %s has other nodes than its own:\n%s", l.cluster, out)
 		}
@@ -48,7 +48,7 @@ func TestTwoClusters(t *testing.T) {
 		}
 	})
 	one.sh(t, "kube-bootstrap cluster clean")
-	two.sh(t, "kube-bootstrap cluster status && kubectl config use-context e2e-two && kubectl get nodes")
+	two.sh(t, "kube-bootstrap cluster status && kubectl config use-context kube-bootstrap-e2e-two && kubectl get nodes")
 	two.sh(t, "kube-bootstrap cluster clean")
 	one.leavesNothing(t, "clean of both", before)
 }
