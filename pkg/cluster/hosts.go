@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
@@ -162,10 +160,7 @@ func (f *fleet) boot(m member) step.Step {
 		},
 		Apply: func(ctx context.Context) error {
 			machine.Ground = f.ground
-			if err := f.start(ctx, m, machine); err != nil {
-				return err
-			}
-			return f.ready(ctx, m.name)
+			return f.bootUp(ctx, m, machine)
 		},
 	}
 }
@@ -218,37 +213,3 @@ func (f *fleet) start(ctx context.Context, m member, machine host.Machine) error
 // anyPort is below the ports that kernels give to clients, and those that
 // Kubernetes gives to services.
 func anyPort() uint16 { return uint16(20000 + rand.IntN(10000)) }
-
-// readyScript waits on the host itself: one command instead of many, each of
-// which would cost the engine more than the look.
-const readyScript = `i=0
-until curl -sf --max-time 20 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null; do
-	i=$((i+1)); [ $i -lt "$1" ] || { echo "Docker does not answer on this host" >&2; exit 1; }
-	sleep 0.05
-done
-[ ! -d /run/systemd/system ] || systemctl is-system-running --wait >/dev/null || true`
-
-func (f *fleet) ready(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, bootLimit, fmt.Errorf("Docker on %s does not answer within %s", name, bootLimit))
-	defer cancel()
-	step.Report(ctx, "wait for its Docker", 0, 0)
-	err := f.node(member{name: name}).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", readyScript, "sh", "5000"}})
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(f.docker.Tail(context.WithoutCancel(ctx), name, 20)))
-}
-
-const bootedScript = `curl -sf --max-time 5 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null || exit 1
-[ ! -d /run/systemd/system ] || case $(systemctl is-system-running) in initializing|starting) exit 1;; esac`
-
-// boots reports whether a host, which a run that was killed has started, is not
-// ready yet. One whose Docker is away for longer is not waited for.
-func (f *fleet) boots(ctx context.Context, name string) bool {
-	machine, err := f.docker.Kept(ctx, name, false)
-	if err != nil || time.Since(machine.Started) > bootLimit {
-		return false
-	}
-	var exit *driver.ExitError
-	return errors.As(f.node(member{name: name}).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", bootedScript}}), &exit)
-}
