@@ -21,6 +21,7 @@ func TestTwoClusters(t *testing.T) {
 			_, _ = l.try(context.Background(), "kube-bootstrap cluster clean; docker rm -f e2e-three-master-1") // they are gone unless the test failed
 		}
 	})
+	one.sh(t, `printf 'apiVersion: v1\nclusters: null\ncontexts: null\ncurrent-context: ""\nkind: Config\nusers: null\n' >kubeconfig`)
 	before := one.world(t)
 	var both sync.WaitGroup
 	for l, flags := range map[fleetUser]string{one: "--workers 0", two: "--masters 2 --workers 0"} {
