@@ -44,7 +44,11 @@ func TestFleetKills(t *testing.T) {
 	l.killed(t, remove, add, 6, 2*time.Second)
 	l.sh(t, remove+" || ! { "+isThere+"; }")
 	l.killed(t, "kube-bootstrap cluster down", bringUp, 8, 2*time.Second)
-	l.sh(t, bringUp+" && kube-bootstrap node status")
+	l.sh(t, bringUp)
+	eventually(t, time.Minute, "nodes of which some were off", func() error {
+		_, err := l.try(t.Context(), "kube-bootstrap node status")
+		return err
+	})
 	l.killed(t, clean, begin, 5, time.Second)
 	l.sh(t, clean)
 	l.leavesNothing(t, "clean", before)
