@@ -5,17 +5,21 @@ package e2e
 import (
 	"archive/tar"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	registry "github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // programs are what must run, by image: the file, and how it tells its version.
@@ -31,43 +35,54 @@ var programs = map[string]struct {
 }
 
 // TestArches builds one bundle of all architectures (ARCHES names others),
-// which takes a quarter of an hour each where nothing is cached, and runs what is in it.
+// which takes a quarter of an hour each where nothing is cached, pushes it to a
+// registry, and runs what comes from there for each of them.
 func TestArches(t *testing.T) {
 	archs := strings.Split(cmp.Or(os.Getenv("ARCHES"), "amd64,arm64,arm,ppc64le"), ",")
-	path := filepath.Join("../../_output", "kubernetes-"+strings.Join(archs, "-")+".tar.zst")
-	run(t, built.binary, "offline", "build", "--quick", "--arch", strings.Join(archs, ","), "--to", path)
-	t.Log(run(t, built.binary, "offline", "verify", path, "--arch", strings.Join(archs, ",")))
-	dir := t.TempDir()
-	run(t, "sh", "-c", "zstd -q -dc "+path+" | tar -C "+dir+" -xf -")
-	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := filepath.Join("../../_output", "kubernetes-"+strings.Join(archs, "-")+".tar.zst")
+	run(t, built.binary, "offline", "build", "--quick", "--arch", strings.Join(archs, ","), "--to", bundle)
+	t.Log(run(t, built.binary, "offline", "verify", bundle, "--arch", strings.Join(archs, ",")))
+	to := startRegistry(t)
+	t.Setenv("DOCKER_CONFIG", t.TempDir()) // which login writes, and push reads
+	local(t, "echo "+password+" | docker login --username "+user+" --password-stdin "+to)
+	var pushed []struct{ Ref, Digest string }
+	must(t, json.Unmarshal([]byte(run(t, built.binary, "offline", "push", to+"/k8s", "--insecure", "--bundle", bundle, "-o", "json")), &pushed))
 	for _, arch := range archs {
-		t.Run(arch, func(t *testing.T) { runsPrograms(t, index, arch) })
+		t.Run(arch, func(t *testing.T) {
+			for _, one := range pushed {
+				pulled(t, one.Ref, arch)
+				runsPrograms(t, one.Ref, arch)
+			}
+		})
 	}
 }
 
-func runsPrograms(t *testing.T, index v1.ImageIndex, arch string) {
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
+// pulled has an engine pull an image for an architecture.
+func pulled(t *testing.T, ref, arch string) {
+	t.Helper()
+	run(t, "docker", "pull", "-q", "--platform", "linux/"+arch, ref)
+	if got := run(t, "docker", "image", "inspect", "-f", "{{.Architecture}}", ref); strings.TrimSpace(got) != arch {
+		t.Errorf("%s is for %s, and %s was asked for", ref, got, arch)
 	}
-	for _, m := range manifest.Manifests {
-		name := filepath.Base(strings.Split(m.Annotations["org.opencontainers.image.ref.name"], ":")[0])
-		wanted, ok := programs[name]
-		if !ok {
-			continue
-		}
-		variants, err := index.ImageIndex(m.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		program := filepath.Join(t.TempDir(), name)
-		takeOut(t, variants, arch, wanted.file, program)
-		for _, args := range wanted.runs {
-			t.Log(name, args, run(t, append(append(emulator(arch), program), args...)...))
-		}
+	run(t, "docker", "rmi", ref)
+}
+
+// runsPrograms takes the programs out of an image, as crane pulls it, and asks
+// each for its version.
+func runsPrograms(t *testing.T, at, arch string) {
+	t.Helper()
+	ref, err := name.ParseReference(at)
+	must(t, err)
+	wanted, ok := programs[path.Base(ref.Context().RepositoryStr())]
+	if !ok {
+		return
+	}
+	img, err := registry.Image(ref, registry.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}), registry.WithAuthFromKeychain(authn.DefaultKeychain))
+	must(t, err)
+	program := filepath.Join(t.TempDir(), "program")
+	must(t, extract(img, wanted.file, program))
+	for _, args := range wanted.runs {
+		t.Log(at, args, run(t, append(append(emulator(arch), program), args...)...))
 	}
 }
 
@@ -78,30 +93,7 @@ func emulator(arch string) []string {
 	return []string{"qemu-" + map[string]string{"arm64": "aarch64", "arm": "arm", "ppc64le": "ppc64le", "s390x": "s390x"}[arch] + "-static"}
 }
 
-// takeOut writes one file of an image to a place on this machine.
-func takeOut(t *testing.T, index v1.ImageIndex, arch, file, to string) {
-	t.Helper()
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := func(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.Architecture == arch }
-	for _, m := range manifest.Manifests {
-		if !ours(m) {
-			continue
-		}
-		img, err := index.Image(m.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := extract(img, file, to); err != nil {
-			t.Fatalf("%s for %s: %v", file, arch, err)
-		}
-		return
-	}
-	t.Fatalf("no image for %s", arch)
-}
-
+// extract writes one file of an image to a place on this machine.
 func extract(img v1.Image, file, to string) error {
 	files := mutate.Extract(img)
 	defer files.Close()
