@@ -118,11 +118,14 @@ func (f *fleet) api(ctx context.Context, leaves member) kube.Connect {
 }
 
 // lock keeps a second run on the same cluster away.
-func (f *fleet) lock() (func(), error) {
+func (f *fleet) lock() (func(), error) { return f.lockFor("cluster") }
+
+// lockFor keeps a second run of a kind away, and no other.
+func (f *fleet) lockFor(kind string) (func(), error) {
 	if err := os.MkdirAll(f.CacheDir, 0o755); err != nil {
 		return nil, err
 	}
-	release, err := host.Lock(filepath.Join(f.CacheDir, ".cluster-"+f.Name+".lock"))
+	release, err := host.Lock(filepath.Join(f.CacheDir, "."+kind+"-"+f.Name+".lock"))
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", f.Name, err)
 	}

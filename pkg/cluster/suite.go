@@ -56,6 +56,11 @@ func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event
 		return SuiteResult{}, err
 	}
 	defer f.docker.Close()
+	release, err := f.lockFor("e2e")
+	if err != nil {
+		return SuiteResult{}, err
+	}
+	defer release()
 	master, err := f.firstMaster(ctx, "")
 	if err != nil {
 		return SuiteResult{}, err
@@ -151,8 +156,10 @@ func (s *suiteRun) labels() string {
 }
 
 // suiteScript runs a program of the suite in a container of the kubelet's
-// image, which has kubectl and all that it needs.
+// image, which has kubectl and all that it needs. One of a run that was killed,
+// or is still tidying up after an interruption, makes room for it.
 const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
+docker rm -f kube-bootstrap-e2e >/dev/null 2>&1
 exec docker run --rm --name kube-bootstrap-e2e --network host -e HOME=/tmp -w ` + suiteDir + ` \
 	-v ` + suiteDir + `:` + suiteDir + ` -v ` + adminKubeconfig + `:` + adminKubeconfig + `:ro "$image" "$@"`
 

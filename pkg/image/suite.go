@@ -52,6 +52,10 @@ func suiteImages() []suiteImage {
 			repo: "busybox", packages: []string{"base-files", "base-passwd", "busybox-static"}, links: applets,
 			command: v1.Config{Cmd: []string{"sh"}},
 		},
+		{ // dig and getent; the tests bring their own script
+			repo: "jessie-dnsutils", packages: []string{"base-files", "base-passwd", "bash", "bind9-dnsutils", "coreutils", "dash", "libc-bin"},
+			command: v1.Config{Cmd: []string{"bash"}},
+		},
 	}
 }
 

@@ -1,0 +1,54 @@
+//go:build e2e && long
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSuite runs tests of Kubernetes itself on a cluster of two nodes, with the
+// images they need made here.
+func TestSuite(t *testing.T) {
+	l := fleetUser{cluster: "e2e-s", subnet: "10.222.0.0/16", dir: t.TempDir()}
+	t.Cleanup(func() {
+		if _, err := l.try(context.Background(), "kube-bootstrap cluster clean"); err != nil {
+			t.Error(err)
+		}
+	})
+	l.sh(t, "kube-bootstrap cluster up --progress none")
+	for _, focus := range []string{
+		"Services should serve a basic endpoint from pods",
+		"DNS should provide DNS for the cluster",
+		"Secrets should be consumable from pods in volume with defaultMode",
+		"Networking Granular Checks: Pods should function for intra-pod communication: http",
+	} {
+		out := l.sh(t, "kube-bootstrap cluster e2e '"+focus+"' --report-dir report -o json 2>log || { tail -50 log; exit 1; }")
+		if !strings.Contains(out, `"tests": `) || strings.Contains(out, `"tests": 0`) || strings.Contains(out, "failed") {
+			t.Errorf("%s: %s", focus, out)
+		}
+		if report, err := os.ReadFile(filepath.Join(l.dir, "report/junit.xml")); err != nil || !strings.Contains(string(report), "<testcase") {
+			t.Errorf("%s: no report: %v", focus, err)
+		}
+	}
+	serial := l.sh(t, "kube-bootstrap cluster e2e-serial 'RuntimeClass should reject a Pod requesting a non-existent|Namespaces .Serial. should always delete fast' -o json 2>/dev/null")
+	if strings.Contains(serial, "failed") {
+		t.Errorf("e2e-serial: %s", serial)
+	}
+	for _, command := range []string{"e2e", "e2e-serial"} {
+		if _, err := l.try(t.Context(), "kube-bootstrap cluster "+command+" 'no such test anywhere'"); err == nil || !strings.Contains(err.Error(), "[focus]") {
+			t.Errorf("%s that matches nothing: %v", command, err)
+		}
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		if err := l.signalled(t, "kube-bootstrap cluster e2e --progress none", signal, 15*time.Second); err == nil {
+			t.Errorf("%s in the middle, and it ended well", signal)
+		}
+	}
+	l.sh(t, "kube-bootstrap cluster e2e 'Services should serve a basic endpoint from pods' --progress none >/dev/null")
+}
