@@ -37,7 +37,7 @@ e2e: build ## a real cluster on test hosts
 long: build ## what takes too long for test: kills, restarts, snapshots, several clusters, a checkout
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e long' -run 'TestSnapshots|TestFleetKills|TestReup|TestRestarts|TestThreeAndTwo|TestTwoClusters' -v -timeout 60m -count 1 ./test/e2e
+	go test -tags 'e2e long' -run 'TestSnapshots|TestFleetKills|TestReup|TestRestarts|TestThreeAndTwo|TestTwoClusters|TestSuite' -v -timeout 60m -count 1 ./test/e2e
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
