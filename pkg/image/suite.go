@@ -52,10 +52,16 @@ func suiteImages() []suiteImage {
 			repo: "busybox", packages: []string{"base-files", "base-passwd", "busybox-static"}, links: applets,
 			command: v1.Config{Cmd: []string{"sh"}},
 		},
-		{ // dig and getent; the tests bring their own script
-			repo: "jessie-dnsutils", packages: []string{"base-files", "base-passwd", "bash", "bind9-dnsutils", "coreutils", "dash", "libc-bin"},
-			command: v1.Config{Cmd: []string{"bash"}},
-		},
+		resolver("jessie-dnsutils"), // to 1.35
+		resolver("glibc-dns-testing"),
+	}
+}
+
+// resolver has dig and getent; the tests bring the script that calls them.
+func resolver(repo string) suiteImage {
+	return suiteImage{
+		repo: repo, packages: []string{"base-files", "base-passwd", "bash", "bind9-dnsutils", "coreutils", "dash", "libc-bin"},
+		command: v1.Config{Cmd: []string{"bash"}},
 	}
 }
 
