@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -120,10 +122,30 @@ func (r Runtime) removePods(ctx context.Context) error {
 	if err := r.killPods(ctx); err != nil {
 		return fmt.Errorf("remove pods from containerd: %w", err)
 	}
+	if err := r.endShims(ctx); err != nil {
+		return fmt.Errorf("end the shims of pods: %w", err)
+	}
 	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(b), r.removeCgroups(ctx)); err != nil {
 		return err
 	}
 	return r.Files.Remove(podsFile)
+}
+
+// shimPatience is how long a shim may take to go after its last container.
+const shimPatience = 3 * time.Second
+
+// endShims ends what has held pods. A shim goes with its last container, but for
+// one in which another was about to start.
+func (r Runtime) endShims(ctx context.Context) error {
+	return host.EndProcesses(ctx, shimPatience, func(args []string) bool {
+		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) && follows(args, "-address", r.Socket)
+	})
+}
+
+// follows reports whether a flag has a value.
+func follows(args []string, flag, value string) bool {
+	at := slices.Index(args, flag)
+	return at >= 0 && at+1 < len(args) && args[at+1] == value
 }
 
 // removeNetns removes the network namespaces that CRI made, and with each the
