@@ -209,6 +209,6 @@ func forget(t *testing.T, first, third machine) {
 	})
 	voters(t, first, 2)
 	power(t, "start", third)
-	third.sh(t, "systemctl is-system-running --wait >/dev/null || true; kube-bootstrap turndown")
+	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done; kube-bootstrap turndown")
 	voters(t, first, 2)
 }
