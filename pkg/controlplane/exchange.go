@@ -25,21 +25,25 @@ const endLimit = 30 * time.Second
 // API server would answer. Whatever happens meanwhile, they are written.
 func (c ControlPlane) exchange(ctx context.Context, pods []host.File) error {
 	replaced, err := c.takeAway(pods)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.awaitEnd(ctx, replaced)
 	}
-	waited := step.Until(ctx, endLimit, func(context.Context) error {
-		for _, name := range replaced {
-			if c.lives(name) {
-				return fmt.Errorf("the kubelet has not ended %s yet", name)
-			}
+	return errors.Join(err, c.Files.Put(pods))
+}
+
+// awaitEnd waits until the kubelet has ended static pods. One that takes too
+// long is no error: the new one then starts later.
+func (c ControlPlane) awaitEnd(ctx context.Context, names []string) error {
+	err := step.Until(ctx, endLimit, func(context.Context) error {
+		if at := slices.IndexFunc(names, c.lives); at >= 0 {
+			return fmt.Errorf("the kubelet has not ended %s yet", names[at])
 		}
 		return nil
 	}, nil)
-	if err := c.Files.Put(pods); err != nil || ctx.Err() == nil {
-		return err
+	if ctx.Err() == nil {
+		return nil
 	}
-	return waited
+	return err
 }
 
 // takeAway removes the manifests that will be others, and returns their pods.

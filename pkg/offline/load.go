@@ -119,7 +119,8 @@ func (l loading) takeBack(ctx context.Context, entries []Entry) error {
 }
 
 // look returns the images that the store lacks, and what to take them from.
-// Without a bundle it is enough that each image has its name there.
+// Where the images were loaded by us, or a registry is away, it is enough that
+// each has its name there.
 func (l loading) look(ctx context.Context) (origin, []Entry, error) {
 	named, err := l.allNamed(ctx)
 	if err != nil || named && l.ours() {
