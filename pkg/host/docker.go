@@ -101,23 +101,28 @@ func (d *Docker) Run(ctx context.Context, c Container) error {
 	return nil
 }
 
-// replace creates the container in the place of an earlier one. An engine goes
-// on creating for a run that was killed meanwhile: what appears then under the
-// name is removed as well.
+// replace creates the container in the place of an earlier one.
 func (d *Docker) replace(ctx context.Context, c Container) error {
-	const tries = 20
-	for try := 1; ; try++ {
+	return whileTaken(ctx, func() error {
 		if err := d.Remove(ctx, c.Name); err != nil {
 			return err
 		}
 		_, err := d.ContainerCreate(ctx, c.createOptions())
+		return err
+	})
+}
+
+// whileTaken looks and creates once more when the name is taken after all: an
+// engine goes on creating for a run that was killed meanwhile.
+func whileTaken(ctx context.Context, create func() error) error {
+	const tries = 20
+	for try := 1; ; try++ {
+		err := create()
 		if !errdefs.IsConflict(err) || try == tries {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

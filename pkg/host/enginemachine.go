@@ -66,6 +66,10 @@ func (d *Docker) MachineMissing(ctx context.Context, m Machine) ([]string, error
 
 // StartMachine makes the machine if it is missing and switches it on.
 func (d *Docker) StartMachine(ctx context.Context, m Machine) error {
+	return whileTaken(ctx, func() error { return d.startMachine(ctx, m) })
+}
+
+func (d *Docker) startMachine(ctx context.Context, m Machine) error {
 	_, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	if err == nil {
 		return d.SwitchOn(ctx, m.Name)
