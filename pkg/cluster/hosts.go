@@ -165,12 +165,19 @@ func (f *fleet) boot(m member) step.Step {
 	}
 }
 
+// masterWeight has control planes go first when all hosts boot at the same
+// time, since workers wait for them, and keeps a busy worker from starving them.
+const masterWeight = 8 * 1024
+
 func (f *fleet) machine(m member) host.Machine {
 	variant := f.variant(m)
 	machine := host.Machine{
 		Name: m.name, Fleet: f.Name, Image: variants[variant].reference(variant), Command: []string{entryPath}, StopSignal: variants[variant].StopSignal,
 		Network: f.Name, Addr: m.addr, Volumes: map[string]string{"/var/lib": m.name + "-var-lib"},
 		NanoCPUs: m.spec.NanoCPUs, Memory: m.spec.Memory, Labels: m.spec.label(),
+	}
+	if m.role == Master {
+		machine.Weight = masterWeight
 	}
 	if f.docker.Remote() {
 		machine.Volumes[bundleDir] = f.sharedVolume()

@@ -33,6 +33,7 @@ type Machine struct {
 	Mounts     []Mount
 	NanoCPUs   int64             // 0: all there are
 	Memory     int64             // bytes; 0: all there is
+	Weight     int64             // beside other containers where processors are short; 0: theirs, 1024
 	Labels     map[string]string // further ones, for who looks at it later
 	Ground     Ground            `json:"-"` // what there is to give
 	Ports      map[uint16]uint16 `json:"-"` // port of the machine: port on the engine's machine
@@ -154,7 +155,7 @@ func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptio
 			ReadonlyPaths: []string{},
 			Tmpfs:         map[string]string{"/run": "exec", "/tmp": "exec"},
 			Mounts:        m.mounts(), PortBindings: published,
-			Resources:     container.Resources{NanoCPUs: m.NanoCPUs, Memory: m.Memory, MemorySwap: m.Memory},
+			Resources:     container.Resources{NanoCPUs: m.NanoCPUs, Memory: m.Memory, MemorySwap: m.Memory, CPUShares: m.Weight},
 			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyUnlessStopped},
 			LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "2"}},
 		},
