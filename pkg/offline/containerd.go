@@ -24,11 +24,14 @@ const criNamespace = "k8s.io"
 // it: on a host without a registry it would never come back.
 var criLabels = map[string]string{"io.cri-containerd.image": "managed", "io.cri-containerd.pinned": "pinned"}
 
-type containerdStore struct{ socket, snapshotter string }
+type containerdStore struct{ socket, snapshotter, dir string }
 
-// ContainerdStore is the store of the containerd behind a socket. An empty
-// snapshotter is containerd's default.
-func ContainerdStore(socket, snapshotter string) Target { return containerdStore{socket, snapshotter} }
+// ContainerdStore is the store of the containerd behind a socket, which runs on
+// this very host. An empty snapshotter is containerd's default. Layers lie in
+// dir, without a name, until they are unpacked.
+func ContainerdStore(socket, snapshotter, dir string) Target {
+	return containerdStore{socket, snapshotter, dir}
+}
 
 func (s containerdStore) Kind() image.Store { return image.Containerd }
 
@@ -47,26 +50,36 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 	}
 	err = s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		found, err := c.ImageService().Get(ctx, e.Ref)
-		switch {
-		case errdefs.IsNotFound(err):
+		if errdefs.IsNotFound(err) {
 			return nil
-		case err != nil:
-			return err
-		case v.Manifest == "" && len(v.Layers) > 0:
-			state, err = sameLayers(ctx, containerd.NewImage(c, found), v.Layers)
-			return err
-		case v.Manifest == "" || found.Target.Digest == v.Manifest || found.Target.Digest == e.Index:
-			state = Same
-		default:
-			state = Other
 		}
-		return nil
+		if err == nil {
+			state, err = s.compare(ctx, containerd.NewImage(c, found), e, v)
+		}
+		return err
 	})
 	return state, err
 }
 
-// sameLayers compares an image that came another way, and so has another
-// manifest. One that is not whole counts as absent.
+// compare goes by the digest, or by the layers where the image came another way
+// and so has another manifest. One that is not whole counts as absent.
+func (s containerdStore) compare(ctx context.Context, img containerd.Image, e Entry, v Variant) (State, error) {
+	byLayers := v.Manifest == "" && len(v.Layers) > 0
+	if d := img.Target().Digest; !byLayers && v.Manifest != "" && d != v.Manifest && d != e.Index {
+		return Other, nil
+	}
+	unpacked, err := img.IsUnpacked(ctx, s.snapshotter)
+	switch {
+	case errdefs.IsNotFound(err) || err == nil && !unpacked:
+		return Absent, nil
+	case err != nil:
+		return Absent, err
+	case byLayers:
+		return sameLayers(ctx, img, v.Layers)
+	}
+	return Same, nil
+}
+
 func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest) (State, error) {
 	layers, err := img.RootFS(ctx)
 	switch {
@@ -80,8 +93,8 @@ func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest)
 	return Other, nil
 }
 
-// Load imports the images and unpacks them, so that the first pod does not
-// wait for that: all at the same time, as each waits for the disk.
+// Load unpacks the images and only then gives them their names: a pod does not
+// wait for that, and one that is cut short leaves no name behind.
 func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry) error {
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		ctx, done, err := c.WithLease(ctx)
@@ -90,23 +103,37 @@ func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry)
 		}
 		// A lease that stays runs out by itself, after a day.
 		defer func() { _ = done(context.WithoutCancel(ctx)) }()
+		blobs := newSpool(c.ContentStore(), s.dir)
+		defer blobs.close()
 		archive := open(entries...)
 		defer archive.Close()
-		loaded, err := c.Import(ctx, archive, containerd.WithImageLabels(criLabels), containerd.WithImportPlatform(platforms.All))
+		loaded, err := blobs.read(ctx, archive)
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
+		if c, err = blobs.serve(c); err != nil {
+			return err
+		}
 		group, ctx := errgroup.WithContext(ctx)
 		for _, img := range loaded {
-			group.Go(func() error {
-				if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
-					return fmt.Errorf("unpack %s: %w", img.Name, err)
-				}
-				return nil
-			})
+			group.Go(func() error { return s.finish(ctx, c, img) })
 		}
 		return group.Wait()
 	})
+}
+
+func (s containerdStore) finish(ctx context.Context, c *containerd.Client, img images.Image) error {
+	if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
+		return fmt.Errorf("unpack %s: %w", img.Name, err)
+	}
+	_, err := c.ImageService().Create(ctx, img)
+	if errdefs.IsAlreadyExists(err) {
+		_, err = c.ImageService().Update(ctx, img, "target", "labels")
+	}
+	if err != nil {
+		return fmt.Errorf("name %s: %w", img.Name, err)
+	}
+	return nil
 }
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {

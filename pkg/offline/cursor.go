@@ -18,6 +18,7 @@ type cursor struct {
 	*Bundle
 	frame   int
 	decoder *zstd.Decoder // nil: no frame is open
+	held    int64         // bytes that the decoder looks back to
 	archive *tar.Reader
 	at      int64   // where the next member begins in the plain frame
 	base    *cursor // nil: not needed yet
@@ -52,15 +53,19 @@ func number(yes bool) int {
 
 // copy writes a blob to w and fails if it is not what its name says.
 func (c *cursor) copy(w io.Writer, d digest.Digest) error {
-	r, err := c.open(d)
-	if err != nil {
-		return fmt.Errorf("bundle %s: blob %s: %w", c.Path, d, err)
-	}
-	defer r.Close()
 	check := d.Verifier()
-	_, err = io.Copy(io.MultiWriter(w, check), r)
+	err := c.copyUnchecked(io.MultiWriter(w, check), d)
 	if err == nil && !check.Verified() {
-		err = errors.New("its content is not what its digest says: the bundle is damaged")
+		err = fmt.Errorf("bundle %s: blob %s: its content is not what its digest says: the bundle is damaged", c.Path, d)
+	}
+	return err
+}
+
+func (c *cursor) copyUnchecked(w io.Writer, d digest.Digest) error {
+	r, err := c.open(d)
+	if err == nil {
+		defer r.Close()
+		_, err = io.Copy(w, r)
 	}
 	if err != nil {
 		return fmt.Errorf("bundle %s: blob %s: %w", c.Path, d, err)
@@ -94,10 +99,13 @@ func (c *cursor) open(d digest.Digest) (io.ReadCloser, error) {
 
 func (c *cursor) start(frame int) (err error) {
 	c.stop()
-	c.turn.take()
+	if c.held, err = lookback(c.section(frame)); err != nil {
+		return err
+	}
+	c.turn.take(c.held)
 	// Two workers: one decodes ahead while the other's output is written.
 	if c.decoder, err = newDecoder(c.section(frame), 2); err != nil {
-		c.turn.give()
+		c.turn.give(c.held)
 		return err
 	}
 	c.frame, c.at, c.archive = frame, 0, tar.NewReader(c.decoder)
@@ -110,7 +118,7 @@ func (c *cursor) stop() {
 	}
 	c.decoder.Close()
 	c.decoder, c.archive = nil, nil
-	c.turn.give()
+	c.turn.give(c.held)
 }
 
 // seek goes on to the member of a blob, and no further than the manifest says.

@@ -167,9 +167,9 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// crafted is a bundle whose first frame somebody changed, and put the digest
-// right.
-func crafted(t *testing.T, change func(plain []byte) []byte) string {
+// crafted is a bundle one frame of which somebody changed, and put the digest
+// right. The first frame has what is small, the second the layers for amd64.
+func crafted(t *testing.T, frame int, change func(plain []byte) []byte) string {
 	t.Helper()
 	c := contentsFor(t, versions(t), "amd64", "arm")
 	groups := c.groups()
@@ -178,10 +178,10 @@ func crafted(t *testing.T, change func(plain []byte) []byte) string {
 		t.Fatal(err)
 	}
 	var plain bytes.Buffer
-	if err := writeMembers(t.Context(), &plain, groups[0]); err != nil {
+	if err := writeMembers(t.Context(), &plain, groups[frame]); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(frames[0], packed(t, change(plain.Bytes())), 0o644); err != nil {
+	if err := os.WriteFile(frames[frame], packed(t, change(plain.Bytes())), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
@@ -229,7 +229,7 @@ func TestCrafted(t *testing.T) {
 		{"other content", func(plain []byte) []byte { return flip(plain, tarBlock+8) }, "not what its digest says"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := crafted(t, c.change)
+			path := crafted(t, 0, c.change)
 			if c.want != "" {
 				wantDamage(t, path, c.want)
 			} else if err := verified(t.Context(), path); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/moby/moby/client"
 
@@ -120,7 +121,7 @@ func TestLoad(t *testing.T) {
 	}{
 		{"bootstrap Docker", Docker(image.Bootstrap, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
 		{"main Docker", Docker(image.Main, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
-		{"containerd", ContainerdStore(containerdSocket, "native"), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
+		{"containerd", ContainerdStore(containerdSocket, "native", t.TempDir()), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sourceOf(t)
@@ -141,10 +142,10 @@ func TestLoadOfABundleThatLies(t *testing.T) {
 	}{
 		{Docker(image.Bootstrap, d), dockerWorld(t, d, none)},
 		{Docker(image.Main, d), dockerWorld(t, d, none)},
-		{ContainerdStore(containerdSocket, "native"), containerdWorld(t, containerdSocket, none)},
+		{ContainerdStore(containerdSocket, "native", t.TempDir()), containerdWorld(t, containerdSocket, none)},
 	} {
 		s := sourceOf(t)
-		s.Path = crafted(t, everywhere)
+		s.Path = crafted(t, 0, everywhere)
 		before := c.world()
 		err := s.Load(c.store).Apply(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "its content is not what its digest says: the bundle is damaged") {
@@ -158,6 +159,95 @@ func TestLoadOfABundleThatLies(t *testing.T) {
 	err := step.Until(t.Context(), time.Minute, func(ctx context.Context) error { return noContent(ctx, containerdSocket) }, nil)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLoadOfALayerThatLies: large ones are looked at by the store alone.
+func TestLoadOfALayerThatLies(t *testing.T) {
+	_, containerdSocket := engine(t)
+	world := containerdWorld(t, containerdSocket, func() string { return "" })
+	s, before := sourceOf(t), world()
+	s.Path = crafted(t, 1, inLargest)
+	if err := s.Load(ContainerdStore(containerdSocket, "native", t.TempDir())).Apply(t.Context()); err == nil {
+		t.Error("loaded")
+	}
+	if left := hosttest.Diff(before, world()); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// inLargest changes the only large member.
+func inLargest(plain []byte) []byte {
+	plain = bytes.Clone(plain)
+	archive := tar.NewReader(bytes.NewReader(plain))
+	for at := int64(0); ; {
+		h, err := archive.Next()
+		if err != nil {
+			return plain
+		}
+		if h.Size >= smallestLayer {
+			plain[at+2*tarBlock+8] ^= 0x40
+		}
+		at += memberSize(h.Size)
+	}
+}
+
+// TestContainerdNamesOnlyWhatIsUnpacked: what can not be unpacked has no name,
+// and what has lost its files is loaded again.
+func TestContainerdNamesOnlyWhatIsUnpacked(t *testing.T) {
+	_, containerdSocket := engine(t)
+	world := containerdWorld(t, containerdSocket, func() string { return "" })
+	s, before, dir := sourceOf(t), world(), t.TempDir()
+	if err := s.Load(ContainerdStore(containerdSocket, "none", dir)).Apply(t.Context()); err == nil {
+		t.Error("unpacked without a snapshotter")
+	}
+	if left := hosttest.Diff(before, world()); len(left) > 0 {
+		t.Errorf("named: %q", left)
+	}
+	store := ContainerdStore(containerdSocket, "native", dir)
+	load := s.Load(store)
+	if err := load.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dropSnapshots(t, containerdSocket, "native")
+	if diff, err := load.Check(t.Context()); err != nil || len(diff) == 0 {
+		t.Errorf("without their files: %v %v", diff, err)
+	}
+	if err := load.Apply(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if diff, err := load.Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("loaded again: %v %v", diff, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("files left: %v %v", left, err)
+	}
+}
+
+// dropSnapshots removes all, children before their parents.
+func dropSnapshots(t *testing.T, socket, snapshotter string) {
+	t.Helper()
+	err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
+		all := c.SnapshotService(snapshotter)
+		for {
+			left, removed := 0, 0
+			err := all.Walk(ctx, func(ctx context.Context, i snapshots.Info) error {
+				left++
+				if all.Remove(ctx, i.Name) == nil {
+					removed++
+				}
+				return nil
+			})
+			if err != nil || left == 0 {
+				return err
+			}
+			if removed == 0 {
+				return errors.New("snapshots that can not be removed")
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -261,7 +351,7 @@ func TestCheckWithoutAnyStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sourceOf(t)
-	for _, store := range []Target{Docker(image.Bootstrap, d), ContainerdStore(filepath.Join(t.TempDir(), "none.sock"), "")} {
+	for _, store := range []Target{Docker(image.Bootstrap, d), ContainerdStore(filepath.Join(t.TempDir(), "none.sock"), "", "")} {
 		diff, err := s.Load(store).Check(t.Context())
 		if err != nil || len(diff) == 0 {
 			t.Errorf("%s: %v %v", store.Kind(), diff, err)

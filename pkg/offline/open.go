@@ -26,7 +26,7 @@ type Bundle struct {
 	raw       []byte  // the manifest as it is written
 	signature []byte  // nil: not signed
 	base      *Bundle // nil: not needed or not given
-	turn      Turn    // nil: nobody else unpacks at the same time
+	turn      Turn    // zero: nobody else unpacks at the same time
 	// fetch opens a blob that lies in a registry; nil: all lie in the file.
 	fetch func(digest.Digest) (io.ReadCloser, error)
 }
@@ -162,12 +162,16 @@ func (b *Bundle) Check(ctx context.Context, arch string) error {
 }
 
 func (b *Bundle) check(ctx context.Context, entries []Entry, arch string) error {
-	if b.fetch != nil {
-		return nil // what comes over a network is checked as it comes
+	if !b.checksFrames() {
+		return nil
 	}
 	blobs, _, _ := b.plan(entries, arch)
 	return b.checkBlobs(ctx, blobs)
 }
+
+// checksFrames reports whether check sees all bytes before they are used. What
+// comes over a network is checked as it comes.
+func (b *Bundle) checksFrames() bool { return b.fetch == nil }
 
 func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
 	frames, inBase := map[int]bool{}, []digest.Digest(nil)

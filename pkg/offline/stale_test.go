@@ -19,7 +19,7 @@ import (
 // than that in the registry or the main Docker, gives way to it.
 func TestStaleImages(t *testing.T) {
 	d, containerdSocket := engine(t)
-	pods := ContainerdStore(containerdSocket, "native")
+	pods := ContainerdStore(containerdSocket, "native", t.TempDir())
 	current := onlyHyperkube(sourceOf(t))
 	if err := current.Load(Docker(image.Main, d)).Apply(t.Context()); err != nil {
 		t.Fatal(err)

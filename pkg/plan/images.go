@@ -51,7 +51,9 @@ func (h *Host) dropReplaced() []step.Step {
 
 func (h *Host) mainStore() offline.Target { return dockerStore{image.Main, mainSocket}.open() }
 
-func (h *Host) podStore() offline.Target { return offline.ContainerdStore(h.criSocket(), "") }
+func (h *Host) podStore() offline.Target {
+	return offline.ContainerdStore(h.criSocket(), "", host.StateDir)
+}
 
 type dockerStore struct {
 	kind   image.Store
