@@ -42,22 +42,11 @@ func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, entries []Entry,
 			return err
 		}
 	}
-	from := b.cursor()
-	defer from.close()
-	for _, d := range b.sorted(blobs) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := archive.WriteHeader(header(blobName(d), b.Blobs[d].Size)); err != nil {
-			return err
-		}
-		copyBlob := from.copy
-		if b.checksFrames() && b.Blobs[d].Size >= smallestLayer {
-			copyBlob = from.copyUnchecked // by us: check has seen the frame, and every store looks at each layer
-		}
-		if err := copyBlob(io.MultiWriter(archive, progress), d); err != nil {
-			return err
-		}
+	err := b.feed.take(ctx, b, blobs, func(d digest.Digest) (io.Writer, error) {
+		return io.MultiWriter(archive, progress), archive.WriteHeader(header(blobName(d), b.Blobs[d].Size))
+	})
+	if err != nil {
+		return err
 	}
 	return archive.Close()
 }

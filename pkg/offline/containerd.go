@@ -10,6 +10,7 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/log"
 	"github.com/containerd/platforms"
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
@@ -41,6 +42,10 @@ func (s containerdStore) with(ctx context.Context, do func(context.Context, *con
 		return fmt.Errorf("connect to containerd at %s: %w", s.socket, err)
 	}
 	defer c.Close()
+	// What its library logs comes back as errors, too.
+	if err := log.SetLevel("panic"); err != nil {
+		return err
+	}
 	return do(namespaces.WithNamespace(ctx, criNamespace), c)
 }
 

@@ -18,7 +18,7 @@ type cursor struct {
 	*Bundle
 	frame   int
 	decoder *zstd.Decoder // nil: no frame is open
-	held    int64         // bytes that the decoder looks back to
+	release func()        // what the decoder holds
 	archive *tar.Reader
 	at      int64   // where the next member begins in the plain frame
 	base    *cursor // nil: not needed yet
@@ -35,13 +35,15 @@ func (c *cursor) close() {
 
 // sorted puts blobs in the order in which they are best read.
 func (b *Bundle) sorted(blobs []digest.Digest) []digest.Digest {
-	return slices.SortedStableFunc(slices.Values(blobs), func(x, y digest.Digest) int {
-		one, two := b.Blobs[x], b.Blobs[y]
-		if one.InBase && two.InBase && b.base != nil {
-			one, two = b.base.Blobs[x], b.base.Blobs[y]
-		}
-		return cmp.Or(cmp.Compare(number(one.InBase), number(two.InBase)), cmp.Compare(one.Frame, two.Frame), cmp.Compare(one.At, two.At))
-	})
+	return slices.SortedStableFunc(slices.Values(blobs), b.compare)
+}
+
+func (b *Bundle) compare(x, y digest.Digest) int {
+	one, two := b.Blobs[x], b.Blobs[y]
+	if one.InBase && two.InBase && b.base != nil {
+		one, two = b.base.Blobs[x], b.base.Blobs[y]
+	}
+	return cmp.Or(cmp.Compare(number(one.InBase), number(two.InBase)), cmp.Compare(one.Frame, two.Frame), cmp.Compare(one.At, two.At))
 }
 
 func number(yes bool) int {
@@ -97,17 +99,17 @@ func (c *cursor) open(d digest.Digest) (io.ReadCloser, error) {
 	return c.seek(d, blob)
 }
 
-func (c *cursor) start(frame int) (err error) {
+func (c *cursor) start(frame int) error {
 	c.stop()
-	if c.held, err = lookback(c.section(frame)); err != nil {
+	held, err := lookback(c.section(frame))
+	if err != nil {
 		return err
 	}
-	c.turn.take(c.held)
 	// Two workers: one decodes ahead while the other's output is written.
 	if c.decoder, err = newDecoder(c.section(frame), 2); err != nil {
-		c.turn.give(c.held)
 		return err
 	}
+	c.release = holding(held)
 	c.frame, c.at, c.archive = frame, 0, tar.NewReader(c.decoder)
 	return nil
 }
@@ -118,7 +120,7 @@ func (c *cursor) stop() {
 	}
 	c.decoder.Close()
 	c.decoder, c.archive = nil, nil
-	c.turn.give(c.held)
+	c.release()
 }
 
 // seek goes on to the member of a blob, and no further than the manifest says.

@@ -87,7 +87,7 @@ func readIndex(ctx context.Context, from *registry.Registry, kubernetes string) 
 	if len(layers) == 0 || len(layers) > 2 {
 		return nil, fmt.Errorf("%s is no bundle of kube-bootstrap", repo.Tag(kubernetes))
 	}
-	b := &Bundle{Path: repo.Tag(kubernetes).Name()}
+	b := &Bundle{Path: repo.Tag(kubernetes).Name(), feed: &Feed{}}
 	if b.raw, err = smallLayer(layers[0]); err != nil {
 		return nil, err
 	}

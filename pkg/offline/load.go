@@ -28,14 +28,14 @@ type Source struct {
 	Images     []image.Image // what the cluster runs
 	Arch       string        // of this host
 	Files      host.Files
-	Turn       Turn   // of all loads of this host
+	Feed       *Feed  // of all loads of this host; nil: it shares nothing
 	KeepImages bool   // Undo leaves the images where they are
 	Part       string // of the images for a store, "etcd", that has a step of its own; empty: all
 }
 
 // Open opens the bundle with what it needs.
 func (s Source) Open() (*Bundle, error) {
-	return Open(s.Path, SignedBy(s.VerifyKey), WithBase(s.Base), inTurn(s.Turn))
+	return Open(s.Path, SignedBy(s.VerifyKey), WithBase(s.Base), sharing(s.Feed))
 }
 
 // Load is the step that brings into a store those images that belong there.

@@ -12,9 +12,6 @@ import (
 	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
-	"github.com/containerd/containerd/v2/core/content"
-	"github.com/containerd/containerd/v2/core/snapshots"
-	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -95,23 +92,6 @@ func dockerWorld(t *testing.T, d *host.Docker, files func() string) func() strin
 	}
 }
 
-func containerdWorld(t *testing.T, socket string, files func() string) func() string {
-	return func() string {
-		var b strings.Builder
-		err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
-			all, err := c.ImageService().List(namespaces.WithNamespace(ctx, criNamespace))
-			for _, i := range all {
-				b.WriteString(i.Name + " " + i.Target.Digest.String() + "\n")
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b.String() + files()
-	}
-}
-
 func TestLoad(t *testing.T) {
 	d, containerdSocket := engine(t)
 	for _, c := range []struct {
@@ -162,95 +142,6 @@ func TestLoadOfABundleThatLies(t *testing.T) {
 	}
 }
 
-// TestLoadOfALayerThatLies: large ones are looked at by the store alone.
-func TestLoadOfALayerThatLies(t *testing.T) {
-	_, containerdSocket := engine(t)
-	world := containerdWorld(t, containerdSocket, func() string { return "" })
-	s, before := sourceOf(t), world()
-	s.Path = crafted(t, 1, inLargest)
-	if err := s.Load(ContainerdStore(containerdSocket, "native", t.TempDir())).Apply(t.Context()); err == nil {
-		t.Error("loaded")
-	}
-	if left := hosttest.Diff(before, world()); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
-}
-
-// inLargest changes the only large member.
-func inLargest(plain []byte) []byte {
-	plain = bytes.Clone(plain)
-	archive := tar.NewReader(bytes.NewReader(plain))
-	for at := int64(0); ; {
-		h, err := archive.Next()
-		if err != nil {
-			return plain
-		}
-		if h.Size >= smallestLayer {
-			plain[at+2*tarBlock+8] ^= 0x40
-		}
-		at += memberSize(h.Size)
-	}
-}
-
-// TestContainerdNamesOnlyWhatIsUnpacked: what can not be unpacked has no name,
-// and what has lost its files is loaded again.
-func TestContainerdNamesOnlyWhatIsUnpacked(t *testing.T) {
-	_, containerdSocket := engine(t)
-	world := containerdWorld(t, containerdSocket, func() string { return "" })
-	s, before, dir := sourceOf(t), world(), t.TempDir()
-	if err := s.Load(ContainerdStore(containerdSocket, "none", dir)).Apply(t.Context()); err == nil {
-		t.Error("unpacked without a snapshotter")
-	}
-	if left := hosttest.Diff(before, world()); len(left) > 0 {
-		t.Errorf("named: %q", left)
-	}
-	store := ContainerdStore(containerdSocket, "native", dir)
-	load := s.Load(store)
-	if err := load.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	dropSnapshots(t, containerdSocket, "native")
-	if diff, err := load.Check(t.Context()); err != nil || len(diff) == 0 {
-		t.Errorf("without their files: %v %v", diff, err)
-	}
-	if err := load.Apply(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if diff, err := load.Check(t.Context()); err != nil || len(diff) > 0 {
-		t.Errorf("loaded again: %v %v", diff, err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("files left: %v %v", left, err)
-	}
-}
-
-// dropSnapshots removes all, children before their parents.
-func dropSnapshots(t *testing.T, socket, snapshotter string) {
-	t.Helper()
-	err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
-		all := c.SnapshotService(snapshotter)
-		for {
-			left, removed := 0, 0
-			err := all.Walk(ctx, func(ctx context.Context, i snapshots.Info) error {
-				left++
-				if all.Remove(ctx, i.Name) == nil {
-					removed++
-				}
-				return nil
-			})
-			if err != nil || left == 0 {
-				return err
-			}
-			if removed == 0 {
-				return errors.New("snapshots that can not be removed")
-			}
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // everywhere changes each member.
 func everywhere(plain []byte) []byte {
 	plain = bytes.Clone(plain)
@@ -263,12 +154,6 @@ func everywhere(plain []byte) []byte {
 		plain[at+tarBlock+8] ^= 0x40
 		at += memberSize(h.Size)
 	}
-}
-
-func noContent(ctx context.Context, socket string) error {
-	return containerdStore{socket: socket}.with(ctx, func(ctx context.Context, c *containerd.Client) error {
-		return c.ContentStore().Walk(ctx, func(i content.Info) error { return errors.New("blob " + i.Digest.String() + " is left") })
-	})
 }
 
 // withoutBundle: a host that has its images needs no bundle any more; one that

@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
+	"golang.org/x/sys/unix"
 )
 
 // Bundle is an open bundle. It may be read by several at the same time.
@@ -26,7 +27,7 @@ type Bundle struct {
 	raw       []byte  // the manifest as it is written
 	signature []byte  // nil: not signed
 	base      *Bundle // nil: not needed or not given
-	turn      Turn    // zero: nobody else unpacks at the same time
+	feed      *Feed   // of all who load from it
 	// fetch opens a blob that lies in a registry; nil: all lie in the file.
 	fetch func(digest.Digest) (io.ReadCloser, error)
 }
@@ -41,7 +42,7 @@ func Open(path string, options ...Option) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Path: path, file: file}
+	b := &Bundle{Path: path, file: file, feed: &Feed{}}
 	err = b.readHead()
 	for _, option := range options {
 		if err == nil {
@@ -64,6 +65,37 @@ func (b *Bundle) Close() error {
 		return nil
 	}
 	return b.file.Close()
+}
+
+// again returns the same bundle, to be closed apart.
+func (b *Bundle) again() (*Bundle, error) {
+	again := *b
+	if b.file != nil {
+		fd, err := unix.FcntlInt(b.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		again.file = os.NewFile(uintptr(fd), b.Path)
+	}
+	if b.base == nil {
+		return &again, nil
+	}
+	var err error
+	if again.base, err = b.base.again(); err != nil {
+		again.base = nil
+		return nil, errors.Join(err, again.Close())
+	}
+	return &again, nil
+}
+
+// sharing has all who load from bundles with the same feed share it.
+func sharing(feed *Feed) Option {
+	return func(b *Bundle) error {
+		if feed != nil {
+			b.feed = feed
+		}
+		return nil
+	}
 }
 
 // identity is the digest of the manifest, and so of everything.

@@ -59,10 +59,18 @@ func (s dockerStore) State(ctx context.Context, e Entry, v Variant) (State, erro
 	return Other, nil
 }
 
+// loadGrace is how long a Docker may take over an archive that it has whole.
+const loadGrace = time.Minute
+
+// Load ends with ctx only as long as the archive has not been sent: Docker goes
+// on with one that it has, and would name the images when nobody expects it.
 func (s dockerStore) Load(ctx context.Context, open Stream, entries []Entry) error {
 	archive := open(entries...)
 	defer archive.Close()
-	return s.engine.Load(ctx, archive)
+	loading, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(loadGrace, cancel) })()
+	return s.engine.Load(loading, archive)
 }
 
 func (s dockerStore) Remove(ctx context.Context, refs []string) error {

@@ -40,7 +40,7 @@ type Host struct {
 	byHand    bool               // images are taken from the main Docker
 	versions  image.Versions
 	images    []image.Image
-	loads     offline.Turn
+	loads     offline.Feed
 	join      *join.Joining
 	detectErr error
 }
@@ -49,7 +49,7 @@ type Host struct {
 // and architecture where they are not given, and the versions of components.
 // Nothing is changed.
 func Open(cfg config.Config) (*Host, error) {
-	h := &Host{Config: cfg, Units: host.OpenUnits(), loads: offline.NewTurn()}
+	h := &Host{Config: cfg, Units: host.OpenUnits()}
 	var err error
 	if h.saved, err = ReadSaved(h.Files); err != nil {
 		return nil, err
