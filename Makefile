@@ -5,6 +5,8 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 ARCHES := amd64 arm64 arm ppc64le s390x
 export GOARM := 7
+# The tests in files that are built with the tag.
+LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && long' test/e2e/*_test.go) | cut -c6- | paste -sd'|'))$$
 
 .PHONY: help build up down test unit e2e long check fix docs bench bench-cluster bench-offline arches dist clean
 
@@ -37,7 +39,7 @@ e2e: build ## a real cluster on test hosts
 long: build ## what takes too long for test: kills, restarts, snapshots, several clusters, a checkout
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e long' -run 'TestSnapshots|TestFleetKills|TestReup|TestRestarts|TestThreeAndTwo|TestTwoClusters|TestSuite' -v -timeout 60m -count 1 ./test/e2e
+	go test -tags 'e2e long' -run '$(LONG)' -v -timeout 60m -count 1 ./test/e2e
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }

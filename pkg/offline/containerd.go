@@ -28,8 +28,8 @@ var criLabels = map[string]string{"io.cri-containerd.image": "managed", "io.cri-
 type containerdStore struct{ socket, snapshotter, dir string }
 
 // ContainerdStore is the store of the containerd behind a socket, which runs on
-// this very host. An empty snapshotter is containerd's default. Layers lie in
-// dir, without a name, until they are unpacked.
+// this very host. An empty snapshotter is that of the pods. Layers lie in dir,
+// without a name, until they are unpacked.
 func ContainerdStore(socket, snapshotter, dir string) Target {
 	return containerdStore{socket, snapshotter, dir}
 }
@@ -49,6 +49,14 @@ func (s containerdStore) with(ctx context.Context, do func(context.Context, *con
 	return do(namespaces.WithNamespace(ctx, criNamespace), c)
 }
 
+// settled is the store with a snapshotter.
+func (s containerdStore) settled(ctx context.Context, c *containerd.Client) containerdStore {
+	if s.snapshotter == "" {
+		s.snapshotter = podSnapshotter(ctx, c)
+	}
+	return s
+}
+
 func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state State, err error) {
 	if !answers(s.socket) {
 		return Absent, nil
@@ -59,7 +67,7 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 			return nil
 		}
 		if err == nil {
-			state, err = s.compare(ctx, containerd.NewImage(c, found), e, v)
+			state, err = s.settled(ctx, c).compare(ctx, containerd.NewImage(c, found), e, v)
 		}
 		return err
 	})
@@ -102,6 +110,7 @@ func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest)
 // wait for that, and one that is cut short leaves no name behind.
 func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry) error {
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
+		s := s.settled(ctx, c)
 		ctx, done, err := c.WithLease(ctx)
 		if err != nil {
 			return err

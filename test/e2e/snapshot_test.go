@@ -1,4 +1,4 @@
-//go:build e2e && (long || bench)
+//go:build e2e && long
 
 package e2e
 
