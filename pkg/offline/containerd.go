@@ -106,8 +106,8 @@ func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest)
 	return Other, nil
 }
 
-// Load unpacks the images and only then gives them their names: a pod does not
-// wait for that, and one that is cut short leaves no name behind.
+// Load unpacks all images, so that the first pod does not wait for that, and
+// only then names them: one that is cut short, or fails, leaves no name behind.
 func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry) error {
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		s := s.settled(ctx, c)
@@ -128,26 +128,38 @@ func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry)
 		if c, err = blobs.serve(c); err != nil {
 			return err
 		}
-		group, ctx := errgroup.WithContext(ctx)
-		for _, img := range loaded {
-			group.Go(func() error { return s.finish(ctx, c, img) })
+		if err := s.unpack(ctx, c, loaded); err != nil {
+			return err
 		}
-		return group.Wait()
+		for _, img := range loaded {
+			if err := nameImage(ctx, c, img); err != nil {
+				return fmt.Errorf("name %s: %w", img.Name, err)
+			}
+		}
+		return nil
 	})
 }
 
-func (s containerdStore) finish(ctx context.Context, c *containerd.Client, img images.Image) error {
-	if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
-		return fmt.Errorf("unpack %s: %w", img.Name, err)
+// unpack does so with all at the same time, as each waits for the disk.
+func (s containerdStore) unpack(ctx context.Context, c *containerd.Client, all []images.Image) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, img := range all {
+		group.Go(func() error {
+			if err := containerd.NewImageWithPlatform(c, img, platforms.All).Unpack(ctx, s.snapshotter); err != nil {
+				return fmt.Errorf("unpack %s: %w", img.Name, err)
+			}
+			return nil
+		})
 	}
+	return group.Wait()
+}
+
+func nameImage(ctx context.Context, c *containerd.Client, img images.Image) error {
 	_, err := c.ImageService().Create(ctx, img)
 	if errdefs.IsAlreadyExists(err) {
 		_, err = c.ImageService().Update(ctx, img, "target", "labels")
 	}
-	if err != nil {
-		return fmt.Errorf("name %s: %w", img.Name, err)
-	}
-	return nil
+	return err
 }
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {

@@ -1,8 +1,6 @@
 package offline
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -40,36 +38,6 @@ func noContent(ctx context.Context, socket string) error {
 	return containerdStore{socket: socket}.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		return c.ContentStore().Walk(ctx, func(i content.Info) error { return errors.New("blob " + i.Digest.String() + " is left") })
 	})
-}
-
-// TestLoadOfALayerThatLies: large ones are looked at by the store alone.
-func TestLoadOfALayerThatLies(t *testing.T) {
-	_, containerdSocket := engine(t)
-	world := containerdWorld(t, containerdSocket, func() string { return "" })
-	s, before := sourceOf(t), world()
-	s.Path = crafted(t, 1, inLargest)
-	if err := s.Load(ContainerdStore(containerdSocket, "native", t.TempDir())).Apply(t.Context()); err == nil {
-		t.Error("loaded")
-	}
-	if left := hosttest.Diff(before, world()); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
-}
-
-// inLargest changes the only large member.
-func inLargest(plain []byte) []byte {
-	plain = bytes.Clone(plain)
-	archive := tar.NewReader(bytes.NewReader(plain))
-	for at := int64(0); ; {
-		h, err := archive.Next()
-		if err != nil {
-			return plain
-		}
-		if h.Size >= smallestLayer {
-			plain[at+2*tarBlock+8] ^= 0x40
-		}
-		at += memberSize(h.Size)
-	}
 }
 
 // TestContainerdNamesOnlyWhatIsUnpacked: what can not be unpacked has no name,

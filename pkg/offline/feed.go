@@ -147,11 +147,7 @@ func (f *Feed) hand(from *cursor, d digest.Digest, to []*taker) {
 		w, err := t.begin(d)
 		all = append(all, &share{t, w, err})
 	}
-	copyBlob := from.copy
-	if from.checksFrames() && from.Blobs[d].Size >= smallestLayer {
-		copyBlob = from.copyUnchecked // by us: check has seen the frame, and every store looks at each layer
-	}
-	failed := copyBlob(all, d)
+	failed := from.copy(all, d)
 	for _, s := range all {
 		switch {
 		case s.err != nil:

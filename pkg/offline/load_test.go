@@ -116,16 +116,20 @@ func TestLoad(t *testing.T) {
 func TestLoadOfABundleThatLies(t *testing.T) {
 	d, containerdSocket := engine(t)
 	none := func() string { return "" }
+	pods := ContainerdStore(containerdSocket, "native", t.TempDir())
 	for _, c := range []struct {
 		store Target
 		world func() string
+		frame int // that of the manifests, or of the layers
 	}{
-		{Docker(image.Bootstrap, d), dockerWorld(t, d, none)},
-		{Docker(image.Main, d), dockerWorld(t, d, none)},
-		{ContainerdStore(containerdSocket, "native", t.TempDir()), containerdWorld(t, containerdSocket, none)},
+		{Docker(image.Bootstrap, d), dockerWorld(t, d, none), 0},
+		{Docker(image.Main, d), dockerWorld(t, d, none), 0},
+		{Docker(image.Main, d), dockerWorld(t, d, none), 1},
+		{pods, containerdWorld(t, containerdSocket, none), 0},
+		{pods, containerdWorld(t, containerdSocket, none), 1},
 	} {
 		s := sourceOf(t)
-		s.Path = crafted(t, 0, everywhere)
+		s.Path = crafted(t, c.frame, everywhere)
 		before := c.world()
 		err := s.Load(c.store).Apply(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "its content is not what its digest says: the bundle is damaged") {

@@ -194,16 +194,12 @@ func (b *Bundle) Check(ctx context.Context, arch string) error {
 }
 
 func (b *Bundle) check(ctx context.Context, entries []Entry, arch string) error {
-	if !b.checksFrames() {
-		return nil
+	if b.fetch != nil {
+		return nil // what comes over a network is checked as it comes
 	}
 	blobs, _, _ := b.plan(entries, arch)
 	return b.checkBlobs(ctx, blobs)
 }
-
-// checksFrames reports whether check sees all bytes before they are used. What
-// comes over a network is checked as it comes.
-func (b *Bundle) checksFrames() bool { return b.fetch == nil }
 
 func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
 	frames, inBase := map[int]bool{}, []digest.Digest(nil)
