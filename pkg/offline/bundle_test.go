@@ -88,7 +88,7 @@ func writeOf(t testing.TB, c *contents) string {
 	return path
 }
 
-// contentsFor has tiny images, but for a layer of CoreDNS; only hyperkube
+// contentsFor has tiny images, but for a layer of hyperkube, which alone
 // changes with the version.
 func contentsFor(t testing.TB, v image.Versions, archs ...string) *contents {
 	t.Helper()
@@ -96,16 +96,12 @@ func contentsFor(t testing.TB, v image.Versions, archs ...string) *contents {
 	for _, arch := range archs {
 		for _, img := range image.Catalogue(v, "") {
 			userland := tarOf(t, "etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
-			times := 50
-			if img.Name == "coredns" {
-				times = smallestLayer / len(img.Name)
-			}
-			own := tarOf(t, img.Name, strings.Repeat(img.Name+" for "+arch+"\n", times))
+			own := tarOf(t, img.Name, strings.Repeat(img.Name+" for "+arch+"\n", 50))
 			one := small(t, img, arch, userland, own)
 			if img.Name == "hyperkube" {
 				plugins := tarOf(t, "opt/cni/bin/bridge", fakePlugin(`"1.0.0"`)+"# ours\n", "opt/cni/bin/portmap", fakePlugin(`"1.0.0"`)+"# ours too\n",
 					"opt/cni/bin/host-local", fakePlugin(`"1.0.0"`), "opt/cni/bin/loopback", fakePlugin(`"1.0.0"`))
-				own = tarOf(t, img.Name, strings.Repeat(v.Kubernetes+" for "+arch+"\n", 50))
+				own = tarOf(t, img.Name, strings.Repeat(v.Kubernetes+" for "+arch+"\n", smallestLayer/len(v.Kubernetes)))
 				one = small(t, img, arch, userland, plugins, own)
 				one.Parts = []image.Part{{Name: "userland", Dir: t.TempDir()}, {Name: "cni", Version: v.CNI}} // a cache of its own
 			}

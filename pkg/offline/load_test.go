@@ -116,23 +116,28 @@ func TestLoad(t *testing.T) {
 func TestLoadOfABundleThatLies(t *testing.T) {
 	d, containerdSocket := engine(t)
 	none := func() string { return "" }
+	const ours = "its content is not what its digest says: the bundle is damaged"
 	pods := ContainerdStore(containerdSocket, "native", t.TempDir())
 	for _, c := range []struct {
 		store Target
 		world func() string
-		frame int // that of the manifests, or of the layers
+		frame int // of the manifests, or of the layers
+		// A layer of that size and more is looked at by the store alone.
+		smallest int64
+		says     string
 	}{
-		{Docker(image.Bootstrap, d), dockerWorld(t, d, none), 0},
-		{Docker(image.Main, d), dockerWorld(t, d, none), 0},
-		{Docker(image.Main, d), dockerWorld(t, d, none), 1},
-		{pods, containerdWorld(t, containerdSocket, none), 0},
-		{pods, containerdWorld(t, containerdSocket, none), 1},
+		{Docker(image.Bootstrap, d), dockerWorld(t, d, none), 0, 0, ours},
+		{Docker(image.Main, d), dockerWorld(t, d, none), 0, 0, ours},
+		{Docker(image.Main, d), dockerWorld(t, d, none), 1, 0, ours},
+		{Docker(image.Main, d), dockerWorld(t, d, none), 1, smallestLayer, ""},
+		{pods, containerdWorld(t, containerdSocket, none), 0, 0, ours},
+		{pods, containerdWorld(t, containerdSocket, none), 1, smallestLayer, ""},
 	} {
 		s := sourceOf(t)
-		s.Path = crafted(t, c.frame, everywhere)
+		s.Path = crafted(t, c.frame, lying(c.smallest))
 		before := c.world()
 		err := s.Load(c.store).Apply(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "its content is not what its digest says: the bundle is damaged") {
+		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v", c.store.Kind(), err)
 		}
 		if left := hosttest.Diff(before, c.world()); len(left) > 0 {
@@ -146,17 +151,22 @@ func TestLoadOfABundleThatLies(t *testing.T) {
 	}
 }
 
-// everywhere changes each member.
-func everywhere(plain []byte) []byte {
-	plain = bytes.Clone(plain)
-	archive := tar.NewReader(bytes.NewReader(plain))
-	for at := int64(0); ; {
-		h, err := archive.Next()
-		if err != nil {
-			return plain
+// lying changes each member that is large enough, but not where a tar in it
+// would no longer be one.
+func lying(smallest int64) func(plain []byte) []byte {
+	return func(plain []byte) []byte {
+		plain = bytes.Clone(plain)
+		archive := tar.NewReader(bytes.NewReader(plain))
+		for at := int64(0); ; {
+			h, err := archive.Next()
+			if err != nil {
+				return plain
+			}
+			if h.Size >= smallest {
+				plain[at+tarBlock+h.Size/2] ^= 0x40
+			}
+			at += memberSize(h.Size)
 		}
-		plain[at+tarBlock+8] ^= 0x40
-		at += memberSize(h.Size)
 	}
 }
 
