@@ -25,12 +25,32 @@ var (
 
 const entryPath = "/usr/local/sbin/host-entry"
 
-var systemdFiles = []file{
+var systemdFiles = append([]file{
 	{Path: entryPath, Content: entryScript, Mode: 0o755},
 	{Path: "/usr/local/sbin/host-cgroups", Content: cgroupsScript, Mode: 0o755},
 	{Path: "/etc/systemd/system/host-cgroups.service", Content: cgroupsUnit, Mode: 0o644},
 	{Path: "/etc/systemd/system/multi-user.target.wants/host-cgroups.service", Link: "../host-cgroups.service"},
 	{Path: "/etc/systemd/journald.conf.d/small.conf", Content: journaldConf, Mode: 0o644},
+	// The network of the hosts is IPv4, and Docker takes as long over the rules
+	// for IPv6 as for all else that it does at its start.
+	{Path: "/etc/default/docker", Content: "DOCKER_OPTS=--ip6tables=false\n", Mode: 0o644},
+}, masked()...)
+
+// idle units have nothing to do in a container and come before Docker, or
+// would fetch packages by themselves.
+var idle = []string{
+	"dev-hugepages.mount", "dev-mqueue.mount", "run-lock.mount", "sys-kernel-config.mount", "sys-fs-fuse-connections.mount",
+	"modprobe@.service", "systemd-remount-fs.service", "systemd-tmpfiles-setup-dev-early.service", "systemd-tmpfiles-setup-dev.service",
+	"systemd-logind.service", "systemd-ask-password-console.path", "systemd-ask-password-wall.path",
+	"apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer",
+}
+
+func masked() []file {
+	var links []file
+	for _, unit := range idle {
+		links = append(links, file{Path: "/etc/systemd/system/" + unit, Link: "/dev/null"})
+	}
+	return links
 }
 
 var sysvFiles = []file{

@@ -133,14 +133,6 @@ func TestParseMajor(t *testing.T) {
 	}
 }
 
-func TestCanLowerOOMScore(t *testing.T) {
-	for bounding, want := range map[string]bool{"000001fffeffffff": false, "000001ffffffffff": true} {
-		if got := canLowerOOMScore("Name:\tx\nCapBnd:\t" + bounding + "\n"); got != want {
-			t.Errorf("%s: got %v", bounding, got)
-		}
-	}
-}
-
 func TestCNIConfig(t *testing.T) {
 	want, err := os.ReadFile("testdata/10-kube-bootstrap.conflist")
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
@@ -222,14 +221,10 @@ func (r Runtime) config(ctx context.Context) ([]byte, step.Diff, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return nil, nil, err
-	}
 	return mergeConfig(now, major, wanted{
 		SandboxImage:  r.SandboxImage,
 		SystemdCgroup: CgroupDriver() == "systemd",
-		RestrictOOM:   !canLowerOOMScore(string(status)),
+		RestrictOOM:   !host.CanLowerOOMScore(),
 		Registry:      r.Registry,
 	})
 }
@@ -264,18 +259,4 @@ func parseMajor(text string) int {
 		}
 	}
 	return 2
-}
-
-const capSysResource = 24
-
-// canLowerOOMScore reports whether processes here may have CAP_SYS_RESOURCE,
-// without which a pod's wish for a lower OOM score fails its start.
-func canLowerOOMScore(status string) bool {
-	for line := range strings.Lines(status) {
-		if hex, ok := strings.CutPrefix(line, "CapBnd:"); ok {
-			set, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
-			return err != nil || set&(1<<capSysResource) != 0
-		}
-	}
-	return true
 }

@@ -23,7 +23,7 @@ type component struct {
 	port     int
 	live     string // paths of its health
 	ready    string
-	cpu      string
+	cpu      string // its share, the most for the one that the others wait for
 	restarts []byte // what, when it changes, means that the pod must start anew
 }
 
@@ -37,7 +37,7 @@ func (c ControlPlane) apiserver(reads []host.File) component {
 	return component{
 		name: "kube-apiserver", args: c.apiserverArgs(),
 		read: []string{PKIDir, configDir}, write: []string{auditDir},
-		host: c.IP, port: c.APIPort, live: "/livez", ready: "/readyz", cpu: "100m",
+		host: c.IP, port: c.APIPort, live: "/livez", ready: "/readyz", cpu: "150m",
 		restarts: restarts,
 	}
 }
@@ -99,7 +99,7 @@ func (c ControlPlane) manager() component {
 	return component{
 		name: "kube-controller-manager", args: c.managerArgs(),
 		read: []string{PKIDir, managerConf},
-		host: "127.0.0.1", port: 10257, live: "/healthz", ready: "/healthz", cpu: "50m",
+		host: "127.0.0.1", port: 10257, live: "/healthz", ready: "/healthz", cpu: "25m",
 		restarts: c.content(managerConf),
 	}
 }
@@ -126,7 +126,7 @@ func (c ControlPlane) scheduler() component {
 	return component{
 		name: "kube-scheduler", args: c.clientArgs(schedulerConf),
 		read: []string{schedulerConf},
-		host: "127.0.0.1", port: 10259, live: "/livez", ready: "/readyz", cpu: "50m",
+		host: "127.0.0.1", port: 10259, live: "/livez", ready: "/readyz", cpu: "25m",
 		restarts: c.content(schedulerConf),
 	}
 }

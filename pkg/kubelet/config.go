@@ -48,6 +48,9 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 		c.ImageGCHighThresholdPercent = new(int32(100))
 		c.EvictionHard = map[string]string{"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
 	}
+	if k.KeepOOMScore {
+		c.OOMScoreAdj = new(int32(0)) // else it tries in vain, twice, and pauses each time
+	}
 	if err := k.Own.apply(&c); err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)
 	}

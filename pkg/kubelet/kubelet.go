@@ -39,6 +39,7 @@ type Kubelet struct {
 	ControlPlane bool // it runs static pods
 	Schedulable  bool // a control plane that takes everyone's pods: no taint
 	SmallDisk    bool // a node inside of a container: it shares a disk that others fill
+	KeepOOMScore bool // it may not be lowered on this host
 	FailSwapOn   bool
 	Own          Own
 

@@ -83,7 +83,7 @@ func fill(text, binary string) []byte {
 const systemdUnit = `[Unit]
 Description=Put Docker and pods onto this host's flannel subnet
 Documentation=https://github.com/kube-bootstrap/kube-bootstrap
-After=docker-bootstrap.service containerd.service firewalld.service
+After=firewalld.service
 Before=docker.service
 PartOf=docker.service
 ReloadPropagatedFrom=firewalld.service

@@ -50,7 +50,7 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 		HostName: h.Config.HostName, NodeIP: h.Config.IPAddress,
 		ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 		CgroupDriver: containerd.CgroupDriver(), CRISocket: h.criSocket(), RestartPolicy: h.Config.RestartPolicy,
-		SmallDisk: host.InContainer(),
+		SmallDisk: host.InContainer(), KeepOOMScore: !host.CanLowerOOMScore(),
 		Own: kubelet.Own{
 			Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
 			CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
