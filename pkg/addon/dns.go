@@ -21,6 +21,7 @@ import (
 
 const (
 	system    = metav1.NamespaceSystem
+	dnsLabel  = "k8s-app=kube-dns"
 	lookLimit = 5 * time.Second
 )
 
@@ -90,7 +91,7 @@ func (a Addons) dnsPods(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	pods, err := client.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
+	pods, err := client.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: dnsLabel})
 	if err != nil {
 		return err.Error()
 	}

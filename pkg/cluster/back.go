@@ -114,6 +114,9 @@ func (a *memberAPI) answers(ctx context.Context, p *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
+	if !machine.Running {
+		return errors.New("the host of pod " + p.Name + " is off")
+	}
 	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Running == nil || c.State.Running.StartedAt.Time.Before(machine.Started.Truncate(time.Second)) {
 			return errors.New("pod " + p.Name + " has not been started since its host was")

@@ -71,7 +71,7 @@ func (f *fleet) clusterRows(join *joining) step.Plan {
 	}
 	rows := step.Plan{programs, first}
 	if len(joins) > 0 {
-		rows = append(rows, []step.Step{join.open()}, joins, []step.Step{join.close()})
+		rows = append(rows, []step.Step{join.open()}, joins, []step.Step{join.close(), join.welcome()})
 	}
 	return rows
 }
@@ -262,6 +262,14 @@ func (j *joining) join(ctx context.Context, m member, verb, env []string) error 
 	err := j.relay(ctx, m, slices.Concat(args, j.bundleArgs(), m.spec.Args), env)
 	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
 	return errors.Join(err, removed)
+}
+
+// welcome has the control plane look at who has joined now rather than at its
+// next look: the first snapshot shall have CoreDNS where it belongs.
+func (j *joining) welcome() step.Step {
+	return todo("spread CoreDNS over the nodes", func(ctx context.Context) error {
+		return j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "approve"}})
+	})
 }
 
 func (j *joining) close() step.Step {

@@ -134,14 +134,18 @@ func (h *Host) Share(ctx context.Context) (join.CertificateKey, error) {
 }
 
 // Keep has this control plane do its work as befits how many there are: one
-// that gets company begins to share it, one that is left alone ends that. A
-// timer runs it.
+// that gets company begins to share it, one that is left alone ends that, and
+// CoreDNS comes to a node that joins the first one. A timer runs it.
 func (h *Host) Keep(ctx context.Context) error {
 	control := h.controlPlane()
-	if !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml") || control.Electing() != control.Single {
+	if !h.Files.Exists(controlplane.ManifestDir + "/kube-controller-manager.yaml") {
 		return nil
 	}
-	return (&step.Runner{}).Do(ctx, step.Plan{{control.StaticPods(), control.Late()}, {h.applyAddons()}})
+	rows := step.Plan{{h.addons().Spread()}}
+	if control.Electing() == control.Single {
+		rows = append(step.Plan{{control.StaticPods(), control.Late()}, {h.applyAddons()}}, rows...)
+	}
+	return (&step.Runner{}).Do(ctx, rows)
 }
 
 // Leave takes this host out of a cluster that goes on without it: out of etcd,

@@ -1,0 +1,125 @@
+package addon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Spread is the step that moves a CoreDNS pod to a node that has joined, if all
+// of them stand on one that was there before: names would be lost with it, and
+// Kubernetes moves no pod by itself. As the pod that comes instead is younger
+// than the node, this happens once, wherever that one is placed.
+func (a Addons) Spread() step.Step {
+	return step.Step{
+		Name:  "spread CoreDNS over the nodes",
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			pod, room, err := a.crowded(ctx)
+			if err != nil || pod == nil {
+				return nil, err
+			}
+			return step.Diff{fmt.Sprintf("evict pod %s: all of CoreDNS is on node %s, and node %s has joined", pod.Name, pod.Spec.NodeName, room)}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			pod, _, err := a.crowded(ctx)
+			if err != nil || pod == nil {
+				return err
+			}
+			return a.evict(ctx, pod)
+		},
+	}
+}
+
+// crowded returns a pod that had better be elsewhere, and the node that has
+// room; nil if there is none.
+func (a Addons) crowded(ctx context.Context) (pod *corev1.Pod, room string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	client, err := a.API.Client()
+	if err != nil {
+		return nil, "", err
+	}
+	pods, err := client.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: dnsLabel})
+	if err != nil {
+		return nil, "", fmt.Errorf("list the pods of CoreDNS: %w", err)
+	}
+	if !together(pods.Items) {
+		return nil, "", nil
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, "", fmt.Errorf("list the nodes: %w", err)
+	}
+	pod, room = crowd(pods.Items, nodes.Items)
+	return pod, room, nil
+}
+
+// together reports whether there are several pods, all on one node, of which
+// one can go as the others answer.
+func together(pods []corev1.Pod) bool {
+	return len(pods) > 1 && !slices.ContainsFunc(pods, func(p corev1.Pod) bool {
+		return p.Spec.NodeName != pods[0].Spec.NodeName || p.DeletionTimestamp != nil || !podReady(p)
+	})
+}
+
+func podReady(p corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// crowd chooses the same pod for all control planes that look at one time.
+func crowd(pods []corev1.Pod, nodes []corev1.Node) (*corev1.Pod, string) {
+	first := slices.MinFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	for _, n := range nodes {
+		if takes(n, first) && joinedAfter(n, pods) {
+			return &first, n.Name
+		}
+	}
+	return nil, ""
+}
+
+func takes(n corev1.Node, p corev1.Pod) bool {
+	return !n.Spec.Unschedulable &&
+		!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return repels(t, p.Spec.Tolerations) }) &&
+		slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+}
+
+func repels(taint corev1.Taint, tolerations []corev1.Toleration) bool {
+	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
+		return t.ToleratesTaint(klog.Background(), &taint, false)
+	})
+}
+
+func joinedAfter(n corev1.Node, pods []corev1.Pod) bool {
+	return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !p.CreationTimestamp.Before(&n.CreationTimestamp) })
+}
+
+// evict leaves it to the next look where a disruption budget forbids it now.
+func (a Addons) evict(ctx context.Context, pod *corev1.Pod) error {
+	client, err := a.API.Client()
+	if err != nil {
+		return err
+	}
+	this := &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: system},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+	}
+	err = client.PolicyV1().Evictions(system).Evict(ctx, this)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
+		return nil
+	}
+	return fmt.Errorf("evict %s/%s: %w", system, pod.Name, err)
+}
