@@ -13,6 +13,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,7 +70,11 @@ func (a Approver) Approve(ctx context.Context) (approved []string, refused []Ref
 			continue
 		}
 		node := strings.TrimPrefix(csr.Spec.Username, nodeUserPrefix)
-		if err := a.approve(ctx, client, csr); err != nil {
+		err := a.approve(ctx, client, csr)
+		if apierrors.IsConflict(err) {
+			continue // another control plane was faster
+		}
+		if err != nil {
 			refused = append(refused, Refused{Name: csr.Name, Node: node, Reason: err})
 			continue
 		}
