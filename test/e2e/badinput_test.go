@@ -79,7 +79,7 @@ var badInputs = []bad{
 	},
 	{
 		name: "flag in Docker's unit",
-		make: "mkdir -p " + dropIn + `; printf '[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// --mtu=1400\n' >` + dropIn + "/mtu.conf; systemctl daemon-reload; systemctl restart docker",
+		make: "mkdir -p " + dropIn + `; printf '[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// --mtu=1400 $DOCKER_OPTS\n' >` + dropIn + "/mtu.conf; systemctl daemon-reload; systemctl restart docker",
 		undo: "rm -r " + dropIn + "; systemctl daemon-reload; systemctl reset-failed docker; systemctl restart docker",
 		run:  asMaster, problem: "docker-flags", says: "Docker is started with --mtu 1400", code: "3",
 	},

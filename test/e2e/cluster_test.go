@@ -24,6 +24,7 @@ func TestCluster(t *testing.T) {
 func TestKills(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.193.3.0/24", "e2e-e", "e2e-f")
 	kills(t, made[0], made[1], bundle)
+	spread(t, made[0])
 	otherRole(t, made[0], made[1], bundle)
 	down(t, made[1])
 	refusedJoins(t, made[0], made[1], bundle)
@@ -65,6 +66,7 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 		master.sameWorld(t, "master --dry-run", before[0])
 	})
 	up(t, master, worker, "")
+	spread(t, master)
 	t.Run("a second run touches nothing", func(t *testing.T) { again(t, made...) })
 	t.Run("packets", func(t *testing.T) { packets(t, master, made...) })
 	t.Run("packets after a restart of Docker", func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 func reboots(t *testing.T, master, worker machine) {
 	t.Helper()
 	before := subnets(t, master, worker)
+	spread(t, master)
 	for _, r := range []struct {
 		name string
 		do   func(t *testing.T)
@@ -49,6 +50,19 @@ func reboots(t *testing.T, master, worker machine) {
 			t.Logf("all back after %s", time.Since(started).Round(time.Second))
 		})
 	}
+}
+
+// spread waits until CoreDNS stands on two nodes: both of its pods were on the
+// first one when the second joined.
+func spread(t *testing.T, master machine) {
+	t.Helper()
+	eventually(t, time.Minute, "CoreDNS on two nodes", func() error {
+		on := strings.Fields(master.kubectl(t, `-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={.items[*].spec.nodeName}'`))
+		if len(on) != 2 || on[0] == on[1] {
+			return fmt.Errorf("it is on %v", on)
+		}
+		return nil
+	})
 }
 
 // restart is a reboot: the machine is a container with an init.

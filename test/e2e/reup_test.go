@@ -27,6 +27,7 @@ func TestReup(t *testing.T) {
 	c.run(t, "up", append(c.flags, "--k8s-dir", from.dir)...)
 	up := time.Since(began)
 	eventually(t, time.Minute, "nodes and pods", func() error { return allReady(t, c.master(), began.UTC(), 2) })
+	spread(t, c.master())
 	first := c.version(t)
 	if !strings.Contains(first, "+") {
 		t.Errorf("up --k8s-dir: the API server is %s, and was changed", first)
