@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -68,13 +68,7 @@ func (a Addons) crowded(ctx context.Context) (pod *corev1.Pod, room string, err 
 // one can go as the others answer.
 func together(pods []corev1.Pod) bool {
 	return len(pods) > 1 && !slices.ContainsFunc(pods, func(p corev1.Pod) bool {
-		return p.Spec.NodeName != pods[0].Spec.NodeName || p.DeletionTimestamp != nil || !podReady(p)
-	})
-}
-
-func podReady(p corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		return p.Spec.NodeName != pods[0].Spec.NodeName || p.DeletionTimestamp != nil || !kube.PodReady(p)
 	})
 }
 
@@ -113,13 +107,8 @@ func (a Addons) evict(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	this := &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: system},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+	if err := kube.Evict(ctx, client, *pod); err != nil && !apierrors.IsTooManyRequests(err) {
+		return fmt.Errorf("evict %s/%s: %w", system, pod.Name, err)
 	}
-	err = client.PolicyV1().Evictions(system).Evict(ctx, this)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
-		return nil
-	}
-	return fmt.Errorf("evict %s/%s: %w", system, pod.Name, err)
+	return nil
 }

@@ -126,10 +126,8 @@ func (a *memberAPI) answers(ctx context.Context, p *corev1.Pod) error {
 }
 
 func podReady(p corev1.Pod) error {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return nil
-		}
+	if !kube.PodReady(p) {
+		return errors.New("pod " + p.Name + " is not Ready")
 	}
-	return errors.New("pod " + p.Name + " is not Ready")
+	return nil
 }

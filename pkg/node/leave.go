@@ -9,12 +9,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -101,11 +101,11 @@ func (n Node) evict(ctx context.Context, client kubernetes.Interface) error {
 		if p.DeletionTimestamp != nil {
 			continue
 		}
-		err := client.PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
+		err := kube.Evict(ctx, client, p)
 		switch {
 		case apierrors.IsTooManyRequests(err):
 			held = append(held, p.Namespace+"/"+p.Name)
-		case err != nil && !apierrors.IsNotFound(err):
+		case err != nil:
 			return fmt.Errorf("evict %s/%s: %w", p.Namespace, p.Name, err)
 		}
 	}
