@@ -8,6 +8,7 @@ import (
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/log"
@@ -110,34 +111,52 @@ func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest)
 // only then names them: one that is cut short, or fails, leaves no name behind.
 func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry) error {
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
-		s := s.settled(ctx, c)
-		ctx, done, err := c.WithLease(ctx)
-		if err != nil {
-			return err
-		}
-		// A lease that stays runs out by itself, after a day.
-		defer func() { _ = done(context.WithoutCancel(ctx)) }()
-		blobs := newSpool(c.ContentStore(), s.dir)
-		defer blobs.close()
-		archive := open(entries...)
-		defer archive.Close()
-		loaded, err := blobs.read(ctx, archive)
-		if err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
-		if c, err = blobs.serve(c); err != nil {
-			return err
-		}
-		if err := s.unpack(ctx, c, loaded); err != nil {
-			return err
-		}
-		for _, img := range loaded {
-			if err := nameImage(ctx, c, img); err != nil {
-				return fmt.Errorf("name %s: %w", img.Name, err)
-			}
-		}
-		return nil
+		return leased(ctx, c, func(ctx context.Context) error {
+			return s.settled(ctx, c).load(ctx, c, open, entries)
+		})
 	})
+}
+
+// leased keeps what do writes until it has a name. What do leaves behind when it
+// fails goes before leased returns: containerd would wait for a hundred more
+// changes. A lease that stays runs out by itself, after a day.
+func leased(ctx context.Context, c *containerd.Client, do func(context.Context) error) error {
+	ctx, done, err := c.WithLease(ctx)
+	if err != nil {
+		return err
+	}
+	err = do(ctx)
+	ctx = context.WithoutCancel(ctx)
+	if err == nil {
+		_ = done(ctx)
+		return nil
+	}
+	id, _ := leases.FromContext(ctx)
+	_ = c.LeasesService().Delete(ctx, leases.Lease{ID: id}, leases.SynchronousDelete)
+	return err
+}
+
+func (s containerdStore) load(ctx context.Context, c *containerd.Client, open Stream, entries []Entry) error {
+	blobs := newSpool(c.ContentStore(), s.dir)
+	defer blobs.close()
+	archive := open(entries...)
+	defer archive.Close()
+	loaded, err := blobs.read(ctx, archive)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	if c, err = blobs.serve(c); err != nil {
+		return err
+	}
+	if err := s.unpack(ctx, c, loaded); err != nil {
+		return err
+	}
+	for _, img := range loaded {
+		if err := nameImage(ctx, c, img); err != nil {
+			return fmt.Errorf("name %s: %w", img.Name, err)
+		}
+	}
+	return nil
 }
 
 // unpack does so with all at the same time, as each waits for the disk.
