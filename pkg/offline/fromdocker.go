@@ -89,11 +89,9 @@ type saving struct {
 func (*saving) failed() error { return nil }
 
 func (s *saving) open(entries ...Entry) io.ReadCloser {
-	var refs []string
-	for _, e := range entries {
-		refs = append(refs, e.Ref)
-	}
-	return piped(func(w io.Writer) error { return s.docker.Save(s.ctx, io.MultiWriter(w, s.progress), refs...) })
+	return piped(func(w io.Writer) error {
+		return s.docker.Save(s.ctx, io.MultiWriter(w, s.progress), references(entries)...)
+	})
 }
 
 // plugins have no digests here: whatever the image holds is right.

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,10 +81,14 @@ func (l loading) apply(ctx context.Context) error {
 	if err := from.check(ctx, missing, l.Arch); err != nil {
 		return err
 	}
-	if err := l.remember(missing); err != nil {
+	refs := references(missing)
+	if err := l.begin(refs); err != nil {
 		return err
 	}
-	return l.load(ctx, from, missing)
+	if err := l.load(ctx, from, missing); err != nil {
+		return err
+	}
+	return l.finish(refs)
 }
 
 func (l loading) load(ctx context.Context, from origin, missing []Entry) error {
@@ -153,14 +156,14 @@ func (l loading) allNamed(ctx context.Context) (bool, error) {
 // ours reports whether it was us who loaded all that belongs into the store:
 // then their names are good enough. Those of others may be of another build.
 func (l loading) ours() bool {
-	loaded, err := l.loaded()
+	ours, err := l.recorded()
 	return err == nil && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
-		return i.In(l.into.Kind()) && !l.KeepImages && !slices.Contains(loaded, i.Ref)
+		return i.In(l.into.Kind()) && !l.KeepImages && !slices.Contains(ours.Loaded, i.Ref)
 	})
 }
 
 func (l loading) missing(ctx context.Context, from origin) ([]Entry, error) {
-	ours, err := l.loaded()
+	ours, err := l.recorded()
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +182,7 @@ func (l loading) missing(ctx context.Context, from origin) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look for image %s: %w", img.Ref, err)
 		}
-		if state == Absent || state == Other && l.mayReplace(img.Ref, ours) {
+		if state == Absent || state == Other && l.mayReplace(img.Ref, ours.all()) {
 			missing = append(missing, entry)
 		}
 	}
@@ -192,51 +195,12 @@ func (l loading) mayReplace(ref string, ours []string) bool {
 	return l.KeepImages || strings.HasPrefix(ref, image.OurRegistry+"/") || slices.Contains(ours, ref)
 }
 
-func (l loading) recordPath() string {
-	name := strings.ToLower(strings.TrimSpace(string(l.into.Kind()) + " " + l.Part))
-	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-") + ".json"
-}
-
-// loaded returns the references that we loaded, or were about to.
-func (l loading) loaded() ([]string, error) {
-	data, err := l.Files.Read(l.recordPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var refs []string
-	if err := json.Unmarshal(data, &refs); err != nil {
-		return nil, fmt.Errorf("read %s: %w", l.recordPath(), err)
-	}
-	return refs, nil
-}
-
-// remember notes what is about to be loaded, so that Undo also finds it when
-// loading is cut short.
-func (l loading) remember(entries []Entry) error {
-	if l.KeepImages {
-		return nil
-	}
-	refs, err := l.loaded()
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !slices.Contains(refs, e.Ref) {
-			refs = append(refs, e.Ref)
-		}
-	}
-	return l.record(refs)
-}
-
 func (l loading) undo(ctx context.Context) error {
-	refs, err := l.loaded()
-	if err != nil || len(refs) == 0 || l.KeepImages {
+	ours, err := l.recorded()
+	if err != nil || len(ours.all()) == 0 || l.KeepImages {
 		return err
 	}
-	if err := l.into.Remove(ctx, refs); err != nil {
+	if err := l.into.Remove(ctx, ours.all()); err != nil {
 		return err
 	}
 	return l.Files.Remove(l.recordPath())

@@ -68,6 +68,14 @@ type Entry struct {
 	Variants map[string]Variant `json:"variants"` // by architecture
 }
 
+func references(entries []Entry) []string {
+	var refs []string
+	for _, e := range entries {
+		refs = append(refs, e.Ref)
+	}
+	return refs
+}
+
 // Variant is an image for one architecture.
 type Variant struct {
 	Manifest digest.Digest   `json:"manifest"`

@@ -29,10 +29,7 @@ type Report struct {
 // Report describes the bundle. Missing is what a host would look for in vain.
 func (b *Bundle) Report(want Wanted) Report {
 	r := Report{Path: b.Path, Versions: b.Versions, Archs: b.Archs(), Packed: b.size, Signer: b.Signer(), Base: b.Base,
-		Blobs: len(b.Blobs), Missing: b.missing(want)}
-	for _, e := range b.Images {
-		r.Images = append(r.Images, e.Ref)
-	}
+		Images: references(b.Images), Blobs: len(b.Blobs), Missing: b.missing(want)}
 	for _, blob := range b.Blobs {
 		r.Size += blob.Size
 	}

@@ -1,6 +1,8 @@
 package offline
 
 import (
+	"context"
+	"errors"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -43,6 +45,12 @@ func TestStaleImages(t *testing.T) {
 			if diff, err := load.Check(t.Context()); err != nil || len(diff) != 1 {
 				t.Fatalf("with a stale image: %v %v", diff, err)
 			}
+			if err := from.Load(cutShort{pods}).Apply(t.Context()); !errors.Is(err, errCutShort) {
+				t.Fatal(err)
+			}
+			if diff, err := load.Check(t.Context()); err != nil || len(diff) != 1 {
+				t.Errorf("with a stale image, after a load that was cut short: %v %v", diff, err)
+			}
 			if err := load.Apply(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -52,6 +60,13 @@ func TestStaleImages(t *testing.T) {
 		})
 	}
 }
+
+// cutShort is a store whose loader ends before the first image is in.
+type cutShort struct{ Target }
+
+var errCutShort = errors.New("cut short")
+
+func (cutShort) Load(context.Context, Stream, []Entry) error { return errCutShort }
 
 func onlyHyperkube(s Source) Source {
 	s.Images = slices.DeleteFunc(s.Images, func(i image.Image) bool { return i.Name != "hyperkube" })
