@@ -8,7 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
 // fleetOptions says in the words of pkg/cluster what the settings mean.
@@ -25,7 +25,7 @@ func fleetOptions(cfg config.Config, origins config.Origins) (cluster.Options, e
 		NetworkManifest: manifest,
 		Name:            cfg.Name, Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
 		Subnet: subnet, HostImage: cfg.HostImage, Bundle: cfg.Bundle,
-		Engine:     host.EngineChoice{Address: cfg.DockerHost, Context: cfg.DockerContext},
+		Engine:     docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext},
 		KeepImages: cfg.KeepImages,
 		APIPort:    cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
 		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins),

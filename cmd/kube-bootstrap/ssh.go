@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -41,7 +42,7 @@ The exit code is the command's.`,
 			command = []string{"/bin/bash", "-l"}
 		}
 		err := p.onNode(c.Context(), *o, args[0], command)
-		var code host.ExitCode
+		var code docker.ExitCode
 		if errors.As(err, &code) {
 			return &remoteExit{int(code)}
 		}
@@ -58,7 +59,7 @@ func (p *program) onNode(ctx context.Context, o cluster.Options, node string, co
 	if !term.IsTerminal(in) || !term.IsTerminal(out) {
 		return cluster.RunOn(ctx, o, node, host.Command{Args: command, Stdin: os.Stdin, Stdout: p.out, Stderr: p.err})
 	}
-	sizes := make(chan host.Size, 1)
+	sizes := make(chan docker.Size, 1)
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
 	defer signal.Stop(changed)
@@ -72,7 +73,7 @@ func (p *program) onNode(ctx context.Context, o cluster.Options, node string, co
 				return
 			case <-changed:
 				if columns, rows, err := term.GetSize(out); err == nil {
-					sizes <- host.Size{Rows: uint(rows), Columns: uint(columns)}
+					sizes <- docker.Size{Rows: uint(rows), Columns: uint(columns)}
 				}
 			}
 		}
@@ -82,7 +83,7 @@ func (p *program) onNode(ctx context.Context, o cluster.Options, node string, co
 		return err
 	}
 	defer func() { _ = term.Restore(in, before) }()
-	return cluster.ShellOn(ctx, o, node, host.Shell{
+	return cluster.ShellOn(ctx, o, node, docker.Shell{
 		Args: command, Env: []string{"TERM=" + p.env("TERM")}, Input: os.Stdin, Output: p.out, Sizes: sizes,
 	})
 }

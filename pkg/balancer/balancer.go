@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -35,7 +36,7 @@ const (
 // of the main Docker.
 type Balancer struct {
 	Settings
-	Docker        func() (*host.Docker, error) // the bootstrap Docker
+	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
 	Image         string // one that is there: nothing of it runs
 	Program       string // this program as the host keeps it
@@ -97,8 +98,8 @@ func (b Balancer) apply(ctx context.Context) error {
 	return step.Until(ctx, limit, b.listens, func() string { return b.service().Tail(ctx, 15) })
 }
 
-func (b Balancer) service() host.Service {
-	return host.Service{Docker: b.Docker, Name: container, Container: b.container}
+func (b Balancer) service() docker.Service {
+	return docker.Service{Docker: b.Docker, Name: container, Container: b.container}
 }
 
 // seed writes the control planes to begin with; a balancer that runs with other
@@ -147,12 +148,12 @@ func (b Balancer) undo(ctx context.Context) error {
 	return b.Files.RemoveAll(stateDir)
 }
 
-func (b Balancer) container() (host.Container, error) {
+func (b Balancer) container() (docker.Container, error) {
 	certificates, err := b.Files.Fingerprint(b.reads()...)
 	if err != nil {
-		return host.Container{}, err
+		return docker.Container{}, err
 	}
-	return host.Container{
+	return docker.Container{
 		Name:    container,
 		Image:   b.Image,
 		Command: b.command(),
@@ -176,14 +177,14 @@ func (b Balancer) reads() []string { return []string{b.ClusterCA, b.EtcdCA, b.Ce
 
 // mounts has the program's directory rather than the program, which is replaced
 // by another file when it is renewed.
-func (b Balancer) mounts() []host.Mount {
+func (b Balancer) mounts() []docker.Mount {
 	dir := filepath.Dir(b.Program)
-	mounts := []host.Mount{
+	mounts := []docker.Mount{
 		{Source: b.Files.Path(stateDir), Target: stateDir},
 		{Source: b.Files.Path(dir), Target: dir, ReadOnly: true},
 	}
 	for _, path := range b.reads() {
-		mounts = append(mounts, host.Mount{Source: b.Files.Path(path), Target: path, ReadOnly: true})
+		mounts = append(mounts, docker.Mount{Source: b.Files.Path(path), Target: path, ReadOnly: true})
 	}
 	return mounts
 }

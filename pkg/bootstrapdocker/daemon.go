@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -115,7 +116,7 @@ func (d Daemon) install(ctx context.Context, tree []host.File) error {
 }
 
 func answers(ctx context.Context) error {
-	docker, err := host.OpenDocker(Socket)
+	docker, err := docker.Open(Socket)
 	if err != nil {
 		return err
 	}

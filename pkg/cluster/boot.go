@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // bootUp starts a host and waits until it is ready. One that a killed run has
 // told to stop goes off meanwhile, and is started again.
-func (f *fleet) bootUp(ctx context.Context, m member, machine host.Machine) error {
+func (f *fleet) bootUp(ctx context.Context, m member, machine docker.Machine) error {
 	const tries = 3
 	for try := 1; ; try++ {
 		if err := f.start(ctx, m, machine); err != nil {

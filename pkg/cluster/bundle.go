@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -118,6 +118,6 @@ func (f *fleet) sendFile(ctx context.Context, shared sharedFile) error {
 		return err
 	}
 	counted := &counter{from: file, report: func(n int64) { step.Report(ctx, "send "+shared.from, n, info.Size()) }}
-	sent := host.SentFile{Name: shared.name, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
+	sent := docker.SentFile{Name: shared.name, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
 	return f.docker.FillVolume(ctx, f.sharedVolume(), f.Name, f.image(), sent)
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -43,11 +43,11 @@ func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
 
 // Nodes that are there keep their address, also those that nobody names.
 func TestSettle(t *testing.T) {
-	there := func(name, addr string, spec Spec) host.FoundMachine {
-		return host.FoundMachine{Name: name, Addr: netip.MustParseAddr(addr), Labels: spec.label()}
+	there := func(name, addr string, spec Spec) docker.FoundMachine {
+		return docker.FoundMachine{Name: name, Addr: netip.MustParseAddr(addr), Labels: spec.label()}
 	}
 	o := Options{Name: "k", Subnet: DefaultSubnet, Nodes: []Spec{{Role: Worker}, {Role: Worker, Name: "gpu"}, {Role: Master}, {Role: Worker}}}
-	got := shown(o.settle([]host.FoundMachine{
+	got := shown(o.settle([]docker.FoundMachine{
 		there("k-gpu", "10.192.0.10", Spec{Name: "gpu", Role: Worker}),
 		there("k-more", "10.192.0.12", Spec{Name: "more", Role: Worker}),
 	}))
@@ -59,10 +59,10 @@ func TestSettle(t *testing.T) {
 
 func TestSpecIsReadBackFromItsHost(t *testing.T) {
 	spec := Spec{Name: "gpu", Role: Worker, NanoCPUs: 15e8, Args: []string{"--node-label=a=b"}}
-	if got := specOf(host.FoundMachine{Name: "k-gpu", Labels: spec.label()}); !reflect.DeepEqual(got, spec) {
+	if got := specOf(docker.FoundMachine{Name: "k-gpu", Labels: spec.label()}); !reflect.DeepEqual(got, spec) {
 		t.Errorf("got %+v, want %+v", got, spec)
 	}
-	if got := specOf(host.FoundMachine{Name: "other"}); got.Role != Bare {
+	if got := specOf(docker.FoundMachine{Name: "other"}); got.Role != Bare {
 		t.Errorf("a host without a label is taken for a %s", got.Role)
 	}
 }
@@ -116,7 +116,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 }
 
 func TestEngineThatDoesNotAnswer(t *testing.T) {
-	options := Options{Engine: host.EngineChoice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}, CacheDir: t.TempDir()}
+	options := Options{Engine: docker.Choice{Address: "unix://" + filepath.Join(t.TempDir(), "none.sock")}, CacheDir: t.TempDir()}
 	_, err := Hosts(context.Background(), options, nil)
 	problems := step.Problems(err)
 	if len(problems) != 1 || problems[0].Name != "engine" {
@@ -174,7 +174,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &fleet{docker: &host.Docker{Address: host.DefaultEngine}, Options: Options{Name: "k", CacheDir: filepath.Join(dir, "cache"), Bundle: bundle}}
+	f := &fleet{docker: &docker.Engine{Address: docker.DefaultAddress}, Options: Options{Name: "k", CacheDir: filepath.Join(dir, "cache"), Bundle: bundle}}
 	for _, content := range []string{"one", "another"} {
 		write(content)
 		shared := f.shared()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -58,7 +59,7 @@ type DockerEnv struct {
 // OpenDockerEnv lets this user's docker client speak to the engine of a node,
 // with certificates that this cluster alone knows.
 func OpenDockerEnv(ctx context.Context, options Options, name string) (env DockerEnv, err error) {
-	err = onNodes(ctx, options, nil, func(f *fleet, found []host.FoundMachine) error {
+	err = onNodes(ctx, options, nil, func(f *fleet, found []docker.FoundMachine) error {
 		m, err := f.pick(name)
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
 // Down switches all hosts of a fleet off at the same time. What is on them
@@ -43,11 +43,11 @@ func (f *fleet) removeImages(ctx context.Context) error {
 		return nil
 	}
 	machines, err := f.docker.Machines(ctx)
-	if err != nil || slices.ContainsFunc(machines, func(m host.FoundMachine) bool { return m.Fleet != "" }) {
+	if err != nil || slices.ContainsFunc(machines, func(m docker.FoundMachine) bool { return m.Fleet != "" }) {
 		return err
 	}
 	networks, err := f.docker.Networks(ctx)
-	if err != nil || slices.ContainsFunc(networks, func(n host.Network) bool { return n.Fleet != "" }) {
+	if err != nil || slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Fleet != "" }) {
 		return err
 	}
 	images, err := f.docker.ImagesNamed(ctx, hostImages+":*")

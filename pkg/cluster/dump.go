@@ -12,8 +12,8 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -26,10 +26,10 @@ var dumpScript string
 // node: status, logs, network, and on the first control plane the objects of
 // the cluster. Secrets are left out or blotted out.
 func Dump(ctx context.Context, options Options, dir string, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, found []host.FoundMachine) error {
+	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		first, err := f.firstMaster(ctx, "")
 		if err != nil {
-			first = host.FoundMachine{} // a cluster without one is what a dump is for
+			first = docker.FoundMachine{} // a cluster without one is what a dump is for
 		}
 		var row []step.Step
 		for _, m := range found {
@@ -39,7 +39,7 @@ func Dump(ctx context.Context, options Options, dir string, emit func(Event)) er
 	})
 }
 
-func (f *fleet) dumpStep(m host.FoundMachine, dir string, objects bool) step.Step {
+func (f *fleet) dumpStep(m docker.FoundMachine, dir string, objects bool) step.Step {
 	return step.Step{
 		Name: "dump " + m.Name, Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + dir}, nil },
@@ -60,7 +60,7 @@ func (f *fleet) dumpStep(m host.FoundMachine, dir string, objects bool) step.Ste
 	}
 }
 
-func (f *fleet) dumpHost(ctx context.Context, m host.FoundMachine, dir string, objects bool) error {
+func (f *fleet) dumpHost(ctx context.Context, m docker.FoundMachine, dir string, objects bool) error {
 	reader, writer := io.Pipe()
 	var wg sync.WaitGroup
 	var ran error

@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -116,7 +117,7 @@ func (f *fleet) makeImage(ctx context.Context, name, image string) error {
 	return importRootfs(ctx, f.docker, image, path)
 }
 
-func importRootfs(ctx context.Context, docker *host.Docker, ref, path string) error {
+func importRootfs(ctx context.Context, docker *docker.Engine, ref, path string) error {
 	packed, err := os.Open(path)
 	if err != nil {
 		return err

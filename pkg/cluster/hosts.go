@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -31,8 +31,8 @@ type Host struct {
 // fleet is what one call works with.
 type fleet struct {
 	Options
-	docker   *host.Docker
-	ground   host.Ground // what the engine's machine has, once lookAtGround has run
+	docker   *docker.Engine
+	ground   docker.Ground // what the engine's machine has, once lookAtGround has run
 	all      []member
 	there    map[string]bool // hosts that the engine had before
 	shipped  bool            // the hosts have a bundle already
@@ -138,7 +138,7 @@ func (f *fleet) network() step.Step {
 			return step.Diff{"make network " + f.Name + " with " + f.Subnet.String()}, err
 		},
 		Apply: func(ctx context.Context) error {
-			return f.docker.MakeNetwork(ctx, host.Network{Name: f.Name, Fleet: f.Name, Subnets: []netip.Prefix{f.Subnet}})
+			return f.docker.MakeNetwork(ctx, docker.Network{Name: f.Name, Fleet: f.Name, Subnets: []netip.Prefix{f.Subnet}})
 		},
 	}
 }
@@ -150,7 +150,7 @@ func (f *fleet) boot(m member) step.Step {
 		Name: "boot " + m.name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := f.docker.MachineMissing(ctx, machine)
-			if errors.Is(err, host.ErrDiffers) {
+			if errors.Is(err, docker.ErrDiffers) {
 				err = &step.Problem{Name: "cluster-differs", Text: err.Error(), Remedy: "run `kube-bootstrap cluster clean --name " + f.Name + "` first"}
 			}
 			if err == nil && len(diff) == 0 && f.boots(ctx, m.name) {
@@ -169,9 +169,9 @@ func (f *fleet) boot(m member) step.Step {
 // time, since workers wait for them, and keeps a busy worker from starving them.
 const masterWeight = 8 * 1024
 
-func (f *fleet) machine(m member) host.Machine {
+func (f *fleet) machine(m member) docker.Machine {
 	variant := f.variant(m)
-	machine := host.Machine{
+	machine := docker.Machine{
 		Name: m.name, Fleet: f.Name, Image: variants[variant].reference(variant), Command: []string{entryPath}, StopSignal: variants[variant].StopSignal,
 		Network: f.Name, Addr: m.addr, Volumes: map[string]string{"/var/lib": m.name + "-var-lib"},
 		NanoCPUs: m.spec.NanoCPUs, Memory: m.spec.Memory, Labels: m.spec.label(),
@@ -182,7 +182,7 @@ func (f *fleet) machine(m member) host.Machine {
 	if f.docker.Remote() {
 		machine.Volumes[bundleDir] = f.sharedVolume()
 	} else {
-		machine.Mounts = []host.Mount{{Source: f.sharedDir(), Target: bundleDir, ReadOnly: true}}
+		machine.Mounts = []docker.Mount{{Source: f.sharedDir(), Target: bundleDir, ReadOnly: true}}
 	}
 	return machine
 }
@@ -200,7 +200,7 @@ func (f *fleet) image() string {
 // itself would choose another one at every start, and kubeconfigs out there
 // would turn stale. Only the engine knows which are free on its machine. A
 // port that was asked for is the first master's.
-func (f *fleet) start(ctx context.Context, m member, machine host.Machine) error {
+func (f *fleet) start(ctx context.Context, m member, machine docker.Machine) error {
 	const tries = 10
 	asked := f.Publish && m.name == f.members()[0].name
 	for try := 1; ; try++ {
@@ -211,7 +211,7 @@ func (f *fleet) start(ctx context.Context, m member, machine host.Machine) error
 			machine.Ports = map[uint16]uint16{uint16(f.APIPort): uint16(f.APIPort)}
 		}
 		err := f.docker.StartMachine(ctx, machine)
-		if !errors.Is(err, host.ErrPortTaken) || try == tries || asked {
+		if !errors.Is(err, docker.ErrPortTaken) || try == tries || asked {
 			return err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -24,7 +24,7 @@ ctr -n k8s.io images import "$f" >/dev/null`
 // LoadImage copies images of the engine that runs the nodes into all nodes
 // that run. The engine sends them once.
 func LoadImage(ctx context.Context, options Options, images []string, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, found []host.FoundMachine) error {
+	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		var errs []error
 		for _, image := range images {
 			has, err := f.docker.HasImage(ctx, image)
@@ -40,7 +40,7 @@ func LoadImage(ctx context.Context, options Options, images []string, emit func(
 	})
 }
 
-func (f *fleet) loadStep(images []string, found []host.FoundMachine) step.Step {
+func (f *fleet) loadStep(images []string, found []docker.FoundMachine) step.Step {
 	name := fmt.Sprintf("load %d images into the nodes", len(images))
 	return step.Step{
 		Name: name, Waits: true,
@@ -53,7 +53,7 @@ func (f *fleet) loadStep(images []string, found []host.FoundMachine) step.Step {
 
 // spread writes one stream to every node. A node that fails stops hearing it,
 // and the others go on.
-func (f *fleet) spread(ctx context.Context, images []string, found []host.FoundMachine) error {
+func (f *fleet) spread(ctx context.Context, images []string, found []docker.FoundMachine) error {
 	var wg sync.WaitGroup
 	var writers []io.Writer
 	var pipes []*io.PipeWriter

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -135,7 +136,7 @@ func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
 	return f.overlapping(networks)
 }
 
-func (f *fleet) overlapping(networks []host.Network) ([]error, error) {
+func (f *fleet) overlapping(networks []docker.Network) ([]error, error) {
 	var errs []error
 	taken := map[string]bool{}
 	for _, n := range networks {
@@ -166,9 +167,9 @@ func (f *fleet) overlap(subnet, owner string) error {
 }
 
 // found returns the fleet's hosts that are there.
-func (f *fleet) found(ctx context.Context) ([]host.FoundMachine, error) {
+func (f *fleet) found(ctx context.Context) ([]docker.FoundMachine, error) {
 	all, err := f.docker.Machines(ctx)
-	var ours []host.FoundMachine
+	var ours []docker.FoundMachine
 	for _, m := range all {
 		if m.Fleet == f.Name {
 			ours = append(ours, m)
@@ -177,7 +178,7 @@ func (f *fleet) found(ctx context.Context) ([]host.FoundMachine, error) {
 	return ours, err
 }
 
-func names(found []host.FoundMachine) []string {
+func names(found []docker.FoundMachine) []string {
 	var all []string
 	for _, m := range found {
 		all = append(all, m.Name)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -121,8 +121,8 @@ func (o Options) members() []member { return o.settle(nil) }
 
 // settle gives every node its address for good: masters from .2, workers from
 // .10. Those that are there keep theirs, and stay when nobody names them.
-func (o Options) settle(found []host.FoundMachine) []member {
-	there := map[string]host.FoundMachine{}
+func (o Options) settle(found []docker.FoundMachine) []member {
+	there := map[string]docker.FoundMachine{}
 	taken := map[netip.Addr]bool{}
 	for _, m := range found {
 		there[m.Name], taken[m.Addr] = m, true
@@ -162,7 +162,7 @@ func (o Options) free(role Role, taken map[netip.Addr]bool) netip.Addr {
 }
 
 // specOf reads back what a host was made from.
-func specOf(m host.FoundMachine) Spec {
+func specOf(m docker.FoundMachine) Spec {
 	s := Spec{Name: m.Name, Role: Bare}
 	_ = json.Unmarshal([]byte(m.Labels[specOnNode]), &s) // without one it is bare
 	return s

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -23,7 +24,7 @@ type Moves struct {
 }
 
 // onNodes does something to nodes of a fleet that is there, one run at a time.
-func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fleet, []host.FoundMachine) error) error {
+func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fleet, []docker.FoundMachine) error) error {
 	f, err := open(options, emit)
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fl
 }
 
 // adopt takes the nodes as they are, whatever the options say.
-func (f *fleet) adopt(found []host.FoundMachine) {
+func (f *fleet) adopt(found []docker.FoundMachine) {
 	f.Nodes, f.Hosts = nil, nil
 	for _, m := range found {
 		f.Nodes = append(f.Nodes, specOf(m))
@@ -85,12 +86,12 @@ func (f *fleet) pick(name string) (member, error) {
 		Remedy: "use one of " + strings.Join(all, ", ")}
 }
 
-func running(found []host.FoundMachine, m member) bool {
-	return slices.ContainsFunc(found, func(is host.FoundMachine) bool { return is.Name == m.name && is.State == "running" })
+func running(found []docker.FoundMachine, m member) bool {
+	return slices.ContainsFunc(found, func(is docker.FoundMachine) bool { return is.Name == m.name && is.State == "running" })
 }
 
 // lastMaster reports whether no control plane would run without m.
-func (f *fleet) lastMaster(m member, found []host.FoundMachine) bool {
+func (f *fleet) lastMaster(m member, found []docker.FoundMachine) bool {
 	return m.role == Master && !slices.ContainsFunc(f.members(), func(other member) bool {
 		return other.role == Master && other.name != m.name && running(found, other)
 	})

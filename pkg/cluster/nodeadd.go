@@ -9,15 +9,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // AddNode makes one more node and returns its name. What it had begun is
 // removed when it fails, unless Retain is set.
 func AddNode(ctx context.Context, options Options, spec Spec, moves Moves, emit func(Event)) (name string, err error) {
-	err = onNodes(ctx, options, emit, func(f *fleet, found []host.FoundMachine) error {
+	err = onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		first, err := f.firstMaster(ctx, "")
 		if err != nil {
 			return err
@@ -75,7 +75,7 @@ func (f *fleet) joined(ctx context.Context) ([]string, error) {
 
 // whole reports whether everything is in place on a node; one that is off has
 // been whole once.
-func (f *fleet) whole(ctx context.Context, m member, found []host.FoundMachine) bool {
+func (f *fleet) whole(ctx context.Context, m member, found []docker.FoundMachine) bool {
 	for _, is := range found {
 		if is.Name == m.name && is.State == "running" {
 			var report struct{ InPlace bool }

@@ -3,14 +3,14 @@ package cluster
 import (
 	"context"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // StopNode moves a node's pods away and switches it off; with force it is
 // switched off at once.
 func StopNode(ctx context.Context, options Options, name string, force bool, moves Moves, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, found []host.FoundMachine) error {
+	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		m, err := f.pick(name)
 		if err != nil {
 			return err
@@ -28,7 +28,7 @@ func StopNode(ctx context.Context, options Options, name string, force bool, mov
 
 // StartNode switches a node on and waits until it takes pods again.
 func StartNode(ctx context.Context, options Options, name string, moves Moves, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, _ []host.FoundMachine) error {
+	return onNodes(ctx, options, emit, func(f *fleet, _ []docker.FoundMachine) error {
 		m, err := f.pick(name)
 		if err != nil {
 			return err

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // RemoveNode takes a node out of its cluster and leaves nothing of it. With
 // force its pods are not moved first, and it need not run.
 func RemoveNode(ctx context.Context, options Options, name string, force bool, moves Moves, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, found []host.FoundMachine) error {
+	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		m, err := f.pick(name)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (f *fleet) forget(m member) step.Step {
 
 // knows reports whether the cluster counts a node in: one of its nodes, or a
 // member of its etcd that was about to become one.
-func (f *fleet) knows(ctx context.Context, master host.FoundMachine, m member) (bool, error) {
+func (f *fleet) knows(ctx context.Context, master docker.FoundMachine, m member) (bool, error) {
 	joined, err := f.joined(ctx)
 	if err != nil || slices.Contains(joined, m.name) {
 		return true, err
@@ -98,7 +98,7 @@ func (f *fleet) removeHost(m member) step.Step {
 		Name: "remove host " + m.name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			found, err := f.found(ctx)
-			if slices.ContainsFunc(found, func(is host.FoundMachine) bool { return is.Name == m.name }) {
+			if slices.ContainsFunc(found, func(is docker.FoundMachine) bool { return is.Name == m.name }) {
 				return step.Diff{"remove host " + m.name + " and its volumes"}, err
 			}
 			return nil, err

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -32,11 +32,11 @@ type Options struct {
 	Kubernetes    string // version that the hosts get, "" for a fleet of bare ones
 	FirstSnapshot bool   // take one when the cluster is up for the first time
 
-	Engine   host.EngineChoice // that runs the hosts; the one the docker command uses
-	CacheDir string            // host images and what the hosts share
-	Binary   string            // the kube-bootstrap to put on the hosts: this program
-	Bundle   string            // the bundle that the hosts load; "": they pull
-	Programs Programs          // of Kubernetes, instead of those in Bundle; none: those that the cluster has
+	Engine   docker.Choice // that runs the hosts; the one the docker command uses
+	CacheDir string        // host images and what the hosts share
+	Binary   string        // the kube-bootstrap to put on the hosts: this program
+	Bundle   string        // the bundle that the hosts load; "": they pull
+	Programs Programs      // of Kubernetes, instead of those in Bundle; none: those that the cluster has
 
 	NetworkManifest string // a file of ours that masters find as NetworkManifestPath
 
@@ -156,8 +156,8 @@ func addrAt(subnet netip.Prefix, n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-func (o Options) engine() (*host.Docker, error) {
-	engine, err := host.OpenEngine(o.Engine)
+func (o Options) engine() (*docker.Engine, error) {
+	engine, err := o.Engine.Open()
 	if err != nil {
 		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "put --docker-host, --docker-context or DOCKER_HOST right"}
 	}

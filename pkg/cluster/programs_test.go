@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
@@ -26,7 +26,7 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	bundle := file("b")
 	share := func(version string) *fleet {
 		t.Helper()
-		f := &fleet{docker: &host.Docker{Address: host.DefaultEngine}, Options: Options{Name: "k", CacheDir: filepath.Join(dir, "cache"), Bundle: bundle}}
+		f := &fleet{docker: &docker.Engine{Address: docker.DefaultAddress}, Options: Options{Name: "k", CacheDir: filepath.Join(dir, "cache"), Bundle: bundle}}
 		f.Programs = Programs{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}
 		f.programs = f.Programs.note()
 		if err := f.shared().Apply(t.Context()); err != nil {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -48,7 +48,7 @@ func (f *fleet) comeBack(ctx context.Context, now settings) (whole bool, err err
 	return same, f.run(ctx, f.backRows(names(found)))
 }
 
-func allOff(found []host.FoundMachine) bool {
+func allOff(found []docker.FoundMachine) bool {
 	for _, m := range found {
 		if m.State == "running" || m.State == "paused" {
 			return false

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -25,7 +25,7 @@ import (
 // other, so that the API server is never away where there are several. Other
 // nodes are not touched.
 func Reup(ctx context.Context, options Options, emit func(Event)) (stale []string, err error) {
-	err = onNodes(ctx, options, emit, func(f *fleet, found []host.FoundMachine) error {
+	err = onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		if err := f.run(ctx, step.Plan{{f.shared(), f.notePrograms()}}); err != nil {
 			return err
 		}
@@ -47,11 +47,11 @@ func Reup(ctx context.Context, options Options, emit func(Event)) (stale []strin
 }
 
 // stale are the nodes that run and are not as they shall be.
-func (f *fleet) stale(ctx context.Context, found []host.FoundMachine) (stale []member) {
+func (f *fleet) stale(ctx context.Context, found []docker.FoundMachine) (stale []member) {
 	is := make([]bool, len(f.members()))
 	var wg sync.WaitGroup
 	for i, m := range f.members() {
-		at := slices.IndexFunc(found, func(one host.FoundMachine) bool { return one.Name == m.name && one.State == "running" })
+		at := slices.IndexFunc(found, func(one docker.FoundMachine) bool { return one.Name == m.name && one.State == "running" })
 		if at >= 0 && m.role != Bare {
 			wg.Go(func() { is[i] = !f.upToDate(m, f.hostStatus(ctx, found[at])) })
 		}

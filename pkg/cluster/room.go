@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -95,9 +96,9 @@ func (f *fleet) disk(missing []member, on engineMachine) error {
 }
 
 // missing are the hosts that are to be made.
-func (f *fleet) missing(found []host.FoundMachine) []member {
+func (f *fleet) missing(found []docker.FoundMachine) []member {
 	return slices.DeleteFunc(slices.Clone(f.members()), func(m member) bool {
-		return slices.ContainsFunc(found, func(is host.FoundMachine) bool { return is.Name == m.name })
+		return slices.ContainsFunc(found, func(is docker.FoundMachine) bool { return is.Name == m.name })
 	})
 }
 

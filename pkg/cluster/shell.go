@@ -3,17 +3,18 @@ package cluster
 import (
 	"context"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// RunOn runs a command on a node. Its status is a host.ExitCode.
+// RunOn runs a command on a node. Its status is a docker.ExitCode.
 func RunOn(ctx context.Context, options Options, name string, c host.Command) error {
 	return onRunning(ctx, options, name, func(f *fleet, m member) error { return f.docker.ExecIn(ctx, m.name, c) })
 }
 
 // ShellOn runs a command on a node with a terminal of its own.
-func ShellOn(ctx context.Context, options Options, name string, s host.Shell) error {
+func ShellOn(ctx context.Context, options Options, name string, s docker.Shell) error {
 	return onRunning(ctx, options, name, func(f *fleet, m member) error { return f.docker.ShellIn(ctx, m.name, s) })
 }
 

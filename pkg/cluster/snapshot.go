@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -30,11 +30,11 @@ type Snapshot struct {
 
 // contents is the note of a snapshot.
 type contents struct {
-	Format   int             `json:"format"`
-	Snapshot Snapshot        `json:"snapshot"`
-	Settings settings        `json:"settings,omitempty"` // none of a cluster that was not finished
-	Subnet   netip.Prefix    `json:"subnet"`
-	Machines []host.MadeFrom `json:"machines"`
+	Format   int               `json:"format"`
+	Snapshot Snapshot          `json:"snapshot"`
+	Settings settings          `json:"settings,omitempty"` // none of a cluster that was not finished
+	Subnet   netip.Prefix      `json:"subnet"`
+	Machines []docker.MadeFrom `json:"machines"`
 }
 
 const (
@@ -51,7 +51,7 @@ func copyOf(volume, snapshot string) string { return volume + ".snapshot." + sna
 func rootOf(host, snapshot string) string { return imagePrefix + host + "." + snapshot }
 
 // ownVolumes are those that only this host has.
-func (f *fleet) ownVolumes(m host.Machine) []string {
+func (f *fleet) ownVolumes(m docker.Machine) []string {
 	var own []string
 	for _, volume := range m.Volumes {
 		if volume != f.sharedVolume() {

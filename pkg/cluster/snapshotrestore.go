@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -106,7 +106,7 @@ func (f *fleet) removeLostVolumes(ctx context.Context) error {
 }
 
 // putBack is the step that makes a host out of its part of a snapshot.
-func (f *fleet) putBack(m host.MadeFrom, snapshot string) step.Step {
+func (f *fleet) putBack(m docker.MadeFrom, snapshot string) step.Step {
 	again := m.Machine
 	again.Ports, again.RootFS = m.Ports, rootOf(m.Name, snapshot)
 	return todo("put back "+m.Name, func(ctx context.Context) error {
@@ -123,7 +123,7 @@ func (f *fleet) putBack(m host.MadeFrom, snapshot string) step.Step {
 	})
 }
 
-func machineNames(all []host.MadeFrom) []string {
+func machineNames(all []docker.MadeFrom) []string {
 	var names []string
 	for _, m := range all {
 		names = append(names, m.Name)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -57,7 +57,7 @@ func (f *fleet) run(ctx context.Context, rows step.Plan) error {
 type saving struct {
 	*fleet
 	name  string
-	hosts []host.KeptMachine
+	hosts []docker.KeptMachine
 	bytes int64
 	spare int64
 }
@@ -85,12 +85,12 @@ func (s *saving) look(ctx context.Context) error {
 	return s.room(ctx)
 }
 
-func (f *fleet) keptMachines(ctx context.Context) ([]host.KeptMachine, error) {
+func (f *fleet) keptMachines(ctx context.Context) ([]docker.KeptMachine, error) {
 	found, err := f.found(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]host.KeptMachine, len(found))
+	all := make([]docker.KeptMachine, len(found))
 	err = each(len(found), func(i int) (err error) {
 		all[i], err = f.docker.Kept(ctx, found[i].Name, true)
 		if errdefs.IsNotFound(err) {
@@ -98,7 +98,7 @@ func (f *fleet) keptMachines(ctx context.Context) ([]host.KeptMachine, error) {
 		}
 		return err
 	})
-	return slices.DeleteFunc(all, func(m host.KeptMachine) bool { return m.Name == "" }), err
+	return slices.DeleteFunc(all, func(m docker.KeptMachine) bool { return m.Name == "" }), err
 }
 
 // each does one thing for every number below n, all at the same time.
@@ -178,7 +178,7 @@ func (s *saving) copyHosts(ctx context.Context) (err error) {
 	return each(len(s.hosts), func(i int) error { return s.copyHost(ctx, s.hosts[i]) })
 }
 
-func (s *saving) copyHost(ctx context.Context, h host.KeptMachine) error {
+func (s *saving) copyHost(ctx context.Context, h docker.KeptMachine) error {
 	for _, volume := range s.ownVolumes(h.Machine) {
 		kept := copyOf(volume, s.name)
 		if err := s.docker.MakeVolume(ctx, s.Name, kept, map[string]string{snapshotLabel: s.name}); err != nil {

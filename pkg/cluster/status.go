@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -50,7 +51,7 @@ func Status(ctx context.Context, options Options, only ...string) ([]HostStatus,
 		if err != nil {
 			return nil, err
 		}
-		found = slices.DeleteFunc(found, func(is host.FoundMachine) bool { return is.Name != m.name })
+		found = slices.DeleteFunc(found, func(is docker.FoundMachine) bool { return is.Name != m.name })
 	}
 	all := make([]HostStatus, len(found))
 	var wg sync.WaitGroup
@@ -62,7 +63,7 @@ func Status(ctx context.Context, options Options, only ...string) ([]HostStatus,
 	return all, nil
 }
 
-func (f *fleet) hostStatus(ctx context.Context, m host.FoundMachine) HostStatus {
+func (f *fleet) hostStatus(ctx context.Context, m docker.FoundMachine) HostStatus {
 	status := HostStatus{Name: m.Name, Role: specOf(m).Role, Addr: m.Addr, State: m.State, Image: m.Image}
 	if m.State != "running" || status.Role == Bare {
 		return status
@@ -113,18 +114,18 @@ func (f *fleet) kubeconfig(ctx context.Context, but string) ([]byte, error) {
 	return server.kubeconfig(data)
 }
 
-func (f *fleet) firstMaster(ctx context.Context, but string) (host.FoundMachine, error) {
+func (f *fleet) firstMaster(ctx context.Context, but string) (docker.FoundMachine, error) {
 	found, err := f.found(ctx)
 	if err != nil {
-		return host.FoundMachine{}, f.noAnswer(err)
+		return docker.FoundMachine{}, f.noAnswer(err)
 	}
-	slices.SortFunc(found, func(a, b host.FoundMachine) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(found, func(a, b docker.FoundMachine) int { return a.Addr.Compare(b.Addr) })
 	for _, m := range found {
 		if specOf(m).Role == Master && m.State == "running" && m.Name != but {
 			return m, nil
 		}
 	}
-	return host.FoundMachine{}, &step.Problem{Name: "cluster-missing", Text: "no control plane of cluster " + f.Name + " runs", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
+	return docker.FoundMachine{}, &step.Problem{Name: "cluster-missing", Text: "no control plane of cluster " + f.Name + " runs", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
 }
 
 // server is how the API server is reached from here.
@@ -136,7 +137,7 @@ type server struct {
 // reach prefers the host's own address, which needs a route to the fleet's
 // network; an engine in a virtual machine or far away gives none, but it
 // publishes a port.
-func (f *fleet) reach(ctx context.Context, m host.FoundMachine) (server, error) {
+func (f *fleet) reach(ctx context.Context, m docker.FoundMachine) (server, error) {
 	engine, err := f.docker.MachineName(ctx)
 	if err != nil {
 		return server{}, err
@@ -158,7 +159,7 @@ func (f *fleet) reach(ctx context.Context, m host.FoundMachine) (server, error) 
 	return publishedAt("127.0.0.1", m)
 }
 
-func publishedAt(address string, m host.FoundMachine) (server, error) {
+func publishedAt(address string, m docker.FoundMachine) (server, error) {
 	for _, port := range m.Ports {
 		return server{url: "https://" + net.JoinHostPort(address, strconv.Itoa(int(port))), certName: "kubernetes"}, nil
 	}

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -105,7 +105,7 @@ func (s *suiteRun) rows(ctx context.Context) (step.Plan, error) {
 }
 
 // images is the step that loads the images of the tests into a node.
-func (s *suiteRun) images(m host.FoundMachine) step.Step {
+func (s *suiteRun) images(m docker.FoundMachine) step.Step {
 	node := driver.OpenDocker(s.docker, m.Name)
 	missing := func(ctx context.Context) (archives []string, refs step.Diff, err error) {
 		var out bytes.Buffer

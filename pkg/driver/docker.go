@@ -8,17 +8,18 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // OpenDocker returns the node that is a container on an engine. The engine
 // stays the caller's to close.
-func OpenDocker(engine *host.Docker, container string) Node {
+func OpenDocker(engine *docker.Engine, container string) Node {
 	return &dockerNode{engine: engine, container: container}
 }
 
 type dockerNode struct {
-	engine    *host.Docker
+	engine    *docker.Engine
 	container string
 }
 
@@ -26,7 +27,7 @@ func (n *dockerNode) Exec(ctx context.Context, cmd Exec) error {
 	err := n.engine.ExecIn(ctx, n.container, host.Command{
 		Args: cmd.Args, Env: cmd.Env, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
 	})
-	var code host.ExitCode
+	var code docker.ExitCode
 	if errors.As(err, &code) {
 		return &ExitError{Node: n.container, Code: int(code), Err: err}
 	}

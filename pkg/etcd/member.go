@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -30,7 +31,7 @@ const (
 
 // Member is the etcd of this host. Paths are those on the host.
 type Member struct {
-	Docker        func() (*host.Docker, error) // the bootstrap Docker
+	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
 	Image         string
 	Name          string // of the member: the node's name
@@ -80,8 +81,8 @@ func (m Member) run(ctx context.Context) error {
 	return m.service().Run(ctx)
 }
 
-func (m Member) service() host.Service {
-	return host.Service{Docker: m.Docker, Name: container, Container: m.container}
+func (m Member) service() docker.Service {
+	return docker.Service{Docker: m.Docker, Name: container, Container: m.container}
 }
 
 // RunningSince returns when etcd was started last; ok is false unless it runs.
@@ -97,16 +98,16 @@ func (m Member) undo(ctx context.Context) error {
 	return errors.Join(m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile))
 }
 
-func (m Member) container() (host.Container, error) {
+func (m Member) container() (docker.Container, error) {
 	print, err := m.Files.Fingerprint(m.CA, m.Cert)
 	if err != nil {
-		return host.Container{}, err
+		return docker.Container{}, err
 	}
 	cluster, err := m.joined()
 	if err != nil {
-		return host.Container{}, err
+		return docker.Container{}, err
 	}
-	return host.Container{
+	return docker.Container{
 		Name:    container,
 		Image:   m.Image,
 		Command: m.command(cluster),
@@ -163,10 +164,10 @@ func (m Member) env(print string) []string {
 	return env
 }
 
-func (m Member) mounts() []host.Mount {
-	mounts := []host.Mount{{Source: m.Files.Path(dataDir), Target: inside}}
+func (m Member) mounts() []docker.Mount {
+	mounts := []docker.Mount{{Source: m.Files.Path(dataDir), Target: inside}}
 	for _, path := range []string{m.CA, m.Cert, m.Key} {
-		mounts = append(mounts, host.Mount{Source: m.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
+		mounts = append(mounts, docker.Mount{Source: m.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
 	}
 	return mounts
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -21,7 +22,7 @@ const (
 
 // Daemon is the flanneld of this host. Paths are those on the host.
 type Daemon struct {
-	Docker        func() (*host.Docker, error) // the bootstrap Docker
+	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
 	Image         string
 	Endpoints     []string // "https://10.0.0.1:2379"
@@ -65,8 +66,8 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	return nil, nil
 }
 
-func (d Daemon) service() host.Service {
-	return host.Service{Docker: d.Docker, Name: container, Container: d.container}
+func (d Daemon) service() docker.Service {
+	return docker.Service{Docker: d.Docker, Name: container, Container: d.container}
 }
 
 func (d Daemon) apply(ctx context.Context) error {
@@ -88,12 +89,12 @@ func (d Daemon) limit() time.Duration {
 
 func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, leaseFile) }
 
-func (d Daemon) container() (host.Container, error) {
+func (d Daemon) container() (docker.Container, error) {
 	env, err := d.env()
 	if err != nil {
-		return host.Container{}, err
+		return docker.Container{}, err
 	}
-	return host.Container{
+	return docker.Container{
 		Name:    container,
 		Image:   d.Image,
 		Command: d.command(),
@@ -143,17 +144,17 @@ func (d Daemon) env() ([]string, error) {
 	return env, nil
 }
 
-func (d Daemon) mounts() []host.Mount {
-	mounts := []host.Mount{{Source: d.Files.Path(d.SubnetDir), Target: d.SubnetDir}}
+func (d Daemon) mounts() []docker.Mount {
+	mounts := []docker.Mount{{Source: d.Files.Path(d.SubnetDir), Target: d.SubnetDir}}
 	readOnly := []string{d.CA, d.Cert, d.Key}
 	if d.Files.Exists("/lib/modules") {
 		readOnly = append(readOnly, "/lib/modules")
 	}
 	for _, path := range readOnly {
-		mounts = append(mounts, host.Mount{Source: d.Files.Path(path), Target: path, ReadOnly: true})
+		mounts = append(mounts, docker.Mount{Source: d.Files.Path(path), Target: path, ReadOnly: true})
 	}
 	if d.Backend == "udp" {
-		mounts = append(mounts, host.Mount{Source: "/dev/net/tun", Target: "/dev/net/tun"})
+		mounts = append(mounts, docker.Mount{Source: "/dev/net/tun", Target: "/dev/net/tun"})
 	}
 	return mounts
 }

@@ -1,7 +1,7 @@
 // Package host is the only door to the machine: files, units, network links,
-// firewall rules, commands and the Docker engines on it. Everything above it
-// says what it wants in the words of this package, and nothing else here
-// imports os/exec, netlink, go-systemd or the Docker client.
+// firewall rules and commands. Everything above it says what it wants in the
+// words of this package, and nothing else here imports os/exec, netlink or
+// go-systemd.
 package host
 
 import (

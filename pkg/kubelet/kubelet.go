@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -27,8 +28,8 @@ const (
 // Kubelet is the kubelet of this host.
 type Kubelet struct {
 	Files  host.Files
-	Docker func() (*host.Docker, error) // the main one
-	Image  string                       // of hyperkube
+	Docker func() (*docker.Engine, error) // the main one
+	Image  string                         // of hyperkube
 
 	HostName, NodeIP      string
 	ClusterDNS, DNSDomain string

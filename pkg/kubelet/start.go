@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -74,8 +75,8 @@ func (k Kubelet) start(ctx context.Context) error {
 	return k.service().Run(ctx)
 }
 
-func (k Kubelet) service() host.Service {
-	return host.Service{Docker: k.Docker, Name: container, Container: k.container}
+func (k Kubelet) service() docker.Service {
+	return docker.Service{Docker: k.Docker, Name: container, Container: k.container}
 }
 
 // ShareMounts lets mounts that the kubelet makes for pods reach the container
@@ -119,12 +120,12 @@ var directories = []string{
 	"/var/lib/containerd", "/var/lib/cni", "/etc/cni", "/opt/cni",
 }
 
-func (k Kubelet) container() (host.Container, error) {
+func (k Kubelet) container() (docker.Container, error) {
 	reads, err := k.reads()
 	if err != nil {
-		return host.Container{}, err
+		return docker.Container{}, err
 	}
-	return host.Container{
+	return docker.Container{
 		Name: container, Image: k.Image, Command: k.command(),
 		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads},
 		Mounts: k.mounts(), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
@@ -145,17 +146,17 @@ func (k Kubelet) command() []string {
 	return command
 }
 
-func (k Kubelet) mounts() []host.Mount {
-	mounts := []host.Mount{
+func (k Kubelet) mounts() []docker.Mount {
+	mounts := []docker.Mount{
 		{Source: "/run", Target: "/run"}, {Source: "/sys", Target: "/sys"}, {Source: "/dev", Target: "/dev"},
 		{Source: "/etc", Target: hostEtc, ReadOnly: true},
 	}
 	for _, dir := range directories {
-		mounts = append(mounts, host.Mount{Source: dir, Target: dir, Shared: dir == Dir})
+		mounts = append(mounts, docker.Mount{Source: dir, Target: dir, Shared: dir == Dir})
 	}
 	for _, path := range []string{"/lib/modules", "/etc/machine-id", "/etc/os-release"} {
 		if k.Files.Exists(path) {
-			mounts = append(mounts, host.Mount{Source: path, Target: path, ReadOnly: true})
+			mounts = append(mounts, docker.Mount{Source: path, Target: path, ReadOnly: true})
 		}
 	}
 	return mounts

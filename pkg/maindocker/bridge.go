@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -35,7 +36,7 @@ type Lease struct {
 type Bridge struct {
 	Files   host.Files
 	Units   host.Units
-	Docker  func() (*host.Docker, error)
+	Docker  func() (*docker.Engine, error)
 	Lease   func() (Lease, error)
 	Backend string       // flannel's: vxlan, host-gw, udp, wireguard, ipip
 	Hosts   netip.Prefix // the network that the hosts are in; asked for with host-gw

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -53,7 +54,7 @@ func TestTooOld(t *testing.T) {
 }
 
 func TestDockerThatIsNotThere(t *testing.T) {
-	b := Bridge{Units: host.OpenUnits(), Docker: func() (*host.Docker, error) { return host.OpenDocker(t.TempDir() + "/none.sock") }}
+	b := Bridge{Units: host.OpenUnits(), Docker: func() (*docker.Engine, error) { return docker.Open(t.TempDir() + "/none.sock") }}
 	problems := step.Problems(b.DockerProblem(t.Context()))
 	if len(problems) != 1 || problems[0].Name != "docker-stopped" && problems[0].Name != "docker-missing" {
 		t.Errorf("got %v", problems)

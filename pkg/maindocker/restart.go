@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -140,7 +141,7 @@ func (b Bridge) writePending(p pending) error {
 // live-restore, on the old subnet, so that Docker would not move docker0; and
 // of one run by an init script, which kills Docker when it is not done with
 // stopping them in a few seconds.
-func (b Bridge) stopContainers(ctx context.Context, docker *host.Docker, ids []string) error {
+func (b Bridge) stopContainers(ctx context.Context, docker *docker.Engine, ids []string) error {
 	info, err := docker.Facts(ctx)
 	if err != nil || !info.LiveRestoreEnabled && b.Units.Init() == "systemd" {
 		return err

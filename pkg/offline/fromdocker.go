@@ -15,14 +15,14 @@ import (
 
 	digest "github.com/opencontainers/go-digest"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // loadedImages are those that somebody loaded into a Docker of this host. They
 // go by their names there; another store has the same if the layers are.
 type loadedImages struct {
-	docker *host.Docker
+	docker *docker.Engine
 	holder string                     // the image that holds the CNI plugins
 	layers map[string][]digest.Digest // by reference
 }
@@ -48,7 +48,7 @@ func (l *loadedImages) find(ref, arch string) (Entry, error) {
 }
 
 // MissingIn lists those images that a Docker does not have.
-func MissingIn(ctx context.Context, docker *host.Docker, images []image.Image) ([]string, error) {
+func MissingIn(ctx context.Context, docker *docker.Engine, images []image.Image) ([]string, error) {
 	var missing []string
 	for _, img := range images {
 		has, err := docker.HasImage(ctx, img.Ref)
@@ -82,7 +82,7 @@ func (l *loadedImages) read(ctx context.Context, _ []Entry, _ string) archives {
 // goes wrong.
 type saving struct {
 	ctx      context.Context
-	docker   *host.Docker
+	docker   *docker.Engine
 	progress *progress
 }
 

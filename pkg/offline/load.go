@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
@@ -19,7 +20,7 @@ import (
 // bundle at Path.
 type Source struct {
 	Registry   *registry.Registry
-	Docker     *host.Docker
+	Docker     *docker.Engine
 	Versions   image.Versions
 	Path       string        // HostPath, or what --bundle says
 	Base       string        // the bundle that Path was built on; empty: none

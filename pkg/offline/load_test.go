@@ -14,6 +14,7 @@ import (
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -22,7 +23,7 @@ import (
 
 // engine runs a Docker daemon of its own, with the containerd behind it, and
 // returns both sockets.
-func engine(t *testing.T) (*host.Docker, string) {
+func engine(t *testing.T) (*docker.Engine, string) {
 	t.Helper()
 	// Unix sockets have short names, t.TempDir may not.
 	dir, err := os.MkdirTemp("", "kb-docker-")
@@ -44,7 +45,7 @@ func engine(t *testing.T) (*host.Docker, string) {
 			t.Error(err)
 		}
 	})
-	d, err := host.OpenDocker(socket)
+	d, err := docker.Open(socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func stopDaemon(t *testing.T, dir string, kill func(), ended <-chan error) {
 	}
 }
 
-func dockerWorld(t *testing.T, d *host.Docker, files func() string) func() string {
+func dockerWorld(t *testing.T, d *docker.Engine, files func() string) func() string {
 	return func() string {
 		list, err := d.ImageList(t.Context(), client.ImageListOptions{All: true})
 		if err != nil {
@@ -243,7 +244,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 }
 
 func TestCheckWithoutAnyStore(t *testing.T) {
-	d, err := host.OpenDocker(filepath.Join(t.TempDir(), "none.sock"))
+	d, err := docker.Open(filepath.Join(t.TempDir(), "none.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

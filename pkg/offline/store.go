@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
@@ -36,11 +36,11 @@ const (
 
 type dockerStore struct {
 	kind   image.Store
-	engine *host.Docker
+	engine *docker.Engine
 }
 
 // Docker is the store of a Docker engine, as image.Bootstrap or image.Main.
-func Docker(kind image.Store, engine *host.Docker) Target { return dockerStore{kind, engine} }
+func Docker(kind image.Store, engine *docker.Engine) Target { return dockerStore{kind, engine} }
 
 func (s dockerStore) Kind() image.Store { return s.kind }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
@@ -62,8 +63,8 @@ type dockerStore struct {
 
 func (s dockerStore) open() offline.Target { return offline.Docker(s.kind, openDocker(s.socket)) }
 
-func openDocker(socket string) *host.Docker {
-	engine, err := host.OpenDocker(socket)
+func openDocker(socket string) *docker.Engine {
+	engine, err := docker.Open(socket)
 	if err != nil {
 		panic(err) // the socket is a constant of ours, and nothing is dialled yet
 	}

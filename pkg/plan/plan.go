@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -93,9 +94,9 @@ func (h *Host) link() (host.Link, bool, error) {
 
 // mainDocker and bootstrapDocker open the two engines when they are needed,
 // since neither need run while the plan is made.
-func mainDocker() (*host.Docker, error) { return host.OpenDocker(mainSocket) }
+func mainDocker() (*docker.Engine, error) { return docker.Open(mainSocket) }
 
-func bootstrapDocker() (*host.Docker, error) { return host.OpenDocker(bootstrapdocker.Socket) }
+func bootstrapDocker() (*docker.Engine, error) { return docker.Open(bootstrapdocker.Socket) }
 
 func (h *Host) lease() (flannel.Lease, error) {
 	return flannel.ReadLease(h.Files, h.Config.FlannelSubnetDir)

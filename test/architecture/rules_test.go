@@ -38,8 +38,9 @@ func TestABadTreeIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"pkg/etcd/etcd.go: imports github.com/vishvananda/netlink; only pkg/host touches the machine",
-		"pkg/etcd/etcd.go: imports os/exec; only pkg/host touches the machine",
+		"pkg/etcd/etcd.go: imports github.com/moby/moby/client; only pkg/docker may",
+		"pkg/etcd/etcd.go: imports github.com/vishvananda/netlink; only pkg/host may",
+		"pkg/etcd/etcd.go: imports os/exec; only pkg/host may",
 		"pkg/etcd/etcd.go: imports pkg/flannel, which is not below pkg/etcd",
 		"pkg/etcd/etcd.go: imports pkg/plan, which is not below pkg/etcd",
 		"pkg/etcd/etcd.go: fmt.Println; only cmd prints or exits",

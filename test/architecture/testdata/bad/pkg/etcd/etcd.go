@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 
+	"github.com/moby/moby/client"
 	"github.com/vishvananda/netlink"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
@@ -13,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-var _, _, _, _ = exec.Command, netlink.LinkList, flannel.X, plan.X
+var _, _, _, _, _ = exec.Command, client.New, netlink.LinkList, flannel.X, plan.X
 var _ = step.X
 
 func shout() {

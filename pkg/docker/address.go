@@ -1,4 +1,4 @@
-package host
+package docker
 
 import (
 	"cmp"
@@ -12,25 +12,27 @@ import (
 
 	"github.com/docker/cli/cli/config"
 	dockercontext "github.com/docker/cli/cli/context"
-	"github.com/docker/cli/cli/context/docker"
+	clidocker "github.com/docker/cli/cli/context/docker"
 	"github.com/docker/cli/cli/context/store"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// DefaultEngine is where an engine listens if nobody says anything else.
-const DefaultEngine = "unix:///var/run/docker.sock"
+// DefaultAddress is where an engine listens if nobody says anything else.
+const DefaultAddress = "unix:///var/run/docker.sock"
 
-// EngineChoice says which engine is meant. What is empty is found as the
+// Choice says which engine is meant. What is empty is found as the
 // docker command finds it: DOCKER_HOST, DOCKER_CONTEXT, the context in use.
-type EngineChoice struct {
+type Choice struct {
 	Address string // unix:///path, tcp://host:port or ssh://user@host
 	Context string // one of `docker context ls`
 }
 
-// OpenEngine returns an engine that may be on another machine, over TLS or
+// Open returns the engine, which may be on another machine, over TLS or
 // SSH. It does not connect yet.
-func OpenEngine(choice EngineChoice) (*Docker, error) {
-	endpoint, err := choice.endpoint()
+func (c Choice) Open() (*Engine, error) {
+	endpoint, err := c.endpoint()
 	if err != nil {
 		return nil, err
 	}
@@ -38,47 +40,47 @@ func OpenEngine(choice EngineChoice) (*Docker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", endpoint.Host, err)
 	}
-	c, err := client.New(options...)
+	api, err := client.New(options...)
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", endpoint.Host, err)
 	}
-	return &Docker{Client: c, Address: endpoint.Host}, nil
+	return &Engine{Client: api, Address: endpoint.Host}, nil
 }
 
 const defaultContext = "default"
 
-func (e EngineChoice) endpoint() (docker.Endpoint, error) {
-	address, name := cmp.Or(e.Address, os.Getenv("DOCKER_HOST")), e.Context
-	if e.Address == "" && name != "" && name != defaultContext {
+func (c Choice) endpoint() (clidocker.Endpoint, error) {
+	address, name := cmp.Or(c.Address, os.Getenv("DOCKER_HOST")), c.Context
+	if c.Address == "" && name != "" && name != defaultContext {
 		return fromContext(name)
 	}
 	if address == "" && name == "" {
 		file, err := config.Load(config.Dir())
 		if err != nil {
-			return docker.Endpoint{}, fmt.Errorf("settings of the docker command: %w", err)
+			return clidocker.Endpoint{}, fmt.Errorf("settings of the docker command: %w", err)
 		}
 		name = cmp.Or(os.Getenv("DOCKER_CONTEXT"), file.CurrentContext, defaultContext)
 		if name != defaultContext {
 			return fromContext(name)
 		}
 	}
-	return atAddress(cmp.Or(address, DefaultEngine))
+	return atAddress(cmp.Or(address, DefaultAddress))
 }
 
-func fromContext(name string) (docker.Endpoint, error) {
+func fromContext(name string) (clidocker.Endpoint, error) {
 	contexts := store.New(config.ContextStoreDir(), store.NewConfig(
 		func() any { return &map[string]any{} },
-		store.EndpointTypeGetter(docker.DockerEndpoint, func() any { return &docker.EndpointMeta{} }),
+		store.EndpointTypeGetter(clidocker.DockerEndpoint, func() any { return &clidocker.EndpointMeta{} }),
 	))
 	found, err := contexts.GetMetadata(name)
 	if err != nil {
-		return docker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)
+		return clidocker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)
 	}
-	meta, err := docker.EndpointFromContext(found)
+	meta, err := clidocker.EndpointFromContext(found)
 	if err != nil {
-		return docker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)
+		return clidocker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)
 	}
-	return docker.WithTLSData(contexts, name, meta)
+	return clidocker.WithTLSData(contexts, name, meta)
 }
 
 var engineSchemes = []string{"unix", "tcp", "ssh"}
@@ -86,8 +88,8 @@ var engineSchemes = []string{"unix", "tcp", "ssh"}
 // atAddress adds the certificates of DOCKER_CERT_PATH to an address that needs
 // them. The engine's own certificate is always verified: DOCKER_TLS_VERIFY asks
 // for TLS, and its absence does not ask for half of it.
-func atAddress(address string) (docker.Endpoint, error) {
-	endpoint := docker.Endpoint{EndpointMeta: docker.EndpointMeta{Host: address}}
+func atAddress(address string) (clidocker.Endpoint, error) {
+	endpoint := clidocker.Endpoint{EndpointMeta: clidocker.EndpointMeta{Host: address}}
 	at, err := url.Parse(address)
 	if err != nil || !slices.Contains(engineSchemes, at.Scheme) {
 		return endpoint, fmt.Errorf("engine %q: must be unix:///path, tcp://host:port or ssh://user@host", address)
@@ -107,11 +109,11 @@ func atAddress(address string) (docker.Endpoint, error) {
 
 // Remote reports whether the engine may be on another machine: then neither
 // our paths nor our ports are its own.
-func (d *Docker) Remote() bool { return !strings.HasPrefix(d.Address, "unix://") }
+func (d *Engine) Remote() bool { return !strings.HasPrefix(d.Address, "unix://") }
 
 // MachineName is what the engine's machine is called here, "" if it is ours.
 // An SSH host is looked up in the user's own ssh configuration.
-func (d *Docker) MachineName(ctx context.Context) (string, error) {
+func (d *Engine) MachineName(ctx context.Context) (string, error) {
 	if !d.Remote() {
 		return "", nil
 	}
@@ -119,7 +121,7 @@ func (d *Docker) MachineName(ctx context.Context) (string, error) {
 	if err != nil || at.Scheme != "ssh" {
 		return at.Hostname(), err
 	}
-	out, err := Run(ctx, "ssh", "-G", at.Hostname())
+	out, err := host.Run(ctx, "ssh", "-G", at.Hostname())
 	if err != nil {
 		return "", err
 	}

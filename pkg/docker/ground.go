@@ -1,4 +1,4 @@
-package host
+package docker
 
 import (
 	"archive/tar"
@@ -33,7 +33,7 @@ echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
 
 // Ground looks at the engine's machine through a container of an image that has
 // a shell.
-func (d *Docker) Ground(ctx context.Context, image, fleet string) (Ground, error) {
+func (d *Engine) Ground(ctx context.Context, image, fleet string) (Ground, error) {
 	info, err := d.Facts(ctx)
 	if err != nil {
 		return Ground{}, err
@@ -96,7 +96,7 @@ func helperLabels(fleet string) map[string]string {
 	return map[string]string{OurLabel: helper, FleetLabel: fleet}
 }
 
-func (d *Docker) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {
+func (d *Engine) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {
 	made, err := d.ContainerCreate(ctx, options)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (d *Docker) withHelper(ctx context.Context, options client.ContainerCreateO
 }
 
 // output runs a container that was made to its end and returns what it wrote.
-func (d *Docker) output(ctx context.Context, id string) (string, error) {
+func (d *Engine) output(ctx context.Context, id string) (string, error) {
 	wait := d.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 	if _, err := d.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		return "", err
@@ -142,7 +142,7 @@ type SentFile struct {
 
 // FileInMachine returns size and time of a file that a machine sees, running or
 // not. A machine or file that is not there is os.ErrNotExist.
-func (d *Docker) FileInMachine(ctx context.Context, name, path string) (int64, time.Time, error) {
+func (d *Engine) FileInMachine(ctx context.Context, name, path string) (int64, time.Time, error) {
 	found, err := d.ContainerStatPath(ctx, name, client.ContainerStatPathOptions{Path: path})
 	if errdefs.IsNotFound(err) {
 		err = os.ErrNotExist
@@ -153,7 +153,7 @@ func (d *Docker) FileInMachine(ctx context.Context, name, path string) (int64, t
 // FillVolume writes a file into a volume of a fleet, which it makes if it is
 // missing, through the engine's API alone: the engine's machine need not see
 // any path of ours.
-func (d *Docker) FillVolume(ctx context.Context, volume, fleet, image string, file SentFile) error {
+func (d *Engine) FillVolume(ctx context.Context, volume, fleet, image string, file SentFile) error {
 	if err := d.MakeVolume(ctx, fleet, volume, nil); err != nil {
 		return err
 	}

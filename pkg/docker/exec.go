@@ -1,4 +1,4 @@
-package host
+package docker
 
 import (
 	"bytes"
@@ -11,12 +11,14 @@ import (
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // ExecIn runs a command in a container of the engine, to its end. Its Dir is
-// the working directory there. A command that fails is a *CommandError whose
+// the working directory there. A command that fails is a *host.CommandError whose
 // Err is an ExitCode; one whose context ends is interrupted.
-func (d *Docker) ExecIn(ctx context.Context, name string, c Command) error {
+func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error {
 	made, err := d.ExecCreate(ctx, name, client.ExecCreateOptions{
 		// The shell tells its process id before it becomes the command: an
 		// engine has no call to end a command that it began.
@@ -46,9 +48,9 @@ type ExitCode int
 func (e ExitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 type execution struct {
-	docker    *Docker
+	docker    *Engine
 	container string
-	command   Command
+	command   host.Command
 	stream    client.HijackedResponse
 	pid       firstLine
 	kept      bytes.Buffer
@@ -89,7 +91,7 @@ func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if pid := e.pid.text(); pid != "" {
-		_ = e.docker.ExecIn(ctx, e.container, Command{Args: []string{"kill", "-INT", pid}})
+		_ = e.docker.ExecIn(ctx, e.container, host.Command{Args: []string{"kill", "-INT", pid}})
 	}
 	select {
 	case err := <-done:
@@ -112,7 +114,7 @@ func (e *execution) result(ctx context.Context, id string) error {
 			continue
 		}
 		if state.ExitCode != 0 {
-			return &CommandError{Args: e.command.Args, Output: e.kept.String(), Err: ExitCode(state.ExitCode)}
+			return &host.CommandError{Args: e.command.Args, Output: e.kept.String(), Err: ExitCode(state.ExitCode)}
 		}
 		return nil
 	}

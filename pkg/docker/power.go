@@ -1,9 +1,8 @@
-package host
+package docker
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -14,32 +13,32 @@ import (
 
 // SwitchOn starts machines that are off and lets frozen ones go on, all at the
 // same time.
-func (d *Docker) SwitchOn(ctx context.Context, names ...string) error {
+func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
 	return together(names, func(name string) error {
 		if err := d.thaw(ctx, name); err != nil {
 			return err
 		}
 		_, err := d.ContainerStart(ctx, name, client.ContainerStartOptions{})
-		return power("start", name, err)
+		return doing("start", name, err)
 	})
 }
 
 // SwitchOff shuts machines down, all at the same time, and waits until they
 // are off. One that is off or not there is no error.
-func (d *Docker) SwitchOff(ctx context.Context, names ...string) error {
+func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
 	return together(names, func(name string) error {
 		if err := d.thaw(ctx, name); err != nil { // what is frozen hears no signal
 			return err
 		}
 		_, err := d.ContainerStop(ctx, name, client.ContainerStopOptions{})
-		return power("shut down", name, gone(err))
+		return doing("shut down", name, gone(err))
 	})
 }
 
 // Freeze stops every process of the machines where it stands. When it returns,
 // what lies on their disks is of one moment, as if the power of all had failed
 // at once: whatever one had heard of another, that other had said before.
-func (d *Docker) Freeze(ctx context.Context, names ...string) error {
+func (d *Engine) Freeze(ctx context.Context, names ...string) error {
 	return together(names, func(name string) error {
 		_, err := d.ContainerPause(ctx, name, client.ContainerPauseOptions{})
 		if errdefs.IsConflict(err) {
@@ -48,28 +47,28 @@ func (d *Docker) Freeze(ctx context.Context, names ...string) error {
 				return nil
 			}
 		}
-		return power("freeze", name, err)
+		return doing("freeze", name, err)
 	})
 }
 
 // Thaw lets frozen machines go on; one that is not frozen is no error.
-func (d *Docker) Thaw(ctx context.Context, names ...string) error {
+func (d *Engine) Thaw(ctx context.Context, names ...string) error {
 	return together(names, func(name string) error { return d.thaw(ctx, name) })
 }
 
-func (d *Docker) thaw(ctx context.Context, name string) error {
+func (d *Engine) thaw(ctx context.Context, name string) error {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil || !now.Container.State.Paused {
-		return power("look at", name, gone(err))
+		return doing("look at", name, gone(err))
 	}
 	_, err = d.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
-	return power("thaw", name, err)
+	return doing("thaw", name, err)
 }
 
 // removeContainer removes a container, whether it runs or not. An engine goes on
 // with a removal whose caller was killed, and refuses a second one: its end is
 // waited for.
-func (d *Docker) removeContainer(ctx context.Context, name string) error {
+func (d *Engine) removeContainer(ctx context.Context, name string) error {
 	_, err := d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if !errdefs.IsConflict(err) {
 		return gone(err)
@@ -88,13 +87,6 @@ func (d *Docker) removeContainer(ctx context.Context, name string) error {
 }
 
 const removeLimit = 2 * time.Minute
-
-func power(verb, name string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", verb, name, err)
-	}
-	return nil
-}
 
 // together does one thing to all at the same time and goes on after a failure.
 func together(names []string, do func(name string) error) error {

@@ -1,12 +1,8 @@
-package host
+package docker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -14,7 +10,6 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
-	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 )
 
@@ -23,18 +18,6 @@ const (
 	OurLabel  = "kube-bootstrap.dev/owner" // value: the name of the component
 	specLabel = "kube-bootstrap.dev/spec"  // value: hash of the Container
 )
-
-// Docker is one Docker engine.
-type Docker struct {
-	*client.Client
-	Address string // "unix:///run/docker.sock"
-}
-
-// OpenDocker returns the engine behind a socket of this host,
-// "/run/docker.sock". It does not connect yet.
-func OpenDocker(socket string) (*Docker, error) {
-	return OpenEngine(EngineChoice{Address: "unix://" + socket})
-}
 
 // Mount binds a path of the host into a container.
 type Mount struct {
@@ -56,18 +39,9 @@ type Container struct {
 	Restart    string // restart policy: "unless-stopped"
 }
 
-func (c Container) hash() string {
-	data, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // strings and bools only
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
-}
-
 // Running lists what Run would do: create, start, or replace a container that
 // was made from another Container. An engine that does not answer has none.
-func (d *Docker) Running(ctx context.Context, c Container) ([]string, error) {
+func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err), err != nil && client.IsErrConnectionFailed(err):
@@ -76,7 +50,7 @@ func (d *Docker) Running(ctx context.Context, c Container) ([]string, error) {
 		return nil, err
 	case now.Container.Config.Labels[OurLabel] == "":
 		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Address)
-	case now.Container.Config.Labels[specLabel] != c.hash():
+	case now.Container.Config.Labels[specLabel] != hashOf(c):
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
 	case !now.Container.State.Running:
 		return []string{"start container " + c.Name + ": it is " + string(now.Container.State.Status)}, nil
@@ -86,9 +60,9 @@ func (d *Docker) Running(ctx context.Context, c Container) ([]string, error) {
 
 // Run makes the container run as described, replacing one that differs. It
 // uses the host's network. A running one that is right is not touched.
-func (d *Docker) Run(ctx context.Context, c Container) error {
+func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
-	if err == nil && now.Container.Config.Labels[specLabel] == c.hash() {
+	if err == nil && now.Container.Config.Labels[specLabel] == hashOf(c) {
 		_, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
 		return err
 	}
@@ -102,7 +76,7 @@ func (d *Docker) Run(ctx context.Context, c Container) error {
 }
 
 // replace creates the container in the place of an earlier one.
-func (d *Docker) replace(ctx context.Context, c Container) error {
+func (d *Engine) replace(ctx context.Context, c Container) error {
 	return whileTaken(ctx, func() error {
 		if err := d.Remove(ctx, c.Name); err != nil {
 			return err
@@ -149,7 +123,7 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 		HostConfig: hc,
 		Config: &container.Config{
 			Image: c.Image, Cmd: c.Command, Env: c.Env, Entrypoint: []string{},
-			Labels: map[string]string{OurLabel: c.Name, specLabel: c.hash()},
+			Labels: map[string]string{OurLabel: c.Name, specLabel: hashOf(c)},
 		},
 	}
 }
@@ -168,7 +142,7 @@ func (c Container) mounts() []mount.Mount {
 
 // Remove stops and removes a container of ours. One that is not there, or an
 // engine that does not answer, is no error; one that is not ours is.
-func (d *Docker) Remove(ctx context.Context, name string) error {
+func (d *Engine) Remove(ctx context.Context, name string) error {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
 		return nil
@@ -186,52 +160,8 @@ func (d *Docker) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// Answers returns nil once the engine answers.
-func (d *Docker) Answers(ctx context.Context) error {
-	_, err := d.Ping(ctx, client.PingOptions{})
-	return err
-}
-
-// Facts returns what the engine says of itself.
-func (d *Docker) Facts(ctx context.Context) (system.Info, error) {
-	info, err := d.Info(ctx, client.InfoOptions{})
-	return info.Info, err
-}
-
-// HasImage reports whether the engine holds an image of that reference.
-func (d *Docker) HasImage(ctx context.Context, ref string) (bool, error) {
-	_, err := d.ImageInspect(ctx, ref)
-	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// Load reads images from a `docker save` archive.
-func (d *Docker) Load(ctx context.Context, archive io.Reader) error {
-	result, err := d.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
-	if err != nil {
-		return err
-	}
-	defer result.Close()
-	answer, err := io.ReadAll(result)
-	if err == nil && strings.Contains(string(answer), `"error"`) {
-		err = fmt.Errorf("load images: %s", answer)
-	}
-	return err
-}
-
-// RemoveImage removes an image reference; one that is not there is no error.
-func (d *Docker) RemoveImage(ctx context.Context, ref string) error {
-	_, err := d.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
-	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
-		return nil
-	}
-	return err
-}
-
 // Tail returns the last lines a container wrote, for an error that explains.
-func (d *Docker) Tail(ctx context.Context, name string, lines int) string {
+func (d *Engine) Tail(ctx context.Context, name string, lines int) string {
 	logs, err := d.ContainerLogs(ctx, name, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(lines)})
 	if err != nil {
 		return ""

@@ -1,4 +1,4 @@
-package host
+package docker
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type KeptMachine struct {
 }
 
 // Kept looks at a machine.
-func (d *Docker) Kept(ctx context.Context, name string, size bool) (KeptMachine, error) {
+func (d *Engine) Kept(ctx context.Context, name string, size bool) (KeptMachine, error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{Size: size})
 	if err != nil {
 		return KeptMachine{}, err
@@ -61,49 +61,20 @@ func (d *Docker) Kept(ctx context.Context, name string, size bool) (KeptMachine,
 
 // Commit makes an image of what a machine has on its root file system. Its
 // volumes are no part of that.
-func (d *Docker) Commit(ctx context.Context, name, ref string) error {
+func (d *Engine) Commit(ctx context.Context, name, ref string) error {
 	_, err := d.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
-	return power("keep the root file system of", name, err)
+	return doing("keep the root file system of", name, err)
 }
 
 // RemoveMachine removes a machine and volumes that only it has, whether it runs
 // or not. What is not there is no error.
-func (d *Docker) RemoveMachine(ctx context.Context, name string, volumes []string) error {
+func (d *Engine) RemoveMachine(ctx context.Context, name string, volumes []string) error {
 	if err := d.removeContainer(ctx, name); err != nil {
-		return power("remove", name, err)
+		return doing("remove", name, err)
 	}
 	var errs []error
 	for _, volume := range volumes {
 		errs = append(errs, d.RemoveVolume(ctx, volume))
-	}
-	return errors.Join(errs...)
-}
-
-// RemoveNetwork removes a network; one that is not there is no error.
-func (d *Docker) RemoveNetwork(ctx context.Context, name string) error {
-	_, err := d.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
-	return power("remove network", name, gone(err))
-}
-
-// Images lists the references of the images that were made of a fleet's
-// machines.
-func (d *Docker) Images(ctx context.Context, fleet string) ([]string, error) {
-	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: fleetFilter(FleetLabel, fleet)})
-	var all []string
-	for _, image := range list.Items {
-		all = append(all, image.RepoTags...)
-	}
-	return all, err
-}
-
-// removeImages removes the images of a fleet's machines, those without a name
-// as well.
-func (d *Docker) removeImages(ctx context.Context, filter client.Filters) error {
-	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: filter})
-	errs := []error{err}
-	for _, image := range list.Items {
-		_, err := d.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
-		errs = append(errs, gone(err))
 	}
 	return errors.Join(errs...)
 }
@@ -114,7 +85,7 @@ func (d *Docker) removeImages(ctx context.Context, filter client.Filters) error 
 const noteLabel = "kube-bootstrap.dev/note"
 
 // Note keeps a word under a key, in the place of an earlier one.
-func (d *Docker) Note(ctx context.Context, fleet, key, word string) error {
+func (d *Engine) Note(ctx context.Context, fleet, key, word string) error {
 	if err := d.Forget(ctx, fleet, key); err != nil {
 		return err
 	}
@@ -122,12 +93,12 @@ func (d *Docker) Note(ctx context.Context, fleet, key, word string) error {
 }
 
 // Forget removes a note; one that is not there is no error.
-func (d *Docker) Forget(ctx context.Context, fleet, key string) error {
+func (d *Engine) Forget(ctx context.Context, fleet, key string) error {
 	return d.RemoveVolume(ctx, noteName(fleet, key))
 }
 
 // Notes returns the notes of a fleet by their keys.
-func (d *Docker) Notes(ctx context.Context, fleet string) (map[string]string, error) {
+func (d *Engine) Notes(ctx context.Context, fleet string) (map[string]string, error) {
 	volumes, err := d.Volumes(ctx, fleet)
 	notes := map[string]string{}
 	for _, v := range volumes {

@@ -1,4 +1,4 @@
-package host
+package docker
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type Volume struct {
 
 // MakeVolume makes a volume of a fleet. One of that name that is there already
 // is left as it is.
-func (d *Docker) MakeVolume(ctx context.Context, fleet, name string, labels map[string]string) error {
+func (d *Engine) MakeVolume(ctx context.Context, fleet, name string, labels map[string]string) error {
 	all := map[string]string{OurLabel: "cluster", FleetLabel: fleet}
 	for key, value := range labels {
 		all[key] = value
@@ -29,7 +29,7 @@ func (d *Docker) MakeVolume(ctx context.Context, fleet, name string, labels map[
 }
 
 // Volumes lists the volumes of a fleet.
-func (d *Docker) Volumes(ctx context.Context, fleet string) ([]Volume, error) {
+func (d *Engine) Volumes(ctx context.Context, fleet string) ([]Volume, error) {
 	list, err := d.VolumeList(ctx, client.VolumeListOptions{Filters: fleetFilter(FleetLabel, fleet)})
 	if err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ func (d *Docker) Volumes(ctx context.Context, fleet string) ([]Volume, error) {
 }
 
 // RemoveVolume removes a volume; one that is not there is no error.
-func (d *Docker) RemoveVolume(ctx context.Context, name string) error {
+func (d *Engine) RemoveVolume(ctx context.Context, name string) error {
 	_, err := d.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
-	return power("remove volume", name, gone(err))
+	return doing("remove volume", name, gone(err))
 }
 
 func fleetFilter(label, fleet string) client.Filters {
@@ -60,17 +60,17 @@ exec cp -dR --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sp
 
 // CopyVolume makes one volume of a fleet the same as another, by means of what
 // an image holds. Where the file system can, the two share their blocks.
-func (d *Docker) CopyVolume(ctx context.Context, fleet, image, from, to string) error {
+func (d *Engine) CopyVolume(ctx context.Context, fleet, image, from, to string) error {
 	_, err := d.inVolumes(ctx, fleet, image, copyScript, []mount.Mount{
 		{Type: mount.TypeVolume, Source: from, Target: "/from", ReadOnly: true},
 		{Type: mount.TypeVolume, Source: to, Target: "/to"},
 	})
-	return power("copy volume", from, err)
+	return doing("copy volume", from, err)
 }
 
 // Measure tells how many bytes volumes hold, and how many are free where they
 // lie.
-func (d *Docker) Measure(ctx context.Context, fleet, image string, volumes []string) (used, free int64, err error) {
+func (d *Engine) Measure(ctx context.Context, fleet, image string, volumes []string) (used, free int64, err error) {
 	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
 	var mounts []mount.Mount
 	for _, v := range volumes {
@@ -78,7 +78,7 @@ func (d *Docker) Measure(ctx context.Context, fleet, image string, volumes []str
 	}
 	out, err := d.inVolumes(ctx, fleet, image, script, mounts)
 	if err != nil {
-		return 0, 0, power("measure the volumes of", fleet, err)
+		return 0, 0, doing("measure the volumes of", fleet, err)
 	}
 	if _, err := fmt.Sscan(out, &used, &free); err != nil {
 		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", fleet, out, err)
@@ -88,7 +88,7 @@ func (d *Docker) Measure(ctx context.Context, fleet, image string, volumes []str
 
 // inVolumes runs a script beside volumes and returns what it wrote. It may do
 // to files whatever the root of a machine may.
-func (d *Docker) inVolumes(ctx context.Context, fleet, image, script string, mounts []mount.Mount) (out string, err error) {
+func (d *Engine) inVolumes(ctx context.Context, fleet, image, script string, mounts []mount.Mount) (out string, err error) {
 	options := client.ContainerCreateOptions{
 		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}, Labels: helperLabels(fleet)},
 		HostConfig: &container.HostConfig{
@@ -104,6 +104,6 @@ func (d *Docker) inVolumes(ctx context.Context, fleet, image, script string, mou
 
 // RemoveHelpers removes what still works for a fleet on behalf of a run that
 // was killed.
-func (d *Docker) RemoveHelpers(ctx context.Context, fleet string) error {
+func (d *Engine) RemoveHelpers(ctx context.Context, fleet string) error {
 	return d.removeContainers(ctx, fleetFilter(FleetLabel, fleet).Add("label", OurLabel+"="+helper))
 }

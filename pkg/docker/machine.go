@@ -1,4 +1,4 @@
-package host
+package docker
 
 import (
 	"cmp"
@@ -48,7 +48,7 @@ var ErrDiffers = errors.New("was made with other settings")
 
 // MachineMissing lists what StartMachine would do. A machine made from other
 // settings is ErrDiffers, one that is not ours an error as well.
-func (d *Docker) MachineMissing(ctx context.Context, m Machine) ([]string, error) {
+func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
@@ -66,11 +66,11 @@ func (d *Docker) MachineMissing(ctx context.Context, m Machine) ([]string, error
 }
 
 // StartMachine makes the machine if it is missing and switches it on.
-func (d *Docker) StartMachine(ctx context.Context, m Machine) error {
+func (d *Engine) StartMachine(ctx context.Context, m Machine) error {
 	return whileTaken(ctx, func() error { return d.startMachine(ctx, m) })
 }
 
-func (d *Docker) startMachine(ctx context.Context, m Machine) error {
+func (d *Engine) startMachine(ctx context.Context, m Machine) error {
 	_, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	if err == nil {
 		return d.SwitchOn(ctx, m.Name)
@@ -88,7 +88,7 @@ func (d *Docker) startMachine(ctx context.Context, m Machine) error {
 
 // bootMachine asks for everything first. An engine whose own machine lacks a
 // capability can not give that; then it is asked for what there is.
-func (d *Docker) bootMachine(ctx context.Context, m Machine) error {
+func (d *Engine) bootMachine(ctx context.Context, m Machine) error {
 	whole := len(m.Ground.Caps) == len(capabilities)
 	err := d.createAndStart(ctx, m, whole)
 	if err != nil && whole && strings.Contains(err.Error(), "caps") {
@@ -97,7 +97,7 @@ func (d *Docker) bootMachine(ctx context.Context, m Machine) error {
 	return err
 }
 
-func (d *Docker) createAndStart(ctx context.Context, m Machine, privileged bool) error {
+func (d *Engine) createAndStart(ctx context.Context, m Machine, privileged bool) error {
 	options := m.createOptions(d.publishOn())
 	options.HostConfig.Privileged = privileged
 	if !privileged {
@@ -126,7 +126,7 @@ func portError(err error) error {
 
 // publishOn keeps ports to this machine where that is the engine's; to us,
 // another machine's loopback is out of reach.
-func (d *Docker) publishOn() netip.Addr {
+func (d *Engine) publishOn() netip.Addr {
 	if d.Remote() {
 		return netip.IPv4Unspecified()
 	}

@@ -1,4 +1,4 @@
-package host
+package docker
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Size is that of a terminal, in characters.
@@ -21,7 +23,7 @@ type Shell struct {
 }
 
 // ShellIn runs a command on a terminal in a container, to its end.
-func (d *Docker) ShellIn(ctx context.Context, name string, s Shell) error {
+func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 	made, err := d.ExecCreate(ctx, name, client.ExecCreateOptions{
 		Cmd: s.Args, Env: s.Env, TTY: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})
@@ -43,12 +45,12 @@ func (d *Docker) ShellIn(ctx context.Context, name string, s Shell) error {
 	if _, err := io.Copy(s.Output, stream.Reader); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("shell in %s: %w", name, err)
 	}
-	run := &execution{docker: d, container: name, command: Command{Args: s.Args}}
+	run := &execution{docker: d, container: name, command: host.Command{Args: s.Args}}
 	return run.result(ctx, made.ID)
 }
 
 // follow gives the terminal in the container the size of the user's.
-func (d *Docker) follow(ctx context.Context, id string, sizes <-chan Size) {
+func (d *Engine) follow(ctx context.Context, id string, sizes <-chan Size) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -1,11 +1,7 @@
-package host
+package docker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"io/fs"
 	"time"
 )
 
@@ -13,12 +9,12 @@ const tailLimit = 2 * time.Second // for the log of a container that has failed
 
 // Service is a container of ours that a step keeps running.
 type Service struct {
-	Docker    func() (*Docker, error) // the engine that runs it
+	Docker    func() (*Engine, error) // the engine that runs it
 	Name      string
 	Container func() (Container, error) // of that name, as it shall run
 }
 
-// Diff lists what Run would do, as [Docker.Running] does.
+// Diff lists what Run would do, as [Engine.Running] does.
 func (s Service) Diff(ctx context.Context) ([]string, error) {
 	docker, err := s.Docker()
 	if err != nil {
@@ -31,7 +27,7 @@ func (s Service) Diff(ctx context.Context) ([]string, error) {
 	return docker.Running(ctx, c)
 }
 
-// Run makes the container run as described, as [Docker.Run] does.
+// Run makes the container run as described, as [Engine.Run] does.
 func (s Service) Run(ctx context.Context) error {
 	docker, err := s.Docker()
 	if err != nil {
@@ -44,7 +40,7 @@ func (s Service) Run(ctx context.Context) error {
 	return docker.Run(ctx, c)
 }
 
-// Remove stops and removes the container, as [Docker.Remove] does.
+// Remove stops and removes the container, as [Engine.Remove] does.
 func (s Service) Remove(ctx context.Context) error {
 	docker, err := s.Docker()
 	if err != nil {
@@ -53,7 +49,7 @@ func (s Service) Remove(ctx context.Context) error {
 	return docker.Remove(ctx, s.Name)
 }
 
-// StartedAt returns when the container was started last, as [Docker.StartedAt]
+// StartedAt returns when the container was started last, as [Engine.StartedAt]
 // does.
 func (s Service) StartedAt(ctx context.Context) (at time.Time, ok bool, err error) {
 	docker, err := s.Docker()
@@ -73,19 +69,4 @@ func (s Service) Tail(ctx context.Context, lines int) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tailLimit)
 	defer cancel()
 	return docker.Tail(ctx, s.Name, lines)
-}
-
-// Fingerprint tells one content of files from another: a service that reads
-// them only when it starts has it in its environment, so that other content
-// replaces the container. Files that are not there do not count.
-func (f Files) Fingerprint(paths ...string) (string, error) {
-	sum := sha256.New()
-	for _, path := range paths {
-		data, err := f.Read(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		sum.Write(data)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }

@@ -1,0 +1,80 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+)
+
+// Network is a network on an engine.
+type Network struct {
+	Name    string
+	Fleet   string // the fleet it was made for; "" if it is not ours
+	Subnets []netip.Prefix
+	Options map[string]string // of its driver, as the engine tells them
+}
+
+// Network returns a network of the engine by name; ok is false if there is none.
+func (d *Engine) Network(ctx context.Context, name string) (n network.Inspect, ok bool, err error) {
+	found, err := d.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
+	if errdefs.IsNotFound(err) {
+		return n, false, nil
+	}
+	return found.Network, err == nil, err
+}
+
+// Networks lists the engine's networks.
+func (d *Engine) Networks(ctx context.Context) ([]Network, error) {
+	list, err := d.NetworkList(ctx, client.NetworkListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var all []Network
+	for _, n := range list.Items {
+		found := Network{Name: n.Name, Fleet: n.Labels[FleetLabel], Options: n.Options}
+		for _, c := range n.IPAM.Config {
+			found.Subnets = append(found.Subnets, c.Subnet)
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// MakeNetwork makes a bridge network of a fleet; its gateway is the first
+// address of the subnet.
+func (d *Engine) MakeNetwork(ctx context.Context, n Network) error {
+	subnet := n.Subnets[0].Masked()
+	_, err := d.NetworkCreate(ctx, n.Name, client.NetworkCreateOptions{
+		Driver: "bridge",
+		IPAM:   &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet, Gateway: subnet.Addr().Next()}}},
+		Labels: map[string]string{OurLabel: "cluster", FleetLabel: n.Fleet},
+	})
+	if err != nil {
+		return fmt.Errorf("make network %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// RemoveNetwork removes a network; one that is not there is no error.
+func (d *Engine) RemoveNetwork(ctx context.Context, name string) error {
+	_, err := d.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
+	return doing("remove network", name, gone(err))
+}
+
+func (d *Engine) removeNetworks(ctx context.Context, filter client.Filters) error {
+	list, err := d.NetworkList(ctx, client.NetworkListOptions{Filters: filter})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, n := range list.Items {
+		_, err := d.NetworkRemove(ctx, n.ID, client.NetworkRemoveOptions{})
+		errs = append(errs, gone(err))
+	}
+	return errors.Join(errs...)
+}
