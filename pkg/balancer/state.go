@@ -1,8 +1,8 @@
 package balancer
 
 import (
-	"encoding/json"
 	"fmt"
+	"io/fs"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -42,20 +42,16 @@ func (s State) Addresses() []string {
 // fs.ErrNotExist where there never was one.
 func ReadState(files host.Files) (State, error) {
 	var s State
-	data, err := files.Read(stateFile)
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal(data, &s); err != nil {
-		return s, fmt.Errorf("%s: %w; remove it and run the same command again", stateFile, err)
+	known, err := files.Recall(stateFile, &s)
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("%w; remove the file and run the same command again", err)
+	case !known:
+		return s, fs.ErrNotExist
 	}
 	return s, nil
 }
 
 func writeState(files host.Files, s State) error {
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	return files.Write(stateFile, append(data, '\n'), 0o600)
+	return files.Remember(stateFile, s)
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
 // Summary tells in a few words what cluster there is on an engine.
@@ -32,33 +34,37 @@ func List(ctx context.Context, options Options) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]*Summary{}
+	return summaries(networks, machines), nil
+}
+
+func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summary {
+	var all []Summary
 	for _, n := range networks {
-		if n.Fleet != "" && len(n.Subnets) > 0 {
-			all[n.Fleet] = &Summary{Name: n.Fleet, Subnet: n.Subnets[0].String()}
-		}
-	}
-	for _, m := range machines {
-		s := all[m.Fleet]
-		if s == nil {
+		if n.Fleet == "" || len(n.Subnets) == 0 {
 			continue
 		}
-		switch specOf(m).Role {
-		case Master:
-			s.Masters++
-		case Worker:
-			s.Workers++
+		s := Summary{Name: n.Fleet, Subnet: n.Subnets[0].String()}
+		for _, m := range machines {
+			if m.Fleet == s.Name {
+				s.count(m)
+			}
 		}
-		if m.State == "running" {
-			s.Running++
-		}
+		all = append(all, s)
 	}
-	var list []Summary
-	for _, s := range all {
-		list = append(list, *s)
+	slices.SortFunc(all, func(a, b Summary) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (s *Summary) count(m docker.FoundMachine) {
+	switch specOf(m).Role {
+	case Master:
+		s.Masters++
+	case Worker:
+		s.Workers++
 	}
-	slices.SortFunc(list, func(a, b Summary) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
+	if m.State == "running" {
+		s.Running++
+	}
 }
 
 // HostNode is a node as the engine sees it.

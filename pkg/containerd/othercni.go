@@ -2,9 +2,7 @@ package containerd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -74,23 +72,12 @@ func (r Runtime) noteOther() error {
 	for _, l := range links {
 		before.Links = append(before.Links, l.Name)
 	}
-	data, err := json.Marshal(before)
-	if err != nil {
-		return err
-	}
-	return r.Files.Write(otherFile, data, 0o600)
+	return r.Files.Remember(otherFile, before)
 }
 
 func (r Runtime) removeOther(within netip.Prefix) error {
-	data, err := r.Files.Read(otherFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	var before otherBefore
-	if err := json.Unmarshal(data, &before); err != nil {
+	if known, err := r.Files.Recall(otherFile, &before); err != nil || !known {
 		return err
 	}
 	errs := []error{removeLinks(before.Links), host.DeleteRoutesVia(within)}

@@ -2,7 +2,6 @@ package containerd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -80,11 +79,7 @@ func (r Runtime) noteBefore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
-	return r.Files.Write(beforeFile, data, 0o600)
+	return r.Files.Remember(beforeFile, b)
 }
 
 func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
@@ -103,19 +98,15 @@ func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
 	return b, err
 }
 
-func (r Runtime) readBefore() (b before, err error) {
-	data, err := r.Files.Read(beforeFile)
-	if err != nil {
-		return b, err
-	}
-	return b, json.Unmarshal(data, &b)
-}
-
 func (r Runtime) removePods(ctx context.Context) error {
 	if !r.Files.Exists(podsFile) {
 		return nil
 	}
-	b, err := r.readBefore()
+	var b before
+	known, err := r.Files.Recall(beforeFile, &b)
+	if err == nil && !known {
+		err = fmt.Errorf("%s is missing: nobody knows which pods are ours", beforeFile)
+	}
 	if err != nil {
 		return err
 	}

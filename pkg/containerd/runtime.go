@@ -99,9 +99,9 @@ func (r Runtime) enable(ctx context.Context) error {
 }
 
 func (r Runtime) disable(ctx context.Context) error {
-	b, err := r.readBefore()
-	known := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var b before
+	known, err := r.Files.Recall(beforeFile, &b)
+	if err != nil {
 		return err
 	}
 	if known && !r.KeepImages {

@@ -2,10 +2,8 @@ package flannel
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -90,28 +88,15 @@ func (d Daemon) load(ctx context.Context, module string) error {
 			noted = append(noted, m)
 		}
 	}
-	data, err := json.Marshal(noted)
-	if err != nil {
-		return err
-	}
-	if err := d.Files.Write(modulesFile, data, 0o600); err != nil {
+	if err := d.Files.Remember(modulesFile, noted); err != nil {
 		return err
 	}
 	return host.LoadModule(ctx, module)
 }
 
 func (d Daemon) loaded() (modules []string, err error) {
-	data, err := d.Files.Read(modulesFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(data, &modules); err != nil {
-		return nil, fmt.Errorf("read %s: %w", modulesFile, err)
-	}
-	return modules, nil
+	_, err = d.Files.Recall(modulesFile, &modules)
+	return modules, err
 }
 
 // unloadModules takes out what loadModules brought, the last one first, and

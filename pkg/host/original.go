@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -36,7 +35,7 @@ func (f Files) Replace(path string, data []byte, mode os.FileMode) error {
 		return err
 	}
 	kept.Ours = data
-	if err := f.writeOriginal(path, kept); err != nil {
+	if err := f.Remember(originalPath(path), kept); err != nil {
 		return err
 	}
 	return f.Write(path, data, mode)
@@ -93,17 +92,9 @@ func (f Files) readOriginal(path string) (original, error) {
 
 func (f Files) original(path string) (original, error) {
 	var kept original
-	data, err := f.Read(originalPath(path))
-	if err != nil {
-		return kept, err
+	known, err := f.Recall(originalPath(path), &kept)
+	if err == nil && !known {
+		err = fs.ErrNotExist
 	}
-	return kept, json.Unmarshal(data, &kept)
-}
-
-func (f Files) writeOriginal(path string, kept original) error {
-	data, err := json.Marshal(kept)
-	if err != nil {
-		return err
-	}
-	return f.Write(originalPath(path), data, 0o600)
+	return kept, err
 }

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/applyconfigurations/core/v1"
+	v1 "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
@@ -89,5 +89,6 @@ func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
 		return nil, err
 	}
 	var contents map[string][]byte
-	return contents, json.Unmarshal(plain, &contents)
+	err = json.Unmarshal(plain, &contents)
+	return contents, err
 }

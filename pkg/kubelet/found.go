@@ -2,10 +2,7 @@ package kubelet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -36,28 +33,17 @@ func (k Kubelet) rememberFound(ctx context.Context) error {
 	if f.Chains, err = host.NftBaseChains(ctx); err != nil {
 		return err
 	}
-	data, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	return k.Files.Write(foundFile, data, 0o600)
+	return k.Files.Remember(foundFile, f)
 }
 
 // restoreFound removes all that the kubelet and kube-proxy made. Without what
 // was found nothing was ever done here.
 func (k Kubelet) restoreFound(ctx context.Context) error {
-	data, err := k.Files.Read(foundFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	var f found
-	if err == nil {
-		err = json.Unmarshal(data, &f)
+	if known, err := k.Files.Recall(foundFile, &f); err != nil || !known {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("what was here before the kubelet: %w", err)
-	}
-	err = errors.Join(
+	err := errors.Join(
 		k.unmount(),
 		k.Files.RemoveOthers(Dir, f.Entries),
 		k.Files.Drop(Kubeconfig, BootstrapConfig),

@@ -2,10 +2,7 @@ package kubelet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -52,24 +49,13 @@ func (k Kubelet) rememberSysctls() error {
 			values[name] = value
 		}
 	}
-	data, err := json.MarshalIndent(values, "", "  ")
-	if err != nil {
-		return err
-	}
-	return k.Files.Write(sysctlFile, data, 0o600)
+	return k.Files.Remember(sysctlFile, values)
 }
 
 func (k Kubelet) restoreSysctls() error {
-	data, err := k.Files.Read(sysctlFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	var values map[string]string
-	if err == nil {
-		err = json.Unmarshal(data, &values)
-	}
-	if err != nil {
-		return fmt.Errorf("remembered kernel settings: %w", err)
+	if known, err := k.Files.Recall(sysctlFile, &values); err != nil || !known {
+		return err
 	}
 	var errs []error
 	for _, name := range sysctls {

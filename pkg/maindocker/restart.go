@@ -2,7 +2,6 @@ package maindocker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,9 +25,7 @@ func (b Bridge) isPending() bool { return b.Files.Exists(pendingFile) }
 
 func (b Bridge) pending() pending {
 	var p pending
-	if data, err := b.Files.Read(pendingFile); err == nil {
-		_ = json.Unmarshal(data, &p) // written in one move: whole or not there
-	}
+	_, _ = b.Files.Recall(pendingFile, &p) // written in one move: whole or not there
 	return p
 }
 
@@ -130,11 +127,7 @@ func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
 }
 
 func (b Bridge) writePending(p pending) error {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return b.Files.Write(pendingFile, data, 0o600)
+	return b.Files.Remember(pendingFile, p)
 }
 
 // stopContainers stops what would outlive Docker: containers of one with

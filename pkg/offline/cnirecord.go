@@ -2,9 +2,7 @@ package offline
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -29,7 +27,7 @@ func (p plugins) install(name string, data []byte, ours digest.Digest) error {
 	}
 	entry.Ours = ours
 	record[name] = entry
-	if err := p.writeRecord(record); err != nil {
+	if err := p.Files.Remember(pluginRecordPath, record); err != nil {
 		return err
 	}
 	return p.Files.Write(pluginPath(name), data, 0o755)
@@ -37,25 +35,8 @@ func (p plugins) install(name string, data []byte, ours digest.Digest) error {
 
 func (p plugins) record() (pluginRecord, error) {
 	record := pluginRecord{}
-	data, err := p.Files.Read(pluginRecordPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return record, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(data, &record); err != nil {
-		return nil, fmt.Errorf("read %s: %w", pluginRecordPath, err)
-	}
-	return record, nil
-}
-
-func (p plugins) writeRecord(record pluginRecord) error {
-	data, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-	return p.Files.Write(pluginRecordPath, data, 0o600)
+	_, err := p.Files.Recall(pluginRecordPath, &record)
+	return record, err
 }
 
 func (p plugins) undo(context.Context) error {

@@ -1,10 +1,6 @@
 package offline
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -27,17 +23,8 @@ func (l loading) recordPath() string {
 }
 
 func (l loading) recorded() (r record, err error) {
-	data, err := l.Files.Read(l.recordPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("read %s: %w", l.recordPath(), err)
-	}
-	return r, nil
+	_, err = l.Files.Recall(l.recordPath(), &r)
+	return r, err
 }
 
 // begin notes what is about to be loaded, finish that it has been, and forget
@@ -65,9 +52,5 @@ func (l loading) note(refs []string, where func(*record)) error {
 	noted := func(ref string) bool { return slices.Contains(refs, ref) }
 	r.Loaded, r.Loading = slices.DeleteFunc(r.Loaded, noted), slices.DeleteFunc(r.Loading, noted)
 	where(&r)
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return l.Files.Write(l.recordPath(), data, 0o600)
+	return l.Files.Remember(l.recordPath(), r)
 }

@@ -15,50 +15,61 @@ import (
 // status and the boot unit need nothing else. It is the first step to be done
 // and the last one to be undone.
 func (h *Host) remember(role string) step.Step {
-	tree := func() ([]host.File, error) {
-		settings, err := h.Config.Marshal()
-		if err != nil {
-			return nil, err
-		}
-		versions, err := json.Marshal(h.versionsOf(role))
-		if err != nil {
-			return nil, err
-		}
-		files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: versionsFile, Data: versions}}
-		if h.registry != nil {
-			way, err := h.registry.Marshal()
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, host.File{Path: registry.SavedPath, Data: way})
-		}
-		return append(files, host.File{Path: roleFile, Data: []byte(role + "\n")}), nil
-	}
+	m := memory{h, role}
 	return step.Step{
-		Name: "remember the settings",
-		Check: func(context.Context) (step.Diff, error) {
-			files, err := tree()
-			if err != nil {
-				return nil, err
-			}
-			diff, err := h.Files.Missing(files)
-			if !h.Files.SelfInstalled(Binary) {
-				diff = append(diff, "write "+Binary)
-			}
-			return diff, err
-		},
-		Apply: func(context.Context) error {
-			files, err := tree()
-			if err != nil {
-				return err
-			}
-			if err := h.Files.Put(files); err != nil {
-				return err
-			}
-			return errors.Join(h.Files.InstallSelf(Binary), h.Files.Remove(keptFile))
-		},
-		Undo: func(context.Context) error { return h.forget(role) },
+		Name:  "remember the settings",
+		Check: m.check,
+		Apply: m.apply,
+		Undo:  func(context.Context) error { return h.forget(role) },
 	}
+}
+
+type memory struct {
+	*Host
+	role string
+}
+
+func (m memory) check(context.Context) (step.Diff, error) {
+	files, err := m.tree()
+	if err != nil {
+		return nil, err
+	}
+	diff, err := m.Files.Missing(files)
+	if !m.Files.SelfInstalled(Binary) {
+		diff = append(diff, "write "+Binary)
+	}
+	return diff, err
+}
+
+func (m memory) apply(context.Context) error {
+	files, err := m.tree()
+	if err != nil {
+		return err
+	}
+	if err := m.Files.Put(files); err != nil {
+		return err
+	}
+	return errors.Join(m.Files.InstallSelf(Binary), m.Files.Remove(keptFile))
+}
+
+func (m memory) tree() ([]host.File, error) {
+	settings, err := m.Config.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	versions, err := json.Marshal(m.versionsOf(m.role))
+	if err != nil {
+		return nil, err
+	}
+	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: versionsFile, Data: versions}}
+	if m.registry != nil {
+		way, err := m.registry.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, host.File{Path: registry.SavedPath, Data: way})
+	}
+	return append(files, host.File{Path: roleFile, Data: []byte(m.role + "\n")}), nil
 }
 
 // keptFile is what a host was whose images were kept: it is no part of a

@@ -2,9 +2,7 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -43,16 +41,9 @@ func (l lay) check(context.Context) (step.Diff, error) {
 	return diff, err
 }
 
-func (l lay) laid() ([]string, error) {
-	data, err := l.files.Read(laidPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
-	return paths, json.Unmarshal(data, &paths)
+func (l lay) laid() (paths []string, err error) {
+	_, err = l.files.Recall(laidPath, &paths)
+	return paths, err
 }
 
 func (l lay) outdated(tree []host.File) ([]string, error) {
@@ -79,18 +70,7 @@ func (l lay) apply(context.Context) error {
 		return err
 	}
 	for _, f := range tree {
-		diff, err := l.files.Missing([]host.File{f})
-		if err != nil {
-			return err
-		}
-		if len(diff) == 0 {
-			continue
-		}
-		mode := f.Mode
-		if mode == 0 {
-			mode = 0o600
-		}
-		if err := l.files.Replace(f.Path, f.Data, mode); err != nil {
+		if err := l.replace(f); err != nil {
 			return err
 		}
 	}
@@ -100,15 +80,23 @@ func (l lay) apply(context.Context) error {
 	return l.remember(slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(old, path) }))
 }
 
+func (l lay) replace(f host.File) error {
+	diff, err := l.files.Missing([]host.File{f})
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	mode := f.Mode
+	if mode == 0 {
+		mode = 0o600
+	}
+	return l.files.Replace(f.Path, f.Data, mode)
+}
+
 func (l lay) remember(paths []string) error {
 	if len(paths) == 0 {
 		return l.files.Remove(laidPath)
 	}
-	data, err := json.Marshal(paths)
-	if err != nil {
-		return err
-	}
-	return l.files.Write(laidPath, data, 0o600)
+	return l.files.Remember(laidPath, paths)
 }
 
 func (l lay) putBack(paths []string) error {
