@@ -162,6 +162,10 @@ func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error)
 		}
 		left = append(left, err.Error())
 	}
+	// A kubelet that is about to register, as after a boot, would bring its node back.
+	if err := h.kubelet(Master).Start().Undo(ctx); err != nil {
+		return left, err
+	}
 	if err := h.removeNode(ctx, h.Config.HostName); err != nil {
 		left = append(left, err.Error()+"; `kubectl delete node "+h.Config.HostName+"` on another control plane does")
 	}
