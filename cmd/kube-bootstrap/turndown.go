@@ -23,7 +23,8 @@ func (p *program) turndownCommand() *cobra.Command {
 containerd, links, rules and files are as they were before. It needs no
 network, and does nothing on a host that is no part of a cluster. One of several
 control planes also leaves the cluster's etcd, and is refused where the others
-could not go on without it.`,
+could not go on without it. A worker may not change the cluster's list of nodes:
+"kube-bootstrap forget" on a control plane takes it from there.`,
 		Example: `  kube-bootstrap turndown
   kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
 		Args: cobra.NoArgs,

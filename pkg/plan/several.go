@@ -149,11 +149,15 @@ func (h *Host) Keep(ctx context.Context) error {
 }
 
 // Leave takes this host out of a cluster that goes on without it: out of etcd,
-// and its node out of the API server's list. It does nothing where there is no
-// other control plane. What could not be done but is no harm is returned as
-// text; force makes that of everything.
+// and its node out of the API server's list. A worker has no right to do so,
+// and where there is no other control plane nobody has to know. What was not
+// done but is no harm is returned as text; force makes that of everything.
 func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error) {
-	if h.saved.Role != Master || len(h.others()) == 0 {
+	name := h.Config.HostName
+	switch {
+	case h.saved.Role == Worker:
+		return []string{"node " + name + " is listed until `kube-bootstrap forget " + name + "` on a control plane"}, nil
+	case h.saved.Role != Master || len(h.others()) == 0:
 		return nil, nil
 	}
 	if err := h.etcd().Leave(ctx); err != nil {
@@ -166,8 +170,8 @@ func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error)
 	if err := h.kubelet(Master).Start().Undo(ctx); err != nil {
 		return left, err
 	}
-	if err := h.removeNode(ctx, h.Config.HostName); err != nil {
-		left = append(left, err.Error()+"; `kubectl delete node "+h.Config.HostName+"` on another control plane does")
+	if err := h.removeNode(ctx, name); err != nil {
+		left = append(left, err.Error()+"; `kubectl delete node "+name+"` on another control plane does")
 	}
 	return left, nil
 }

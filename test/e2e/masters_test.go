@@ -211,4 +211,8 @@ func forget(t *testing.T, first, third machine) {
 	power(t, "start", third)
 	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done; kube-bootstrap turndown")
 	voters(t, first, 2)
+	// Its kubelet was about to register it anew.
+	if nodes := first.kubectl(t, "get nodes -o name"); strings.Contains(nodes, third.name) {
+		t.Errorf("it is a node again:\n%s", nodes)
+	}
 }
