@@ -18,33 +18,14 @@ import (
 // removed when it fails, unless Retain is set.
 func AddNode(ctx context.Context, options Options, spec Spec, moves Moves, emit func(Event)) (name string, err error) {
 	err = onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
-		first, err := f.firstMaster(ctx, "")
+		m, err := f.newcomer(ctx, spec, found)
 		if err != nil {
 			return err
 		}
-		joined, err := f.joined(ctx)
-		if err != nil {
-			return err
-		}
-		if host := f.byName(f.Name + "-" + spec.Name); host.name != "" && !f.whole(ctx, host, found) {
-			joined = slices.DeleteFunc(joined, func(name string) bool { return name == host.name })
-		}
-		f.Nodes = []Spec{f.named(spec, joined)}
-		f.all = f.settle(found)
-		m := f.byName(f.hostName(f.Nodes[0]))
 		name = m.name
-		if err := f.canJoin(m, joined); err != nil {
+		rows, err := f.admission(ctx, m)
+		if err != nil {
 			return err
-		}
-		join := &joining{fleet: f, master: f.byName(first.Name)}
-		f.shipped = f.bundleIsThere(ctx, join.master)
-		verb := join.worker
-		if m.role == Master {
-			verb = join.furtherMaster
-		}
-		rows := step.Plan{
-			{f.hostImage(f.variant(m))}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)},
-			{join.open()}, {f.verb(m, verb)}, {join.close()},
 		}
 		err = f.run(ctx, rows)
 		if err == nil || f.Retain {
@@ -53,6 +34,40 @@ func AddNode(ctx context.Context, options Options, spec Spec, moves Moves, emit 
 		return errors.Join(err, f.takeBack(ctx, m, moves))
 	})
 	return name, err
+}
+
+// newcomer is the node that is to join. One that a run left half-way is
+// finished, though its cluster may know it.
+func (f *fleet) newcomer(ctx context.Context, spec Spec, found []docker.FoundMachine) (member, error) {
+	joined, err := f.joined(ctx)
+	if err != nil {
+		return member{}, err
+	}
+	if begun := f.byName(f.Name + "-" + spec.Name); begun.name != "" && !f.whole(ctx, begun, found) {
+		joined = slices.DeleteFunc(joined, func(name string) bool { return name == begun.name })
+	}
+	f.Nodes = []Spec{f.named(spec, joined)}
+	f.all = f.settle(found)
+	m := f.byName(f.hostName(f.Nodes[0]))
+	return m, f.canJoin(m, joined)
+}
+
+// admission is how a node joins a cluster that runs.
+func (f *fleet) admission(ctx context.Context, m member) (step.Plan, error) {
+	first, err := f.firstMaster(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	join := &joining{fleet: f, master: f.byName(first.Name)}
+	f.shipped = f.bundleIsThere(ctx, join.master)
+	verb := join.worker
+	if m.role == Master {
+		verb = join.furtherMaster
+	}
+	return step.Plan{
+		{f.hostImage(f.variant(m))}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)},
+		{join.open()}, {f.verb(m, verb)}, {join.close()},
+	}, nil
 }
 
 // joined names the nodes that the API server knows. A host that is not among

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -105,43 +106,54 @@ func defaultCacheDir() (string, error) {
 var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 func (o Options) validate() error {
-	var errs []error
-	bad := func(name, remedy, text string, args ...any) {
-		errs = append(errs, &step.Problem{Name: name, Text: fmt.Sprintf(text, args...), Remedy: remedy})
-	}
-	for _, name := range o.names() {
-		if !validName.MatchString(name) {
-			bad("cluster-name", "use lower-case letters, digits and -, a letter first, at most 40", "name %q can not be the name of a host", name)
-		}
-	}
-	if masters := o.count(Master); len(o.Hosts) == 0 && (masters < 1 || masters > maxMasters) {
-		bad("cluster-size", fmt.Sprintf("use 1 to %d", maxMasters), "--masters %d", masters)
-	}
-	if o.Workers < 0 {
-		bad("cluster-size", "use 0 or more", "--workers %d", o.Workers)
-	}
-	for _, image := range o.images() {
-		if _, ok := variants[image]; !ok {
-			bad("host-image", "use one of "+variantNames(), "--host-image %q is not known", image)
-		}
-	}
-	errs = append(errs, o.twice()...)
-	if !o.Subnet.Addr().Is4() || o.Subnet != o.Subnet.Masked() {
-		bad("cluster-subnet", "use one like "+DefaultSubnet.String(), "--dind-subnet %s is not an IPv4 network", o.Subnet)
-	} else if last := lastAddr(o.members()); last.IsValid() && !roomFor(o.Subnet, last) {
-		bad("cluster-subnet", "use a larger one", "--dind-subnet %s has no room for %d hosts", o.Subnet, len(o.members()))
-	}
-	if o.Bundle != "" {
-		if _, err := os.Stat(o.Bundle); err != nil {
-			bad("bundle", "make it with `kube-bootstrap offline build` or `offline pull`", "%v", err)
-		}
-	}
-	if o.NetworkManifest != "" {
-		if _, err := os.Stat(o.NetworkManifest); err != nil {
-			bad("cni-plugin", "give the path of a manifest, or one of bridge, flannel, none", "--cni-plugin: %v", err)
+	errs := slices.Concat(o.badNames(), o.badSizes(), o.twice(), o.badSubnet())
+	for _, file := range []struct{ path, name, remedy string }{
+		{o.Bundle, "bundle", "make it with `kube-bootstrap offline build` or `offline pull`"},
+		{o.NetworkManifest, "cni-plugin", "give the path of a manifest, or one of bridge, flannel, none"},
+	} {
+		if _, err := os.Stat(file.path); file.path != "" && err != nil {
+			errs = append(errs, problem(file.name, file.remedy, "--%s: %v", file.name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func problem(name, remedy, text string, args ...any) error {
+	return &step.Problem{Name: name, Text: fmt.Sprintf(text, args...), Remedy: remedy}
+}
+
+func (o Options) badNames() (errs []error) {
+	for _, name := range o.names() {
+		if !validName.MatchString(name) {
+			errs = append(errs, problem("cluster-name", "use lower-case letters, digits and -, a letter first, at most 40", "name %q can not be the name of a host", name))
+		}
+	}
+	for _, image := range o.images() {
+		if _, ok := variants[image]; !ok {
+			errs = append(errs, problem("host-image", "use one of "+variantNames(), "--host-image %q is not known", image))
+		}
+	}
+	return errs
+}
+
+func (o Options) badSizes() (errs []error) {
+	if masters := o.count(Master); len(o.Hosts) == 0 && (masters < 1 || masters > maxMasters) {
+		errs = append(errs, problem("cluster-size", fmt.Sprintf("use 1 to %d", maxMasters), "--masters %d", masters))
+	}
+	if o.Workers < 0 {
+		errs = append(errs, problem("cluster-size", "use 0 or more", "--workers %d", o.Workers))
+	}
+	return errs
+}
+
+func (o Options) badSubnet() []error {
+	if !o.Subnet.Addr().Is4() || o.Subnet != o.Subnet.Masked() {
+		return []error{problem("cluster-subnet", "use one like "+DefaultSubnet.String(), "--dind-subnet %s is not an IPv4 network", o.Subnet)}
+	}
+	if last := lastAddr(o.members()); last.IsValid() && !roomFor(o.Subnet, last) {
+		return []error{problem("cluster-subnet", "use a larger one", "--dind-subnet %s has no room for %d hosts", o.Subnet, len(o.members()))}
+	}
+	return nil
 }
 
 // roomFor reports whether addr is in the subnet and not its broadcast address.

@@ -158,16 +158,28 @@ func (p plugins) extract(ctx context.Context, missing Plugins) (map[string][]byt
 	defer from.Close()
 	layer := from.pluginLayer(ctx, missing)
 	defer layer.Close()
-	files, archive := map[string][]byte{}, tar.NewReader(layer)
+	files, err := missing.in(tar.NewReader(layer))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != len(missing.Files) {
+		return nil, fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here", len(files), len(missing.Files))
+	}
+	return files, nil
+}
+
+// in reads those of the plugins that an archive holds.
+func (p Plugins) in(archive *tar.Reader) (map[string][]byte, error) {
+	files := map[string][]byte{}
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return files, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		want, ok := missing.Files[path.Base(h.Name)]
+		want, ok := p.Files[path.Base(h.Name)]
 		if !ok || h.Typeflag != tar.TypeReg {
 			continue
 		}
@@ -180,8 +192,4 @@ func (p plugins) extract(ctx context.Context, missing Plugins) (map[string][]byt
 		}
 		files[path.Base(h.Name)] = data
 	}
-	if len(files) != len(missing.Files) {
-		return nil, fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here", len(files), len(missing.Files))
-	}
-	return files, nil
 }
