@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// joining lets the others in with a token that is good for this run only.
+type joining struct {
+	*fleet
+	master member
+	token  joinToken
+}
+
+// joinToken is what `kube-bootstrap token create -o json` prints.
+type joinToken struct {
+	Token      string `json:"token"`
+	CACertHash string `json:"caCertHash"`
+	// CertificateKey is there if further control planes join.
+	CertificateKey string `json:"certificateKey"`
+}
+
+const (
+	tokenPath = "/run/kube-bootstrap-join-token"
+	tokenTTL  = time.Hour
+)
+
+func (j *joining) open() step.Step {
+	return step.Step{
+		Name:  "make a join token",
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"make a join token"}, nil },
+		Apply: func(ctx context.Context) error {
+			var out bytes.Buffer
+			args := []string{binaryPath, "token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
+			if slices.ContainsFunc(j.members(), func(m member) bool { return m.role == Master && m.name != j.master.name }) {
+				args = append(args, "--control-plane")
+			}
+			if err := j.node(j.master).Exec(ctx, driver.Exec{Args: args, Stdout: &out}); err != nil {
+				return err
+			}
+			if err := json.Unmarshal(out.Bytes(), &j.token); err != nil {
+				return fmt.Errorf("answer of token create on %s: %w", j.master.name, err)
+			}
+			return nil
+		},
+	}
+}
+
+func (j *joining) worker(ctx context.Context, m member) error {
+	return j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil)
+}
+
+func (j *joining) furtherMaster(ctx context.Context, m member) error {
+	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
+	verb := []string{"master", "--join"}
+	if j.alone() {
+		verb = append(verb, "--no-dedicated")
+	}
+	return j.join(ctx, m, append(verb, j.MasterArgs...), env)
+}
+
+func (j *joining) join(ctx context.Context, m member, verb, env []string) error {
+	node := j.node(m)
+	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(j.token.Token+"\n")); err != nil {
+		return err
+	}
+	args := append(verb, "--progress", "json", "--master-ip", j.master.addr.String(),
+		"--token-file", tokenPath, "--ca-cert-hash", j.token.CACertHash)
+	err := j.relay(ctx, m, slices.Concat(args, j.bundleArgs(), m.spec.Args), env)
+	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
+	return errors.Join(err, removed)
+}
+
+// welcome has the control plane look at who has joined now rather than at its
+// next look: the first snapshot shall have CoreDNS where it belongs. What it can
+// not do now is left to that look.
+func (j *joining) welcome() step.Step {
+	return todo("spread CoreDNS over the nodes", func(ctx context.Context) error {
+		err := j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "approve"}})
+		var exit *driver.ExitError
+		if errors.As(err, &exit) {
+			step.Report(ctx, "left for later: "+err.Error(), 0, 0)
+			return nil
+		}
+		return err
+	})
+}
+
+func (j *joining) close() step.Step {
+	return step.Step{
+		Name:  "delete the join token",
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"delete the join token"}, nil },
+		Apply: func(ctx context.Context) error {
+			id, _, _ := strings.Cut(j.token.Token, ".") // the part that is no secret
+			return j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "token", "delete", id}})
+		},
+	}
+}
