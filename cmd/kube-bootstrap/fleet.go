@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -40,7 +41,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	if err != nil {
 		return &firmError{err}
 	}
-	if err := cluster.Preflight(c.Context(), o); err != nil {
+	if err := errors.Join(checkManifests(o.Manifests), cluster.Preflight(c.Context(), o)); err != nil {
 		return &firmError{err}
 	}
 	var images step.Plan

@@ -17,13 +17,9 @@ func fleetOptions(cfg config.Config, origins config.Origins) (cluster.Options, e
 	if err != nil {
 		return cluster.Options{}, err
 	}
-	manifest := ""
-	if config.IsManifest(cfg.CNIPlugin) {
-		manifest, cfg.CNIPlugin = cfg.CNIPlugin, cluster.NetworkManifestPath
-	}
 	return cluster.Options{
-		NetworkManifest: manifest,
-		Name:            cfg.Name, Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
+		Manifests: manifestsOf(&cfg),
+		Name:      cfg.Name, Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
 		Subnet: subnet, HostImage: cfg.HostImage, Bundle: cfg.Bundle,
 		Engine:     docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext},
 		KeepImages: cfg.KeepImages,

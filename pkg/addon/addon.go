@@ -52,17 +52,14 @@ type Addons struct {
 // Apply is the step that makes the cluster run kube-proxy and CoreDNS. It goes
 // away with the cluster.
 func (a Addons) Apply() step.Step {
-	return a.step("apply kube-proxy and CoreDNS", a.Manifests)
+	return a.ApplyManifest("apply kube-proxy and CoreDNS", a.Manifests)
 }
 
-// ApplyFiles applies the user's own YAML, the content of whole files.
-func (a Addons) ApplyFiles(files map[string][]byte) step.Step {
-	return a.step("apply the manifests of the user", func() ([]byte, error) { return join(files), nil })
-}
-
-func (a Addons) step(name string, manifests func() ([]byte, error)) step.Step {
+// ApplyManifest is the step that applies YAML of somebody else's: a pod network
+// that is not ours, an addon.
+func (a Addons) ApplyManifest(name string, manifest func() ([]byte, error)) step.Step {
 	objects := func() ([]*kube.Object, error) {
-		text, err := manifests()
+		text, err := manifest()
 		if err != nil {
 			return nil, err
 		}

@@ -90,11 +90,10 @@ func TestProxyConfigStrict(t *testing.T) {
 	}
 }
 
-// Neither the user's file order nor a missing last line makes a difference.
-func TestJoin(t *testing.T) {
-	one := []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: one}")
-	two := []byte("---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: two}}\n---\n")
-	got, err := kube.Objects(join(map[string][]byte{"b.yaml": two, "a.yaml": one}))
+// Neither lists nor empty documents make a difference.
+func TestObjects(t *testing.T) {
+	got, err := kube.Objects([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n---\n---\n" +
+		"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: two}}\n---\n"))
 	if err != nil || len(got) != 2 || got[0].GetName() != "one" || got[1].GetName() != "two" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -121,13 +119,4 @@ func trouble(pod *corev1.Pod) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// join makes one stream of several files, in the order of their names.
-func join(files map[string][]byte) []byte {
-	var all []byte
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		all = append(append(all, files[name]...), "\n---\n"...)
-	}
-	return all
 }

@@ -15,6 +15,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// Manifest is a file of this machine that a host is to find.
+type Manifest struct {
+	Path string // here
+	On   string // the path on the host
+}
+
 // Options say what fleet there shall be. The zero value of a field is its
 // default.
 type Options struct {
@@ -39,7 +45,7 @@ type Options struct {
 	Bundle   string        // the bundle that the hosts load; "": they pull
 	Programs Programs      // of Kubernetes, instead of those in Bundle; none: those that the cluster has
 
-	NetworkManifest string // a file of ours that masters find as NetworkManifestPath
+	Manifests []Manifest // of ours, that the first control plane applies
 
 	MasterArgs []string // further arguments of kube-bootstrap master
 	WorkerArgs []string // and of kube-bootstrap worker
@@ -107,13 +113,8 @@ var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 func (o Options) validate() error {
 	errs := slices.Concat(o.badNames(), o.badSizes(), o.twice(), o.badSubnet())
-	for _, file := range []struct{ path, name, remedy string }{
-		{o.Bundle, "bundle", "make it with `kube-bootstrap offline build` or `offline pull`"},
-		{o.NetworkManifest, "cni-plugin", "give the path of a manifest, or one of bridge, flannel, none"},
-	} {
-		if _, err := os.Stat(file.path); file.path != "" && err != nil {
-			errs = append(errs, problem(file.name, file.remedy, "--%s: %v", file.name, err))
-		}
+	if _, err := os.Stat(o.Bundle); o.Bundle != "" && err != nil {
+		errs = append(errs, problem("bundle", "make it with `kube-bootstrap offline build` or `offline pull`", "--bundle: %v", err))
 	}
 	return errors.Join(errs...)
 }

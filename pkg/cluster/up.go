@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,8 +58,8 @@ func (f *fleet) clusterRows(join *joining) step.Plan {
 		switch {
 		case m.name == join.master.name:
 			first = append(first, f.verb(m, f.master))
-			if f.NetworkManifest != "" {
-				programs = append(programs, f.put("put the network's manifest on "+m.name, m, f.NetworkManifest, NetworkManifestPath, 0o644))
+			for _, one := range f.Manifests {
+				programs = append(programs, f.put("put "+filepath.Base(one.Path)+" on "+m.name, m, one.Path, one.On, 0o600))
 			}
 		case m.role == Worker:
 			joins = append(joins, f.verb(m, join.worker))
@@ -79,9 +80,6 @@ func (f *fleet) node(m member) driver.Node { return driver.OpenDocker(f.docker, 
 func (f *fleet) program(m member) step.Step {
 	return f.put("put kube-bootstrap on "+m.name, m, f.Binary, binaryPath, 0o755)
 }
-
-// NetworkManifestPath is where a master finds the manifest of the pod network.
-const NetworkManifestPath = "/etc/kube-bootstrap-network.yaml"
 
 // put is the step that copies a file of ours to a host.
 func (f *fleet) put(name string, m member, from, to string, mode os.FileMode) step.Step {

@@ -47,8 +47,9 @@ type Config struct {
 	TimeoutForServices time.Duration
 	DNSDomain          string
 	DNSServerIP        string
-	CNIPlugin          string // bridge, flannel, none, a path or a URL
-	ServiceNetwork     string // IPv4 prefix, masked
+	CNIPlugin          string   // bridge, flannel, none, a path or a URL
+	Addons             []string // each dashboard, a path or a URL
+	ServiceNetwork     string   // IPv4 prefix, masked
 	APIServerPort      int
 	BalancerPort       int
 	Join               bool

@@ -192,8 +192,14 @@ var clusterSettings = []Setting{
 	{
 		Field: "cniPlugin", Flag: "cni-plugin", Default: CNIBridge, Verbs: hosts, Shared: true,
 		Help:  "network of the pods: bridge (docker0, shared with containers), flannel, none, or the path or URL of a manifest",
-		at:    text(func(c *Config) *string { return &c.CNIPlugin }),
+		at:    manifest(func(c *Config) *string { return &c.CNIPlugin }),
 		check: cniPlugin,
+	},
+	{
+		Field: "addons", Flag: "addons", Verbs: Master | Preflight | Fleet,
+		Help:  "what else shall run, comma separated: dashboard, or the path or URL of a manifest",
+		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
+		check: addons,
 	},
 	{
 		Field: "apiServerPort", Flag: "apiserver-port", Also: []string{"api-server-port"}, Default: "6443", Verbs: hosts, Shared: true,

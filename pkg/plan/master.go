@@ -27,7 +27,7 @@ func (h *Host) Master() step.Plan {
 		{control.Ready(h.timeout())},
 		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late()},
-		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
+		append(h.furtherAddons(), etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()),
 		{h.ifNetwork(node.WaitReady(h.timeout())), h.ifNetwork(h.addons().WaitDNS(h.timeout()))},
 		h.dropReplaced(),
 	}.Compact()

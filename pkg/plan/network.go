@@ -1,15 +1,10 @@
 package plan
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
-	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -68,60 +63,17 @@ func (h *Host) podCIDR() netip.Prefix {
 // applyNetwork comes before every other pod: without a network, none starts.
 // A control plane that joins finds it in the cluster.
 func (h *Host) applyNetwork() step.Step {
-	if h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.Join {
+	switch {
+	case h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.Join:
 		return step.Step{}
+	case h.Config.CNIPlugin == config.CNIFlannel:
+		return h.addons().ApplyManifest("apply the pod network", h.addons().Flannel)
 	}
-	network := h.addons().ApplyNetwork(h.networkManifest)
-	apply := network.Apply
-	network.Apply = func(ctx context.Context) error {
-		if err := h.keepManifest(); err != nil {
-			return err
-		}
-		return apply(ctx)
-	}
-	network.Undo = func(context.Context) error { return h.Files.Remove(manifestPath) }
-	return network
+	return h.applyManifest("apply the pod network", h.networkManifest())
 }
 
-// manifestPath keeps what was applied: a second run must not depend on the
-// user's file or on the internet. Its first line names where it came from.
-const manifestPath = host.StateDir + "/network.yaml"
-
-const downloadLimit = time.Minute
-
-// networkManifest returns the manifest of the plugin. A file of the user is
-// read anew as long as it is there; what was downloaded is kept for good.
-func (h *Host) networkManifest() ([]byte, error) {
-	plugin := h.Config.CNIPlugin
-	if plugin == config.CNIFlannel {
-		return h.addons().Flannel()
-	}
-	kept, err := h.Files.Read(manifestPath)
-	isKept := err == nil && bytes.HasPrefix(kept, h.origin())
-	if !config.IsURL(plugin) {
-		data, err := os.ReadFile(plugin)
-		if err != nil && isKept {
-			return kept, nil
-		}
-		return append(h.origin(), data...), err
-	}
-	if isKept {
-		return kept, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), downloadLimit)
-	defer cancel()
-	data, err := addon.Download(ctx, plugin)
-	return append(h.origin(), data...), err
-}
-
-func (h *Host) origin() []byte { return []byte("# from " + h.Config.CNIPlugin + "\n") }
-
-func (h *Host) keepManifest() error {
-	data, err := h.networkManifest()
-	if err != nil {
-		return err
-	}
-	return h.Files.Put([]host.File{{Path: manifestPath, Data: data}})
+func (h *Host) networkManifest() manifest {
+	return manifest{h, h.Config.CNIPlugin, host.StateDir + "/network.yaml"}
 }
 
 // networkProblem looks at the plugin before anything is touched.
@@ -133,11 +85,7 @@ func (h *Host) networkProblem(role string) error {
 	if role != Master || h.Config.Join || h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
 		return nil
 	}
-	data, err := h.networkManifest()
-	if err == nil {
-		err = addon.CheckManifest(data)
-	}
-	if err != nil {
+	if err := h.networkManifest().check(); err != nil {
 		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s: %v", h.Config.CNIPlugin, err),
 			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, none"}
 	}

@@ -42,6 +42,7 @@ type Host struct {
 	versions  image.Versions
 	images    []image.Image
 	loads     offline.Feed
+	downloads downloads
 	join      *join.Joining
 	detectErr error
 }

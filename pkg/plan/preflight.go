@@ -35,6 +35,7 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("kernel", "check the kernel", h.kernelProblem),
 		h.look("cni-config", "check for another CNI config", h.podProblems),
 		h.look("cni-plugin", "check the network of the pods", func(context.Context) error { return h.networkProblem(role) }),
+		h.look("addon", "check the addons", func(context.Context) error { return h.addonProblems(role) }),
 		h.look("bundle", "check the bundle", h.bundleProblem),
 		h.look("ports", "check ports", func(context.Context) error { return h.portProblem(role) }),
 		h.look("node-size", "check what the node shall have", h.kubelet(role).Own.Problems),

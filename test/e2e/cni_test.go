@@ -3,6 +3,11 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,15 +30,20 @@ func TestOtherNetwork(t *testing.T) {
 	master.put(t, networkManifest(t, master), "/root/network.yaml")
 	bridge := master.sh(t, "ip -4 -br addr show docker0")
 
-	up(t, master, worker, "--cni-plugin /root/network.yaml")
+	addons := serveAddon(t, "10.193.12.1", "downloaded") + ",/root/addon.yaml"
+	master.sh(t, "cat > /root/addon.yaml <<'YAML'\n"+addonNamed("read")+"YAML")
+	up(t, master, worker, "--cni-plugin /root/network.yaml --addons "+addons)
+	master.kubectl(t, "get configmaps downloaded read")
 	if now := master.sh(t, "ip -4 -br addr show docker0"); now != bridge {
 		t.Errorf("docker0 was %q and is %q", bridge, now)
 	}
 	// CoreDNS runs on the master; its pod must answer the other host.
 	pod := master.kubectl(t, "-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={.items[0].status.podIP}'")
 	worker.sh(t, "curl -sS --max-time 10 http://"+pod+":8181/ready")
-	// The file may be gone when master runs again: it was kept.
-	master.sh(t, "rm /root/network.yaml && kube-bootstrap master --cni-plugin /root/network.yaml --bundle "+bundle)
+	// The files may be gone when master runs again: they were kept.
+	master.kubectl(t, "delete configmaps downloaded read")
+	master.sh(t, "rm /root/network.yaml /root/addon.yaml && kube-bootstrap master --cni-plugin /root/network.yaml --addons "+addons+" --bundle "+bundle)
+	master.kubectl(t, "get configmaps downloaded read")
 	if out, err := master.try(t.Context(), "kube-bootstrap master --cni-plugin bridge --bundle "+bundle+" 2>&1"); err == nil || !strings.Contains(out, "[cni-plugin]") {
 		t.Errorf("the network of a cluster that runs is changed: %v\n%s", err, out)
 	}
@@ -41,6 +51,31 @@ func TestOtherNetwork(t *testing.T) {
 	for i, m := range made {
 		m.sameWorld(t, "a cluster with another network", before[i])
 	}
+}
+
+func addonNamed(name string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: default}\n"
+}
+
+// serveAddon serves an addon once and returns its URL, with its sum.
+func serveAddon(t *testing.T, address, name string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", address+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, served := addonNamed(name), false
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if served {
+			http.Error(w, "away", http.StatusServiceUnavailable)
+			return
+		}
+		served = true
+		_, _ = io.WriteString(w, text)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return fmt.Sprintf("http://%s/addon.yaml#sha256:%x", listener.Addr(), sha256.Sum256([]byte(text)))
 }
 
 func networkManifest(t *testing.T, master machine) string {

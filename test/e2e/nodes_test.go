@@ -24,6 +24,10 @@ func TestNodes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const addon = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-addon}\n"
+	if err := os.WriteFile(filepath.Join(l.dir, "app.yaml"), []byte(addon), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	before := l.world(t)
 	t.Cleanup(func() {
 		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean; docker rmi -f my/app:dev") // they are gone unless the test failed
@@ -35,6 +39,7 @@ func TestNodes(t *testing.T) {
 		l.sh(t, block)
 	}
 	t.Run("what one node has for itself", l.spec)
+	l.sh(t, "kubectl get configmap from-addon")
 	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
 	stop := l.poll(t)
 	t.Run("the page about nodes", func(t *testing.T) {

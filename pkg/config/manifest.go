@@ -1,0 +1,88 @@
+package config
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// IsURL reports whether a manifest is named by where it is downloaded.
+func IsURL(name string) bool {
+	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
+}
+
+// IsManifest reports whether a manifest is named by its path.
+func IsManifest(name string) bool {
+	return !IsURL(name) && (strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml"))
+}
+
+func wholeURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "":
+		return "must be a whole URL, such as https://example.com/manifest.yaml"
+	case u.Scheme == "http" && !strings.HasPrefix(u.Fragment, "sha256:"):
+		return "must begin with https://, or end in #sha256: and the sum of the manifest, as anybody on the way could change it"
+	}
+	return ""
+}
+
+// AddonDashboard is the addon that is known by name.
+const AddonDashboard = "dashboard"
+
+func addons(s string) string {
+	for _, name := range strings.Split(s, ",") {
+		switch {
+		case name == AddonDashboard, IsManifest(name):
+		case IsURL(name):
+			if wrong := wholeURL(name); wrong != "" {
+				return wrong
+			}
+		default:
+			return "must be " + AddonDashboard + ", or the path or URL of a manifest, not " + name
+		}
+	}
+	return ""
+}
+
+// settled is a name that means the same file whatever directory we are in: a
+// host remembers it.
+func settled(name string) (string, error) {
+	if !IsManifest(name) {
+		return name, nil
+	}
+	return filepath.Abs(name)
+}
+
+// manifest is text that may be the path of one.
+func manifest(field func(*Config) *string) func(*Config) value {
+	return func(c *Config) value {
+		v := text(field)(c)
+		v.set = func(s string) (err error) {
+			*field(c), err = settled(strings.TrimSpace(s))
+			return err
+		}
+		return v
+	}
+}
+
+// manifests is a list of such.
+func manifests(field func(*Config) *[]string) func(*Config) value {
+	return func(c *Config) value {
+		v := list(field)(c)
+		split := v.set
+		v.set = func(s string) error {
+			if err := split(s); err != nil {
+				return err
+			}
+			for i, name := range *field(c) {
+				var err error
+				if (*field(c))[i], err = settled(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return v
+	}
+}
