@@ -14,16 +14,21 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
 
-// named are the addons that are known by name, and where their makers publish
-// the manifest.
-var named = map[string]string{
+// published are the manifests that are known by a name: where their makers
+// publish them, and the sum of what was published.
+var published = map[string]string{
+	config.CNICalico: "https://raw.githubusercontent.com/projectcalico/calico/v3.32.1/manifests/calico.yaml" +
+		"#sha256:a1df919d9721cf667accdc3e72848911b0cb25cfab7d2478ad0c996302c95744",
+	config.CNIWeave: "https://raw.githubusercontent.com/weaveworks/weave/v2.8.1/prog/weave-kube/weave-daemonset-k8s-1.11.yaml" +
+		"#sha256:a2410c91152fdead60084a750d5041749e95350c038a9832e7dff71f85b52c9c",
 	// The last release that comes as one manifest.
-	config.AddonDashboard: "https://raw.githubusercontent.com/kubernetes/dashboard/v2.7.0/aio/deploy/recommended.yaml",
+	config.AddonDashboard: "https://raw.githubusercontent.com/kubernetes/dashboard/v2.7.0/aio/deploy/recommended.yaml" +
+		"#sha256:943ae40251f1ba64ef012c53271bf6766d1883dd024093e854567b56443764b8",
 }
 
-// Where returns where the manifest of an addon is: its URL, if the addon is
-// known by its name, else what it was called.
-func Where(name string) string { return cmp.Or(named[name], name) }
+// Where returns where the manifest of that name is: its URL, if it is a
+// published one, else the name, which is its path or URL.
+func Where(name string) string { return cmp.Or(published[name], name) }
 
 // CheckManifest says what is wrong with YAML that shall be applied.
 func CheckManifest(text []byte) error {

@@ -5,17 +5,17 @@ package config
 const (
 	CNIBridge  = "bridge"
 	CNIFlannel = "flannel"
+	CNICalico  = "calico"
+	CNIWeave   = "weave"
 	CNINone    = "none"
 )
 
 func cniPlugin(s string) string {
 	switch {
-	case s == CNIBridge, s == CNIFlannel, s == CNINone, IsManifest(s):
+	case s == CNIBridge, s == CNIFlannel, s == CNICalico, s == CNIWeave, s == CNINone, IsManifest(s):
 		return ""
 	case IsURL(s):
 		return wholeURL(s)
-	case s == "calico", s == "weave":
-		return "has no manifest built in; give the path or the URL of the one that its makers publish"
 	}
-	return "must be bridge, flannel, none, or the path or URL of a manifest"
+	return "must be bridge, flannel, calico, weave, none, or the path or URL of a manifest"
 }

@@ -23,6 +23,7 @@ func TestSpellings(t *testing.T) {
 func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 	c := Default()
 	c.Token, c.MasterIP, c.IgnorePreflight = "abcdef.0123456789abcdef", "192.168.1.2", []string{"swap", "clock"}
+	c.Addons = []string{"dashboard", "/root/a.yaml", "https://example.com/b.yaml#sha256:0"}
 	data, err := c.Marshal()
 	if err != nil {
 		t.Fatal(err)

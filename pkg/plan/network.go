@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -73,7 +74,7 @@ func (h *Host) applyNetwork() step.Step {
 }
 
 func (h *Host) networkManifest() manifest {
-	return manifest{h, h.Config.CNIPlugin, host.StateDir + "/network.yaml"}
+	return manifest{h, addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
 }
 
 // networkProblem looks at the plugin before anything is touched.
@@ -87,7 +88,7 @@ func (h *Host) networkProblem(role string) error {
 	}
 	if err := h.networkManifest().check(); err != nil {
 		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s: %v", h.Config.CNIPlugin, err),
-			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, none"}
+			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, calico, weave, none"}
 	}
 	return nil
 }

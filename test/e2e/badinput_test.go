@@ -32,6 +32,7 @@ const (
 
 // oldDocker answers as an engine of version 20.10 does.
 const oldDocker = stopDocker + `cat >/tmp/old <<'EOF'
+while read -r line && [ ${#line} -gt 1 ]; do :; done # an answer before the question resets the connection
 body='{"Version":"20.10.24","ApiVersion":"1.41","MinAPIVersion":"1.12","Os":"linux","Arch":"amd64"}'
 printf 'HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %s\r\n\r\n%s' ${#body} "$body"
 EOF
