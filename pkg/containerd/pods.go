@@ -210,7 +210,8 @@ func (r Runtime) removeCgroups(ctx context.Context) error {
 			}
 		}
 	}
-	return errors.Join(host.RemoveCgroup("kubepods"), host.RemoveCgroup("kubepods.slice"))
+	// What was about to start when its shim ended may still run.
+	return errors.Join(host.EndCgroup(ctx, "kubepods"), host.EndCgroup(ctx, "kubepods.slice"))
 }
 
 // PodProblems says that somebody else's pods run here [containerd-pods].

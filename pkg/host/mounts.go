@@ -2,9 +2,7 @@ package host
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -46,34 +44,3 @@ func mountsBelow(table, dir string) []string {
 
 // mountEscapes are the characters that the kernel writes in octal.
 var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-// RemoveCgroup removes the control group of that name, and those below it,
-// from every hierarchy. One that still has processes is an error.
-func RemoveCgroup(name string) error {
-	var errs []error
-	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {
-		roots, _ := filepath.Glob(pattern)
-		for _, root := range roots {
-			errs = append(errs, removeCgroupTree(root))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func removeCgroupTree(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // one hierarchy under two names: cpu is cpu,cpuacct
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			if err := removeCgroupTree(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return os.Remove(dir)
-}

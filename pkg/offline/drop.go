@@ -15,7 +15,7 @@ func (s Source) Drop(into Target) step.Step {
 	return step.Step{
 		Name: "remove replaced images from " + place(into.Kind()),
 		Check: func(context.Context) (step.Diff, error) {
-			replaced, err := l.replaced()
+			_, replaced, err := l.replaced()
 			var diff step.Diff
 			for _, ref := range replaced {
 				diff = append(diff, "remove image "+ref)
@@ -23,22 +23,27 @@ func (s Source) Drop(into Target) step.Step {
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error {
-			replaced, err := l.replaced()
+			wanted, replaced, err := l.replaced()
 			if err != nil || len(replaced) == 0 {
 				return err
 			}
 			if err := into.Remove(ctx, replaced); err != nil {
 				return err
 			}
-			return l.forget(replaced)
+			return l.Files.Remember(l.recordPath(), wanted)
 		},
 	}
 }
 
-// replaced returns those that we loaded and that are wanted no more.
-func (l loading) replaced() ([]string, error) {
-	ours, err := l.recorded()
-	return slices.DeleteFunc(ours.all(), func(ref string) bool {
-		return slices.ContainsFunc(l.Images, func(i image.Image) bool { return i.Ref == ref })
-	}), err
+// replaced splits what we loaded into what is wanted and what is not.
+func (l loading) replaced() (wanted, replaced []string, err error) {
+	refs, err := l.recorded()
+	for _, ref := range refs {
+		if slices.ContainsFunc(l.Images, func(i image.Image) bool { return i.Ref == ref }) {
+			wanted = append(wanted, ref)
+		} else {
+			replaced = append(replaced, ref)
+		}
+	}
+	return wanted, replaced, err
 }

@@ -76,20 +76,22 @@ func (l loading) apply(ctx context.Context) error {
 	if from != nil {
 		defer from.Close()
 	}
-	if err != nil || len(missing) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(missing) == 0 {
+		return l.finish()
 	}
 	if err := from.check(ctx, missing, l.Arch); err != nil {
 		return err
 	}
-	refs := references(missing)
-	if err := l.begin(refs); err != nil {
+	if err := l.begin(missing); err != nil {
 		return err
 	}
 	if err := l.load(ctx, from, missing); err != nil {
 		return err
 	}
-	return l.finish(refs)
+	return l.finish()
 }
 
 func (l loading) load(ctx context.Context, from origin, missing []Entry) error {
@@ -158,8 +160,8 @@ func (l loading) allNamed(ctx context.Context) (bool, error) {
 // then their names are good enough. Those of others may be of another build.
 func (l loading) ours() bool {
 	ours, err := l.recorded()
-	return err == nil && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
-		return i.In(l.into.Kind()) && !l.KeepImages && !slices.Contains(ours.Loaded, i.Ref)
+	return err == nil && !l.Files.Exists(l.underWayPath()) && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
+		return i.In(l.into.Kind()) && !l.KeepImages && !slices.Contains(ours, i.Ref)
 	})
 }
 
@@ -183,7 +185,7 @@ func (l loading) missing(ctx context.Context, from origin) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look for image %s: %w", img.Ref, err)
 		}
-		if state == Absent || state == Other && l.mayReplace(img.Ref, ours.all()) {
+		if state == Absent || state == Other && l.mayReplace(img.Ref, ours) {
 			missing = append(missing, entry)
 		}
 	}
@@ -197,12 +199,12 @@ func (l loading) mayReplace(ref string, ours []string) bool {
 }
 
 func (l loading) undo(ctx context.Context) error {
-	ours, err := l.recorded()
-	if err != nil || len(ours.all()) == 0 || l.KeepImages {
+	refs, err := l.recorded()
+	if err != nil || len(refs) == 0 || l.KeepImages {
 		return err
 	}
-	if err := l.into.Remove(ctx, ours.all()); err != nil {
+	if err := l.into.Remove(ctx, refs); err != nil {
 		return err
 	}
-	return l.Files.Remove(l.recordPath())
+	return l.Files.Drop(l.underWayPath(), l.recordPath())
 }

@@ -7,50 +7,42 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// record is what a store has from us, by reference.
-type record struct {
-	Loaded []string `json:"loaded"`
-	// Loading is noted before it is loaded, so that Undo also finds it when that
-	// is cut short. The store may have an older image under such a name.
-	Loading []string `json:"loading,omitempty"`
-}
+// recordPath is the file of the references that a store has from us.
+func (l loading) recordPath() string { return l.path() + ".json" }
 
-func (r record) all() []string { return slices.Concat(r.Loaded, r.Loading) }
+// underWayPath is there from before something is loaded until all of it has
+// been. As long as it is, a store may have an older image under a name of ours.
+func (l loading) underWayPath() string { return l.path() + ".loading" }
 
-func (l loading) recordPath() string {
+func (l loading) path() string {
 	name := strings.ToLower(strings.TrimSpace(string(l.into.Kind()) + " " + l.Part))
-	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-") + ".json"
+	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-")
 }
 
-func (l loading) recorded() (r record, err error) {
-	_, err = l.Files.Recall(l.recordPath(), &r)
-	return r, err
+func (l loading) recorded() (refs []string, err error) {
+	_, err = l.Files.Recall(l.recordPath(), &refs)
+	return refs, err
 }
 
-// begin notes what is about to be loaded, finish that it has been, and forget
-// that it is there no more.
-func (l loading) begin(refs []string) error {
-	return l.note(refs, func(r *record) { r.Loading = append(r.Loading, refs...) })
-}
-
-func (l loading) finish(refs []string) error {
-	return l.note(refs, func(r *record) { r.Loaded = append(r.Loaded, refs...) })
-}
-
-func (l loading) forget(refs []string) error {
-	return l.note(refs, func(*record) {})
-}
-
-func (l loading) note(refs []string, where func(*record)) error {
+// begin notes what is about to be loaded, so that Undo also finds it when that
+// is cut short.
+func (l loading) begin(entries []Entry) error {
 	if l.KeepImages {
 		return nil
 	}
-	r, err := l.recorded()
+	refs, err := l.recorded()
 	if err != nil {
 		return err
 	}
-	noted := func(ref string) bool { return slices.Contains(refs, ref) }
-	r.Loaded, r.Loading = slices.DeleteFunc(r.Loaded, noted), slices.DeleteFunc(r.Loading, noted)
-	where(&r)
-	return l.Files.Remember(l.recordPath(), r)
+	if err := l.Files.Write(l.underWayPath(), nil, 0o600); err != nil {
+		return err
+	}
+	for _, ref := range references(entries) {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return l.Files.Remember(l.recordPath(), refs)
 }
+
+func (l loading) finish() error { return l.Files.Remove(l.underWayPath()) }

@@ -1,0 +1,47 @@
+//go:build hosttest
+
+package contract
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// TestEndCgroup: a process that nobody knows any more does not keep its group.
+func TestEndCgroup(t *testing.T) {
+	const name = "kube-bootstrap-test"
+	group := "/sys/fs/cgroup/" + name
+	if !host.CgroupV2() {
+		group = "/sys/fs/cgroup/pids/" + name
+	}
+	inner := filepath.Join(group, "inner")
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sleeper := exec.Command("sleep", "600")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- sleeper.Wait() }()
+	if err := os.WriteFile(inner+"/cgroup.procs", []byte(strconv.Itoa(sleeper.Process.Pid)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.RemoveCgroup(name); err == nil {
+		t.Error("a group with a process was removed")
+	}
+	if err := host.EndCgroup(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the process was not killed")
+	}
+	if _, err := os.Stat(group); err == nil {
+		t.Error("the group is there")
+	}
+}
