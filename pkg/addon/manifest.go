@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 )
 
 // published are the manifests that are known by a name: where their makers
@@ -43,14 +44,20 @@ func CheckManifest(text []byte) error {
 // hurt the host.
 const manifestLimit = 16 << 20
 
-// Download fetches a manifest. A URL that ends in #sha256:HEX is held to it.
+// Download fetches a manifest. A URL that ends in #sha256:HEX is held to it; any
+// other is never followed to plain HTTP.
 func Download(ctx context.Context, from string) ([]byte, error) {
 	address, sum, pinned := strings.Cut(from, "#sha256:")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	through := http.DefaultTransport
+	if !pinned {
+		through = link.Encrypted{Next: through}
+	}
+	asks := http.Client{Transport: link.Patient{Next: through, Unreached: 1}}
+	answer, err := asks.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func TestDownload(t *testing.T) {
 	defer server.Close()
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 	for path, good := range map[string]bool{
-		"/net.yaml": true, "/net.yaml#sha256:" + sum: true, "/net.yaml#sha256:" + strings.Repeat("0", 64): false, "/other": false,
+		"/net.yaml": false, "/net.yaml#sha256:" + sum: true, "/net.yaml#sha256:" + strings.Repeat("0", 64): false, "/other": false,
 	} {
 		data, err := Download(t.Context(), server.URL+path)
 		if (err == nil) != good || good && string(data) != "hello" {

@@ -9,7 +9,9 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/api/types/volume"
 	"github.com/moby/moby/client"
 )
 
@@ -86,11 +88,7 @@ func (d *Engine) removeContainers(ctx context.Context, filter client.Filters) er
 	if err != nil {
 		return err
 	}
-	var ids []string
-	for _, c := range list.Items {
-		ids = append(ids, c.ID)
-	}
-	return together(ids, func(id string) error { return d.removeContainer(ctx, id) })
+	return together(list.Items, func(c container.Summary) error { return d.removeContainer(ctx, c.ID) })
 }
 
 func (d *Engine) removeVolumes(ctx context.Context, filter client.Filters) error {
@@ -98,12 +96,7 @@ func (d *Engine) removeVolumes(ctx context.Context, filter client.Filters) error
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, v := range list.Items {
-		_, err := d.VolumeRemove(ctx, v.Name, client.VolumeRemoveOptions{Force: true})
-		errs = append(errs, gone(err))
-	}
-	return errors.Join(errs...)
+	return together(list.Items, func(v volume.Volume) error { return d.RemoveVolume(ctx, v.Name) })
 }
 
 func hashOf(v any) string {

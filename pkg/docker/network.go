@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -71,10 +70,5 @@ func (d *Engine) removeNetworks(ctx context.Context, filter client.Filters) erro
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, n := range list.Items {
-		_, err := d.NetworkRemove(ctx, n.ID, client.NetworkRemoveOptions{})
-		errs = append(errs, gone(err))
-	}
-	return errors.Join(errs...)
+	return together(list.Items, func(n network.Summary) error { return d.RemoveNetwork(ctx, n.ID) })
 }

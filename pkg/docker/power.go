@@ -89,11 +89,11 @@ func (d *Engine) removeContainer(ctx context.Context, name string) error {
 const removeLimit = 2 * time.Minute
 
 // together does one thing to all at the same time and goes on after a failure.
-func together(names []string, do func(name string) error) error {
-	errs := make([]error, len(names))
+func together[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
 	var wg sync.WaitGroup
-	for i, name := range names {
-		wg.Go(func() { errs[i] = do(name) })
+	for i, one := range all {
+		wg.Go(func() { errs[i] = do(one) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

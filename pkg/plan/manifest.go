@@ -79,27 +79,19 @@ func (h *Host) applyManifest(name string, m manifest) step.Step {
 
 // downloads are what was fetched in this run: what is applied is what was
 // checked.
-type downloads struct {
-	mu    sync.Mutex
-	texts map[string][]byte // by URL
-}
+type downloads struct{ texts sync.Map } // by URL
 
 const downloadLimit = time.Minute
 
 func (d *downloads) get(from string) ([]byte, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if text, ok := d.texts[from]; ok {
-		return text, nil
+	if text, ok := d.texts.Load(from); ok {
+		return text.([]byte), nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), downloadLimit)
 	defer cancel()
 	text, err := addon.Download(ctx, from)
 	if err == nil {
-		if d.texts == nil {
-			d.texts = map[string][]byte{}
-		}
-		d.texts[from] = text
+		d.texts.Store(from, text)
 	}
 	return text, err
 }

@@ -27,8 +27,8 @@ func (h *Host) Master() step.Plan {
 		{control.Ready(h.timeout())},
 		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late()},
-		append(h.furtherAddons(), etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()),
-		{h.ifNetwork(node.WaitReady(h.timeout())), h.ifNetwork(h.addons().WaitDNS(h.timeout()))},
+		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
+		append(h.furtherAddons(), h.ifNetwork(node.WaitReady(h.timeout())), h.ifNetwork(h.addons().WaitDNS(h.timeout()))),
 		h.dropReplaced(),
 	}.Compact()
 }

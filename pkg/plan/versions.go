@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -57,8 +56,8 @@ func (h *Host) knownVersions() image.Versions {
 
 func (h *Host) rememberedVersions(wanted image.Versions) image.Versions {
 	var remembered image.Versions
-	data, err := h.Files.Read(versionsFile)
-	if err != nil || json.Unmarshal(data, &remembered) != nil || remembered.Kubernetes != wanted.Kubernetes {
+	known, err := h.Files.Recall(versionsFile, &remembered)
+	if err != nil || !known || remembered.Kubernetes != wanted.Kubernetes {
 		return image.Versions{}
 	}
 	return remembered
