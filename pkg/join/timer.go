@@ -55,7 +55,7 @@ func Approvals(files host.Files, units host.Units, binary string) step.Step {
 				return err
 			}
 			timer := approveUnit + ".timer"
-			return errors.Join(units.Reload(ctx), units.Enable(ctx, timer), units.Start(ctx, timer))
+			return errors.Join(units.Enable(ctx, timer), units.Reload(ctx), units.Start(ctx, timer))
 		},
 		Undo: func(ctx context.Context) error { return dropApprovals(ctx, files, units, tree) },
 	}

@@ -34,7 +34,7 @@ func (b Bridge) BootUnit(binary string) step.Step {
 			if err := b.Files.Put(files); err != nil {
 				return err
 			}
-			return errors.Join(b.Units.Reload(ctx), b.Units.Enable(ctx, bootUnit))
+			return errors.Join(b.Units.Enable(ctx, bootUnit), b.Units.Reload(ctx))
 		},
 		Undo: func(ctx context.Context) error { return b.removeBootUnit(ctx, files[0].Path) },
 	}

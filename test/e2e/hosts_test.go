@@ -116,6 +116,17 @@ func up(t *testing.T, master, worker machine, flags string) {
 	t.Logf("worker: %s", time.Since(start).Round(100*time.Millisecond))
 	for _, m := range []machine{master, worker} {
 		m.sh(t, "docker save "+probeImage+" | ctr -n k8s.io images import - >/dev/null")
+		reloaded(t, m)
+	}
+}
+
+// reloaded expects that systemd knows the files and links of every unit that
+// kube-bootstrap writes or refers to: otherwise `systemctl status` warns.
+func reloaded(t *testing.T, m machine) {
+	t.Helper()
+	units := m.sh(t, "systemctl show -p Id,NeedDaemonReload docker.service docker.socket containerd.service docker-bootstrap.service 'kube-bootstrap-*'")
+	if strings.Contains(units, "NeedDaemonReload=yes") {
+		t.Errorf("%s: systemd needs a daemon-reload:\n%s", m.name, units)
 	}
 }
 
@@ -147,5 +158,6 @@ func down(t *testing.T, all ...machine) {
 		start := time.Now()
 		m.sh(t, "kube-bootstrap turndown")
 		t.Logf("turndown of %s: %s", m.name, time.Since(start).Round(100*time.Millisecond))
+		reloaded(t, m)
 	}
 }

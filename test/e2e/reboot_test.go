@@ -141,6 +141,7 @@ func recovered(t *testing.T, master, worker machine, pods string, before map[str
 	since := time.Now().UTC()
 	for _, m := range []machine{master, worker} {
 		eventually(t, time.Minute, "docker0 of "+m.name, func() error { return hasBridge(t, m, before[m.name]) })
+		reloaded(t, m)
 	}
 	eventually(t, 2*time.Minute, "nodes and pods after a reboot", func() error {
 		return allReady(t, master, since, 2)
