@@ -7,9 +7,27 @@ import (
 	"github.com/coreos/go-iptables/iptables"
 )
 
-// DeleteRulesWithComment removes from a chain the rules that carry a comment,
-// save the one to keep (may be nil). A chain that is not there has none.
-func DeleteRulesWithComment(table, chain, comment string, keep *Rule) error {
+// OtherRules lists the rules of a chain whose comment begins with mark, except
+// the wanted ones. A chain that does not exist has none.
+func OtherRules(table, chain, mark string, wanted []Rule) (texts []string, err error) {
+	err = eachOtherRule(table, chain, mark, wanted, func(_ *iptables.IPTables, _ int, text string) error {
+		texts = append(texts, text)
+		return nil
+	})
+	slices.Reverse(texts)
+	return texts, err
+}
+
+// DeleteOtherRules deletes the rules that OtherRules lists.
+func DeleteOtherRules(table, chain, mark string, wanted []Rule) error {
+	return eachOtherRule(table, chain, mark, wanted, func(ipt *iptables.IPTables, number int, _ string) error {
+		return ipt.DeleteById(table, chain, number)
+	})
+}
+
+// eachOtherRule calls do with the number and the text of each rule. It begins
+// with the last rule: a deletion does not change the numbers of those before.
+func eachOtherRule(table, chain, mark string, wanted []Rule, do func(ipt *iptables.IPTables, number int, text string) error) error {
 	if !HasProgram("iptables") {
 		return nil
 	}
@@ -25,21 +43,22 @@ func DeleteRulesWithComment(table, chain, comment string, keep *Rule) error {
 	if err != nil {
 		return err
 	}
-	kept := ""
-	if keep != nil {
-		kept = sortedWords(strings.Join(keep.Spec, " "))
-	}
-	// Index 0 is the chain itself; from the last, so that the numbers before it stay right.
-	for i := len(rules) - 1; i >= 1; i-- {
-		text := strings.TrimPrefix(rules[i], "-A "+chain+" ")
-		if !strings.Contains(text, `--comment "`+comment+`"`) || sortedWords(text) == kept {
+	for number := len(rules) - 1; number >= 1; number-- { // the first line is the chain itself
+		text := strings.TrimPrefix(rules[number], "-A "+chain+" ")
+		if !strings.Contains(text, `--comment "`+mark) || isWanted(text, wanted) {
 			continue
 		}
-		if err := ipt.DeleteById(table, chain, i); err != nil {
+		if err := do(ipt, number, text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func isWanted(text string, wanted []Rule) bool {
+	return slices.ContainsFunc(wanted, func(r Rule) bool {
+		return sortedWords(text) == sortedWords(strings.Join(r.Spec, " "))
+	})
 }
 
 // sortedWords compares rules whatever order iptables prints their matches in.

@@ -2,8 +2,10 @@ package maindocker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -18,29 +20,28 @@ import (
 const (
 	acceptMark = "bridge-accept-fwmark"
 	ourMark    = "0x20000/0x20000" // kube-proxy has 0x4000 and 0x8000
-	ourComment = "kube-bootstrap: overlay to docker0"
-	// With host-gw the hosts' own packets come without a tunnel, from the
-	// hosts' addresses and not from the overlay's.
-	hostsComment = "kube-bootstrap: hosts to docker0"
+	// commentMark begins the comment of each of our rules, whichever backend it
+	// was made for: a rule that is not wanted any more is found by it.
+	commentMark = "kube-bootstrap: "
+	ourComment  = commentMark + "overlay to docker0"
+	// With host-gw the packets of the hosts themselves come without a tunnel,
+	// from the addresses of the hosts and not from those of the overlay.
+	hostsComment = commentMark + "hosts to docker0"
+	ruleTable    = "filter"
+	ruleChain    = "DOCKER-USER"
 	nftFamily    = "inet"
 	nftName      = "kube-bootstrap"
 )
 
 // firewall is either rules of iptables or one table of nftables.
 type firewall struct {
-	rules []markedRule
+	rules []host.Rule
 	table *host.NftTable
 }
 
-// markedRule is a rule that is known as ours by its comment.
-type markedRule struct {
-	host.Rule
-	comment string
-}
-
-func accept(comment string, match ...string) markedRule {
+func accept(comment string, match ...string) host.Rule {
 	spec := append(match, "-o", linkName, "-m", "comment", "--comment", comment, "-j", "ACCEPT")
-	return markedRule{host.Rule{Table: "filter", Chain: "DOCKER-USER", Spec: spec}, comment}
+	return host.Rule{Table: ruleTable, Chain: ruleChain, Spec: spec}
 }
 
 // overlayLinks names the interface by which a flannel backend's packets come
@@ -57,10 +58,10 @@ func firewallFor(backend string, lease Lease, hosts netip.Prefix, daemon setting
 		return firewall{table: tableFor(backend, lease, hosts, mark)}
 	}
 	if link := overlayLinks[backend]; link != "" {
-		return firewall{rules: []markedRule{accept(ourComment, "-i", link)}}
+		return firewall{rules: []host.Rule{accept(ourComment, "-i", link)}}
 	}
 	to := lease.Subnet.Masked().String()
-	rules := []markedRule{accept(ourComment, "-s", lease.Network.Masked().String(), "-d", to)}
+	rules := []host.Rule{accept(ourComment, "-s", lease.Network.Masked().String(), "-d", to)}
 	if hosts.IsValid() {
 		rules = append(rules, accept(hostsComment, "-s", hosts.Masked().String(), "-d", to))
 	}
@@ -84,16 +85,18 @@ func tableFor(backend string, lease Lease, hosts netip.Prefix, mark string) *hos
 }
 
 func (f firewall) diff(ctx context.Context) (step.Diff, error) {
-	if f.table != nil {
-		has, err := host.HasNftTable(ctx, *f.table)
-		if has || err != nil {
-			return nil, err
-		}
-		return step.Diff{"add table " + nftFamily + " " + nftName + " of nftables"}, nil
+	rules, err := f.rulesDiff()
+	if err != nil {
+		return nil, err
 	}
+	table, err := f.tableDiff(ctx)
+	return append(rules, table...), err
+}
+
+func (f firewall) rulesDiff() (step.Diff, error) {
 	var diff step.Diff
 	for _, r := range f.rules {
-		has, err := host.HasRule(r.Rule)
+		has, err := host.HasRule(r)
 		if err != nil {
 			return nil, err
 		}
@@ -101,32 +104,45 @@ func (f firewall) diff(ctx context.Context) (step.Diff, error) {
 			diff = append(diff, "add rule "+r.Chain+" "+strings.Join(r.Spec, " "))
 		}
 	}
-	return diff, nil
+	others, err := host.OtherRules(ruleTable, ruleChain, commentMark, f.rules)
+	for _, text := range others {
+		diff = append(diff, "delete rule "+ruleChain+" "+text)
+	}
+	return diff, err
 }
 
+func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
+	if f.table == nil {
+		tables, err := host.NftTables(ctx)
+		if err != nil || !slices.Contains(tables, nftFamily+" "+nftName) {
+			return nil, err
+		}
+		return step.Diff{"delete table " + nftFamily + " " + nftName + " of nftables"}, nil
+	}
+	has, err := host.HasNftTable(ctx, *f.table)
+	if has || err != nil {
+		return nil, err
+	}
+	return step.Diff{"add table " + nftFamily + " " + nftName + " of nftables"}, nil
+}
+
+// apply adds before it deletes, so that packets pass all the time.
 func (f firewall) apply(ctx context.Context) error {
-	if f.table != nil {
-		return host.SetNftTable(ctx, *f.table)
-	}
 	for _, r := range f.rules {
-		// One for an earlier lease or backend goes.
-		if err := host.DeleteRulesWithComment(r.Table, r.Chain, r.comment, &r.Rule); err != nil {
-			return err
-		}
-		if err := host.InsertRule(r.Rule); err != nil {
+		if err := host.InsertRule(r); err != nil {
 			return err
 		}
 	}
-	return nil
+	if f.table == nil {
+		return removeOthers(ctx, f.rules)
+	}
+	return errors.Join(host.SetNftTable(ctx, *f.table), host.DeleteOtherRules(ruleTable, ruleChain, commentMark, nil))
 }
 
-// removeFirewall needs no lease: our rule is known by its comment, our table
-// by its name. The chain is Docker's.
-func removeFirewall(ctx context.Context) error {
-	for _, comment := range []string{ourComment, hostsComment} {
-		if err := host.DeleteRulesWithComment("filter", "DOCKER-USER", comment, nil); err != nil {
-			return err
-		}
-	}
-	return host.DeleteNftTable(ctx, nftFamily, nftName)
+// removeFirewall needs no lease: our rules are known by the beginning of their
+// comments, our table by its name. The chain is Docker's.
+func removeFirewall(ctx context.Context) error { return removeOthers(ctx, nil) }
+
+func removeOthers(ctx context.Context, wanted []host.Rule) error {
+	return errors.Join(host.DeleteOtherRules(ruleTable, ruleChain, commentMark, wanted), host.DeleteNftTable(ctx, nftFamily, nftName))
 }

@@ -36,18 +36,22 @@ func saved(t *testing.T, command ...string) string {
 	return out + "\n"
 }
 
-func TestFirewallRule(t *testing.T) {
+// TestFirewall changes from one backend, subnet and firewall of Docker to the
+// next: exactly what the last one wants is left, before the owner's rules.
+func TestFirewall(t *testing.T) {
 	inNetns(t)
 	saved(t, "iptables", "-N", "DOCKER-USER")
-	saved(t, "iptables", "-A", "DOCKER-USER", "-j", "RETURN")
+	saved(t, "iptables", "-A", "DOCKER-USER", "-s", "192.0.2.0/24", "-m", "comment", "--comment", "by the owner", "-j", "DROP")
 	before := saved(t, "iptables", "-S")
-	first, second := lease, lease
-	first.Subnet, _ = first.Subnet.Addr().Prefix(25)
-	for _, f := range []firewall{firewallFor("vxlan", lease, hosts, settings{}), firewallFor("host-gw", first, hosts, settings{}), firewallFor("host-gw", second, hosts, settings{})} {
+	other := lease
+	other.Subnet, _ = other.Subnet.Addr().Prefix(25)
+	nftables := settings{"firewall-backend": "nftables", acceptMark: ourMark}
+	for _, f := range []firewall{
+		firewallFor("vxlan", lease, hosts, settings{}), firewallFor("host-gw", other, hosts, settings{}), firewallFor("host-gw", lease, hosts, settings{}),
+		firewallFor("udp", lease, hosts, settings{}), firewallFor("host-gw", lease, hosts, nftables), firewallFor("ipip", lease, hosts, nftables),
+		firewallFor("wireguard", lease, hosts, settings{}),
+	} {
 		converges(t, f)
-		if rules := saved(t, "iptables", "-S", "DOCKER-USER"); strings.Count(rules, ourComment) != 1 || !strings.HasSuffix(rules, "-j RETURN\n") {
-			t.Errorf("one rule of ours, first, is wanted: %s", rules)
-		}
 	}
 	for range 2 {
 		if err := removeFirewall(context.Background()); err != nil {
@@ -57,19 +61,6 @@ func TestFirewallRule(t *testing.T) {
 	if after := saved(t, "iptables", "-S"); after != before {
 		t.Errorf("got\n%s, want\n%s", after, before)
 	}
-}
-
-func TestFirewallTable(t *testing.T) {
-	inNetns(t)
-	daemon := settings{"firewall-backend": "nftables", acceptMark: ourMark}
-	for _, backend := range []string{"vxlan", "host-gw", "ipip"} {
-		converges(t, firewallFor(backend, lease, hosts, daemon))
-	}
-	for range 2 {
-		if err := removeFirewall(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if left := saved(t, "nft", "list", "tables"); strings.Contains(left, nftName) {
 		t.Errorf("left: %s", left)
 	}
@@ -78,7 +69,7 @@ func TestFirewallTable(t *testing.T) {
 func converges(t *testing.T, f firewall) {
 	t.Helper()
 	ctx := context.Background()
-	if diff, err := f.diff(ctx); err != nil || len(diff) != max(1, len(f.rules)) {
+	if diff, err := f.diff(ctx); err != nil || len(diff) == 0 {
 		t.Errorf("before: %v, %v", diff, err)
 	}
 	for range 2 {
@@ -88,6 +79,13 @@ func converges(t *testing.T, f firewall) {
 		if diff, err := f.diff(ctx); err != nil || len(diff) != 0 {
 			t.Errorf("after: %v, %v", diff, err)
 		}
+	}
+	rules := saved(t, "iptables", "-S", "DOCKER-USER")
+	if strings.Count(rules, commentMark) != len(f.rules) || !strings.HasSuffix(rules, "-j DROP\n") {
+		t.Errorf("%d rules of ours before the owner's are wanted:\n%s", len(f.rules), rules)
+	}
+	if has := strings.Contains(saved(t, "nft", "list", "tables"), nftName); has != (f.table != nil) {
+		t.Errorf("there is a table of nftables: %t", has)
 	}
 }
 

@@ -23,6 +23,7 @@ func repairs(t *testing.T, master, worker machine) {
 	for _, c := range []struct{ name, do, step string }{
 		{"flanneld stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 flannel", "start flanneld"},
 		{"docker0 without address", "ip addr flush dev docker0", "move docker0 onto the flannel subnet"},
+		{"firewall rule of another backend", otherBackend, "move docker0 onto the flannel subnet"},
 		{"firewall rule deleted", "iptables -F DOCKER-USER", "move docker0 onto the flannel subnet"},
 		{"kubelet stopped", "docker stop -t 1 kubelet", "start the kubelet"},
 		{"CNI config deleted", "rm /etc/cni/net.d/*kube-bootstrap*", "write the CNI config"},
@@ -51,6 +52,9 @@ func verb(isMaster bool) string {
 	}
 	return "worker"
 }
+
+// otherBackend is a rule as it is made for host-gw.
+const otherBackend = `iptables -I DOCKER-USER -s 10.193.0.0/16 -d 10.1.0.0/16 -o docker0 -m comment --comment "kube-bootstrap: hosts to docker0" -j ACCEPT`
 
 // expire replaces the API server's client certificate for kubelets by one of
 // the same authority and key that has ended.
