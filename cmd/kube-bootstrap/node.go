@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 )
 
@@ -57,7 +58,7 @@ flags, as in an entry of nodes in the configuration file.`,
 		o.Retain = *retain
 		var made string
 		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) (err error) {
-			made, err = cluster.AddNode(ctx, *o, spec, plan.Moves(*limit), emit)
+			made, err = cluster.AddNode(ctx, *o, spec, plan.Moves(node.Drain{Limit: *limit}), emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
 	}
@@ -111,22 +112,23 @@ func (p *program) change(ctx context.Context, do func(context.Context, func(clus
 
 // oneNodeVerb is a verb about a node that is there.
 func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
-	do func(ctx context.Context, o cluster.Options, node string, force bool, moves cluster.Moves, emit func(cluster.Event)) error,
+	do func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves, emit func(cluster.Event)) error,
 ) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
 	c.ValidArgsFunction = firstArg(nodeListing.complete(p))
 	o := p.addCluster(c)
 	limit := addLimit(c)
-	forced := new(bool)
+	forced, lose := new(bool), new(bool)
 	if force {
 		forced = c.Flags().Bool("force", false, "at once, without moving its pods away; also the last control plane")
+		lose = c.Flags().Bool("lose-pods", false, "also delete pods that no controller makes again")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
 		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
-			return do(ctx, *o, args[0], *forced, plan.Moves(*limit), emit)
+			return do(ctx, *o, args[0], *forced, plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose}), emit)
 		}, func() string { return "node " + args[0] + " is " + done })
 	}
 	return c
@@ -139,7 +141,8 @@ func (p *program) nodeRemove() *cobra.Command {
 		Long: `Move a node's pods away, take it out of the cluster, and remove it with
 everything that is on it: its object, its share of the network, its place in
 etcd, its container and data. Disruption budgets are kept. A node of the same
-name is a new one.`,
+name is a new one. What can be refused is refused before anything is changed;
+when its pods do not move away in time, it takes pods again.`,
 		Example: "  kube-bootstrap node remove worker-2\n  kube-bootstrap node remove worker-2 --force",
 	}, true, "removed", cluster.RemoveNode)
 }
@@ -148,15 +151,17 @@ func (p *program) nodeStop() *cobra.Command {
 	return p.oneNodeVerb(&cobra.Command{
 		Use:   "stop NODE",
 		Short: "Move a node's pods away and switch it off",
-		Long: `Move a node's pods away and switch it off. Disruption budgets are kept. With
---force it is switched off at once, as by its power button.`,
+		Long: `Move a node's pods away and switch it off. Disruption budgets are kept. What can
+be refused is refused before anything is changed; when its pods do not move away
+in time, it takes pods again. With --force it is switched off at once, as by its
+power button.`,
 		Example: "  kube-bootstrap node stop worker-1\n  kube-bootstrap node stop worker-1 --force",
 	}, true, "off", cluster.StopNode)
 }
 
 func (p *program) nodeStart() *cobra.Command {
-	start := func(ctx context.Context, o cluster.Options, node string, _ bool, moves cluster.Moves, emit func(cluster.Event)) error {
-		return cluster.StartNode(ctx, o, node, moves, emit)
+	start := func(ctx context.Context, o cluster.Options, name string, _ bool, moves cluster.Moves, emit func(cluster.Event)) error {
+		return cluster.StartNode(ctx, o, name, moves, emit)
 	}
 	return p.oneNodeVerb(&cobra.Command{
 		Use:     "start NODE",

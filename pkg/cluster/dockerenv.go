@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -22,6 +23,11 @@ import (
 
 // dockerPort is where a node's Docker listens for those with a certificate.
 const dockerPort = 2376
+
+const (
+	reachLimit      = 5 * time.Second // for a node's address to give any answer
+	dockerPortLimit = time.Minute     // for the proxy on a node to listen, once it was started
+)
 
 const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
 
@@ -71,7 +77,7 @@ func OpenDockerEnv(ctx context.Context, options Options, name string) (env Docke
 			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
 				Remedy: "run this on the engine's machine"}
 		}
-		env = DockerEnv{Node: m.name, Host: "tcp://" + net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort)), CertPath: f.certDir(), Engine: f.docker.Address}
+		env = DockerEnv{Node: m.name, Host: "tcp://" + dockerAddress(m), CertPath: f.certDir(), Engine: f.docker.Address}
 		return f.serveDocker(ctx, m)
 	})
 	return env, err
@@ -92,6 +98,9 @@ func (f *fleet) serveDocker(ctx context.Context, m member) error {
 	if answers(ctx) == nil {
 		return nil
 	}
+	if err := reachable(ctx, m); err != nil {
+		return err
+	}
 	ca, err := f.dockerAuthority()
 	if err != nil {
 		return err
@@ -110,7 +119,30 @@ func (f *fleet) serveDocker(ctx context.Context, m member) error {
 	if err := node.Exec(ctx, driver.Exec{Args: args}); err != nil {
 		return fmt.Errorf("open the TLS port of %s: %w", m.name, err)
 	}
-	return step.Until(ctx, bootLimit, answers, nil)
+	if err := step.Until(ctx, dockerPortLimit, answers, nil); err != nil {
+		return fmt.Errorf("connect to Docker of %s at %s: %w", m.name, dockerAddress(m), err)
+	}
+	return nil
+}
+
+func dockerAddress(m member) string {
+	return net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort))
+}
+
+// reachable asks for any answer from the node's address, even that nothing
+// listens there: an address that no route leads to never gives one.
+func reachable(ctx context.Context, m member) error {
+	conn, err := (&net.Dialer{Timeout: reachLimit}).DialContext(ctx, "tcp", dockerAddress(m))
+	if err == nil {
+		return conn.Close()
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil
+	}
+	return &step.Problem{
+		Name: "node-unreachable", Text: fmt.Sprintf("connect to %s, where Docker of node %s is to answer: %v", dockerAddress(m), m.name, err),
+		Remedy: "this machine needs a route to the cluster's network, and no firewall in between; `kube-bootstrap node ssh` needs neither",
+	}
 }
 
 // dockerAnswers shakes hands with the node's port.
@@ -120,7 +152,7 @@ func dockerAnswers(ctx context.Context, m member, client *tls.Config) error {
 	defer cancel()
 	client = client.Clone()
 	client.ServerName = m.name
-	conn, err := (&tls.Dialer{Config: client}).DialContext(ctx, "tcp", net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort)))
+	conn, err := (&tls.Dialer{Config: client}).DialContext(ctx, "tcp", dockerAddress(m))
 	if err != nil {
 		return err
 	}

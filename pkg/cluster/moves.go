@@ -20,7 +20,7 @@ import (
 // Moves are the steps by which a node comes and goes in the eyes of the API
 // server.
 type Moves struct {
-	Cordon, Drain, Forget, Uncordon func(api kube.Connect, node string) step.Step
+	Drain, Forget, Uncordon func(api kube.Connect, node string) step.Step
 }
 
 // onNodes does something to nodes of a fleet that is there, one run at a time.
@@ -88,18 +88,6 @@ func (f *fleet) pick(name string) (member, error) {
 
 func running(found []docker.FoundMachine, m member) bool {
 	return slices.ContainsFunc(found, func(is docker.FoundMachine) bool { return is.Name == m.name && is.State == "running" })
-}
-
-// lastMaster reports whether no control plane would run without m.
-func (f *fleet) lastMaster(m member, found []docker.FoundMachine) bool {
-	return m.role == Master && !slices.ContainsFunc(f.members(), func(other member) bool {
-		return other.role == Master && other.name != m.name && running(found, other)
-	})
-}
-
-func (f *fleet) lastProblem(m member, verb string) error {
-	return &step.Problem{Name: "last-control-plane", Text: m.name + " is the last control plane that runs: without it there is no cluster",
-		Remedy: "use `kube-bootstrap cluster down`, or " + verb + " it with --force"}
 }
 
 // api reaches the API server by the first control plane that runs, but for one

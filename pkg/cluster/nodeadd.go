@@ -73,6 +73,8 @@ func (f *fleet) admission(ctx context.Context, m member) (step.Plan, error) {
 // joined names the nodes that the API server knows. A host that is not among
 // them was left by a run that was killed, and is finished by the next.
 func (f *fleet) joined(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, nodesLimit)
+	defer cancel()
 	client, err := f.api(ctx, member{}).Client()
 	if err != nil {
 		return nil, err

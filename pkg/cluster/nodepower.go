@@ -18,19 +18,21 @@ func StopNode(ctx context.Context, options Options, name string, force bool, mov
 		if force || !running(found, m) {
 			return f.run(ctx, step.Plan{{f.switchOff(m)}})
 		}
-		if f.lastMaster(m, found) {
-			return f.lastProblem(m, "stop")
+		if err := f.canStop(m, found); err != nil {
+			return err
 		}
-		api := f.api(ctx, m)
-		return f.run(ctx, step.Plan{{moves.Cordon(api, m.name)}, {moves.Drain(api, m.name)}, {f.switchOff(m)}})
+		return f.run(ctx, step.Plan{{moves.Drain(f.api(ctx, m), m.name)}, {f.switchOff(m)}})
 	})
 }
 
 // StartNode switches a node on and waits until it takes pods again.
 func StartNode(ctx context.Context, options Options, name string, moves Moves, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, _ []docker.FoundMachine) error {
+	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		m, err := f.pick(name)
 		if err != nil {
+			return err
+		}
+		if err := f.canStart(m, found); err != nil {
 			return err
 		}
 		if err := f.run(ctx, step.Plan{{f.boot(m)}}); err != nil {

@@ -17,24 +17,30 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, m
 		if err != nil {
 			return err
 		}
-		if f.lastMaster(m, found) {
-			if !force {
-				return f.lastProblem(m, "remove")
-			}
-			return f.run(ctx, step.Plan{{f.removeHost(m)}})
-		}
-		if force && !running(found, m) {
-			return f.run(ctx, step.Plan{{f.forget(m)}, {f.removeHost(m)}})
-		}
-		api := f.api(ctx, m)
 		if force {
-			return f.run(ctx, step.Plan{{f.turndown(m)}, {moves.Forget(api, m.name)}, {f.removeHost(m)}})
+			return f.removeAtOnce(ctx, m, found, moves)
+		}
+		if err := f.canRemove(m, found); err != nil {
+			return err
+		}
+		drain := moves.Drain(f.api(ctx, m), m.name)
+		if _, err := drain.Check(ctx); err != nil { // before a node that is off is switched on
+			return err
 		}
 		return f.run(ctx, step.Plan{
-			{f.boot(m)}, {moves.Cordon(api, m.name)}, {moves.Drain(api, m.name)},
-			{f.turndown(m)}, {moves.Forget(api, m.name)}, {f.removeHost(m)},
+			{f.boot(m)}, {drain}, {f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)},
 		})
 	})
+}
+
+func (f *fleet) removeAtOnce(ctx context.Context, m member, found []docker.FoundMachine, moves Moves) error {
+	switch {
+	case f.lastMaster(m, found):
+		return f.run(ctx, step.Plan{{f.removeHost(m)}})
+	case !running(found, m):
+		return f.run(ctx, step.Plan{{f.forget(m)}, {f.removeHost(m)}})
+	}
+	return f.run(ctx, step.Plan{{f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)}})
 }
 
 // forget has a control plane that runs take a node out of the cluster that can

@@ -22,25 +22,7 @@ import (
 // back only what we did ourselves.
 const cordonedByUs = "kube-bootstrap.dev/cordoned"
 
-// Cordon keeps new pods from the node; Undo lets them come again.
-func (n Node) Cordon() step.Step {
-	return step.Step{
-		Name: "take node " + n.Name + " out of scheduling",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			node, err := n.get(ctx)
-			if apierrors.IsNotFound(err) || err == nil && node.Spec.Unschedulable {
-				return nil, nil
-			}
-			return step.Diff{"cordon node " + n.Name}, err
-		},
-		Apply: func(ctx context.Context) error {
-			return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":"true"}},"spec":{"unschedulable":true}}`)
-		},
-		Undo: n.uncordon,
-	}
-}
-
-// Uncordon puts a node that Cordon took out back into scheduling.
+// Uncordon puts a node that Drain took out back into scheduling.
 func (n Node) Uncordon() step.Step {
 	return step.Step{
 		Name: "put node " + n.Name + " back into scheduling",
@@ -66,28 +48,86 @@ func (n Node) uncordon(ctx context.Context) error {
 	return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":null}},"spec":{"unschedulable":null}}`)
 }
 
-// Drain moves everybody's pods away: each is evicted, which its disruption
-// budget may delay, and awaited until it has ended. Pods of DaemonSets and
-// static pods stay, as they belong to the node.
-func (n Node) Drain(limit time.Duration) step.Step {
+// Drain says how a node is emptied.
+type Drain struct {
+	Limit    time.Duration // for the pods to move away
+	LoseBare bool          // delete pods that no controller makes again, instead of refusing
+}
+
+// Drain keeps new pods from the node and moves its pods away: each is evicted,
+// which its disruption budget may delay, and awaited until it has ended. Pods of
+// DaemonSets and static pods stay, as they belong to the node. What can never
+// move is a problem before anything is changed; when the drain fails, the node
+// takes pods again.
+func (n Node) Drain(d Drain) step.Step {
 	return step.Step{
 		Name:  "drain node " + n.Name,
 		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			pods, err := n.movable(ctx)
-			if err != nil || len(pods) == 0 {
-				return nil, err
-			}
-			return step.Diff{fmt.Sprintf("evict %d pods: %s", len(pods), podNames(pods))}, lonely(pods)
-		},
+		Check: func(ctx context.Context) (step.Diff, error) { return n.toDrain(ctx, d) },
 		Apply: func(ctx context.Context) error {
 			client, err := n.API.Client()
 			if err != nil {
 				return err
 			}
-			return step.Until(ctx, limit, func(ctx context.Context) error { return n.evict(ctx, client) }, nil)
+			ours, err := n.cordon(ctx)
+			if err == nil {
+				err = step.Until(ctx, d.Limit, func(ctx context.Context) error { return n.evict(ctx, client) }, nil)
+			}
+			if err != nil && ours {
+				return n.takeAgain(ctx, err)
+			}
+			return err
 		},
 	}
+}
+
+func (n Node) toDrain(ctx context.Context, d Drain) (step.Diff, error) {
+	node, err := n.get(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	pods, err := n.movable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var diff step.Diff
+	if !node.Spec.Unschedulable {
+		diff = append(diff, "cordon node "+n.Name)
+	}
+	if len(pods) > 0 {
+		diff = append(diff, fmt.Sprintf("evict %d pods: %s", len(pods), podNames(pods)))
+	}
+	errs := []error{n.blocked(ctx, pods)}
+	if !d.LoseBare {
+		errs = append(errs, bare(pods))
+	}
+	return diff, errors.Join(errs...)
+}
+
+// cordon reports whether the cordon is ours. One that somebody else made stays,
+// whatever becomes of the drain.
+func (n Node) cordon(ctx context.Context) (ours bool, err error) {
+	node, err := n.get(ctx)
+	if err != nil {
+		return false, err
+	}
+	if node.Spec.Unschedulable {
+		return node.Annotations[cordonedByUs] != "", nil
+	}
+	return true, n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":"true"}},"spec":{"unschedulable":true}}`)
+}
+
+// takeAgain lets pods come to a node whose drain failed or was interrupted.
+func (n Node) takeAgain(ctx context.Context, failed error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	defer cancel()
+	if err := n.uncordon(ctx); err != nil {
+		return fmt.Errorf("%w; the node stays cordoned: %w; run `kubectl uncordon %s`", failed, err, n.Name)
+	}
+	return fmt.Errorf("%w; the node takes pods again: use a longer --timeout, or --force, which does not drain", failed)
 }
 
 // evict asks once more for every pod that is there, and says which are left.
@@ -139,16 +179,16 @@ func staysOnNode(p corev1.Pod) bool {
 	return static || ended || owner != nil && owner.Kind == "DaemonSet"
 }
 
-// lonely names pods that nobody would make anew elsewhere.
-func lonely(pods []corev1.Pod) error {
+// bare names pods that no controller makes again elsewhere.
+func bare(pods []corev1.Pod) error {
 	lost := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
 		return metav1.GetControllerOf(&p) != nil || p.DeletionTimestamp != nil
 	})
 	if len(lost) == 0 {
 		return nil
 	}
-	return &step.Problem{Name: "pods-lost", Text: "no controller would make these pods anew: " + podNames(lost),
-		Remedy: "delete them, or use --force, which does not drain"}
+	return &step.Problem{Name: "pods-lost", Text: "no controller would make these pods again: " + podNames(lost),
+		Remedy: "delete them, or use --lose-pods, which drains and deletes them, or --force, which does not drain"}
 }
 
 func podNames(pods []corev1.Pod) string {

@@ -41,10 +41,10 @@ func TestWhatStaysOnANode(t *testing.T) {
 
 func TestPodsThatWouldBeLostAreNamed(t *testing.T) {
 	ending := pod("ending", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
-	if err := lonely([]corev1.Pod{pod("a", owned("ReplicaSet")), ending}); err != nil {
+	if err := bare([]corev1.Pod{pod("a", owned("ReplicaSet")), ending}); err != nil {
 		t.Error(err)
 	}
-	problems := step.Problems(lonely([]corev1.Pod{pod("a", owned("ReplicaSet")), pod("alone", func(*corev1.Pod) {})}))
+	problems := step.Problems(bare([]corev1.Pod{pod("a", owned("ReplicaSet")), pod("alone", func(*corev1.Pod) {})}))
 	if len(problems) != 1 || problems[0].Name != "pods-lost" {
 		t.Errorf("got %v", problems)
 	}

@@ -58,8 +58,13 @@ func TestNodes(t *testing.T) {
 	t.Run("a worker that died", l.deadWorker)
 	stop()
 	t.Run("named errors", l.refusals)
-	for _, block := range end.commands() {
-		l.sh(t, block)
+	t.Run("a node that cannot go keeps its pods", l.staysSchedulable)
+	t.Run("a node without a route", l.unreachable)
+	for line := range strings.Lines(strings.Join(end.commands(), "")) {
+		l.sh(t, line)
+		if strings.Contains(line, "cluster down") {
+			l.refused(t, "node start worker-1", "[cluster-off]")
+		}
 	}
 	l.sh(t, "docker rmi my/app:dev && rm -rf app report")
 	l.leavesNothing(t, "clean", before)
@@ -187,6 +192,51 @@ func (l fleetUser) refusals(t *testing.T) {
 			t.Errorf("%s: %v\n%s\nwant %q", command, err, out, want)
 		}
 	}
+}
+
+// refused expects a command to end with the code of a refusal.
+func (l fleetUser) refused(t *testing.T, command, want string) {
+	t.Helper()
+	out, err := l.try(t.Context(), "code=0; kube-bootstrap "+command+" 2>&1 || code=$?; echo exit $code")
+	if err != nil || !strings.Contains(out, want) || !strings.HasSuffix(out, "exit 3") {
+		t.Errorf("%s: %v\n%s\nwant %q and exit 3", command, err, out, want)
+	}
+}
+
+// staysSchedulable stops nodes that cannot be stopped: because of a pod of
+// nobody, of a budget that lets no pod go, and of pods that take too long.
+func (l fleetUser) staysSchedulable(t *testing.T) {
+	schedulable := func() {
+		t.Helper()
+		if out := l.sh(t, "kubectl get nodes -o 'jsonpath={range .items[*]}{.spec.unschedulable}{end}'"); out != "" {
+			t.Errorf("a node stays cordoned: %s", out)
+		}
+	}
+	l.sh(t, "kubectl run alone --image my/app:dev --image-pull-policy Never --overrides '"+
+		`{"spec":{"nodeName":"e2e-n-worker-1"}}`+"' -- /probe serve; kubectl wait --for condition=Ready pod/alone --timeout 60s")
+	l.refused(t, "node stop worker-1", "[pods-lost]")
+	l.refused(t, "node remove worker-1", "[pods-lost]")
+	schedulable()
+	on := strings.TrimPrefix(l.sh(t, "kubectl get pods -l app=web -o 'jsonpath={.items[0].spec.nodeName}'"), "e2e-n-")
+	const budget = `kubectl patch poddisruptionbudget web -p '{"spec":{"minAvailable":%d}}'`
+	l.sh(t, fmt.Sprintf(budget, 2)+"; kubectl wait --for jsonpath='{.status.desiredHealthy}'=2 poddisruptionbudget/web --timeout 60s")
+	l.refused(t, "node stop "+on+" --lose-pods", "[disruption-budget]")
+	schedulable()
+	l.sh(t, fmt.Sprintf(budget, 1)+"; kubectl wait --for jsonpath='{.status.desiredHealthy}'=1 poddisruptionbudget/web --timeout 60s")
+	out, err := l.try(t.Context(), "kube-bootstrap node stop "+on+" --lose-pods --timeout 1s 2>&1")
+	if err == nil || !strings.Contains(out+err.Error(), "the node takes pods again") {
+		t.Errorf("its pods take three seconds to end, it has one: %v\n%s", err, out)
+	}
+	schedulable()
+	l.sh(t, "kube-bootstrap node stop worker-1 --lose-pods; if kubectl get pod alone; then exit 1; fi; kube-bootstrap node start worker-1")
+}
+
+// unreachable has a node drop what comes to the port of its Docker.
+func (l fleetUser) unreachable(t *testing.T) {
+	const rule = "kube-bootstrap node ssh db -- iptables %s INPUT -p tcp --dport 2376 -j DROP"
+	l.sh(t, fmt.Sprintf(rule, "-I"))
+	l.refused(t, "node docker-env db", "[node-unreachable]")
+	l.sh(t, fmt.Sprintf(rule, "-D"))
 }
 
 const tooBig = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.213.0.0/16\nnodes:\n- {role: control-plane, memory: 9000Gi, disk: 9000Ti}\n`
