@@ -29,8 +29,11 @@ A host that was set up keeps its settings, without secrets, in %[1]s%[4]s%[1]s; 
 Each flag also has the variable KUBE_BOOTSTRAP_<FLAG>, which wins over the old name, and for the fleet verbs K8S_DIND_<FLAG>. The
 names in the third column are those of the docker-multinode scripts.
 
-| field | flag | environment | default | meaning |
-|---|---|---|---|---|
+The last column says whether a later run may change the setting. New settings are kept once they have been applied: after a run that was
+refused or has failed, the settings before it are still in force, and the same verb without the new ones puts the host back.
+
+| field | flag | environment | default | meaning | may change |
+|---|---|---|---|---|---|
 `, "`", APIVersion, Kind, SavedPath)
 	for _, s := range settings {
 		b.WriteString(s.row())
@@ -55,7 +58,7 @@ func (s Setting) row() string {
 	if s.NoFlag {
 		flag, env = "", EnvName(s.Flag)
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", s.Field, flag, env, s.Default, help)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", s.Field, flag, env, s.Default, help, s.Change)
 }
 
 func sharedFields() []string {

@@ -133,7 +133,11 @@ func (d decoder) set(c *Config, s Setting, path string, val *yaml.Node, origins 
 }
 
 func (d decoder) origin(at *yaml.Node) Origin {
-	return Origin{FromFile, fmt.Sprintf("%s:%d", d.path, at.Line)}
+	source := FromFile
+	if d.path == SavedPath {
+		source = FromHost
+	}
+	return Origin{source, fmt.Sprintf("%s:%d", d.path, at.Line)}
 }
 
 func fieldsOf(block string) string {

@@ -16,6 +16,7 @@ type Source int
 // The places, weakest first.
 const (
 	FromDefault Source = iota
+	FromHost           // the settings that this host was set up with
 	FromFile
 	FromEnvironment
 	FromFlag
@@ -35,6 +36,8 @@ func (o Origin) String() string {
 		return "environment " + o.Where
 	case FromFile:
 		return "file " + o.Where
+	case FromHost:
+		return "the settings of this host, " + o.Where
 	}
 	return "default"
 }

@@ -46,10 +46,11 @@ type Setting struct {
 	Help    string   // one sentence, no full stop
 	Values  []string // if only these are allowed
 	Verbs   Verb
-	Shared  bool // the same on every host of a cluster; a joining host is handed it
-	Secret  bool // never printed, never saved
-	NoFlag  bool // a secret that must not show in everybody's `ps`
-	Once    bool // what follows from it is kept elsewhere, so it is not saved
+	Change  Change // what a later run may make of it
+	Shared  bool   // the same on every host of a cluster; a joining host is handed it
+	Secret  bool   // never printed, never saved
+	NoFlag  bool   // a secret that must not show in everybody's `ps`
+	Once    bool   // what follows from it is kept elsewhere, so it is not saved
 	// Holds is the secret that the file of that name holds.
 	Holds string
 
@@ -98,193 +99,193 @@ var settings = slices.Concat(clusterSettings, nodeSettings, fleetSettings, regis
 
 var clusterSettings = []Setting{
 	{
-		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: defaultKubernetes, Verbs: hosts | Offline | Bootstrap | Push, Shared: true,
+		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: defaultKubernetes, Verbs: hosts | Offline | Bootstrap | Push, Shared: true, Change: OnCluster,
 		Help:  "Kubernetes version to run, 1.34 to 1.36",
 		at:    text(func(c *Config) *string { return &c.KubernetesVersion }),
 		check: kubernetesVersion,
 	},
 	{
-		Field: "etcdVersion", Flag: "etcd-version", Env: "ETCD_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true,
+		Field: "etcdVersion", Flag: "etcd-version", Env: "ETCD_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true, Change: OnCluster,
 		Help:  "etcd version to run (empty: the one that goes with the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.EtcdVersion }),
 		check: version,
 	},
 	{
-		Field: "flannelVersion", Flag: "flannel-version", Env: "FLANNEL_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true,
+		Field: "flannelVersion", Flag: "flannel-version", Env: "FLANNEL_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true, Change: OnCluster,
 		Help:  "flannel version to run (empty: the one that goes with the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.FlannelVersion }),
 		check: version,
 	},
 	{
-		Field: "flannelIPMasq", Flag: "flannel-ipmasq", Env: "FLANNEL_IPMASQ", Default: "true", Verbs: hosts, Shared: true,
+		Field: "flannelIPMasq", Flag: "flannel-ipmasq", Env: "FLANNEL_IPMASQ", Default: "true", Verbs: hosts, Shared: true, Change: OnCluster,
 		Help: "masquerade what leaves the flannel network",
 		at:   yesNo(func(c *Config) *bool { return &c.FlannelIPMasq }),
 	},
 	{
-		Field: "flannelNetwork", Flag: "flannel-network", Env: "FLANNEL_NETWORK", Default: "10.1.0.0/16", Verbs: hosts, Shared: true,
+		Field: "flannelNetwork", Flag: "flannel-network", Env: "FLANNEL_NETWORK", Default: "10.1.0.0/16", Verbs: hosts, Shared: true, Change: Never,
 		Help:  "network shared by all pods and containers; each host gets a /24 of it",
 		at:    text(func(c *Config) *string { return &c.FlannelNetwork }),
 		check: flannelNetwork,
 	},
 	{
-		Field: "flannelBackend", Flag: "flannel-backend", Env: "FLANNEL_BACKEND", Default: "vxlan", Verbs: hosts, Shared: true,
+		Field: "flannelBackend", Flag: "flannel-backend", Env: "FLANNEL_BACKEND", Default: "vxlan", Verbs: hosts, Shared: true, Change: Never,
 		Help: "how packets cross between hosts", Values: Backends,
 		at: text(func(c *Config) *string { return &c.FlannelBackend }),
 	},
 	{
-		Field: "flannelSubnetDir", Flag: "flannel-subnet-dir", Env: "FLANNEL_SUBNET_DIR", Default: "/var/lib/kube-bootstrap/flannel", Verbs: both,
+		Field: "flannelSubnetDir", Flag: "flannel-subnet-dir", Env: "FLANNEL_SUBNET_DIR", Default: "/var/lib/kube-bootstrap/flannel", Verbs: both, Change: Never,
 		Help:  "directory of subnet.env; keep it on disk, so that the host keeps its subnet over a reboot",
 		at:    text(func(c *Config) *string { return &c.FlannelSubnetDir }),
 		check: absolute,
 	},
 	{
-		Field: "restartPolicy", Flag: "restart-policy", Env: "RESTART_POLICY", Default: "unless-stopped", Verbs: hosts,
+		Field: "restartPolicy", Flag: "restart-policy", Env: "RESTART_POLICY", Default: "unless-stopped", Verbs: hosts, Change: Freely,
 		Help:  "Docker's restart policy of our containers: no, on-failure[:N], always or unless-stopped",
 		at:    text(func(c *Config) *string { return &c.RestartPolicy }),
 		check: restartPolicy,
 	},
 	{
-		Field: "arch", Flag: "arch", Env: "ARCH", Verbs: loads,
+		Field: "arch", Flag: "arch", Env: "ARCH", Verbs: loads, Change: Never,
 		Help: "architecture of the images (empty: this machine's)", Values: Arches,
 		at: text(func(c *Config) *string { return &c.Arch }),
 	},
 	{
-		Field: "ipAddress", Flag: "ip-address", Env: "IP_ADDRESS", Verbs: both,
+		Field: "ipAddress", Flag: "ip-address", Env: "IP_ADDRESS", Verbs: both, Change: NeverOnMaster,
 		Help:  "address of this host that the others reach (empty: that of the default route's interface)",
 		at:    text(func(c *Config) *string { return &c.IPAddress }),
 		check: address,
 	},
 	{
-		Field: "netInterface", Flag: "net-interface", Env: "NET_INTERFACE", Verbs: both,
+		Field: "netInterface", Flag: "net-interface", Env: "NET_INTERFACE", Verbs: both, Change: NeverOnMaster,
 		Help:  "interface that leads to the other hosts (empty: the default route's)",
 		at:    text(func(c *Config) *string { return &c.NetInterface }),
 		check: interfaceName,
 	},
 	{
-		Field: "hostName", Flag: "host-name", Verbs: both,
+		Field: "hostName", Flag: "host-name", Verbs: both, Change: Never,
 		Help:  "name of this node (empty: the host's name)",
 		at:    text(func(c *Config) *string { return &c.HostName }),
 		check: domainName,
 	},
 	{
-		Field: "timeoutForServices", Flag: "timeout-for-services", Env: "TIMEOUT_FOR_SERVICES", Default: "5m", Verbs: hosts,
+		Field: "timeoutForServices", Flag: "timeout-for-services", Env: "TIMEOUT_FOR_SERVICES", Default: "5m", Verbs: hosts, Change: Freely,
 		Help: "how long to wait for each service to answer; a plain number is seconds",
 		at:   span(func(c *Config) *time.Duration { return &c.TimeoutForServices }),
 	},
 	{
-		Field: "dnsDomain", Flag: "dns-domain", Env: "DNS_DOMAIN", Default: "cluster.local", Verbs: hosts, Shared: true,
+		Field: "dnsDomain", Flag: "dns-domain", Env: "DNS_DOMAIN", Default: "cluster.local", Verbs: hosts, Shared: true, Change: Never,
 		Help:  "domain of the cluster's own names",
 		at:    text(func(c *Config) *string { return &c.DNSDomain }),
 		check: domainName,
 	},
 	{
-		Field: "dnsServerIP", Flag: "dns-server-ip", Env: "DNS_SERVER_IP", Verbs: hosts, Shared: true,
+		Field: "dnsServerIP", Flag: "dns-server-ip", Env: "DNS_SERVER_IP", Verbs: hosts, Shared: true, Change: Never,
 		Help:  "address of the cluster's DNS (empty: the tenth of the service network)",
 		at:    text(func(c *Config) *string { return &c.DNSServerIP }),
 		check: address,
 	},
 	{
-		Field: "serviceNetwork", Flag: "service-network", Default: "10.96.0.0/16", Verbs: hosts, Shared: true,
+		Field: "serviceNetwork", Flag: "service-network", Default: "10.96.0.0/16", Verbs: hosts, Shared: true, Change: Never,
 		Help:  "network of the services' addresses",
 		at:    text(func(c *Config) *string { return &c.ServiceNetwork }),
 		check: serviceNetwork,
 	},
 	{
-		Field: "cniPlugin", Flag: "cni-plugin", Default: CNIBridge, Verbs: hosts, Shared: true,
+		Field: "cniPlugin", Flag: "cni-plugin", Default: CNIBridge, Verbs: hosts, Shared: true, Change: Never,
 		Help:  "network of the pods: bridge (docker0, shared with containers), flannel, calico, weave, none, or the path or URL of a manifest",
 		at:    manifest(func(c *Config) *string { return &c.CNIPlugin }),
 		check: cniPlugin,
 	},
 	{
-		Field: "addons", Flag: "addons", Verbs: Master | Preflight | Fleet,
+		Field: "addons", Flag: "addons", Verbs: Master | Preflight | Fleet, Change: Freely,
 		Help:  "what else shall run, comma separated: dashboard, or the path or URL of a manifest",
 		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
 		check: addons,
 	},
 	{
-		Field: "apiServerPort", Flag: "apiserver-port", Also: []string{"api-server-port"}, Default: "6443", Verbs: hosts, Shared: true,
+		Field: "apiServerPort", Flag: "apiserver-port", Also: []string{"api-server-port"}, Default: "6443", Verbs: hosts, Shared: true, Change: Never,
 		Help:  "port of the API server",
 		at:    number(func(c *Config) *int { return &c.APIServerPort }),
 		check: port,
 	},
 	{
-		Field: "balancerPort", Flag: "balancer-port", Default: "6440", Verbs: hosts, Shared: true,
+		Field: "balancerPort", Flag: "balancer-port", Default: "6440", Verbs: hosts, Shared: true, Change: Never,
 		Help:  "port on 127.0.0.1 of every host that leads to an API server which is ready; the next one leads to etcd",
 		at:    number(func(c *Config) *int { return &c.BalancerPort }),
 		check: port,
 	},
 	{
-		Field: "join", Flag: "join", Default: "false", Verbs: Master | Preflight,
+		Field: "join", Flag: "join", Default: "false", Verbs: Master | Preflight, Change: EachRun,
 		Help: "become a further control plane of the cluster at master-ip",
 		at:   yesNo(func(c *Config) *bool { return &c.Join }),
 	},
 	{
-		Field: "masterIP", Flag: "master-ip", Env: "MASTER_IP", Verbs: Master | Worker | Preflight,
+		Field: "masterIP", Flag: "master-ip", Env: "MASTER_IP", Verbs: Master | Worker | Preflight, Change: Freely,
 		Help:  "address of the control-plane host to join",
 		at:    text(func(c *Config) *string { return &c.MasterIP }),
 		check: address,
 	},
 	{
-		Field: "token", Flag: "token", Env: "TOKEN", Verbs: Master | Worker | Preflight, Secret: true,
+		Field: "token", Flag: "token", Env: "TOKEN", Verbs: Master | Worker | Preflight, Secret: true, Change: EachRun,
 		Help:  "bootstrap token; --token-file or the environment keeps it out of the shell's history",
 		at:    text(func(c *Config) *string { return &c.Token }),
 		check: token,
 	},
 	{
-		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker | Preflight, Holds: "token",
+		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker | Preflight, Holds: "token", Change: EachRun,
 		Help: "file that holds the bootstrap token, - for standard input",
 		at:   text(func(c *Config) *string { return &c.TokenFile }),
 	},
 	{
-		Field: "tokenExpires", Flag: "token-expires", Default: "24h", Verbs: Master,
+		Field: "tokenExpires", Flag: "token-expires", Default: "24h", Verbs: Master, Change: EachRun,
 		Help: "how long the first bootstrap token is good",
 		at:   span(func(c *Config) *time.Duration { return &c.TokenExpires }),
 	},
 	{
-		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Master | Worker | Preflight,
+		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Master | Worker | Preflight, Change: EachRun,
 		Help:  "hash of the cluster's CA certificate that this host insists on, sha256:<64 hex digits>",
 		at:    text(func(c *Config) *string { return &c.CACertHash }),
 		check: caCertHash,
 	},
 	{
-		Field: "certificateKey", Flag: "certificate-key", Verbs: Master | Preflight, Secret: true,
+		Field: "certificateKey", Flag: "certificate-key", Verbs: Master | Preflight, Secret: true, Change: EachRun,
 		Help:  "key that opens what control planes share; the environment keeps it out of the shell's history",
 		at:    text(func(c *Config) *string { return &c.CertificateKey }),
 		check: certificateKey,
 	},
 	{
-		Field: "bundle", Flag: "bundle", Verbs: hosts | Bootstrap | Push,
+		Field: "bundle", Flag: "bundle", Verbs: hosts | Bootstrap | Push, Change: Freely,
 		Help: "bundle of images to load; with it nothing is pulled",
 		at:   text(func(c *Config) *string { return &c.Bundle }),
 	},
 	{
-		Field: "bundleBase", Flag: "bundle-base", Verbs: loads,
+		Field: "bundleBase", Flag: "bundle-base", Verbs: loads, Change: Freely,
 		Help: "bundle that the one of --bundle was built on (offline build --base)",
 		at:   text(func(c *Config) *string { return &c.BundleBase }),
 	},
 	{
-		Field: "verifyKey", Flag: "verify-key", Verbs: loads,
+		Field: "verifyKey", Flag: "verify-key", Verbs: loads, Change: Freely,
 		Help: "file of the ed25519 public key that bundles must be signed by (empty: unsigned ones are taken too)",
 		at:   text(func(c *Config) *string { return &c.VerifyKey }),
 	},
 	{
-		Field: "criSocket", Flag: "cri-socket", Verbs: loads,
+		Field: "criSocket", Flag: "cri-socket", Verbs: loads, Change: Never,
 		Help:  "CRI socket that the kubelet uses (empty: that of the containerd behind the main Docker)",
 		at:    text(func(c *Config) *string { return &c.CRISocket }),
 		check: socket,
 	},
 	{
-		Field: "noDedicated", Flag: "no-dedicated", Default: "false", Verbs: Master | Fleet,
+		Field: "noDedicated", Flag: "no-dedicated", Default: "false", Verbs: Master | Fleet, Change: Freely,
 		Help: "let workloads run on the control-plane host too",
 		at:   yesNo(func(c *Config) *bool { return &c.NoDedicated }),
 	},
 	{
-		Field: "keepImages", Flag: "keep-images", Default: "false", Verbs: Turndown | Clean,
+		Field: "keepImages", Flag: "keep-images", Default: "false", Verbs: Turndown | Clean, Change: EachRun,
 		Help: "leave the images that were loaded, or of which hosts were made",
 		at:   yesNo(func(c *Config) *bool { return &c.KeepImages }),
 	},
 	{
-		Field: "ignorePreflight", Flag: "ignore-preflight", Verbs: hosts | Bootstrap,
+		Field: "ignorePreflight", Flag: "ignore-preflight", Verbs: hosts | Bootstrap, Change: EachRun,
 		Help: "preflight problems to go on with, by name, comma separated",
 		at:   list(func(c *Config) *[]string { return &c.IgnorePreflight }),
 	},
