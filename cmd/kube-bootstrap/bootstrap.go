@@ -42,7 +42,7 @@ With a registry, later pods and containers pull from there too.`,
 		if err != nil {
 			return err
 		}
-		h, release, err := p.openHost(cfg, "")
+		h, release, err := p.openHost(cfg, nil, "")
 		if err != nil {
 			return err
 		}

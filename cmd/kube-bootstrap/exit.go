@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,11 +75,25 @@ func (p *program) tell(ctx context.Context, err error) int {
 	if errors.As(err, &resume) && (code == exitFailure || code == exitInterrupted) {
 		p.complain(resume.advice)
 	}
-	var firm *firmError
-	if found := step.Problems(err); code == exitPreflight && !errors.As(err, &firm) && len(found) > 0 && found[0].Name != "root" {
-		p.complain("nothing was changed; put this right, or go on in spite of it with --ignore-preflight " + names(found))
+	if code == exitPreflight {
+		p.tellWayOn(err)
 	}
 	return code
+}
+
+// tellWayOn says that nothing was changed, and which problems can be ignored.
+func (p *program) tellWayOn(err error) {
+	var firm *firmError
+	found := step.Problems(err)
+	if errors.As(err, &firm) || len(found) == 0 || found[0].Name == "root" {
+		return
+	}
+	text := "nothing was changed"
+	ignorable := slices.DeleteFunc(found, func(p *step.Problem) bool { return p.Firm })
+	if len(ignorable) > 0 {
+		text += "; put this right, or go on in spite of it with --ignore-preflight " + names(ignorable)
+	}
+	p.complain(text)
 }
 
 func exitCode(ctx context.Context, err error) int {

@@ -44,7 +44,7 @@ func (p *program) addHostVerb(c *cobra.Command, v hostVerb) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		h, release, err := p.openHost(cfg, v.role)
+		h, release, err := p.openHost(cfg, origins, v.role)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (p *program) addTimeline(c *cobra.Command) {
 
 // openHost takes the lock and looks at this machine, in the order in which a
 // user can put things right.
-func (p *program) openHost(cfg config.Config, role string) (*plan.Host, func(), error) {
+func (p *program) openHost(cfg config.Config, given config.Origins, role string) (*plan.Host, func(), error) {
 	if err := asRoot(); err != nil {
 		return nil, nil, err
 	}
@@ -84,7 +84,7 @@ func (p *program) openHost(cfg config.Config, role string) (*plan.Host, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := plan.Open(cfg)
+	h, err := plan.OpenWith(cfg, given)
 	if err != nil {
 		release()
 		return nil, nil, err
@@ -139,12 +139,20 @@ func (p *program) walk(ctx context.Context, v hostVerb, h *plan.Host) error {
 	started := time.Now()
 	runner := &step.Runner{Emit: p.report.event}
 	if err := runner.Do(ctx, v.plan(h)); err != nil {
-		return &resumeError{err, resumeAdvice}
+		return &resumeError{err, v.advice(h)}
 	}
 	p.endProgress()
 	p.say(fmt.Sprintf("this host is a %s of the cluster, in %s", v.role, took(time.Since(started))))
 	p.say(v.next)
 	return nil
+}
+
+// advice is what to do after a failure: new settings are not kept then.
+func (v hostVerb) advice(h *plan.Host) string {
+	if !h.Changing() {
+		return resumeAdvice
+	}
+	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " + v.role + "` to go back to them"
 }
 
 // change is one step of a dry run.

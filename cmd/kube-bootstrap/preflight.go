@@ -47,7 +47,7 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 		if len(args) == 1 {
 			role = args[0]
 		}
-		cfg, _, err := p.load(c.Flags(), config.Preflight, role)
+		cfg, origins, err := p.load(c.Flags(), config.Preflight, role)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 		if err := asRoot(); err != nil {
 			return err
 		}
-		h, err := plan.Open(cfg)
+		h, err := plan.OpenWith(cfg, origins)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 )
 
 // fleets are the verbs about clusters of containers, which are no matter of
@@ -39,11 +41,25 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 		env = config.FleetEnv(env)
 	}
 	cfg, origins, err := config.Load(p.configPath(verb), env, flags)
-	err = errors.Join(err, origins.Tell(cfg.Validate(role)))
+	err = errors.Join(err, origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
 	if err != nil {
 		return cfg, origins, &usageError{err}
 	}
 	return cfg, origins, nil
+}
+
+// possible is cfg without the changes that preflight refuses: what follows from
+// such a change would only be a second error about it.
+func (p *program) possible(cfg config.Config, origins config.Origins, verb config.Verb) config.Config {
+	if verb&(config.Master|config.Worker|config.Preflight) == 0 {
+		return cfg
+	}
+	saved, err := plan.ReadSaved(host.Files{})
+	if err != nil {
+		return cfg // told by who needs it
+	}
+	kept, _ := saved.Keep(cfg, origins)
+	return kept
 }
 
 // configPath is the file that was named, or what this host remembers of its

@@ -78,11 +78,11 @@ func (h *Host) criSocket() string {
 	return "/run/containerd/containerd.sock"
 }
 
-// bundleProblem says that the bundle can not be read or trusted, is damaged, or
-// is of another version.
-func (h *Host) bundleProblem(ctx context.Context) error {
+// bundleProblem says that the bundle can not be read or trusted, is damaged, is
+// of another version, or is missing.
+func (h *Host) bundleProblem(ctx context.Context, role string) error {
 	if h.Config.Bundle == "" {
-		return nil
+		return h.imagesProblem(ctx, role)
 	}
 	problem := func(err error, remedy string) error {
 		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: remedy}
@@ -92,7 +92,7 @@ func (h *Host) bundleProblem(ctx context.Context) error {
 		return problem(err, "get it from who has the key, or give --verify-key another one")
 	}
 	if errors.Is(err, fs.ErrNotExist) && h.saved.Role != "" && h.saved.Config.Bundle == h.Config.Bundle {
-		return nil // this host was set up with it, and need not have it any more
+		return h.imagesProblem(ctx, role) // this host was set up with it, and need not have it any more
 	}
 	if err != nil {
 		return problem(err, "make it with `kube-bootstrap offline build`")
@@ -109,4 +109,22 @@ func (h *Host) bundleProblem(ctx context.Context) error {
 		return problem(err, "give a whole one; `kube-bootstrap offline verify` says what is in it")
 	}
 	return nil
+}
+
+// imagesProblem says that this host lacks images and has nothing to take them
+// from. A registry, or a Docker that was loaded by hand, is looked at elsewhere.
+func (h *Host) imagesProblem(ctx context.Context, role string) error {
+	if h.byHand || h.fromRegistry() {
+		return nil
+	}
+	from := h.source()
+	from.Images = h.imagesOf(role)
+	stores := []step.Step{from.Load(h.mainStore()), from.Load(h.podStore()), from.Load(dockerStore{image.Bootstrap, bootstrapdocker.Socket}.open())}
+	for _, f := range (&step.Runner{}).Look(ctx, step.Plan{stores}) {
+		if errors.Is(f.Err, fs.ErrNotExist) {
+			return &step.Problem{Name: "bundle", Text: fmt.Sprintf("this host does not have all images of Kubernetes %s, and no bundle to load them from", h.versions.Kubernetes),
+				Remedy: "give one with --bundle (`kube-bootstrap offline build` makes it), or a registry with --registry"}
+		}
+	}
+	return nil // other errors are told by the steps themselves
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -18,15 +19,26 @@ func (h *Host) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := h.Config.WithShared(handover.Settings)
+	theirs, err := h.Config.WithShared(handover.Settings)
 	if err != nil {
 		return err
 	}
-	h.Config = cfg
+	h.follow(theirs)
 	if err := h.handedRegistry(handover.Registry); err != nil {
 		return err
 	}
 	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
+}
+
+// follow takes over what is the same on all hosts of the cluster that this host
+// joins. Later only what cannot change is sure to be as it was then.
+func (h *Host) follow(theirs config.Config) {
+	which := config.IsShared
+	if h.installed() {
+		which = config.SharedFixed
+	}
+	cfg, refused := h.Config.Keep(which, theirs, h.given)
+	h.Config, h.refused = cfg, append(h.refused, refused...)
 }
 
 func (h *Host) joining() *join.Joining {

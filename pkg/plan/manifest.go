@@ -62,16 +62,16 @@ func (m manifest) keep() error {
 	return m.Files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
-// applyManifest is the step that applies one. The objects go away with the
-// cluster.
+// applyManifest is the step that applies one, and keeps it once the API server
+// has taken it. The objects go away with the cluster.
 func (h *Host) applyManifest(name string, m manifest) step.Step {
 	s := h.addons().ApplyManifest(name, m.text)
 	apply := s.Apply
 	s.Apply = func(ctx context.Context) error {
-		if err := m.keep(); err != nil {
+		if err := apply(ctx); err != nil {
 			return err
 		}
-		return apply(ctx)
+		return m.keep()
 	}
 	s.Undo = func(context.Context) error { return h.Files.Drop(m.kept) }
 	return s

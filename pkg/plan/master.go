@@ -29,6 +29,7 @@ func (h *Host) Master() step.Plan {
 		{control.Late()},
 		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
 		append(h.furtherAddons(), h.ifNetwork(node.WaitReady(h.timeout())), h.ifNetwork(h.addons().WaitDNS(h.timeout()))),
+		{h.accept(Master)},
 		h.dropReplaced(),
 	}.Compact()
 }

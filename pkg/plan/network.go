@@ -79,10 +79,6 @@ func (h *Host) networkManifest() manifest {
 
 // networkProblem looks at the plugin before anything is touched.
 func (h *Host) networkProblem(role string) error {
-	if h.installed() && h.saved.Config.CNIPlugin != h.Config.CNIPlugin {
-		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s, but this host was set up with %s", h.Config.CNIPlugin, h.saved.Config.CNIPlugin),
-			Remedy: "run `kube-bootstrap turndown` first"}
-	}
 	if role != Master || h.Config.Join || h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
 		return nil
 	}

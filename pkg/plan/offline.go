@@ -22,6 +22,7 @@ func (h *Host) Load() step.Plan {
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.source().InstallCNIPlugins()},
 		{h.loadContainerd(), h.loadMain(), h.loadBootstrap("etcd"), h.loadBootstrap("flannel")},
+		{h.accept(Loaded)},
 	}
 }
 
@@ -38,7 +39,7 @@ func (h *Host) PreflightLoad() step.Plan {
 			h.look("arch", "check the architecture", h.archProblem),
 			h.look("docker", "check Docker", h.bridge().Problems),
 			h.look("containerd", "check containerd", func(context.Context) error { return h.runtime().MissingProblem() }),
-			h.look("bundle", "check the bundle", h.bundleProblem),
+			h.look("bundle", "check the bundle", func(ctx context.Context) error { return h.bundleProblem(ctx, Loaded) }),
 		},
 		{h.look("registry", "reach the registry", h.registryProblem), h.look("images", "look for images", h.byHandProblem)},
 	}

@@ -36,9 +36,11 @@ type Host struct {
 	Units  host.Units
 
 	saved     Saved
-	registry  *registry.Registry // nil: none
-	pushed    image.Versions     // of the bundle in the registry, once preflight has looked
-	byHand    bool               // images are taken from the main Docker
+	given     config.Origins      // where the settings come from; nil: all are those in force
+	refused   []config.Difference // what was given and cannot change
+	registry  *registry.Registry  // nil: none
+	pushed    image.Versions      // of the bundle in the registry, once preflight has looked
+	byHand    bool                // images are taken from the main Docker
 	versions  image.Versions
 	images    []image.Image
 	loads     offline.Feed
@@ -47,15 +49,20 @@ type Host struct {
 	detectErr error
 }
 
-// Open looks at this machine and completes the settings: host name, address
-// and architecture where they are not given, and the versions of components.
-// Nothing is changed.
-func Open(cfg config.Config) (*Host, error) {
-	h := &Host{Config: cfg, Units: host.OpenUnits()}
+// Open looks at this machine and completes the settings in force: host name,
+// address and architecture where they are not given, and the versions of
+// components. Nothing is changed.
+func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
+
+// OpenWith is Open with settings that somebody may have changed: given says
+// where they come from. Preflight refuses those that cannot change.
+func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
+	h := &Host{Config: cfg, given: given, Units: host.OpenUnits()}
 	var err error
 	if h.saved, err = ReadSaved(h.Files); err != nil {
 		return nil, err
 	}
+	h.Config, h.refused = h.saved.Keep(cfg, given)
 	if h.Config.HostName == "" {
 		if h.Config.HostName, err = host.HostName(); err != nil {
 			return nil, err
@@ -69,8 +76,11 @@ func Open(cfg config.Config) (*Host, error) {
 	return h, h.useCatalogue()
 }
 
+// detectAddress finds the address that is not given. That of another interface
+// is another one.
 func (h *Host) detectAddress() {
-	if h.Config.IPAddress != "" {
+	moved := h.given["netInterface"].Source > config.FromHost && h.given["ipAddress"].Source <= config.FromHost && !h.keepsAddress()
+	if h.Config.IPAddress != "" && !moved {
 		return
 	}
 	link, ok, err := h.link()
@@ -134,6 +144,19 @@ type Saved struct {
 	Role   string // Master, Worker, Loaded, or "" on a host that is none
 	Kept   string // the role of a host that was taken back but for its images
 	Config config.Config
+}
+
+// Installed reports whether the host is set up, wholly or half. One that only
+// has the images is not.
+func (s Saved) Installed() bool { return s.Role != "" && s.Role != Loaded }
+
+// Keep returns cfg with what cannot change on this host as it is, and the
+// differences of what was given otherwise.
+func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
+	if !s.Installed() {
+		return cfg, nil
+	}
+	return cfg.Keep(config.FixedFor(s.Role), s.Config, given)
 }
 
 const roleFile = host.StateDir + "/role"

@@ -26,6 +26,7 @@ const (
 func (h *Host) Preflight(role string) step.Plan {
 	looks := []step.Step{
 		h.look("role", "look for another cluster on this host", func(context.Context) error { return h.roleProblem(role) }),
+		h.look("settings", "compare the settings with those in force", h.settingsProblem),
 		h.look("ip-address", "check the address of this host", h.addressProblem),
 		h.look("network-overlap", "compare the networks with the host's routes", h.overlapProblem),
 		h.look("disk-space", "check free space", h.spaceProblem),
@@ -36,7 +37,7 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("cni-config", "check for another CNI config", h.podProblems),
 		h.look("cni-plugin", "check the network of the pods", func(context.Context) error { return h.networkProblem(role) }),
 		h.look("addon", "check the addons", func(context.Context) error { return h.addonProblems(role) }),
-		h.look("bundle", "check the bundle", h.bundleProblem),
+		h.look("bundle", "check the bundle", func(ctx context.Context) error { return h.bundleProblem(ctx, role) }),
 		h.look("ports", "check ports", func(context.Context) error { return h.portProblem(role) }),
 		h.look("node-size", "check what the node shall have", h.kubelet(role).Own.Problems),
 		h.look("swap", "check swap", swapProblem),
@@ -77,10 +78,11 @@ func after(first step.Step, looks []step.Step) []step.Step {
 // by the name of the whole look, are dropped.
 func (h *Host) look(name, title string, find func(context.Context) error) step.Step {
 	return step.Step{Name: title, Check: func(ctx context.Context) (step.Diff, error) {
+		err := h.withoutIgnored(find(ctx))
 		if slices.Contains(h.Config.IgnorePreflight, name) {
-			return nil, nil
+			err = joinProblems(slices.DeleteFunc(step.Problems(err), func(p *step.Problem) bool { return !p.Firm }))
 		}
-		return nil, h.withoutIgnored(find(ctx))
+		return nil, err
 	}}
 }
 
@@ -90,14 +92,14 @@ func (h *Host) withoutIgnored(err error) error {
 		return err
 	}
 	left := slices.DeleteFunc(problems, func(p *step.Problem) bool {
-		return slices.Contains(h.Config.IgnorePreflight, p.Name)
+		return !p.Firm && slices.Contains(h.Config.IgnorePreflight, p.Name)
 	})
 	return joinProblems(left)
 }
 
 // installed reports whether this host already has the role, wholly or half:
 // what then holds a port or a network is ours.
-func (h *Host) installed() bool { return h.saved.Role != "" && h.saved.Role != Loaded }
+func (h *Host) installed() bool { return h.saved.Installed() }
 
 func (h *Host) roleProblem(role string) error {
 	if h.installed() && h.saved.Role != role {
@@ -139,8 +141,11 @@ func (h *Host) addressProblem(context.Context) error {
 			}
 		}
 	}
-	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.Config.IPAddress),
-		Remedy: "give an address of this host with --ip-address or IP_ADDRESS"}
+	remedy := "give an address of this host with --ip-address or IP_ADDRESS"
+	if h.keepsAddress() {
+		remedy = "give it back to this host, as the address of a control plane cannot change"
+	}
+	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.Config.IPAddress), Remedy: remedy}
 }
 
 func names(links []host.Link) string {

@@ -11,9 +11,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// remember keeps the settings and this program on the host, so that turndown,
-// status and the boot unit need nothing else. It is the first step to be done
-// and the last one to be undone.
+// remember keeps the program, its role and the first settings on the host, so
+// that turndown, status and the boot unit need nothing else. It is the first
+// step to be done and the last one to be undone. Where settings are in force
+// already they stay so until accept: a run that fails must not leave its own to
+// the next. Turndown needs none of those that may change.
 func (h *Host) remember(role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
@@ -24,13 +26,35 @@ func (h *Host) remember(role string) step.Step {
 	}
 }
 
+// accept keeps the settings of a run, once all that they ask for is in place.
+func (h *Host) accept(role string) step.Step {
+	m := memory{h, role}
+	return step.Step{
+		Name: "keep the settings",
+		Check: func(context.Context) (step.Diff, error) {
+			files, err := m.settings()
+			if err != nil {
+				return nil, err
+			}
+			return m.Files.Missing(files)
+		},
+		Apply: func(context.Context) error {
+			files, err := m.settings()
+			if err != nil {
+				return err
+			}
+			return m.Files.Put(files)
+		},
+	}
+}
+
 type memory struct {
 	*Host
 	role string
 }
 
 func (m memory) check(context.Context) (step.Diff, error) {
-	files, err := m.tree()
+	files, err := m.first()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +66,7 @@ func (m memory) check(context.Context) (step.Diff, error) {
 }
 
 func (m memory) apply(context.Context) error {
-	files, err := m.tree()
+	files, err := m.first()
 	if err != nil {
 		return err
 	}
@@ -52,7 +76,18 @@ func (m memory) apply(context.Context) error {
 	return errors.Join(m.Files.InstallSelf(Binary), m.Files.Remove(keptFile))
 }
 
-func (m memory) tree() ([]host.File, error) {
+// first is what a host remembers from the beginning. The role comes last: it
+// says that the rest is there.
+func (m memory) first() ([]host.File, error) {
+	role := host.File{Path: roleFile, Data: []byte(m.role + "\n")}
+	if m.saved.Role == m.role {
+		return []host.File{role}, nil
+	}
+	files, err := m.settings()
+	return append(files, role), err
+}
+
+func (m memory) settings() ([]host.File, error) {
 	settings, err := m.Config.Marshal()
 	if err != nil {
 		return nil, err
@@ -62,14 +97,11 @@ func (m memory) tree() ([]host.File, error) {
 		return nil, err
 	}
 	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: versionsFile, Data: versions}}
-	if m.registry != nil {
-		way, err := m.registry.Marshal()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, host.File{Path: registry.SavedPath, Data: way})
+	if m.registry == nil {
+		return files, nil
 	}
-	return append(files, host.File{Path: roleFile, Data: []byte(m.role + "\n")}), nil
+	way, err := m.registry.Marshal()
+	return append(files, host.File{Path: registry.SavedPath, Data: way}), err
 }
 
 // keptFile is what a host was whose images were kept: it is no part of a

@@ -25,6 +25,7 @@ func (h *Host) Worker() step.Plan {
 		{agent.Start()},
 		{agent.Joined(h.timeout())},
 		{h.joining().Forget(), h.ifNetwork(node.WaitReady(h.timeout()))},
+		{h.accept(Worker)},
 		h.dropReplaced(),
 	}.Compact()
 }

@@ -72,6 +72,7 @@ type Problem struct {
 	Name   string // what --ignore-preflight takes: "docker-version"
 	Text   string // what is wrong, naming field and value
 	Remedy string // what to do about it, an imperative
+	Firm   bool   // it cannot be ignored
 }
 
 func (p *Problem) Error() string {
