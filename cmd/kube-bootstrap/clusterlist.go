@@ -21,20 +21,25 @@ func (p *program) clusterList() *cobra.Command {
 func (p *program) clusterLoadImage() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "load-image IMAGE...",
-		Short: "Copy images of this engine into all nodes of a cluster",
-		Long: `Copy images of the engine that runs the nodes into all nodes that run: for pods
-and for plain containers. A pod that shall use such an image says
+		Short: "Copy images into all nodes of a cluster",
+		Long: `Copy images into all nodes that run, for pods and for plain containers: from the
+engine that runs the nodes, or with --from from the Docker of a node, where
+` + "`node docker-env`" + ` has built them. A pod that uses such an image needs
 "imagePullPolicy: IfNotPresent" or Never.`,
-		Example: "  kube-bootstrap cluster load-image my/app:dev\n  kube-bootstrap cluster load-image my/app:dev my/db:dev --name second",
-		Args:    cobra.MinimumNArgs(1),
+		Example: `  kube-bootstrap cluster load-image my/app:dev
+  kube-bootstrap cluster load-image my/app:dev my/db:dev --name second
+  kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
+		Args: cobra.MinimumNArgs(1),
 	}
 	o := p.addFleet(c)
+	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
+	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(p))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
 		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
-			return cluster.LoadImage(ctx, *o, args, emit)
+			return cluster.LoadImage(ctx, *o, *from, args, emit)
 		}, func() string { return fmt.Sprintf("%d images are in all nodes that run", len(args)) })
 	}
 	return c

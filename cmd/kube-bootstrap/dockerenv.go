@@ -36,7 +36,9 @@ func (p *program) nodeDockerEnv() *cobra.Command {
 		Short: "Point this shell's docker at the engine of a node",
 		Long: `Print what points this shell's docker at the engine of a node, so that it builds
 and runs there; kube-bootstrap itself stays where it is. The node gets a port
-for holders of a certificate, which is made for this cluster and this user.`,
+for holders of a certificate, which is made for this cluster and this user.
+Pods of that node can use what is built there; ` + "`cluster load-image --from NODE`" + `
+copies it into all nodes.`,
 		Example: `  eval "$(kube-bootstrap node docker-env worker-1)"
   kube-bootstrap node docker-env worker-1 --shell fish | source
   eval "$(kube-bootstrap node docker-env --unset)"`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	_ "embed" // the script of the proxy
 	"errors"
 	"fmt"
 	"net"
@@ -33,26 +34,9 @@ const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
 
 // serveDocker makes the node's Docker answer on its TLS port, now and after a
 // reboot. Docker itself is not touched: a proxy stands before its socket.
-const serveDocker = `set -e
-run="/usr/bin/socat OPENSSL-LISTEN:$2,reuseaddr,fork,cert=$1/server.pem,cafile=$1/ca.pem,verify=1,openssl-min-proto-version=TLS1.2 UNIX-CONNECT:/run/docker.sock"
-if [ -d /run/systemd/system ]; then
-	cat >/etc/systemd/system/docker-tls.service <<UNIT
-[Unit]
-Description=Docker for holders of a certificate
-After=docker.service
-[Service]
-ExecStart=$run
-Restart=always
-[Install]
-WantedBy=multi-user.target
-UNIT
-	systemctl daemon-reload
-	systemctl enable -q docker-tls
-	systemctl restart docker-tls
-else
-	grep -q '^dt:' /etc/inittab || echo "dt:2345:respawn:$run" >>/etc/inittab
-	telinit q
-fi`
+//
+//go:embed rootfs/docker-tls.sh
+var serveDocker string
 
 // DockerEnv is how a docker client reaches the engine of a node.
 type DockerEnv struct {
@@ -66,12 +50,9 @@ type DockerEnv struct {
 // with certificates that this cluster alone knows.
 func OpenDockerEnv(ctx context.Context, options Options, name string) (env DockerEnv, err error) {
 	err = onNodes(ctx, options, nil, func(f *fleet, found []docker.FoundMachine) error {
-		m, err := f.pick(name)
+		m, err := f.pickRunning(name, found)
 		if err != nil {
 			return err
-		}
-		if !running(found, m) {
-			return &step.Problem{Name: "node-off", Text: "node " + m.name + " does not run", Remedy: "run `kube-bootstrap node start " + m.name + "`"}
 		}
 		if f.docker.Remote() {
 			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",

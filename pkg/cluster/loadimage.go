@@ -3,8 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -21,39 +22,71 @@ cat >"$f"
 docker load -q -i "$f" >/dev/null
 ctr -n k8s.io images import "$f" >/dev/null`
 
-// LoadImage copies images of the engine that runs the nodes into all nodes
-// that run. The engine sends them once.
-func LoadImage(ctx context.Context, options Options, images []string, emit func(Event)) error {
+// LoadImage copies images into all nodes that run: from the engine that runs
+// the nodes, or from the Docker of one node. They are sent once.
+func LoadImage(ctx context.Context, options Options, from string, images []string, emit func(Event)) error {
 	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
-		var errs []error
-		for _, image := range images {
-			has, err := f.docker.HasImage(ctx, image)
-			if err == nil && !has {
-				err = &step.Problem{Name: "image-missing", Text: "the engine has no image " + image, Remedy: "pull or build it first (`docker pull " + image + "`)"}
-			}
-			errs = append(errs, err)
-		}
-		if err := errors.Join(errs...); err != nil {
+		source, err := f.imageSource(from, found)
+		if err != nil {
 			return err
 		}
-		return f.run(ctx, step.Plan{{f.loadStep(images, found)}})
+		if !slices.ContainsFunc(found, func(m docker.FoundMachine) bool { return m.State == "running" }) {
+			return &step.Problem{Name: "cluster-off", Text: "no node of cluster " + f.Name + " runs", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
+		}
+		if err := source.lacks(ctx, images); err != nil {
+			return err
+		}
+		load := func(ctx context.Context) error { return f.spread(ctx, source, images, found) }
+		return f.run(ctx, step.Plan{{todo("load "+strings.Join(images, ", ")+" from "+source.name+" into the nodes", load)}})
 	})
 }
 
-func (f *fleet) loadStep(images []string, found []docker.FoundMachine) step.Step {
-	name := fmt.Sprintf("load %d images into the nodes", len(images))
-	return step.Step{
-		Name: name, Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
-		Apply: func(ctx context.Context) error {
-			return f.spread(ctx, images, found)
-		},
+// imageSource is a Docker that images are copied from.
+type imageSource struct {
+	name string
+	has  func(ctx context.Context, image string) (bool, error)
+	save func(ctx context.Context, to io.Writer, images ...string) error
+}
+
+// imageSource is the engine, or the Docker of the node of that name.
+func (f *fleet) imageSource(name string, found []docker.FoundMachine) (imageSource, error) {
+	if name == "" {
+		return imageSource{"the engine", f.docker.HasImage, f.docker.Save}, nil
 	}
+	m, err := f.pickRunning(name, found)
+	node := f.node(m)
+	return imageSource{
+		name: "node " + m.name,
+		has: func(ctx context.Context, image string) (bool, error) {
+			err := node.Exec(ctx, driver.Exec{Args: []string{"docker", "image", "inspect", "--format", "{{.Id}}", image}})
+			var exit *driver.ExitError
+			if errors.As(err, &exit) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		save: func(ctx context.Context, to io.Writer, images ...string) error {
+			return node.Exec(ctx, driver.Exec{Args: append([]string{"docker", "save"}, images...), Stdout: to})
+		},
+	}, err
+}
+
+// lacks names the images that the source does not have.
+func (s imageSource) lacks(ctx context.Context, images []string) error {
+	var errs []error
+	for _, image := range images {
+		has, err := s.has(ctx, image)
+		if err == nil && !has {
+			err = &step.Problem{Name: "image-missing", Text: s.name + " has no image " + image, Remedy: "pull or build it first (`docker pull " + image + "`)"}
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // spread writes one stream to every node. A node that fails stops hearing it,
 // and the others go on.
-func (f *fleet) spread(ctx context.Context, images []string, found []docker.FoundMachine) error {
+func (f *fleet) spread(ctx context.Context, source imageSource, images []string, found []docker.FoundMachine) error {
 	var wg sync.WaitGroup
 	var writers []io.Writer
 	var pipes []*io.PipeWriter
@@ -69,7 +102,7 @@ func (f *fleet) spread(ctx context.Context, images []string, found []docker.Foun
 			reader.CloseWithError(io.ErrClosedPipe)
 		})
 	}
-	err := f.docker.Save(ctx, io.MultiWriter(writers...), images...)
+	err := source.save(ctx, io.MultiWriter(writers...), images...)
 	for _, p := range pipes {
 		p.CloseWithError(err)
 	}

@@ -86,6 +86,16 @@ func (f *fleet) pick(name string) (member, error) {
 		Remedy: "use one of " + strings.Join(all, ", ")}
 }
 
+// pickRunning is pick for a node that must run.
+func (f *fleet) pickRunning(name string, found []docker.FoundMachine) (member, error) {
+	m, err := f.pick(name)
+	if err == nil && !running(found, m) {
+		err = &step.Problem{Name: "node-off", Text: "node " + m.name + " does not run",
+			Remedy: "run `kube-bootstrap node start " + m.name + " --cluster " + f.Name + "`"}
+	}
+	return m, err
+}
+
 func running(found []docker.FoundMachine, m member) bool {
 	return slices.ContainsFunc(found, func(is docker.FoundMachine) bool { return is.Name == m.name && is.State == "running" })
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // RunOn runs a command on a node. Its status is a docker.ExitCode.
@@ -31,12 +30,9 @@ func onRunning(ctx context.Context, options Options, name string, do func(*fleet
 		return f.noAnswer(err)
 	}
 	f.adopt(found)
-	m, err := f.pick(name)
+	m, err := f.pickRunning(name, found)
 	if err != nil {
 		return err
-	}
-	if !running(found, m) {
-		return &step.Problem{Name: "node-off", Text: "node " + m.name + " does not run", Remedy: "run `kube-bootstrap node start " + m.name + "`"}
 	}
 	return do(f, m)
 }

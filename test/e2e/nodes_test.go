@@ -32,7 +32,7 @@ func TestNodes(t *testing.T) {
 	t.Cleanup(func() {
 		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean; docker rmi -f my/app:dev") // they are gone unless the test failed
 	})
-	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && tar -C app -c . | docker import - my/app:dev")
+	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && printf 'FROM scratch\nCOPY probe /probe\n' >app/Dockerfile && tar -C app -c . | docker import - my/app:dev")
 	l.sh(t, "kube-bootstrap cluster up -f cluster.yaml --progress none")
 	use, end := clusters.split(t, "## Off and away")
 	for _, block := range use.commands() {
@@ -51,6 +51,7 @@ func TestNodes(t *testing.T) {
 		}
 		l.gone(t, machine{"e2e-n-web", "10.212.0.12"})
 	})
+	t.Run("pods of an image that a node built", l.builtOnANode)
 	t.Run("off and on under load", func(t *testing.T) {
 		l.sh(t, "kube-bootstrap node stop worker-1 && kube-bootstrap node start worker-1")
 	})
@@ -109,6 +110,19 @@ func (l fleetUser) poll(t *testing.T) (stop func()) {
 			t.Errorf("%d of %d requests were lost: %s", len(lost), asked, strings.Join(lost, "\n"))
 		}
 	}
+}
+
+// builtOnANode builds an image by the Docker of a node. Pods of that node can
+// use it at once, and those of another one after one more command.
+func (l fleetUser) builtOnANode(t *testing.T) {
+	run := func(name, node string) string {
+		return "kubectl run " + name + " --image my/own:dev --image-pull-policy Never --overrides '" + `{"spec":{"nodeName":"e2e-n-` + node + `"}}` +
+			"' -- /probe serve; kubectl wait --for condition=Ready pod/" + name + " --timeout 60s"
+	}
+	l.sh(t, `eval "$(kube-bootstrap node docker-env worker-1)"; docker build -t my/own:dev app`)
+	l.sh(t, run("own", "worker-1"))
+	l.sh(t, "kube-bootstrap cluster load-image my/own:dev --from worker-1; "+run("others", "db"))
+	l.sh(t, "kubectl delete pod own others --now")
 }
 
 // controlPlanes adds two, kills one of them and removes both.
@@ -180,6 +194,7 @@ func (l fleetUser) refusals(t *testing.T) {
 		"node stop worker-1 --cluster e2e-none":                        "there is no cluster e2e-none",
 		"node ssh master-1 -- kube-bootstrap forget e2e-n-worker-1":    "[node-alive]",
 		"cluster load-image no/such:image":                             "the engine has no image no/such:image",
+		"cluster load-image no/such:image --from db":                   "node e2e-n-db has no image no/such:image",
 		"cluster up --name e2e-other":                                  "overlaps with",
 		"cluster up --name e2e-big -f big.yaml":                        "nodes need",
 		"node docker-env master-9":                                     "has no node master-9",

@@ -1,0 +1,36 @@
+#!/bin/sh
+# docker-tls.sh DIR PORT: open Docker's TLS port on this host, now and after a
+# reboot. What is built or loaded by way of Docker is copied into containerd's
+# k8s.io namespace, from which pods run: Docker keeps its images elsewhere.
+set -e
+cat >/usr/local/sbin/docker-tls <<SCRIPT
+#!/bin/sh
+trap 'trap - EXIT TERM; kill 0' EXIT TERM
+while :; do
+	docker events --filter type=image --filter event=tag --filter event=load --format '{{.Actor.ID}}' | while read -r id; do
+		refs=\$(docker image inspect --format '{{join .RepoTags " "}}' "\$id") && [ -n "\$refs" ] || continue
+		docker save \$refs | ctr -n k8s.io images import - >/dev/null
+	done
+	sleep 1 # Docker restarts
+done &
+socat OPENSSL-LISTEN:$2,reuseaddr,fork,cert=$1/server.pem,cafile=$1/ca.pem,verify=1,openssl-min-proto-version=TLS1.2 UNIX-CONNECT:/run/docker.sock
+SCRIPT
+chmod 755 /usr/local/sbin/docker-tls
+if [ -d /run/systemd/system ]; then
+	cat >/etc/systemd/system/docker-tls.service <<UNIT
+[Unit]
+Description=Docker for holders of a certificate
+After=docker.service
+[Service]
+ExecStart=/usr/local/sbin/docker-tls
+Restart=always
+[Install]
+WantedBy=multi-user.target
+UNIT
+	systemctl enable -q docker-tls
+	systemctl daemon-reload
+	systemctl restart docker-tls
+else
+	grep -q '^dt:' /etc/inittab || echo "dt:2345:respawn:/usr/local/sbin/docker-tls" >>/etc/inittab
+	telinit q
+fi
