@@ -1,0 +1,95 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Served says which images a host serves to others, from the content store of
+// its containerd.
+type Served struct {
+	Listen  string             `json:"listen"`  // address:port
+	Content string             `json:"content"` // the directory of the store
+	Images  map[string]v1.Hash `json:"images"`  // the digest of the manifest that a name stands for
+}
+
+// Serve is a registry for reading, until its context ends.
+func Serve(ctx context.Context, s Served) error {
+	handler, err := s.handler()
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
+	if err != nil {
+		return fmt.Errorf("serve images: %w", err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve images: %w", err)
+	}
+	return nil
+}
+
+// handler knows the manifests; the other blobs it reads when they are asked for.
+func (s Served) handler() (http.Handler, error) {
+	blobs := filepath.Join(s.Content, "blobs")
+	all := ggcr.New(ggcr.WithBlobHandler(ggcr.NewDiskBlobHandler(blobs)), ggcr.Logger(log.New(io.Discard, "", 0)))
+	for ref, digest := range s.Images {
+		tag, err := name.NewTag(ref)
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := os.ReadFile(filepath.Join(blobs, digest.Algorithm, digest.Hex))
+		if err != nil {
+			return nil, fmt.Errorf("manifest of %s: %w", ref, err)
+		}
+		path := "/v2/" + tag.RepositoryStr() + "/manifests/" + tag.TagStr()
+		put, err := http.NewRequest(http.MethodPut, path, bytes.NewReader(manifest)) //nolint:noctx // nothing is sent
+		if err != nil {
+			return nil, err
+		}
+		put.Header.Set("Content-Type", string(types.OCIManifestSchema1))
+		var answer status
+		all.ServeHTTP(&answer, put)
+		if answer.code != http.StatusCreated {
+			return nil, fmt.Errorf("manifest of %s: %s", ref, strings.TrimSpace(answer.text.String()))
+		}
+	}
+	return onlyReading(all), nil
+}
+
+func onlyReading(all http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.Error(w, "this registry is only read", http.StatusMethodNotAllowed)
+			return
+		}
+		all.ServeHTTP(w, r)
+	})
+}
+
+// status is the answer to a request that never leaves this process.
+type status struct {
+	code int
+	text bytes.Buffer
+}
+
+func (s *status) Header() http.Header         { return http.Header{} }
+func (s *status) WriteHeader(code int)        { s.code = code }
+func (s *status) Write(p []byte) (int, error) { return s.text.Write(p) }
