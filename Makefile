@@ -5,10 +5,12 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 ARCHES := amd64 arm64 arm ppc64le s390x
 export GOARM := 7
+# Conformance tests that run at the same time.
+PROCESSES ?= 8
 # The tests in files that are built with the tag.
 LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && long' test/e2e/*_test.go) | cut -c6- | paste -sd'|'))$$
 
-.PHONY: help build up down test unit e2e long check fix docs bench bench-cluster bench-offline arches dist clean
+.PHONY: help build up down test unit e2e long conformance check fix docs bench bench-cluster bench-offline arches dist clean
 
 help: ## this list
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -40,6 +42,14 @@ long: build ## what takes too long for test: kills, restarts, snapshots, several
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	go test -tags 'e2e long' -run '$(LONG)' -v -timeout 60m -count 1 ./test/e2e
+
+conformance: build ## Kubernetes' conformance tests, all of them, on a cluster of two nodes; results in _output/conformance/
+	scripts/install-tools.sh
+	scripts/start-docker.sh
+	$(OUT)/kube-bootstrap cluster up --name conformance --no-dedicated
+	$(OUT)/kube-bootstrap cluster e2e --name conformance --processes $(PROCESSES) --report-dir $(OUT)/conformance/parallel
+	$(OUT)/kube-bootstrap cluster e2e-serial --name conformance --report-dir $(OUT)/conformance/serial
+	$(OUT)/kube-bootstrap cluster clean --name conformance
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }

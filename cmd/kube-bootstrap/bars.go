@@ -54,6 +54,8 @@ func (r *bars) event(e step.Event) {
 		if line != nil {
 			line.update(e.Message, *moved)
 		}
+	case step.Note:
+		r.still(e.Message)
 	case step.InPlace:
 		r.inPlace++
 	case step.Done, step.Undone:

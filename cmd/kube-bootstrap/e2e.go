@@ -24,8 +24,9 @@ func (p *program) clusterE2E() *cobra.Command {
 		Long: `Run Kubernetes' own end-to-end tests on a cluster that is up: those whose names
 match the regular expression FOCUS, or the conformance tests, as far as they may
 run side by side. The tests and the images that they use are built from the
-source of the cluster's version, which takes minutes once. The exit code is 1
-when a test fails.`,
+source of the cluster's version, which takes minutes once. Failures are told as
+they happen and in a table at the end; the exit code is 1 when a test fails. An
+interrupted run ends the tests and removes their namespaces.`,
 		Example: `  kube-bootstrap cluster e2e 'should serve a basic endpoint'
   kube-bootstrap cluster e2e --processes 8 --report-dir results`,
 	})
@@ -47,7 +48,7 @@ func (p *program) suiteCommand(serial bool, c *cobra.Command) *cobra.Command {
 	format := addOutput(c)
 	suite := cluster.Suite{Serial: serial}
 	c.Args = cobra.MaximumNArgs(1)
-	c.Flags().StringVar(&suite.ReportDir, "report-dir", "", "directory for the results as JUnit")
+	c.Flags().StringVar(&suite.ReportDir, "report-dir", "", "directory for the results as JUnit and the log of the tests")
 	if !serial {
 		c.Flags().IntVar(&suite.Processes, "processes", 4, "tests to run at the same time")
 	}
@@ -73,12 +74,8 @@ func (p *program) runSuite(ctx context.Context, o cluster.Options, suite cluster
 	if err != nil {
 		return err
 	}
-	if err := builtSuite(ctx, runner, nodes, &suite); err != nil {
+	if err := buildSuite(ctx, runner, nodes, &suite); err != nil {
 		return err
-	}
-	suite.Out = p.err
-	if format == "table" {
-		suite.Out = p.out
 	}
 	result, err := cluster.RunSuite(ctx, o, suite, func(e cluster.Event) { runner.Emit(e.Event) })
 	p.endProgress()
@@ -95,17 +92,22 @@ func (p *program) runSuite(ctx context.Context, o cluster.Options, suite cluster
 }
 
 func printSuite(w io.Writer, r cluster.SuiteResult) {
-	for _, name := range r.Failed {
-		fmt.Fprintln(w, "FAILED "+name)
+	if len(r.Failed) > 0 {
+		fmt.Fprintln(w, "FAILED\tAFTER\tAT\tBECAUSE")
+		for _, f := range r.Failed {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, took(time.Duration(f.Seconds*float64(time.Second))), f.At, firstLine(f.Message))
+		}
 	}
-	fmt.Fprintf(w, "%d tests, %d failed, %s\n", r.Tests, len(r.Failed), took(time.Duration(r.Seconds*float64(time.Second))))
+	fmt.Fprintf(w, "%d tests, %d passed, %d failed, %d skipped, %s with %d processes\n", r.Tests, r.Passed, len(r.Failed), r.Skipped,
+		took(time.Duration(r.Seconds*float64(time.Second))), r.Processes)
 	if r.Report != "" {
-		fmt.Fprintln(w, "report: "+r.Report)
+		fmt.Fprintf(w, "report: %s\nlog: %s\n", r.Report, r.Log)
 	}
 }
 
-// builtSuite makes the tests of the version that the cluster runs.
-func builtSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, suite *cluster.Suite) error {
+// buildSuite makes the tests of the version that the cluster runs, and the images
+// that the chosen tests need.
+func buildSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, suite *cluster.Suite) error {
 	if len(nodes) == 0 {
 		return &firmError{errors.New("the cluster has no nodes; run `kube-bootstrap cluster up`")}
 	}
@@ -115,17 +117,46 @@ func builtSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, 
 	if err != nil {
 		return err
 	}
-	make := step.Step{
-		Name: "build the tests of Kubernetes " + version, Waits: true,
-		Check: func(context.Context) (step.Diff, error) {
-			return step.Diff{"build the tests and their images"}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			builder := &image.Builder{Cache: image.CacheDir()}
-			built, err := builder.Suite(ctx, v, runtime.GOARCH)
-			suite.Test, suite.Ginkgo, suite.Images, suite.Refs = built.Test, built.Ginkgo, built.Images, built.Refs
+	builder := &image.Builder{Cache: image.CacheDir()}
+	return runner.Do(ctx, step.Plan{
+		{always("build the tests of Kubernetes "+version, func(ctx context.Context) (err error) {
+			if suite.Programs, err = builder.Suite(ctx, v, runtime.GOARCH); err != nil {
+				return err
+			}
+			suite.Tests, err = suite.Programs.Tests(ctx, suite.Choice("--ginkgo.")...)
+			if err == nil && len(suite.Tests) == 0 {
+				err = noTests(suite.Focus)
+			}
 			return err
-		},
+		})},
+		{always(suiteImagesStep, func(ctx context.Context) error {
+			images, unbuilt, err := builder.SuiteImages(ctx, v, suite.Programs, suite.Tests, runtime.GOARCH)
+			suite.Images = images
+			for _, u := range unbuilt {
+				runner.Emit(step.Event{At: time.Now(), Step: suiteImagesStep, Kind: step.Note, Message: unbuiltNote(u)})
+			}
+			return err
+		})},
+	})
+}
+
+const suiteImagesStep = "build the images of the tests"
+
+// always is a step that does its work in every run.
+func always(name string, do func(context.Context) error) step.Step {
+	return step.Step{Name: name, Waits: true, Apply: do, Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil }}
+}
+
+func noTests(focus string) error {
+	return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", focus), Remedy: "use words of a test's name; " +
+		"`cluster e2e` has those that run side by side, `cluster e2e-serial` the others"}
+}
+
+// unbuiltNote names the image and the tests that are about to fail without it.
+func unbuiltNote(u image.Unbuilt) string {
+	text := fmt.Sprintf("%s is not built: %s", u.Ref, u.Reason)
+	if len(u.Tests) == 0 {
+		return text + "; which tests need it is not known"
 	}
-	return runner.Do(ctx, step.Plan{{make}})
+	return text + fmt.Sprintf("; %d tests may need it:\n  ", len(u.Tests)) + strings.Join(u.Tests, "\n  ")
 }

@@ -83,6 +83,8 @@ func (r *plain) event(e step.Event) {
 		if e.At.Sub(s.told) >= quiet {
 			r.progress(s, e.At)
 		}
+	case step.Note:
+		r.line(e.At, e.Message)
 	case step.Done, step.Undone:
 		r.end(e, s)
 	case step.Failed:

@@ -3,54 +3,93 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"encoding/xml"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Suite is a run of Kubernetes' own end-to-end tests.
 type Suite struct {
-	Test   string   // the program with the tests, here
-	Ginkgo string   // what runs it in parallel, here
-	Images []string // archives of the images that the tests run
-	Refs   []string // their names
+	Programs image.Suite
+	Images   []image.SuiteImage // that the tests run
+	Tests    []string           // that Choice chooses
 
 	Focus     string // regular expression of the tests to run; "": the conformance tests
-	Serial    bool   // those that tolerate no others beside them, instead of all others
+	Serial    bool   // the tests that run alone, instead of all others
 	Processes int    // that run tests side by side
-	ReportDir string // where the JUnit file goes; "": nowhere
-	Out       io.Writer
+	ReportDir string // where the JUnit file and the log go; "": nowhere
 }
 
 // SuiteResult counts what a run of the suite has found.
 type SuiteResult struct {
-	Tests   int      `json:"tests"`
-	Failed  []string `json:"failed,omitempty"`
-	Seconds float64  `json:"seconds"`          // by the clock of the tests
-	Report  string   `json:"report,omitempty"` // the JUnit file
+	Tests     int           `json:"tests"` // that ran
+	Passed    int           `json:"passed"`
+	Skipped   int           `json:"skipped,omitempty"` // by themselves, as the cluster lacks something
+	Failed    []TestFailure `json:"failed,omitempty"`
+	Seconds   float64       `json:"seconds"`
+	Processes int           `json:"processes"`
+	Report    string        `json:"report,omitempty"` // the JUnit file
+	Log       string        `json:"log,omitempty"`    // what the tests printed
 }
 
-// Where the suite lies on the master that runs it.
+// TestFailure is a test that failed.
+type TestFailure struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	Message string  `json:"message"`
+	At      string  `json:"at"` // file:line
+}
+
+// Where the suite is on the control plane that runs it.
 const (
-	suiteDir    = "/var/lib/kube-bootstrap-e2e"
-	suiteReport = "junit.xml"
+	suiteDir       = "/var/lib/kube-bootstrap-e2e"
+	suiteReport    = "junit.xml"
+	suiteLog       = "e2e.log"
+	suiteContainer = "kube-bootstrap-e2e"
 )
 
-// RunSuite runs the suite on the first master, which is a part of the cluster's
-// networks as its author expects, wherever the engine is. An error means that
-// it could not be run; tests that fail are in the result.
-func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event)) (SuiteResult, error) {
+// Choice are the arguments that choose the tests, with the prefix that the
+// flags of the program have.
+func (s Suite) Choice(prefix string) []string {
+	args := []string{prefix + "label-filter=" + s.labels()}
+	if s.Focus != "" {
+		args = append(args, prefix+"focus="+s.Focus)
+	}
+	return args
+}
+
+// labels choose between the tests that may run side by side and the others.
+func (s Suite) labels() string {
+	labels := "!Serial && !Disruptive && !Flaky"
+	if s.Serial {
+		labels = "Serial && !Flaky"
+	}
+	if s.Focus == "" {
+		labels += " && Conformance"
+	}
+	return labels
+}
+
+// RunSuite runs the suite on the first control plane, which is a part of the
+// cluster's networks as its author expects, wherever the engine is. An error
+// means that it could not be run; tests that fail are in the result. Nothing of
+// the run stays behind, even if it is interrupted; what a run left that was
+// killed is removed first.
+func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event)) (result SuiteResult, err error) {
 	f, err := open(options, emit)
 	if err != nil {
 		return SuiteResult{}, err
@@ -66,208 +105,104 @@ func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event
 		return SuiteResult{}, err
 	}
 	run := &suiteRun{fleet: f, Suite: suite, master: member{name: master.Name, role: Master, addr: master.Addr}}
-	rows, err := run.rows(ctx)
+	if run.Serial {
+		run.Processes = 1
+	}
+	if run.nodes, err = f.found(ctx); err != nil {
+		return SuiteResult{}, err
+	}
+	if err := f.run(ctx, step.Plan{{run.tidy("remove what an earlier run of the tests left")}}); err != nil {
+		return SuiteResult{}, err
+	}
+	defer func() { err = errors.Join(err, run.leave(ctx)) }()
+	if err := f.run(ctx, append(run.rows(), []step.Step{run.tests(&result)})); err != nil {
+		return result, err
+	}
+	return result, nil
+}
+
+// suiteScript runs ginkgo in a container of the kubelet's image, which has
+// kubectl and all that the tests need. The events of the tests are its stdout.
+const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
+exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -e ` + image.TestEvents + `=/proc/1/fd/3 -w ` + suiteDir + ` \
+	-v ` + suiteDir + `:` + suiteDir + ` -v ` + binaryPath + `:` + binaryPath + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
+	-v ` + adminKubeconfig + `:` + adminKubeconfig + `:ro "$image" \
+	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + binaryPath + ` serve-images "$0" & exec "$@"' "$@"`
+
+// tests is the step that runs the tests. Those that fail do not make it fail.
+func (s *suiteRun) tests(result *SuiteResult) step.Step {
+	const name = "run the tests"
+	return step.Step{
+		Name: name, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
+		Apply: func(ctx context.Context) error {
+			progress := newSuiteProgress(len(s.Tests), time.Now, func(line string) { step.Report(ctx, line, 0, 0) }, func(text string) {
+				s.emit(Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
+			})
+			var last bytes.Buffer
+			err := s.node(s.master).Exec(ctx, driver.Exec{Args: s.command(), Stdout: progress, Stderr: &last})
+			*result = progress.result()
+			result.Processes = s.Processes
+			var exit *driver.ExitError
+			if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
+				return errors.Join(err, ctx.Err())
+			}
+			return s.finish(ctx, result, err, last.String())
+		},
+	}
+}
+
+func (s *suiteRun) command() []string {
+	served := registry.Served{Listen: s.mirror(), Content: contentDir, Images: s.digests}
+	settings, err := json.Marshal(served)
 	if err != nil {
-		return SuiteResult{}, err
+		panic(err) // strings only
 	}
-	runner := &step.Runner{Emit: func(e step.Event) { f.emit(Event{Event: e}) }}
-	if err := runner.Do(ctx, rows); err != nil {
-		return SuiteResult{}, err
+	args := []string{"/bin/sh", "-c", suiteScript, "sh", string(settings), suiteDir + "/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
+		"--junit-report=" + suiteReport, "--output-dir=" + suiteDir}
+	if s.Processes > 1 {
+		args = append(args, "--procs="+strconv.Itoa(s.Processes))
 	}
-	if err := run.matches(ctx); err != nil {
-		return SuiteResult{}, err
+	return append(append(args, s.Choice("--")...), suiteDir+"/e2e.test", "--",
+		"--provider=local", "--kubeconfig="+adminKubeconfig, "--disable-log-dump", "--dump-logs-on-failure=false")
+}
+
+// finish keeps the report and the log. A run that failed without a failed test
+// is an error.
+func (s *suiteRun) finish(ctx context.Context, result *SuiteResult, failed error, said string) error {
+	var err error
+	if s.ReportDir != "" {
+		err = os.MkdirAll(s.ReportDir, 0o755)
+		result.Report, result.Log = filepath.Join(s.ReportDir, suiteReport), filepath.Join(s.ReportDir, suiteLog)
+		err = errors.Join(err, s.copyOut(ctx, suiteReport, result.Report), s.copyOut(ctx, suiteLog, result.Log))
 	}
-	return run.tests(ctx)
+	if failed == nil || len(result.Failed) > 0 {
+		return err
+	}
+	var log bytes.Buffer
+	_ = s.node(s.master).Exec(ctx, driver.Exec{Args: []string{"tail", "-n", strconv.Itoa(keptLines), suiteDir + "/" + suiteLog}, Stdout: &log})
+	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log.String()+said)))
+}
+
+// copyOut copies a file of the run to this machine.
+func (s *suiteRun) copyOut(ctx context.Context, name, to string) error {
+	from, err := s.node(s.master).Get(ctx, suiteDir+"/"+name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Close())
 }
 
 type suiteRun struct {
 	*fleet
 	Suite
-	master member
-}
-
-// rows bring the programs to the master and the images to every node.
-func (s *suiteRun) rows(ctx context.Context) (step.Plan, error) {
-	found, err := s.found(ctx)
-	if err != nil {
-		return nil, err
-	}
-	row := []step.Step{
-		s.put("put the tests on "+s.master.name, s.master, s.Test, suiteDir+"/e2e.test", 0o755),
-		s.put("put ginkgo on "+s.master.name, s.master, s.Ginkgo, suiteDir+"/ginkgo", 0o755),
-	}
-	for _, m := range found {
-		if m.State == "running" {
-			row = append(row, s.images(m))
-		}
-	}
-	return step.Plan{row}, nil
-}
-
-// images is the step that loads the images of the tests into a node.
-func (s *suiteRun) images(m docker.FoundMachine) step.Step {
-	node := driver.OpenDocker(s.docker, m.Name)
-	missing := func(ctx context.Context) (archives []string, refs step.Diff, err error) {
-		var out bytes.Buffer
-		err = node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "ls", "-q"}, Stdout: &out})
-		there := strings.Fields(out.String())
-		for i, ref := range s.Refs {
-			if !slices.Contains(there, ref) {
-				archives, refs = append(archives, s.Images[i]), append(refs, "load "+ref)
-			}
-		}
-		return archives, refs, err
-	}
-	return step.Step{
-		Name: "load the images of the tests into " + m.Name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			_, refs, err := missing(ctx)
-			return refs, err
-		},
-		Apply: func(ctx context.Context) error {
-			archives, _, err := missing(ctx)
-			for _, archive := range archives {
-				err = errors.Join(err, importArchive(ctx, node, archive))
-			}
-			return err
-		},
-	}
-}
-
-func importArchive(ctx context.Context, node driver.Node, path string) error {
-	archive, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer archive.Close()
-	return node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: archive})
-}
-
-// labels choose between the tests that may run side by side and the others.
-func (s *suiteRun) labels() string {
-	labels := "!Serial && !Disruptive && !Flaky"
-	if s.Serial {
-		labels = "Serial && !Flaky"
-	}
-	if s.Focus == "" {
-		labels += " && Conformance"
-	}
-	return labels
-}
-
-// suiteScript runs a program of the suite in a container of the kubelet's
-// image, which has kubectl and all that it needs. One of a run that was killed,
-// or is still tidying up after an interruption, makes room for it.
-const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
-docker rm -f kube-bootstrap-e2e >/dev/null 2>&1
-exec docker run --rm --name kube-bootstrap-e2e --network host -e HOME=/tmp -w ` + suiteDir + ` \
-	-v ` + suiteDir + `:` + suiteDir + ` -v ` + adminKubeconfig + `:` + adminKubeconfig + `:ro "$image" "$@"`
-
-func (s *suiteRun) run(ctx context.Context, out io.Writer, args ...string) error {
-	all := append([]string{"/bin/sh", "-c", suiteScript, "sh"}, args...)
-	return s.node(s.master).Exec(ctx, driver.Exec{Args: all, Stdout: out, Stderr: out})
-}
-
-var ranSpecs = regexp.MustCompile(`Ran (\d+) of \d+ Specs`)
-
-// matches asks the tests themselves which of them are meant.
-func (s *suiteRun) matches(ctx context.Context) error {
-	var out bytes.Buffer
-	err := s.run(ctx, &out, append([]string{suiteDir + "/e2e.test", "--ginkgo.dry-run", "--ginkgo.no-color"}, s.choice("--ginkgo.")...)...)
-	found := ranSpecs.FindStringSubmatch(out.String())
-	if found == nil {
-		return fmt.Errorf("list the tests: %w\n%s", err, lastLines(out.String(), keptLines))
-	}
-	if n, _ := strconv.Atoi(found[1]); n == 0 {
-		return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", s.Focus), Remedy: "use words of a test's name; " +
-			"`cluster e2e` has those that run side by side, `cluster e2e-serial` the others"}
-	}
-	return nil
-}
-
-func (s *suiteRun) choice(prefix string) []string {
-	args := []string{prefix + "label-filter=" + s.labels()}
-	if s.Focus != "" {
-		args = append(args, prefix+"focus="+s.Focus)
-	}
-	return args
-}
-
-func (s *suiteRun) tests(ctx context.Context) (SuiteResult, error) {
-	args := []string{suiteDir + "/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h", "--junit-report=" + suiteReport, "--output-dir=" + suiteDir}
-	if !s.Serial {
-		args = append(args, "--procs="+strconv.Itoa(max(1, s.Processes)))
-	}
-	args = append(append(args, s.choice("--")...), suiteDir+"/e2e.test", "--",
-		"--provider=local", "--kubeconfig="+adminKubeconfig, "--disable-log-dump", "--dump-logs-on-failure=false")
-	failed := s.run(ctx, s.Out, args...)
-	var exit *driver.ExitError
-	if failed != nil && !errors.As(failed, &exit) {
-		return SuiteResult{}, failed
-	}
-	report, err := s.node(s.master).Get(ctx, suiteDir+"/"+suiteReport)
-	if err != nil {
-		return SuiteResult{}, errors.Join(failed, err)
-	}
-	defer report.Close()
-	data, err := io.ReadAll(report)
-	if err != nil {
-		return SuiteResult{}, err
-	}
-	return s.result(data, failed)
-}
-
-// result reads the report. A run that failed without a failed test is an error.
-func (s *suiteRun) result(data []byte, failed error) (SuiteResult, error) {
-	result, err := readReport(data)
-	if err != nil {
-		return result, err
-	}
-	if s.ReportDir != "" {
-		if err := os.MkdirAll(s.ReportDir, 0o755); err != nil {
-			return result, err
-		}
-		result.Report = filepath.Join(s.ReportDir, suiteReport)
-		if err := os.WriteFile(result.Report, data, 0o644); err != nil {
-			return result, err
-		}
-	}
-	if len(result.Failed) == 0 && failed != nil {
-		return result, fmt.Errorf("run the tests: %w", failed)
-	}
-	return result, nil
-}
-
-// readReport counts the tests of a JUnit file; those that were not meant are in
-// it as skipped.
-func readReport(data []byte) (result SuiteResult, err error) {
-	var report struct {
-		Time  float64 `xml:"time,attr"`
-		Cases []struct {
-			Name    string    `xml:"name,attr"`
-			Status  string    `xml:"status,attr"`
-			Skipped *struct{} `xml:"skipped"`
-			Failure *struct{} `xml:"failure"`
-			Error   *struct{} `xml:"error"`
-		} `xml:"testsuite>testcase"`
-	}
-	if err := xml.Unmarshal(data, &report); err != nil {
-		return result, fmt.Errorf("report of the tests: %w", err)
-	}
-	result.Seconds = report.Time
-	for _, c := range report.Cases {
-		if c.Skipped != nil || !strings.HasPrefix(c.Name, "[It] ") {
-			continue
-		}
-		result.Tests++
-		if c.Failure != nil || c.Error != nil {
-			result.Failed = append(result.Failed, strings.TrimPrefix(c.Name, "[It] "))
-		}
-	}
-	return result, nil
-}
-
-func lastLines(text string, n int) string {
-	all := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(all[max(0, len(all)-n):], "\n")
+	master  member
+	nodes   []docker.FoundMachine
+	digests map[string]v1.Hash
 }

@@ -1,24 +1,46 @@
 package cluster
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
-func TestReadReport(t *testing.T) {
-	const report = `<?xml version="1.0" encoding="UTF-8"?>
-<testsuites tests="4" time="12.5"><testsuite name="e2e" tests="4">
-<testcase name="[SynchronizedBeforeSuite]" status="passed" time="1"></testcase>
-<testcase name="[It] [sig-node] a passes" status="passed" time="1"></testcase>
-<testcase name="[It] [sig-node] b fails" status="failed" time="2"><failure message="boom" type="failed">here</failure></testcase>
-<testcase name="[It] [sig-node] c is not meant" status="skipped" time="0"><skipped message="skipped"></skipped></testcase>
-</testsuite></testsuites>`
-	result, err := readReport([]byte(report))
-	if err != nil || result.Tests != 2 || result.Seconds != 12.5 || !slices.Equal(result.Failed, []string{"[sig-node] b fails"}) {
-		t.Errorf("%+v, %v", result, err)
+// TestSuiteProgress reads what a run with two processes wrote, in the pieces in
+// which a pipe delivers it.
+func TestSuiteProgress(t *testing.T) {
+	recorded, err := os.ReadFile("testdata/suite-events.jsonl")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := readReport([]byte("<html")); err == nil {
-		t.Error("something else is taken for a report")
+	var reported, told []string
+	now := time.Unix(0, 0)
+	p := newSuiteProgress(12, func() time.Time { return now }, func(line string) { reported = append(reported, line) }, func(text string) { told = append(told, text) })
+	for piece := range slices.Chunk(recorded, 100) {
+		now = now.Add(time.Second)
+		if _, err := p.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "0 of 12, 0 passed, 0 failed: Secrets should be consumable from pods in volume"; reported[0] != want {
+		t.Errorf("first: %q, want %q", reported[0], want)
+	}
+	if !slices.ContainsFunc(reported, func(line string) bool {
+		return strings.HasPrefix(line, "1 of 12, 1 passed, 0 failed: ") && strings.Contains(line, ", ")
+	}) {
+		t.Errorf("no line names two tests that run:\n%s", strings.Join(reported, "\n"))
+	}
+	if last := reported[len(reported)-1]; !strings.HasPrefix(last, "11 of 12, 9 passed, 1 failed, ") || !strings.HasSuffix(last, "s left: DNS should provide DNS for the cluster") {
+		t.Errorf("last: %q", last)
+	}
+	if len(told) != 1 || !strings.HasPrefix(told[0], "failed: [sig-apps] StatefulSet") || !strings.Contains(told[0], "statefulset/wait.go:63") || !strings.Contains(told[0], "timed out") {
+		t.Errorf("told %q", told)
+	}
+	r := p.result()
+	if r.Tests != 10 || r.Passed != 9 || r.Skipped != 1 || len(r.Failed) != 1 || r.Failed[0].Seconds != 602.5 || r.Seconds != now.Sub(time.Unix(0, 0)).Seconds() {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -28,7 +50,7 @@ func TestSuiteChoosesTests(t *testing.T) {
 		"--label-filter=Serial && !Flaky && Conformance":                 {Serial: true},
 		"--label-filter=Serial && !Flaky":                                {Serial: true, Focus: "x"},
 	} {
-		if got := (&suiteRun{Suite: s}).choice("--"); got[0] != want || (s.Focus != "") != (len(got) == 2) {
+		if got := s.Choice("--"); got[0] != want || (s.Focus != "") != (len(got) == 2) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -45,9 +45,12 @@ type Part struct {
 // compile builds a recipe for an architecture and returns a Part whose Dir
 // holds the programs.
 func (b *Builder) compile(ctx context.Context, v Versions, name, arch string) (Part, error) {
-	r := v.recipe(name)
+	return b.compileRecipe(ctx, v.recipe(name), arch)
+}
+
+func (b *Builder) compileRecipe(ctx context.Context, r recipe, arch string) (Part, error) {
 	if err := b.prepare(ctx, &r); err != nil {
-		return Part{}, fmt.Errorf("prepare %s: %w", name, err)
+		return Part{}, fmt.Errorf("prepare %s: %w", r.Name, err)
 	}
 	if err := b.findGo(ctx); err != nil {
 		return Part{}, err
@@ -56,7 +59,7 @@ func (b *Builder) compile(ctx context.Context, v Versions, name, arch string) (P
 	if err != nil {
 		return Part{}, err
 	}
-	k := key(r, c.source, c.env, c.args, c.goVersion, b.checkoutState())
+	k := key(r, c.source+c.beside, c.env, c.args, c.goVersion, b.checkoutState())
 	part := Part{Name: r.Name, Version: r.Version, Origin: r.origin(), Key: k,
 		How: strings.Join(append(slices.Clone(c.env), c.args...), " ") + " (" + c.goVersion + ")"}
 	part.Dir, err = Cached(ctx, b.Cache, fmt.Sprintf("%s-%s-%s-%s", r.Name, r.Version, arch, k), func(dir string) error {
@@ -89,7 +92,15 @@ func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 	goMod := filepath.Join(b.K8sDir, "go.mod")
 	if b.K8sDir == "" {
 		dir, err := Cached(ctx, b.Cache, "kubernetes-mod-"+r.Version, func(dir string) error {
-			return download(ctx, "k8s.io/kubernetes@"+r.Version, filepath.Join(dir, "go.mod"))
+			module, err := download(ctx, "k8s.io/kubernetes@"+r.Version)
+			if err != nil {
+				return err
+			}
+			data, err := os.ReadFile(module.GoMod)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, "go.mod"), data, 0o644)
 		})
 		if err != nil {
 			return err
@@ -115,22 +126,18 @@ func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 
 var stagingLine = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(k8s\.io/\S+) => (\./staging/\S+)$`)
 
-// download fetches a module and copies its go.mod.
-func download(ctx context.Context, module, into string) error {
+// downloaded is a module in the cache of the toolchain.
+type downloaded struct{ GoMod, Dir, Error string }
+
+// download fetches a module.
+func download(ctx context.Context, module string) (downloaded, error) {
 	step.Report(ctx, "download "+module, 0, 0)
 	out, err := host.Command{Args: []string{"go", "mod", "download", "-json", module}, Env: goEnv, Dir: os.TempDir()}.Run(ctx)
-	var answer struct{ GoMod, Error string }
+	var answer downloaded
 	if jsonErr := json.Unmarshal(out, &answer); jsonErr == nil && answer.Error != "" {
-		return errors.New(answer.Error)
+		return answer, errors.New(answer.Error)
 	}
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(answer.GoMod)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(into, data, 0o644)
+	return answer, err
 }
 
 // goEnv keeps the settings of a surrounding Go project out of the build.

@@ -21,6 +21,7 @@ type compilation struct {
 	recipe    recipe
 	arch      string
 	source    string
+	beside    string
 	goVersion string
 	env       []string
 	args      []string
@@ -43,6 +44,9 @@ func newCompilation(r recipe, arch, goVersion string) (compilation, error) {
 	c := compilation{recipe: r, arch: arch, goVersion: goVersion}
 	var err error
 	if c.source, err = r.source(); err != nil {
+		return c, err
+	}
+	if c.beside, err = r.beside(); err != nil {
 		return c, err
 	}
 	c.env = []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"}
@@ -87,8 +91,45 @@ func (c compilation) buildAll(ctx context.Context, work, dir string) error {
 		}
 	}
 	for _, pkg := range c.recipe.Tests {
-		args := append([]string{"go", "test", "-c", "-vet=off"}, c.args[2:]...)
-		if err := c.build(ctx, work, args, pkg, filepath.Join(dir, path.Base(pkg)+".test")); err != nil {
+		if err := c.buildTests(ctx, work, pkg, filepath.Join(dir, path.Base(pkg)+".test")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildTests compiles a copy of the package, as a module in the cache of the
+// toolchain takes no further file.
+func (c compilation) buildTests(ctx context.Context, work, pkg, out string) error {
+	from, err := host.Command{Args: []string{"go", "list", "-f", "{{.Dir}}", pkg}, Dir: work, Env: append(slices.Clone(goEnv), c.env...)}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	name := path.Base(pkg)
+	if err := copySources(strings.TrimSpace(string(from)), filepath.Join(work, name)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(work, name, "kube_bootstrap_test.go"), []byte(c.beside), 0o644); err != nil {
+		return err
+	}
+	return c.build(ctx, work, append([]string{"go", "test", "-c", "-vet=off"}, c.args[2:]...), "./"+name, out)
+}
+
+// copySources copies the Go files of one package.
+func copySources(from, to string) error {
+	files, err := filepath.Glob(filepath.Join(from, "*.go"))
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), data, 0o644); err != nil {
 			return err
 		}
 	}

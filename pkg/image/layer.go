@@ -1,6 +1,8 @@
 package image
 
 import (
+	"archive/tar"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -55,10 +57,13 @@ func (l fileLayer) Uncompressed() (io.ReadCloser, error) { return os.Open(l.path
 func (l fileLayer) Size() (int64, error)                 { return l.size, nil }
 func (l fileLayer) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
 
-// content says what an own layer holds: programs at their places, and links.
+// content says what an own layer holds. All keys are paths in the image.
 type content struct {
-	Files map[string]string // path in the image: file here
-	Links map[string]string // path in the image: target
+	Files map[string]string // the file here
+	Links map[string]string // the target
+	Texts map[string][]byte `json:",omitempty"` // what is in the file; not a program
+	Dirs  map[string]int64  `json:",omitempty"` // the mode
+	Modes map[string]int64  `json:",omitempty"` // of a file of Files, where it is not 0755
 }
 
 // layer packs a content, in the cache under a name that is unique for it.
@@ -77,7 +82,13 @@ func (c content) pack(out string) error {
 		if err != nil {
 			return err
 		}
-		addFile(all, name, data, 0o755)
+		addFile(all, name, data, cmp.Or(c.Modes[name], 0o755))
+	}
+	for name, data := range c.Texts {
+		addFile(all, name, data, 0o644)
+	}
+	for name, mode := range c.Dirs {
+		all[name] = entry{header: tar.Header{Typeflag: tar.TypeDir, Mode: mode}}
 	}
 	for name, target := range c.Links {
 		addLink(all, name, target)

@@ -19,6 +19,7 @@ type recipe struct {
 	Replace  map[string]string // module: "module version" or a directory
 	Packages []string          // what to build; the last element names the program
 	Tests    []string          `json:",omitempty"` // packages whose tests are the program, NAME.test
+	Beside   string            `json:",omitempty"` // file below recipes that is compiled into each of Tests
 	LDFlags  []string
 	// CgoOn lists architectures where a feature needs C code; it is then
 	// linked statically.
@@ -36,13 +37,10 @@ func (v Versions) recipe(name string) recipe {
 		r.Version, r.Packages = v.Kubernetes, nil // as they are asked for
 		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
 	case "suite":
-		r.Version, r.Tests = v.Kubernetes, []string{"k8s.io/kubernetes/test/e2e"}
+		r.Version, r.Tests, r.Beside = v.Kubernetes, []string{"k8s.io/kubernetes/test/e2e"}, "suiteevents_test.go.tmpl"
 		r.Packages = []string{"github.com/onsi/ginkgo/v2/ginkgo"}
 		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
 		r.LDFlags = v.stamp(v.Kubernetes)
-	case "agnhost":
-		r.Version, r.Packages = v.Kubernetes, []string{"k8s.io/kubernetes/test/images/agnhost"}
-		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
 	case "etcd":
 		r.Version, r.Main = "v"+v.Etcd, "etcd.go.tmpl"
 		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
@@ -81,7 +79,19 @@ func (r recipe) source() (string, error) {
 	if r.Main == "" {
 		return "package main\n\nfunc main() {}\n", nil
 	}
-	data, err := recipes.ReadFile(path.Join("recipes", r.Main))
+	return recipeFile(r.Main)
+}
+
+// beside is what is compiled into the tests, "" if there is no such file.
+func (r recipe) beside() (string, error) {
+	if r.Beside == "" {
+		return "", nil
+	}
+	return recipeFile(r.Beside)
+}
+
+func recipeFile(name string) (string, error) {
+	data, err := recipes.ReadFile(path.Join("recipes", name))
 	return string(data), err
 }
 

@@ -1,15 +1,17 @@
 package image
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -17,130 +19,172 @@ import (
 
 // Suite is the end-to-end tests of a Kubernetes version, made from its source.
 type Suite struct {
-	Test   string   // the program with all tests
-	Ginkgo string   // what runs it in parallel
-	Images []string // `docker save` archives of the images that the tests run
-	Refs   []string // their names, in that order
+	Test   string // the program with all tests
+	Ginkgo string // what runs it in parallel
 }
 
-// suiteImage is an image of the tests that is made here, of Debian packages and
-// a program of the Kubernetes sources.
-type suiteImage struct {
-	repo     string // below registry.k8s.io/e2e-test-images
-	program  string // recipe of its program, "" if it has none
-	packages []string
-	links    map[string]string
-	command  v1.Config
+// SuiteImage is an image that tests run, under the name that they use.
+type SuiteImage struct {
+	Ref string
+	OCI v1.Image
 }
 
-const suiteRegistry = "registry.k8s.io/e2e-test-images/"
-
-func suiteImages() []suiteImage {
-	applets := map[string]string{}
-	for _, name := range strings.Fields(busyboxApplets) {
-		applets["usr/bin/"+name] = "busybox" // bin itself is a link there
-	}
-	return []suiteImage{
-		{
-			repo: "agnhost", program: "agnhost",
-			packages: []string{"base-files", "base-passwd", "bash", "bind9-dnsutils", "ca-certificates", "coreutils", "curl", "dash", "grep", "iperf",
-				"iproute2", "netcat-openbsd", "procps", "sed", "util-linux"},
-			links:   map[string]string{"usr/bin/nc": "nc.openbsd"}, // which its package's script would make
-			command: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
-		},
-		{
-			repo: "busybox", packages: []string{"base-files", "base-passwd", "busybox-static"}, links: applets,
-			command: v1.Config{Cmd: []string{"sh"}},
-		},
-		resolver("jessie-dnsutils"), // to 1.35
-		resolver("glibc-dns-testing"),
-	}
+// Unbuilt is an image that tests run and that cannot be built.
+type Unbuilt struct {
+	Ref    string
+	Reason string
+	Tests  []string // that need it, of those that are about to run
 }
 
-// resolver has dig and getent; the tests bring the script that calls them.
-func resolver(repo string) suiteImage {
-	return suiteImage{
-		repo: repo, packages: []string{"base-files", "base-passwd", "bash", "bind9-dnsutils", "coreutils", "dash", "libc-bin"},
-		command: v1.Config{Cmd: []string{"bash"}},
-	}
+// TestEvent is what the program with the tests writes when a test begins or
+// ends; recipes/suiteevents_test.go.tmpl is its other side.
+type TestEvent struct {
+	Kind    string  `json:"kind"` // "start" or "end"
+	Test    string  `json:"test"`
+	State   string  `json:"state"` // "passed", "skipped", and others that are failures
+	Seconds float64 `json:"seconds"`
+	Message string  `json:"message"` // of a failure
+	At      string  `json:"at"`      // file:line of a failure
 }
 
-// busyboxApplets are those that tests call.
-const busyboxApplets = `[ ash awk base64 basename cat chmod chown cp cut date dd df dirname du echo egrep env expr false find grep
-	head hostname id ifconfig ip kill ln ls mkdir mkfifo mknod mktemp mount mv nc netstat nproc nslookup od ping ping6 printf ps pwd readlink
-	rm rmdir route sed seq sh sha256sum sleep sort stat stty sync tail tar tee telnet test time timeout top touch tr true
-	truncate tty umount uname uniq uptime usleep vi wc wget which whoami xargs yes`
+// TestEvents names the variable with the file that the events go to.
+const TestEvents = "KUBE_BOOTSTRAP_TEST_EVENTS"
 
-// Suite builds the tests of a version and the images that they run, or finds
-// them in the cache. The names of the images are those that the tests say.
+// Suite compiles the tests of a version, or finds them in the cache.
 func (b *Builder) Suite(ctx context.Context, v Versions, arch string) (Suite, error) {
 	part, err := b.compile(ctx, v, "suite", arch)
-	if err != nil {
-		return Suite{}, err
-	}
-	s := Suite{Test: filepath.Join(part.Dir, "e2e.test"), Ginkgo: filepath.Join(part.Dir, "ginkgo")}
-	out, err := host.Run(ctx, s.Test, "--list-images")
-	if err != nil {
-		return s, err
-	}
-	for _, img := range suiteImages() {
-		for _, ref := range strings.Fields(out) {
-			if !strings.HasPrefix(ref, suiteRegistry+img.repo+":") {
-				continue
-			}
-			archive, err := b.suiteArchive(ctx, v, img, ref, arch)
-			if err != nil {
-				return s, fmt.Errorf("build %s: %w", ref, err)
-			}
-			s.Images, s.Refs = append(s.Images, archive), append(s.Refs, ref)
-		}
-	}
-	return s, nil
+	return Suite{Test: filepath.Join(part.Dir, "e2e.test"), Ginkgo: filepath.Join(part.Dir, "ginkgo")}, err
 }
 
-// suiteArchive returns the file of an image, as `docker save` would write it.
-func (b *Builder) suiteArchive(ctx context.Context, v Versions, img suiteImage, ref, arch string) (string, error) {
-	layers, err := b.suiteLayers(ctx, v, img, arch)
-	if err != nil {
-		return "", err
-	}
-	config := shape{}.config(img.repo, arch)
-	config.Config = img.command
-	config.Config.Env = []string{imagePath}
-	built, err := assemble(layers, config)
-	if err != nil {
-		return "", err
-	}
-	id, err := built.ConfigName()
-	if err != nil {
-		return "", err
-	}
-	tag, err := name.NewTag(ref)
-	if err != nil {
-		return "", err
-	}
-	dir, err := Cached(ctx, b.Cache, "suite-"+img.repo+"-"+key(ref, id.String()), func(dir string) error {
-		step.Report(ctx, "pack "+ref, 0, 0)
-		return tarball.WriteToFile(filepath.Join(dir, "image.tar"), tag, built)
-	})
-	return filepath.Join(dir, "image.tar"), err
-}
-
-func (b *Builder) suiteLayers(ctx context.Context, v Versions, img suiteImage, arch string) ([]v1.Layer, error) {
-	userland, err := b.suiteUserland(ctx, img, arch)
+// Tests asks the program which tests it would run with these arguments.
+func (s Suite) Tests(ctx context.Context, args ...string) ([]string, error) {
+	file, err := os.CreateTemp("", "kube-bootstrap-tests-*")
 	if err != nil {
 		return nil, err
 	}
-	own := content{Links: img.links}
-	if img.program != "" {
-		part, err := b.compile(ctx, v, img.program, arch)
+	defer os.Remove(file.Name())
+	defer file.Close()
+	command := host.Command{Args: append([]string{s.Test, "--ginkgo.dry-run", "--ginkgo.no-color"}, args...), Env: []string{TestEvents + "=" + file.Name()}}
+	if _, err := command.Run(ctx); err != nil {
+		return nil, fmt.Errorf("list the tests: %w", err)
+	}
+	var names []string
+	for decoder := json.NewDecoder(file); decoder.More(); {
+		var e TestEvent
+		if err := decoder.Decode(&e); err != nil {
+			return nil, fmt.Errorf("list the tests: %w", err)
+		}
+		if e.Kind == "start" {
+			names = append(names, e.Test)
+		}
+	}
+	return names, nil
+}
+
+// SuiteImages builds the images that tests run, or finds them in the cache. What
+// cannot be built does not keep the others from being built.
+func (b *Builder) SuiteImages(ctx context.Context, v Versions, s Suite, tests []string, arch string) ([]SuiteImage, []Unbuilt, error) {
+	out, err := host.Run(ctx, s.Test, "--list-images")
+	if err != nil {
+		return nil, nil, err
+	}
+	var built []SuiteImage
+	var unbuilt []Unbuilt
+	refs := strings.Fields(out)
+	slices.Sort(refs)
+	for _, ref := range slices.Compact(refs) {
+		recipe, known := findSuiteImage(ref)
+		users := recipe.users(tests)
+		switch {
+		case !known:
+			unbuilt = append(unbuilt, Unbuilt{Ref: ref, Reason: "there is no recipe for it"})
+			continue
+		case recipe.absent || len(users) == 0:
+			continue
+		case recipe.cannot != "":
+			unbuilt = append(unbuilt, Unbuilt{Ref: ref, Reason: recipe.cannot, Tests: users})
+			continue
+		}
+		img, err := b.suiteImage(ctx, v, recipe, ref, arch)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			unbuilt = append(unbuilt, Unbuilt{Ref: ref, Reason: err.Error(), Tests: users})
+			continue
+		}
+		built = append(built, SuiteImage{Ref: ref, OCI: img})
+	}
+	return built, unbuilt, nil
+}
+
+func (b *Builder) suiteImage(ctx context.Context, v Versions, img suiteImage, ref, arch string) (v1.Image, error) {
+	step.Report(ctx, "build "+ref, 0, 0)
+	_, tag, _ := strings.Cut(ref[strings.LastIndex(ref, "/"):], ":")
+	layers, err := b.suiteLayers(ctx, v, img, tag, arch)
+	if err != nil {
+		return nil, err
+	}
+	config := shape{}.config(img.repo, arch)
+	config.Config = img.config
+	config.Config.Env = []string{imagePath}
+	return assemble(layers, config)
+}
+
+// suiteLayers are those of the image that it is like, of its Debian packages,
+// and of its own files.
+func (b *Builder) suiteLayers(ctx context.Context, v Versions, img suiteImage, tag, arch string) (layers []v1.Layer, err error) {
+	if img.like != "" {
+		base, _ := findSuiteImage(img.like)
+		if layers, err = b.suiteLayers(ctx, v, base, tag, arch); err != nil {
+			return nil, err
+		}
+	}
+	if len(img.packages) > 0 {
+		layer, err := b.suiteUserland(ctx, img, arch)
 		if err != nil {
 			return nil, err
 		}
-		own.Files = map[string]string{img.program: filepath.Join(part.Dir, img.program)}
+		layers = append(layers, layer)
 	}
-	layer, err := b.layer(ctx, "layer-suite-"+img.repo+"-"+arch+"-"+key(own), own)
-	return []v1.Layer{userland, layer}, err
+	own, err := b.suiteContent(ctx, v, img, tag, arch)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := b.layer(ctx, "layer-suite-"+filepath.Base(img.repo)+"-"+arch+"-"+key(own), own)
+	return append(layers, layer), err
+}
+
+// suiteContent compiles the programs of an image and gathers its other files.
+func (b *Builder) suiteContent(ctx context.Context, v Versions, img suiteImage, tag, arch string) (content, error) {
+	own := content{Files: map[string]string{}, Links: img.links, Texts: map[string][]byte{}, Dirs: img.dirs, Modes: img.modes}
+	for name, text := range img.texts {
+		own.Texts[name] = []byte(text)
+	}
+	for at, program := range img.programs {
+		part, err := b.compileRecipe(ctx, program(v, tag), arch)
+		if err != nil {
+			return own, err
+		}
+		own.Files[at] = filepath.Join(part.Dir, program(v, tag).program(program(v, tag).Packages[0]))
+	}
+	if len(img.sources) > 0 {
+		module, err := download(ctx, "k8s.io/kubernetes@"+v.Kubernetes)
+		if err != nil {
+			return own, err
+		}
+		for at, source := range img.sources {
+			if own.Texts[at], err = os.ReadFile(filepath.Join(module.Dir, "test/images", source)); err != nil {
+				return own, err
+			}
+		}
+	}
+	for _, more := range img.more {
+		if err := more(ctx, b, v, arch, &own); err != nil {
+			return own, err
+		}
+	}
+	return own, nil
 }
 
 func (b *Builder) suiteUserland(ctx context.Context, img suiteImage, arch string) (v1.Layer, error) {
@@ -161,4 +205,53 @@ func (b *Builder) suiteUserland(ctx context.Context, img suiteImage, arch string
 		return nil, err
 	}
 	return openLayer(filepath.Join(dir, "userland.tar"))
+}
+
+// pauseStore is what the registry in agnhost serves: the pause image under the
+// tag "testing", as an index with one entry.
+func pauseStore(ctx context.Context, b *Builder, v Versions, arch string, own *content) error {
+	pause, err := b.Build(ctx, v, Image{Name: "pause", Ref: Ref(v, "pause")}, arch)
+	if err != nil {
+		return err
+	}
+	manifest, err := pause.OCI.RawManifest()
+	if err != nil {
+		return err
+	}
+	config, err := pause.OCI.RawConfigFile()
+	if err != nil {
+		return err
+	}
+	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json", Manifests: []v1.Descriptor{{
+		MediaType: "application/vnd.oci.image.manifest.v1+json", Digest: hashOf(manifest), Size: int64(len(manifest)), Platform: &v1.Platform{OS: "linux", Architecture: arch}}}})
+	if err != nil {
+		return err
+	}
+	const dir = "var/registry/pause/"
+	own.Texts[dir+"manifests/testing"] = []byte(hashOf(index).String() + "\n")
+	for kind, blobs := range map[string][][]byte{"manifests/": {index, manifest}, "blobs/": {config}} {
+		for _, blob := range blobs {
+			own.Texts[dir+kind+shardOf(hashOf(blob))] = blob
+		}
+	}
+	layers, err := pause.OCI.Layers()
+	for _, layer := range layers {
+		data, readErr := layerData(layer)
+		err = errors.Join(err, readErr)
+		own.Texts[dir+"blobs/"+shardOf(hashOf(data))] = data
+	}
+	return err
+}
+
+func shardOf(h v1.Hash) string { return h.Algorithm + "/" + h.Hex[:2] + "/" + h.Hex + "/data" }
+
+func layerData(layer v1.Layer) ([]byte, error) {
+	stream, err := layer.Uncompressed()
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	var data bytes.Buffer
+	_, err = data.ReadFrom(stream)
+	return data.Bytes(), err
 }

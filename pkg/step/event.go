@@ -17,6 +17,7 @@ const (
 	Undone   Kind = "undone"   // Undo returned
 	Failed   Kind = "failed"   // see Err
 	Planned  Kind = "planned"  // a look found a Diff
+	Note     Kind = "note"     // Message is something to read while the step goes on
 )
 
 // Event is one thing that happened to a step. Steps never print; whoever

@@ -27,6 +27,10 @@ func TestSuite(t *testing.T) {
 		"DNS should provide DNS for the cluster",
 		"Secrets should be consumable from pods in volume with defaultMode",
 		"Networking Granular Checks: Pods should function for intra-pod communication: http",
+		"StatefulSet Basic StatefulSet functionality .StatefulSetBasic. should perform canary updates", // nginx
+		"Aggregator Should be able to support the 1.17 Sample API Server",                              // sample-apiserver and its etcd
+		"ImageVolume should succeed with pod and pull policy of Always",                                // kitten, pulled again
+		"Update Demo should scale a replication controller",                                            // nautilus
 	} {
 		out := l.sh(t, "kube-bootstrap cluster e2e '"+focus+"' --report-dir report -o json 2>log || { tail -50 log; exit 1; }")
 		if !strings.Contains(out, `"tests": `) || strings.Contains(out, `"tests": 0`) || strings.Contains(out, "failed") {
@@ -36,6 +40,7 @@ func TestSuite(t *testing.T) {
 			t.Errorf("%s: no report: %v", focus, err)
 		}
 	}
+	l.noTests(t, "runs to the end")
 	serial := l.sh(t, "kube-bootstrap cluster e2e-serial 'RuntimeClass should reject a Pod requesting a non-existent|Namespaces .Serial. should always delete fast' -o json 2>/dev/null")
 	if strings.Contains(serial, "failed") {
 		t.Errorf("e2e-serial: %s", serial)
@@ -46,9 +51,24 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		if err := l.signalled(t, "kube-bootstrap cluster e2e --progress none", signal, 15*time.Second); err == nil {
+		if err := l.signalled(t, "kube-bootstrap cluster e2e --progress none", signal, time.Minute); err == nil {
 			t.Errorf("%s in the middle, and it ended well", signal)
 		}
+		if signal == syscall.SIGKILL {
+			l.sh(t, "kube-bootstrap cluster e2e 'Services should serve a basic endpoint from pods' --progress none >/dev/null")
+		}
+		l.noTests(t, signal.String())
 	}
-	l.sh(t, "kube-bootstrap cluster e2e 'Services should serve a basic endpoint from pods' --progress none >/dev/null")
+}
+
+// noTests expects nothing of a run of the tests: neither its container, nor the
+// namespaces of its tests, nor a way to its images.
+func (l fleetUser) noTests(t *testing.T, after string) {
+	t.Helper()
+	master := l.cluster + "-master-1"
+	left := l.sh(t, "kubectl get namespaces -l e2e-run -o name; docker exec "+master+" docker ps -aq --filter name=kube-bootstrap-e2e; "+
+		"for node in "+master+" "+l.cluster+"-worker-1; do docker exec $node find /etc/containerd/certs.d -name hosts.toml; done")
+	if left != "" {
+		t.Errorf("after %s a run of the tests left:\n%s", after, left)
+	}
 }

@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// What the tests find on the nodes, and what is removed after them.
+
+const (
+	contentDir = "/var/lib/containerd/io.containerd.content.v1.content"
+	mirrorPort = "10999"
+	mirrorMark = "# written by kube-bootstrap cluster e2e"
+
+	tidyLimit = 5 * time.Minute
+)
+
+// rows bring the programs to the control plane and the images to every node.
+func (s *suiteRun) rows() step.Plan {
+	row := []step.Step{
+		s.put("put the tests on "+s.master.name, s.master, s.Programs.Test, suiteDir+"/e2e.test", 0o755),
+		s.put("put ginkgo on "+s.master.name, s.master, s.Programs.Ginkgo, suiteDir+"/ginkgo", 0o755),
+	}
+	var mirrors []step.Step
+	for _, m := range s.nodes {
+		if m.State == "running" {
+			row, mirrors = append(row, s.load(m)), append(mirrors, s.lead(m))
+		}
+	}
+	return step.Plan{row, append(mirrors, s.digest())}
+}
+
+// load is the step that loads the images of the tests into a node.
+func (s *suiteRun) load(m docker.FoundMachine) step.Step {
+	node := driver.OpenDocker(s.docker, m.Name)
+	missing := func(ctx context.Context) (images []image.SuiteImage, refs step.Diff, err error) {
+		has, err := imagesOn(ctx, node)
+		for _, img := range s.Images {
+			if _, ok := has[img.Ref]; !ok {
+				images, refs = append(images, img), append(refs, "load "+img.Ref)
+			}
+		}
+		return images, refs, err
+	}
+	return step.Step{
+		Name: "load the images of the tests into " + m.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, refs, err := missing(ctx)
+			return refs, err
+		},
+		Apply: func(ctx context.Context) error {
+			images, _, err := missing(ctx)
+			if err != nil {
+				return err
+			}
+			reader, writer := io.Pipe()
+			go func() { writer.CloseWithError(image.WriteLayout(writer, images)) }()
+			defer reader.Close()
+			return node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: reader})
+		},
+	}
+}
+
+// imagesOn lists the images of a node with the digests of their manifests.
+func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error) {
+	var out bytes.Buffer
+	if err := node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "ls"}, Stdout: &out}); err != nil {
+		return nil, err
+	}
+	all := map[string]v1.Hash{}
+	for line := range strings.Lines(out.String()) {
+		if fields := strings.Fields(line); len(fields) > 2 {
+			if digest, err := v1.NewHash(fields[2]); err == nil {
+				all[fields[0]] = digest
+			}
+		}
+	}
+	return all, nil
+}
+
+// digest is the step that asks which manifests the control plane serves.
+func (s *suiteRun) digest() step.Step {
+	return step.Step{
+		Name: "look up the images of the tests on " + s.master.name, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"read the digests"}, nil },
+		Apply: func(ctx context.Context) error {
+			has, err := imagesOn(ctx, s.node(s.master))
+			s.digests = map[string]v1.Hash{}
+			for _, img := range s.Images {
+				s.digests[img.Ref] = has[img.Ref]
+			}
+			return err
+		},
+	}
+}
+
+func (s *suiteRun) mirror() string { return net.JoinHostPort(s.master.addr.String(), mirrorPort) }
+
+// leadScript writes a hosts.toml, unless the node has one of its own.
+const leadScript = `dir=/etc/containerd/certs.d/$1
+if [ -e "$dir/hosts.toml" ] && ! grep -q '^` + mirrorMark + `' "$dir/hosts.toml"; then exit 0; fi
+mkdir -p "$dir" && cat >"$dir/hosts.toml"`
+
+// lead is the step that makes a node ask the control plane for the images of the
+// tests. It has them, but some tests demand that they are pulled again.
+func (s *suiteRun) lead(m docker.FoundMachine) step.Step {
+	name := "let " + m.Name + " pull the images of the tests from " + s.master.name
+	return step.Step{
+		Name: name, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
+		Apply: func(ctx context.Context) error {
+			for _, registry := range registriesOf(s.Images) {
+				hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirrorMark, registry, s.mirror())
+				args := []string{"/bin/sh", "-c", leadScript, "sh", registry}
+				if err := driver.OpenDocker(s.docker, m.Name).Exec(ctx, driver.Exec{Args: args, Stdin: strings.NewReader(hosts)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func registriesOf(images []image.SuiteImage) (all []string) {
+	for _, img := range images {
+		registry, _, _ := strings.Cut(img.Ref, "/")
+		all = append(all, registry)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// endScript ends the tests that still run: interrupted, they remove what they
+// made, for which they get a minute. Then it removes the namespaces that are
+// left, which carry the label of the suite.
+const endScript = `if docker inspect ` + suiteContainer + ` >/dev/null 2>&1; then
+	docker exec ` + suiteContainer + ` /bin/sh -c 'kill -INT -1' >/dev/null 2>&1
+	timeout 60 docker wait ` + suiteContainer + ` >/dev/null 2>&1
+	docker rm -f ` + suiteContainer + ` >/dev/null 2>&1
+fi
+kubectl() { docker exec kubelet kubectl --kubeconfig ` + adminKubeconfig + ` "$@"; }
+left=$(kubectl get namespaces -l e2e-run -o name) || exit
+[ -z "$left" ] || kubectl delete --timeout=4m $left >/dev/null`
+
+// leftScript tells of what endScript would end.
+const leftScript = `docker ps -aq --filter name=^/` + suiteContainer + `$
+docker exec kubelet kubectl --kubeconfig ` + adminKubeconfig + ` get namespaces -l e2e-run -o name`
+
+const unleadScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
+	if grep -qs '^` + mirrorMark + `' "$f"; then rm -r "${f%/*}"; fi
+done`
+
+// tidy is the step that removes what a run left.
+func (s *suiteRun) tidy(name string) step.Step {
+	return step.Step{
+		Name: name, Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			var out bytes.Buffer
+			err := s.node(s.master).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", leftScript}, Stdout: &out})
+			return strings.Fields(out.String()), err
+		},
+		Apply: func(ctx context.Context) error {
+			return s.node(s.master).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", endScript}})
+		},
+	}
+}
+
+// leave removes what this run made, also when it was interrupted.
+func (s *suiteRun) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyLimit)
+	defer cancel()
+	row := []step.Step{s.tidy("end the tests and remove what they left")}
+	for _, m := range s.nodes {
+		if m.State == "running" {
+			row = append(row, s.unlead(m))
+		}
+	}
+	return s.fleet.run(ctx, step.Plan{row})
+}
+
+func (s *suiteRun) unlead(m docker.FoundMachine) step.Step {
+	node := driver.OpenDocker(s.docker, m.Name)
+	return step.Step{
+		Name: "let " + m.Name + " pull from where it did", Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			var out bytes.Buffer
+			err := node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", "grep -ls '^" + mirrorMark + "' /etc/containerd/certs.d/*/hosts.toml || true"}, Stdout: &out})
+			return strings.Fields(out.String()), err
+		},
+		Apply: func(ctx context.Context) error {
+			return node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", unleadScript}})
+		},
+	}
+}

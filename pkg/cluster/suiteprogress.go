@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// suiteProgress reads the events of tests, one a line, as they happen.
+type suiteProgress struct {
+	now    func() time.Time
+	report func(line string) // how far the run is
+	tell   func(text string) // a failure
+
+	total   int // tests that are about to run
+	started time.Time
+	partial []byte
+	running []string // in the order in which they began
+	counts  SuiteResult
+}
+
+func newSuiteProgress(total int, now func() time.Time, report, tell func(string)) *suiteProgress {
+	return &suiteProgress{total: total, now: now, report: report, tell: tell, started: now()}
+}
+
+func (p *suiteProgress) Write(data []byte) (int, error) {
+	p.partial = append(p.partial, data...)
+	for {
+		line, rest, found := bytes.Cut(p.partial, []byte("\n"))
+		if !found {
+			return len(data), nil
+		}
+		var e image.TestEvent
+		if json.Unmarshal(line, &e) == nil { // the rest of a line that was cut is of no use
+			p.event(e)
+		}
+		p.partial = bytes.Clone(rest)
+	}
+}
+
+func (p *suiteProgress) event(e image.TestEvent) {
+	switch e.Kind {
+	case "start":
+		p.running = append(p.running, e.Test)
+	case "end":
+		p.end(e)
+	}
+	p.report(p.line())
+}
+
+func (p *suiteProgress) end(e image.TestEvent) {
+	if i := slices.Index(p.running, e.Test); i >= 0 {
+		p.running = slices.Delete(p.running, i, i+1)
+	}
+	switch e.State {
+	case "passed":
+		p.counts.Passed++
+	case "skipped", "pending":
+		p.counts.Skipped++
+	default:
+		failure := TestFailure{Name: e.Test, Seconds: e.Seconds, Message: e.Message, At: e.At}
+		p.counts.Failed = append(p.counts.Failed, failure)
+		p.tell(fmt.Sprintf("%s: %s\n%s\n%s", e.State, e.Test, e.At, strings.TrimSpace(e.Message)))
+	}
+}
+
+func (p *suiteProgress) done() int { return p.counts.Passed + p.counts.Skipped + len(p.counts.Failed) }
+
+// line is "12 of 417, 0 failed, 9m left: name, name".
+func (p *suiteProgress) line() string {
+	text := fmt.Sprintf("%d of %d, %d passed, %d failed", p.done(), p.total, p.counts.Passed, len(p.counts.Failed))
+	if left := p.left(); left > 0 {
+		text += ", " + left.String() + " left"
+	}
+	var names []string
+	for _, test := range p.running {
+		names = append(names, shortName(test))
+	}
+	if len(names) > 0 {
+		text += ": " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// left guesses from the tests that ended, once they are enough for a guess.
+func (p *suiteProgress) left() time.Duration {
+	done := p.done()
+	if done < 10 {
+		return 0
+	}
+	each := p.now().Sub(p.started) / time.Duration(done)
+	left := each * time.Duration(p.total-done)
+	if left > 2*time.Minute {
+		return left.Round(time.Minute)
+	}
+	return left.Round(time.Second)
+}
+
+// shortName leaves the tags in brackets out, and what is too much for a line.
+func shortName(test string) string {
+	const longest = 60
+	var words []string
+	for word := range strings.FieldsSeq(test) {
+		if !strings.HasPrefix(word, "[") && !strings.HasSuffix(word, "]") {
+			words = append(words, word)
+		}
+	}
+	letters := []rune(strings.Join(words, " "))
+	if len(letters) > longest {
+		return string(letters[:longest-1]) + "…"
+	}
+	return string(letters)
+}
+
+func (p *suiteProgress) result() SuiteResult {
+	result := p.counts
+	result.Tests = p.counts.Passed + len(p.counts.Failed)
+	result.Seconds = p.now().Sub(p.started).Round(time.Millisecond).Seconds()
+	return result
+}

@@ -1,0 +1,168 @@
+package image
+
+import (
+	"archive/tar"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// busybox is compiled from the source as its authors publish it, in the copy
+// that Debian keeps: the shell of Debian's own build drops variables whose names
+// are not names of a shell, and tests look at them.
+const (
+	busyboxVersion = "1.37.0"
+	busyboxSource  = "/pool/main/b/busybox/busybox_" + busyboxVersion + ".orig.tar.bz2"
+	busyboxSHA256  = "3311dff32e746499f4df0d5df04d7eb396382d7e108bb9250e7b519b837043a4"
+)
+
+// busyboxOptions are added to its default configuration. tc does not compile
+// with the headers of a kernel from 6.8 on.
+var busyboxOptions = strings.NewReplacer("# CONFIG_STATIC is not set", "CONFIG_STATIC=y", "CONFIG_TC=y", "# CONFIG_TC is not set",
+	"CONFIG_FEATURE_TC_INGRESS=y", "# CONFIG_FEATURE_TC_INGRESS is not set")
+
+// busybox adds the program and a link for each of its commands.
+func busybox(ctx context.Context, b *Builder, _ Versions, arch string, own *content) error {
+	if arch != hostArch() {
+		return fmt.Errorf("busybox is compiled with the C compiler of this machine, and only for %s", hostArch())
+	}
+	dir, err := Cached(ctx, b.Cache, "busybox-"+busyboxVersion+"-"+arch, func(dir string) error { return makeBusybox(ctx, dir) })
+	if err != nil {
+		return fmt.Errorf("busybox: %w", err)
+	}
+	applets, err := os.ReadFile(filepath.Join(dir, "applets"))
+	if err != nil {
+		return err
+	}
+	own.Files["bin/busybox"] = filepath.Join(dir, "busybox")
+	own.Links = map[string]string{}
+	for _, applet := range strings.Fields(string(applets)) {
+		own.Links[applet] = "/bin/busybox"
+	}
+	delete(own.Links, "bin/busybox")
+	return nil
+}
+
+func makeBusybox(ctx context.Context, dir string) error {
+	work, err := os.MkdirTemp("", "kube-bootstrap-busybox-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := fetchBusybox(ctx, work); err != nil {
+		return err
+	}
+	source := filepath.Join(work, "busybox-"+busyboxVersion)
+	step.Report(ctx, "compile busybox "+busyboxVersion, 0, 0)
+	make := func(args ...string) error {
+		_, err := host.Command{Args: append([]string{"make", "-C", source, "-j" + strconv.Itoa(runtime.NumCPU())}, args...)}.Run(ctx)
+		return err
+	}
+	if err := make("defconfig"); err != nil {
+		return err
+	}
+	config := filepath.Join(source, ".config")
+	chosen, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(config, []byte(busyboxOptions.Replace(string(chosen))), 0o644); err != nil {
+		return err
+	}
+	if err := make("busybox"); err != nil {
+		return err
+	}
+	applets, err := host.Run(ctx, filepath.Join(source, "busybox"), "--list-full")
+	return errors.Join(err, os.Rename(filepath.Join(source, "busybox"), filepath.Join(dir, "busybox")),
+		os.WriteFile(filepath.Join(dir, "applets"), []byte(applets), 0o644))
+}
+
+// fetchBusybox unpacks the source, once its sum is right.
+func fetchBusybox(ctx context.Context, work string) error {
+	mirror, err := host.DebianMirror()
+	if err != nil {
+		return err
+	}
+	from := strings.TrimSuffix(mirror, "/") + busyboxSource
+	step.Report(ctx, "fetch "+from, 0, 0)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("fetch %s: %s", from, answer.Status)
+	}
+	packed := filepath.Join(work, "source.tar.bz2")
+	if err := writeFrom(packed, answer.Body); err != nil {
+		return fmt.Errorf("fetch %s: %w", from, err)
+	}
+	data, err := os.ReadFile(packed)
+	if err != nil {
+		return err
+	}
+	if sum := hashOf(data).Hex; sum != busyboxSHA256 {
+		return fmt.Errorf("%s has SHA-256 %s, not %s", from, sum, busyboxSHA256)
+	}
+	return unpackSource(packed, work)
+}
+
+func unpackSource(packed, into string) error {
+	file, err := os.Open(packed)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for archive := tar.NewReader(bzip2.NewReader(file)); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = unpackEntry(root, h, archive)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(filepath.Clean(h.Name), 0o755)
+	case tar.TypeSymlink:
+		return root.Symlink(h.Linkname, h.Name)
+	case tar.TypeReg:
+		if err := root.MkdirAll(filepath.Dir(h.Name), 0o755); err != nil {
+			return err
+		}
+		file, err := root.OpenFile(h.Name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, os.FileMode(h.Mode)&0o777)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(file, content)
+		return errors.Join(err, file.Close())
+	}
+	return nil
+}

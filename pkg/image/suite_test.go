@@ -1,0 +1,142 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// TestSuiteImagesAreKnown looks for a recipe for each image that the tests of a
+// supported version list, as their --list-images prints them.
+func TestSuiteImagesAreKnown(t *testing.T) {
+	for _, version := range newest {
+		listed, err := os.ReadFile(filepath.Join("testdata", "suite", version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ref := range strings.FieldsSeq(string(listed)) {
+			img, known := findSuiteImage(ref)
+			switch {
+			case !known:
+				t.Errorf("%s: no recipe for %s", version, ref)
+			case img.cannot != "" && img.tests == "":
+				t.Errorf("%s: %s cannot be built: which tests need it?", version, ref)
+			case img.cannot == "" && !img.absent && len(img.packages)+len(img.programs)+len(img.more) == 0 && img.like == "":
+				t.Errorf("%s: %s is empty", version, ref)
+			}
+		}
+	}
+}
+
+// TestConformanceNeedsNoForeignImage tries names of conformance tests, and of
+// others that do need what is not built.
+func TestConformanceNeedsNoForeignImage(t *testing.T) {
+	conformance := []string{
+		"[sig-storage] CSIInlineVolumes should run through the lifecycle of a CSIDriver [Conformance]",
+		"[sig-storage] CSIStorageCapacity should support CSIStorageCapacities API operations [Conformance]",
+		"[sig-storage] CSINodes CSI Conformance should run through the lifecycle of a csinode [Conformance]",
+		"[sig-apps] ReplicaSet should serve a basic image on each replica with a public image  [Conformance]",
+		"[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform rolling updates and roll backs of template modifications [Conformance]",
+	}
+	for _, img := range suiteImages() {
+		if used := img.users(conformance); img.cannot != "" && len(used) > 0 {
+			t.Errorf("%s is not built, but %q need it", img.repo, used)
+		}
+	}
+	for ref, test := range map[string]string{
+		"gcr.io/k8s-authenticated-test/agnhost:2.6":       "[sig-apps] ReplicaSet should serve a basic image on each replica with a private image [Feature:X]",
+		"registry.k8s.io/e2e-test-images/volume/nfs:1.6":  "[sig-storage] In-tree Volumes [Driver: nfs] [Testpattern: Inline-volume (default fs)] volumes should store data",
+		"registry.k8s.io/sig-storage/csi-attacher:v4.8.0": "[sig-storage] CSI Volumes [Driver: csi-hostpath] [Testpattern: Dynamic PV (default fs)] volumes should store data",
+	} {
+		img, _ := findSuiteImage(ref)
+		if img.cannot == "" || !slices.Equal(img.users([]string{conformance[0], test}), []string{test}) {
+			t.Errorf("%s is not said to be needed by %q", ref, test)
+		}
+	}
+}
+
+func TestContentOfAnImageOfTests(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("code"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := content{Files: map[string]string{"usr/bin/nnp": program}, Modes: map[string]int64{"usr/bin/nnp": 0o6755}, Links: map[string]string{"nnp": "usr/bin/nnp"},
+		Texts: map[string][]byte{"etc/passwd": []byte("root")}, Dirs: map[string]int64{"tmp": 0o1777}}
+	if err := c.pack(filepath.Join(dir, "layer.tar")); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.ReadFile(filepath.Join(dir, "layer.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes := map[string]int64{}
+	for archive := tar.NewReader(bytes.NewReader(packed)); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		modes[h.Name] = h.Mode
+	}
+	for name, want := range map[string]int64{"usr/bin/nnp": 0o6755, "etc/passwd": 0o644, "tmp/": 0o1777, "nnp": 0o777} {
+		if modes[name] != want {
+			t.Errorf("%s has mode %o, want %o", name, modes[name], want)
+		}
+	}
+}
+
+// TestWriteLayout writes two images that share a layer.
+func TestWriteLayout(t *testing.T) {
+	shared := static.NewLayer([]byte("shared"), types.OCIUncompressedLayer)
+	var images []SuiteImage
+	for _, ref := range []string{"registry.k8s.io/a:1", "registry.k8s.io/b:2"} {
+		img, err := assemble([]v1.Layer{shared, static.NewLayer([]byte(ref), types.OCIUncompressedLayer)}, shape{}.config(ref, "amd64"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, SuiteImage{Ref: ref, OCI: img})
+	}
+	var out bytes.Buffer
+	if err := WriteLayout(&out, images); err != nil {
+		t.Fatal(err)
+	}
+	all, err := readEntries(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index v1.IndexManifest
+	if err := json.Unmarshal(all["index.json"].data, &index); err != nil || len(index.Manifests) != 2 {
+		t.Fatalf("%s: %v", all["index.json"].data, err)
+	}
+	for i, entry := range index.Manifests {
+		if entry.Annotations["io.containerd.image.name"] != images[i].Ref {
+			t.Errorf("%s is named %v", images[i].Ref, entry.Annotations)
+		}
+		manifest, err := v1.ParseManifest(bytes.NewReader(all[blobName(entry.Digest)].data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, blob := range append(manifest.Layers, manifest.Config) {
+			if got := all[blobName(blob.Digest)].data; hashOf(got) != blob.Digest {
+				t.Errorf("%s: blob %s has %q", images[i].Ref, blob.Digest, got)
+			}
+		}
+	}
+	if blobs := len(all) - 2; blobs != 3+2+2 { // layers, configs, manifests
+		t.Errorf("%d blobs: %v", blobs, all)
+	}
+}

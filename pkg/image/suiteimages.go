@@ -1,0 +1,193 @@
+package image
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// suiteImage is the recipe of an image that tests run. Its paths are those in
+// the image, without the leading slash.
+type suiteImage struct {
+	repo   string // with its registry, without a tag
+	tests  string // regular expression of the tests that run it; "": any may
+	cannot string // why it is not built
+	absent bool   // tests rely on that nobody serves it
+
+	like     string   // repo of the image whose layers it begins with
+	packages []string // of Debian
+	programs map[string]func(v Versions, tag string) recipe
+	sources  map[string]string // files below test/images of the Kubernetes sources
+	texts    map[string]string
+	links    map[string]string
+	dirs     map[string]int64
+	modes    map[string]int64
+	more     []func(ctx context.Context, b *Builder, v Versions, arch string, own *content) error
+	config   v1.Config
+}
+
+// users are the tests that run the image.
+func (i suiteImage) users(tests []string) []string {
+	if i.tests == "" {
+		return tests
+	}
+	uses := regexp.MustCompile(i.tests)
+	return slices.DeleteFunc(slices.Clone(tests), func(test string) bool { return !uses.MatchString(test) })
+}
+
+func findSuiteImage(ref string) (suiteImage, bool) {
+	repo := ref
+	if colon := strings.LastIndex(ref, ":"); colon > strings.LastIndex(ref, "/") {
+		repo = ref[:colon]
+	}
+	all := suiteImages()
+	i := slices.IndexFunc(all, func(i suiteImage) bool { return i.repo == repo })
+	if i < 0 {
+		return suiteImage{}, false
+	}
+	return all[i], true
+}
+
+const (
+	suiteRegistry = "registry.k8s.io/e2e-test-images/"
+	agnhostImage  = suiteRegistry + "agnhost"
+	busyboxImage  = suiteRegistry + "busybox"
+
+	// Accounts that every image has, as tests choose users by name.
+	accountsOfTests = "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/usr/sbin:/bin/false\nbin:x:2:2:bin:/bin:/bin/false\n" +
+		"nobody:x:65534:65534:nobody:/:/bin/false\n"
+	groupsOfTests = "root:x:0:\ndaemon:x:1:\nbin:x:2:\nnogroup:x:65534:\n"
+)
+
+var (
+	shellPackages = []string{"base-files", "base-passwd", "bash", "coreutils", "dash"}
+	accountFiles  = map[string]string{"etc/passwd": accountsOfTests, "etc/group": groupsOfTests}
+	shell         = v1.Config{Cmd: []string{"sh"}}
+)
+
+func withShell(packages ...string) []string { return slices.Concat(shellPackages, packages) }
+
+// ofKubernetes is the program of a package of the Kubernetes sources.
+func ofKubernetes(pkg string) func(Versions, string) recipe {
+	return func(v Versions, _ string) recipe {
+		return recipe{Name: pkg[strings.LastIndex(pkg, "/")+1:], Version: v.Kubernetes, Packages: []string{"k8s.io/kubernetes/" + pkg},
+			Require: map[string]string{"k8s.io/kubernetes": v.Kubernetes}}
+	}
+}
+
+func componentOf(name string) func(Versions, string) recipe {
+	return func(v Versions, _ string) recipe { return v.recipe(name) }
+}
+
+// sampleAPIServer is cut from the same release, as the modules of Kubernetes are.
+func sampleAPIServer(v Versions, _ string) recipe {
+	const module = "k8s.io/sample-apiserver"
+	return recipe{Name: "sample-apiserver", Version: staging(v.Kubernetes), Packages: []string{module}, Require: map[string]string{module: staging(v.Kubernetes)}}
+}
+
+// etcdOfTag is the etcd that an image names: "3.6.8-0" is etcd 3.6.8.
+func etcdOfTag(v Versions, tag string) recipe {
+	v.Etcd, _, _ = strings.Cut(tag, "-")
+	return v.recipe("etcd")
+}
+
+// suiteImages has a row for every image that the tests of a supported version
+// name. Upstream's are made of Alpine and Debian images, these of Debian's
+// packages and the Kubernetes sources.
+func suiteImages() []suiteImage {
+	return slices.Concat(conformanceImages(), otherImages(), foreignImages())
+}
+
+// conformanceImages are those that the conformance tests run.
+func conformanceImages() []suiteImage {
+	return []suiteImage{
+		agnhost(),
+		{repo: busyboxImage, more: []func(context.Context, *Builder, Versions, string, *content) error{busybox}, texts: accountFiles,
+			dirs: map[string]int64{"tmp": 0o1777, "root": 0o700, "var": 0o755}, config: shell},
+		webServer("nginx", "usr/share/nginx/html", "<h1>Welcome to nginx!</h1>"),
+		{repo: suiteRegistry + "httpd", like: busyboxImage, texts: page("usr/local/apache2/htdocs", "<h1>It works!</h1>"), // to 1.34
+			config: v1.Config{Cmd: []string{"httpd", "-f", "-p", "80", "-h", "/usr/local/apache2/htdocs"}}},
+		pet("kitten"), pet("nautilus"),
+		resolver("jessie-dnsutils"), // to 1.35
+		resolver("glibc-dns-testing"),
+		{repo: suiteRegistry + "perl", packages: withShell("perl"), texts: accountFiles, config: v1.Config{Cmd: []string{"perl", "-de0"}}},
+		{repo: suiteRegistry + "ipc-utils", packages: withShell("util-linux"), texts: accountFiles, config: shell},
+		{repo: suiteRegistry + "nonroot", packages: withShell(), texts: accountFiles, config: v1.Config{Cmd: []string{"sh"}, User: "1234"}},
+		{repo: suiteRegistry + "nonewprivs", packages: withShell(), texts: accountFiles,
+			programs: map[string]func(Versions, string) recipe{"usr/local/bin/nnp": ofKubernetes("test/images/nonewprivs")},
+			modes:    map[string]int64{"usr/local/bin/nnp": 0o6755}, config: v1.Config{Cmd: []string{"nnp"}}},
+		{repo: suiteRegistry + "sample-apiserver", packages: []string{"base-files"}, texts: accountFiles,
+			programs: map[string]func(Versions, string) recipe{"sample-apiserver": sampleAPIServer}, config: v1.Config{Entrypoint: []string{"/sample-apiserver"}}},
+		{repo: "registry.k8s.io/etcd", programs: map[string]func(Versions, string) recipe{"usr/local/bin/etcd": etcdOfTag},
+			dirs: map[string]int64{"tmp": 0o1777}, config: v1.Config{Cmd: []string{"etcd"}}},
+		{repo: "registry.k8s.io/pause", programs: map[string]func(Versions, string) recipe{"pause": componentOf("pause")},
+			config: v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}},
+		{repo: "invalid.registry.k8s.io/invalid/alpine", absent: true},
+	}
+}
+
+// agnhost holds what upstream's Dockerfile puts there.
+func agnhost() suiteImage {
+	return suiteImage{
+		repo: agnhostImage,
+		packages: withShell("bind9-dnsutils", "ca-certificates", "curl", "findutils", "grep", "hostname", "iperf", "iproute2", "netcat-openbsd",
+			"procps", "sed", "util-linux"),
+		programs: map[string]func(Versions, string) recipe{"agnhost": ofKubernetes("test/images/agnhost"), "coredns": componentOf("coredns")},
+		sources:  map[string]string{"localhost.crt": "agnhost/porter/localhost.crt", "localhost.key": "agnhost/porter/localhost.key"},
+		texts: map[string]string{
+			"etc/passwd": accountsOfTests + "user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n",
+			"etc/group":  groupsOfTests + "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n",
+		},
+		links: map[string]string{"agnhost-2": "agnhost", "usr/local/bin/iperf": "/usr/bin/iperf",
+			"usr/bin/nc": "nc.openbsd"}, // which the script of its package would make
+		dirs:   map[string]int64{"uploads": 0o755, "home/user-defined-in-image": 0o755},
+		more:   []func(context.Context, *Builder, Versions, string, *content) error{pauseStore},
+		config: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
+	}
+}
+
+// pet serves a picture. A test of image volumes looks into etc/os-release for
+// the name of upstream's base.
+func pet(name string) suiteImage {
+	return suiteImage{
+		repo: suiteRegistry + name, like: agnhostImage,
+		sources: map[string]string{name + ".jpg": name + "/html/" + name + ".jpg", "data.json": name + "/html/data.json"},
+		texts:   map[string]string{"etc/os-release": "ID=debian\nNAME=\"Debian GNU/Linux\"\n# The tests expect: Alpine Linux\n"},
+		config:  v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"test-webserver"}},
+	}
+}
+
+// resolver has dig and getent; the tests bring the script that calls them.
+func resolver(name string) suiteImage {
+	return suiteImage{repo: suiteRegistry + name, packages: withShell("bind9-dnsutils", "libc-bin"), texts: accountFiles,
+		programs: map[string]func(Versions, string) recipe{"coredns": componentOf("coredns")}, config: v1.Config{Cmd: []string{"bash"}}}
+}
+
+func page(dir, heading string) map[string]string {
+	return map[string]string{dir + "/index.html": "<!DOCTYPE html>\n<html>\n<body>\n" + heading + "\n</body>\n</html>\n"}
+}
+
+// nginxConfig has no other server than that of upstream's image.
+const nginxConfig = `user nobody nogroup;
+error_log /dev/stderr notice;
+pid /run/nginx.pid;
+events {}
+http {
+	include mime.types;
+	access_log /dev/stdout;
+	server {
+		listen 80;
+		root /usr/share/nginx/html;
+	}
+}
+`
+
+func webServer(name, dir, heading string) suiteImage {
+	texts := page(dir, heading)
+	texts["etc/passwd"], texts["etc/group"], texts["etc/nginx/nginx.conf"] = accountsOfTests, groupsOfTests, nginxConfig
+	return suiteImage{repo: suiteRegistry + name, packages: withShell("curl", "findutils", "grep", "hostname", "nginx", "procps", "sed"), texts: texts,
+		dirs: map[string]int64{"run": 0o755, "tmp": 0o1777, "var/lib/nginx": 0o755, "var/log/nginx": 0o755}, config: v1.Config{Cmd: []string{"nginx", "-g", "daemon off;"}}}
+}
