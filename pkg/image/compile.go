@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +85,7 @@ func (c compilation) inModule(do func(work string) error) error {
 
 func (c compilation) buildAll(ctx context.Context, work, dir string) error {
 	for _, pkg := range c.recipe.Packages {
-		if err := c.build(ctx, work, c.args, pkg, filepath.Join(dir, c.recipe.program(pkg))); err != nil {
+		if err := c.build(ctx, work, pkg, filepath.Join(dir, c.recipe.program(pkg))); err != nil {
 			return err
 		}
 	}
@@ -112,7 +111,7 @@ func (c compilation) buildTests(ctx context.Context, work, pkg, out string) erro
 	if err := os.WriteFile(filepath.Join(work, name, "kube_bootstrap_test.go"), []byte(c.beside), 0o644); err != nil {
 		return err
 	}
-	return c.build(ctx, work, append([]string{"go", "test", "-c", "-vet=off"}, c.args[2:]...), "./"+name, out)
+	return c.linkTests(ctx, work, "./"+name, out)
 }
 
 // copySources copies the Go files of one package.
@@ -136,69 +135,76 @@ func copySources(from, to string) error {
 	return nil
 }
 
-func (c compilation) build(ctx context.Context, work string, args []string, pkg, out string) error {
-	return c.compile(ctx, c.recipe.program(pkg), host.Command{Args: append(slices.Clone(args), "-o", out, pkg), Dir: work})
+func (c compilation) build(ctx context.Context, work, pkg, out string) error {
+	stale, err := c.stale(ctx, work, c.recipe.program(pkg), pkg)
+	if err != nil {
+		return err
+	}
+	log := c.log(ctx, c.recipe.program(pkg), "link", len(stale))
+	return c.toolchain(ctx, log, host.Command{Args: append(slices.Clone(c.args), "-o", out, pkg), Dir: work})
+}
+
+// linkTests compiles what the tests need before the tests: `go test -c` does
+// not name the packages that it compiles, so nobody could see how far it is.
+func (c compilation) linkTests(ctx context.Context, work, pkg, out string) error {
+	program := filepath.Base(out)
+	stale, err := c.stale(ctx, work, program, "-test", pkg)
+	if err != nil {
+		return err
+	}
+	if len(stale) > 0 {
+		log := c.log(ctx, program, "compile the tests", len(stale))
+		if err := c.toolchain(ctx, log, host.Command{Args: append(slices.Clone(c.args), stale...), Dir: work}); err != nil {
+			return err
+		}
+	}
+	args := append([]string{"go", "test", "-c", "-vet=off"}, c.args[2:]...)
+	return c.toolchain(ctx, c.log(ctx, program, "link", 0), host.Command{Args: append(args, "-o", out, pkg), Dir: work})
 }
 
 // list compiles the packages, and those they need, and writes what the
 // toolchain knows of each.
 func (c compilation) list(ctx context.Context, work string, out io.Writer) error {
-	args := append([]string{"go", "list", "-v", "-export", "-deps", "-trimpath", "-f", listFormat}, c.recipe.Packages...)
-	return c.compile(ctx, "Kubernetes", host.Command{Args: args, Dir: work, Stdout: out})
+	const what = "Kubernetes"
+	flags := append([]string{"-export", "-deps", "-trimpath"}, c.recipe.Packages...)
+	stale, err := c.stale(ctx, work, what, flags...)
+	if err != nil {
+		return err
+	}
+	args := append([]string{"go", "list", "-v", "-f", listFormat}, flags...)
+	return c.toolchain(ctx, c.log(ctx, what, "compare", len(stale)), host.Command{Args: args, Dir: work, Stdout: out})
 }
 
-// compile runs the toolchain and tells how far it is.
-func (c compilation) compile(ctx context.Context, what string, command host.Command) error {
-	progress := &compileLog{report: func(done int) {
-		step.Report(ctx, fmt.Sprintf("compile %s %s for %s... %d packages", what, c.recipe.Version, c.arch, done), 0, 0)
-	}}
-	progress.report(0)
-	command.Env, command.Stderr = append(slices.Clone(goEnv), c.env...), progress
+// staleFormat is the name of each package that must be compiled; those made
+// for one test program alone are not.
+const staleFormat = `{{if and .Stale (not .ForTest) (ne .Name "main")}}{{.ImportPath}}{{end}}`
+
+// stale are the packages that a compilation will not find in Go's build cache.
+func (c compilation) stale(ctx context.Context, work, what string, pkgs ...string) ([]string, error) {
+	var out strings.Builder
+	args := append([]string{"go", "list", "-deps", "-f", staleFormat}, c.args[3:]...)
+	log := c.log(ctx, what, "list the packages", 0)
+	err := c.toolchain(ctx, log, host.Command{Args: append(args, pkgs...), Dir: work, Stdout: &out})
+	return strings.Fields(out.String()), err
+}
+
+// log reports how many of the packages to compile were begun, then what
+// follows.
+func (c compilation) log(ctx context.Context, what, then string, total int) *compileLog {
+	what = fmt.Sprintf("compile %s %s for %s", what, c.recipe.Version, c.arch)
+	return &compileLog{what: what, then: then, total: total, report: func(message string) { step.Report(ctx, message, 0, 0) }}
+}
+
+func (c compilation) toolchain(ctx context.Context, log *compileLog, command host.Command) error {
+	log.tell()
+	command.Env, command.Stderr = append(slices.Clone(goEnv), c.env...), log
 	if command.Stdout == nil {
-		command.Stdout = progress
+		command.Stdout = log
 	}
 	_, err := command.Run(ctx)
 	var failed *host.CommandError
 	if errors.As(err, &failed) {
-		failed.Output = progress.tail()
+		failed.Output = log.tail()
 	}
 	return err
-}
-
-// compileLog counts the packages that `go build -v` names, one a line, and
-// keeps everything else for the error.
-type compileLog struct {
-	report  func(packages int)
-	partial []byte
-	count   int
-	other   []string
-}
-
-func (l *compileLog) Write(p []byte) (int, error) {
-	l.partial = append(l.partial, p...)
-	for {
-		line, rest, found := bytes.Cut(l.partial, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		l.line(string(line))
-		l.partial = append([]byte(nil), rest...)
-	}
-}
-
-func (l *compileLog) line(text string) {
-	if text == "" || strings.ContainsAny(text, " \t:") {
-		if !strings.HasPrefix(text, "go: downloading ") {
-			l.other = append(l.other, text)
-		}
-		return
-	}
-	if l.count++; l.count%10 == 0 {
-		l.report(l.count)
-	}
-}
-
-func (l *compileLog) tail() string {
-	const lines = 20
-	return strings.Join(l.other[max(0, len(l.other)-lines):], "\n")
 }

@@ -202,19 +202,6 @@ func TestTwoThatNeedOnePartMakeItOnce(t *testing.T) {
 	}
 }
 
-func TestCompileLog(t *testing.T) {
-	var last int
-	l := &compileLog{report: func(n int) { last = n }}
-	for range 10 {
-		_, _ = l.Write([]byte("k8s.io/api/co"))
-		_, _ = l.Write([]byte("re/v1\n"))
-	}
-	_, _ = l.Write([]byte("go: downloading k8s.io/api v0.36.3\n./main.go:3:1: syntax error\n"))
-	if last != 10 || l.tail() != "./main.go:3:1: syntax error" {
-		t.Errorf("%d packages, tail %q", last, l.tail())
-	}
-}
-
 func TestRecipes(t *testing.T) {
 	v, _ := For("", Versions{})
 	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause"} {
