@@ -3,59 +3,76 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// redrawn is how often the moving lines are drawn.
+const redrawn = 200 * time.Millisecond
 
 // bars draws a moving line for each running step and leaves a still one for
 // each that has ended.
 type bars struct {
-	screen  *mpb.Progress
-	running map[string]*barLine
+	mu      sync.Mutex
+	screen  screen
+	running []*barLine // oldest first
 	moving  transfers
-	all     *barLine // the transfers of a row together
 	inPlace int
-	closed  bool
+	stop    chan struct{} // nil once closed
 }
 
-// barLine is the line of one running step. The screen reads it from its own
-// goroutine.
+// barLine is the line of one running step.
 type barLine struct {
-	bar     *mpb.Bar
 	name    string
 	started time.Time
-
-	mu      sync.Mutex
 	message string
 	moved   transfer
 }
 
-func newBars(out io.Writer) *bars {
-	return &bars{
-		screen:  mpb.New(mpb.WithOutput(out), mpb.WithAutoRefresh(), mpb.WithRefreshRate(100*time.Millisecond)),
-		running: map[string]*barLine{},
+func newBars(out io.Writer, size func() (width, height int)) *bars {
+	r := &bars{screen: screen{out: out, size: size}, stop: make(chan struct{})}
+	go r.watch(r.stop)
+	return r
+}
+
+func (r *bars) watch(stop chan struct{}) {
+	ticks := time.NewTicker(redrawn)
+	defer ticks.Stop()
+	for {
+		select {
+		case now := <-ticks.C:
+			r.draw(now)
+		case <-stop:
+			return
+		}
+	}
+}
+
+func (r *bars) draw(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop != nil {
+		r.screen.draw(nil, r.lines(now))
 	}
 }
 
 func (r *bars) event(e step.Event) {
-	line := r.running[e.Step]
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	moved := r.moving.event(e)
 	switch e.Kind {
 	case step.Started:
-		r.start(e)
+		r.running = append(r.running, &barLine{name: e.Step, started: e.At})
 	case step.Progress:
-		if line != nil {
-			line.update(e.Message, *moved)
+		if i := r.find(e.Step); i >= 0 {
+			r.running[i].message, r.running[i].moved = e.Message, *moved
 		}
 	case step.Note:
-		r.still(e.Message)
+		r.screen.draw(strings.Split(e.Message, "\n"), r.lines(e.At))
 	case step.InPlace:
 		r.inPlace++
 	case step.Done, step.Undone:
@@ -63,103 +80,62 @@ func (r *bars) event(e step.Event) {
 	case step.Failed:
 		r.end(e, "✗")
 	}
-	r.together(e.At)
 }
 
-func (r *bars) start(e step.Event) { r.running[e.Step] = r.line(e.Step, e.At) }
-
-func (r *bars) line(name string, started time.Time, options ...mpb.BarOption) *barLine {
-	line := &barLine{name: name, started: started}
-	options = append(options, mpb.BarFillerTrim(), mpb.PrependDecorators(decor.Any(line.draw)))
-	line.bar = r.screen.New(1, mpb.NopStyle(), options...)
-	return line
+func (r *bars) find(name string) int {
+	return slices.IndexFunc(r.running, func(l *barLine) bool { return l.name == name })
 }
 
-// together keeps a last line with the sum of what is transferred side by side.
-func (r *bars) together(now time.Time) {
-	sum, several := r.moving.sum()
-	switch {
-	case several && len(r.running) > 0:
-		if r.all == nil {
-			r.all = r.line("in all", now, mpb.BarPriority(math.MaxInt32))
-		}
-		r.all.update("", sum)
-	case r.all != nil:
-		r.all.bar.Abort(true)
-		r.all.bar.Wait()
-		r.all = nil
-	}
-}
-
+// end leaves the line of a step that has ended. A check that failed was never
+// running.
 func (r *bars) end(e step.Event, mark string) {
-	line := r.running[e.Step]
-	if line == nil {
-		r.still(fmt.Sprintf("%s %s", mark, e.Step))
-		return
+	elapsed := ""
+	if i := r.find(e.Step); i >= 0 {
+		elapsed = took(e.At.Sub(r.running[i].started))
+		r.running = slices.Delete(r.running, i, i+1)
 	}
-	delete(r.running, e.Step)
-	line.bar.Abort(true)
-	line.bar.Wait()
-	r.still(fmt.Sprintf("%s %-52s %6s", mark, e.Step, took(e.At.Sub(line.started))))
+	r.screen.draw([]string{head(mark, elapsed) + e.Step}, r.lines(e.At))
 }
 
-func (r *bars) still(text string) { _, _ = r.screen.Write([]byte(text + "\n")) }
+// lines are the moving lines: one for each running step, and the sum of what
+// is transferred at the same time. Of too many steps, the first are drawn.
+func (r *bars) lines(now time.Time) []string {
+	width, height := r.screen.size()
+	var last []string
+	if sum, several := r.moving.sum(); several && len(r.running) > 0 {
+		last = []string{line(width, head("", ""), "total", sum, "")}
+	}
+	drawn := r.running
+	if room := max(height-2-len(last), 1); len(drawn) > room {
+		drawn = drawn[:room]
+		last = append([]string{fmt.Sprintf("%s… and %d more", head("", ""), len(r.running)-room)}, last...)
+	}
+	var all []string
+	for _, l := range drawn {
+		all = append(all, l.draw(now, width))
+	}
+	return append(all, last...)
+}
 
 func (r *bars) close() {
-	if r.closed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop == nil {
 		return
 	}
-	r.closed = true
-	for _, line := range r.running {
-		line.bar.Abort(true)
-	}
-	if r.all != nil {
-		r.all.bar.Abort(true)
-	}
+	close(r.stop)
+	r.stop = nil
+	var still []string
 	if r.inPlace > 0 {
-		r.still(fmt.Sprintf("✓ %d steps were in place", r.inPlace))
+		still = []string{head("✓", "") + fmt.Sprintf("%d steps were in place", r.inPlace)}
 	}
-	r.screen.Wait()
-}
-
-func (l *barLine) update(message string, moved transfer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.message, l.moved = message, moved
+	r.screen.draw(still, nil)
 }
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-func (l *barLine) draw(s decor.Statistics) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	elapsed := time.Since(l.started)
-	frame := spinner[int(elapsed/(100*time.Millisecond))%len(spinner)]
-	text := fmt.Sprintf("%c %-52s %6s", frame, l.name, took(elapsed))
-	if l.moved.total > 0 {
-		text += " " + gauge(l.moved.bytes, l.moved.total)
-	}
-	if more := strings.TrimSpace(l.moved.String() + " " + firstLine(l.message)); more != "" {
-		text += " " + more
-	}
-	return cut(text, s.AvailableWidth-1)
-}
-
-func gauge(bytes, total int64) string {
-	const width = 20
-	full := int(min(bytes, total) * width / total)
-	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
-}
-
-func firstLine(s string) string {
-	first, _, _ := strings.Cut(s, "\n")
-	return first
-}
-
-func cut(s string, width int) string {
-	letters := []rune(s)
-	if width < 1 || len(letters) <= width {
-		return s
-	}
-	return string(letters[:width-1]) + "…"
+func (l *barLine) draw(now time.Time, width int) string {
+	elapsed := max(now.Sub(l.started), 0)
+	frame := spinner[int(elapsed/redrawn)%len(spinner)]
+	return line(width, head(string(frame), took(elapsed)), l.name, l.moved, firstLine(l.message))
 }

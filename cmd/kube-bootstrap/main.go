@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"golang.org/x/term"
 )
 
 func main() {
@@ -21,7 +19,7 @@ func main() {
 		out:      os.Stdout,
 		err:      os.Stderr,
 		env:      os.Getenv,
-		terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		terminal: redraws(os.Stderr, os.Getenv),
 	}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }

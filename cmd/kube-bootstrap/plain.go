@@ -110,7 +110,7 @@ func (r *plain) progress(s *plainStep, at time.Time) {
 		text += ", " + s.message
 	}
 	if sum, several := r.moving.sum(); several {
-		text += "; in all " + sum.String()
+		text += "; total " + sum.String()
 	}
 	r.line(at, text)
 }

@@ -43,7 +43,7 @@ func (p *program) newReporter() (reporter, error) {
 	}
 	switch mode {
 	case "bars":
-		return newBars(p.err), nil
+		return newBars(p.err, sizeOf(p.err)), nil
 	case "plain":
 		return newPlain(p.err), nil
 	case "json":

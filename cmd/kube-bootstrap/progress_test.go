@@ -99,18 +99,6 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-func TestBars(t *testing.T) {
-	var out bytes.Buffer
-	r := newBars(&out)
-	draw(r)
-	r.close()
-	for _, want := range []string{"✓ start etcd", "1.2s", "✗ load <images>", "1m30s", "✓ 1 steps were in place"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
-}
-
 func TestTimelineIsAnSVG(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.svg")
 	file, err := os.Create(path)
@@ -191,37 +179,5 @@ func TestTokenLeavesTheArguments(t *testing.T) {
 		if strings.Join(left, " ") != c.left || token != c.token {
 			t.Errorf("%s: %v, %q", c.args, left, token)
 		}
-	}
-}
-
-func TestTransfer(t *testing.T) {
-	var all transfers
-	moved := func(name string, seconds float64, bytes, total int64) *transfer {
-		return all.event(step.Event{At: at(seconds), Step: name, Kind: step.Progress, Bytes: bytes, Total: total})
-	}
-	if got := moved("etcd", 0, 50e6, 100e6).String(); got != "50 of 100 MB" {
-		t.Errorf("what was there before gives %q", got)
-	}
-	if got := moved("etcd", 1, 55e6, 100e6).String(); got != "55 of 100 MB, 5.0 MB/s, 9s left" {
-		t.Errorf("after a second: %q", got)
-	}
-	if got := moved("etcd", 2, 0, 0).String(); got != "55 of 100 MB, 5.0 MB/s, 9s left" {
-		t.Errorf("a message without numbers gives %q", got)
-	}
-	if _, several := all.sum(); several {
-		t.Error("one is several")
-	}
-	moved("pause", 1, 0, 1e6)
-	moved("pause", 2, 500e3, 1e6)
-	if sum, _ := all.sum(); sum.String() != "55 of 101 MB, 5.5 MB/s, 8s left" {
-		t.Errorf("in all: %q", sum)
-	}
-	all.event(step.Event{At: at(3), Step: "etcd", Kind: step.Done})
-	if sum, _ := all.sum(); sum.String() != "100 of 101 MB, 500 kB/s, 1s left" {
-		t.Errorf("in all, once one is done: %q", sum)
-	}
-	all.event(step.Event{At: at(4), Row: 1, Step: "bundle", Kind: step.Started})
-	if sum, several := all.sum(); several {
-		t.Errorf("the next row still has %q", sum)
 	}
 }

@@ -20,7 +20,7 @@ import (
 type program struct {
 	out, err io.Writer
 	env      func(string) string
-	terminal bool // err is a terminal
+	terminal bool // err is a terminal whose lines can be drawn again
 
 	progress string
 	timeline string

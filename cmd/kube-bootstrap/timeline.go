@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -44,36 +46,46 @@ func (t *timelineReporter) close() {
 
 const (
 	timelineWidth = 900 // of the bars
-	labelWidth    = 330
+	letterWidth   = 8   // of the widest usual letter of a label
 	lineHeight    = 22
 )
+
+// labelWidth is where the bars begin: after the longest label.
+func (t *timelineReporter) labelWidth() int {
+	longest := 0
+	for _, s := range t.steps {
+		longest = max(longest, runewidth.StringWidth(s.name))
+	}
+	return (longest + 3) * letterWidth
+}
 
 func (t *timelineReporter) svg() string {
 	var b strings.Builder
 	begin, end := t.bounds()
+	left := t.labelWidth()
 	height := (len(t.steps) + 2) * lineHeight
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`+"\n",
-		labelWidth+timelineWidth+100, height)
+		left+timelineWidth+100, height)
 	b.WriteString(`<rect width="100%" height="100%" fill="white"/>` + "\n")
-	axis(&b, end.Sub(begin), height-2*lineHeight)
+	axis(&b, left, end.Sub(begin), height-2*lineHeight)
 	for i, s := range t.steps {
 		if s.end.IsZero() {
 			s.end = end
 		}
-		b.WriteString(s.bar(i, begin, end.Sub(begin)))
+		b.WriteString(s.bar(i, left, begin, end.Sub(begin)))
 	}
-	fmt.Fprintf(&b, `<text x="8" y="%d">in all %s</text>`+"\n</svg>\n", height-lineHeight/2, took(end.Sub(begin)))
+	fmt.Fprintf(&b, `<text x="8" y="%d">total %s</text>`+"\n</svg>\n", height-lineHeight/2, took(end.Sub(begin)))
 	return b.String()
 }
 
 // axis draws a line each second, or each 2, 5, 10, ... of a long run.
-func axis(b *strings.Builder, all time.Duration, height int) {
+func axis(b *strings.Builder, left int, all time.Duration, height int) {
 	every := time.Second
 	for i := 0; all/every > 20; i++ {
 		every = []time.Duration{2, 5, 10}[i%3] * time.Second * time.Duration(math.Pow10(i/3))
 	}
 	for at := every; at < all; at += every {
-		x := labelWidth + at.Seconds()*timelineWidth/all.Seconds()
+		x := float64(left) + at.Seconds()*timelineWidth/all.Seconds()
 		fmt.Fprintf(b, `<path d="M%.1f 8V%d" stroke="#ddd"/><text x="%.1f" y="%d" fill="#888" text-anchor="middle">%d</text>`+"\n",
 			x, height+4, x, height+lineHeight-4, int(at.Seconds()))
 	}
@@ -93,9 +105,9 @@ func (t *timelineReporter) bounds() (begin, end time.Time) {
 	return begin, end
 }
 
-func (s *span) bar(line int, begin time.Time, all time.Duration) string {
+func (s *span) bar(line, left int, begin time.Time, all time.Duration) string {
 	scale := float64(timelineWidth) / max(all.Seconds(), 0.001)
-	x := labelWidth + s.begin.Sub(begin).Seconds()*scale
+	x := float64(left) + s.begin.Sub(begin).Seconds()*scale
 	width := max(s.end.Sub(s.begin).Seconds()*scale, 1)
 	color := []string{"#4878a8", "#6aa66a"}[s.row&1]
 	if s.failed {

@@ -57,9 +57,26 @@ func (t transfer) String() string {
 		text += ", " + speed(t.rate)
 	}
 	if left, ok := t.left(); ok {
-		text += ", " + left.Round(time.Second).String() + " left"
+		text += ", " + remaining(left)
 	}
 	return text
+}
+
+func remaining(left time.Duration) string { return left.Round(time.Second).String() + " left" }
+
+// words say how far a transfer is, the most detailed first.
+func (t transfer) words() []string {
+	if t.bytes == 0 && t.total == 0 {
+		return nil
+	}
+	all := []string{t.String(), amount(t.bytes, t.total)}
+	if left, ok := t.left(); ok {
+		all = []string{t.String(), all[1] + ", " + remaining(left), all[1]}
+	}
+	if t.total > 0 {
+		all = append(all, fmt.Sprintf("%d%%", min(t.bytes, t.total)*100/t.total))
+	}
+	return all
 }
 
 func speed(rate float64) string {

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func sized(width, height int) func() (int, int) {
+	return func() (int, int) { return width, height }
+}
+
+func TestBars(t *testing.T) {
+	var out bytes.Buffer
+	r := newBars(&out, sized(80, 24))
+	draw(r)
+	r.close()
+	for _, want := range []string{"✓   1.2s  start etcd", "✗  1m30s  load <images>", "✓         1 steps were in place"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestALineShowsWhatFits(t *testing.T) {
+	moved := transfer{bytes: 1200e6, total: 1300e6, rate: 1e6}
+	name := "kube-worker-1: load the images of the main Docker"
+	for _, c := range []struct {
+		width   int
+		name    string
+		moved   transfer
+		message string
+		want    string
+	}{
+		{120, "load images", moved, "hyperkube", "⠋    12s  load images                                          1200 of 1300 MB, 1.0 MB/s, 1m40s left hyperkube"},
+		{120, name, transfer{}, "none of 2 pods is ready", "⠋    12s  " + name + "    none of 2 pods is ready"},
+		{80, name, moved, "hyperkube", "⠋    12s  kube-worker-1: load the images… 1200 of 1300 MB, 1.0 MB/s, 1m40s left"},
+		{80, "load images", moved, "hyperkube", "⠋    12s  load images                     1200 of 1300 MB, 1.0 MB/s, 1m40s left"},
+		{80, name, transfer{}, "none of 2 pods is ready", "⠋    12s  kube-worker-1: load the images of the main D… none of 2 pods is ready"},
+		{40, name, moved, "hyperkube", "⠋    12s  kube-worker-… 1200 of 1300 MB"},
+		{30, name, moved, "hyperkube", "⠋    12s  kube-worker-1:… 92%"},
+		{80, "日本語の名前は二倍の幅がある", transfer{bytes: 2e6}, "", "⠋    12s  日本語の名前は二倍の幅がある       2 MB"},
+	} {
+		if got := line(c.width, head("⠋", "12s"), c.name, c.moved, c.message); got != c.want {
+			t.Errorf("%d columns:\n%s, want\n%s", c.width, got, c.want)
+		}
+	}
+}
+
+func TestLinesFitIntoEveryTerminal(t *testing.T) {
+	for width := 12; width < 220; width++ {
+		for _, name := range []string{"etcd", "日本語の名前は二倍の幅がある", strings.Repeat("long name ", 20)} {
+			for _, moved := range []transfer{{}, {bytes: 5}, {bytes: 12e6, total: 130e6}, {bytes: 12e6, total: 130e6, rate: 3e6}} {
+				for _, message := range []string{"", "short", strings.Repeat("日本 ", 90)} {
+					got := line(width, head("⠋", "1m35s"), name, moved, message)
+					if cells := runewidth.StringWidth(got); cells >= width {
+						t.Fatalf("%d cells in %d columns: %q", cells, width, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMoreStepsThanRows(t *testing.T) {
+	var out bytes.Buffer
+	r := newBars(&out, sized(40, 10))
+	defer r.close()
+	for i := range 20 {
+		name := fmt.Sprintf("step %d", i)
+		r.event(step.Event{At: at(0), Step: name, Kind: step.Started})
+		r.event(step.Event{At: at(1), Step: name, Kind: step.Progress, Bytes: 1e6, Total: 5e6})
+	}
+	got := r.lines(at(2))
+	if len(got) != 9 || !strings.HasSuffix(got[7], "… and 13 more") || !strings.Contains(got[8], "total") {
+		t.Errorf("%d lines:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}
+
+// A narrower terminal wraps the lines that were drawn before.
+func TestScreenErasesWhatWasWrapped(t *testing.T) {
+	var out bytes.Buffer
+	width := 80
+	s := screen{out: &out, size: func() (int, int) { return width, 24 }}
+	s.draw(nil, []string{strings.Repeat("x", 70), "short"})
+	width = 40
+	out.Reset()
+	s.draw([]string{"still"}, []string{"moving"})
+	if want := "\x1b[3A\rstill\x1b[K\nmoving\x1b[K\n\x1b[J"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	s.draw(nil, nil)
+	s.draw(nil, nil)
+	if want := "\x1b[1A\r\x1b[J"; out.String() != want {
+		t.Errorf("the end is %q, want %q", out.String(), want)
+	}
+}
+
+func TestLabelsOfATimelineAreLeftOfItsBars(t *testing.T) {
+	name := strings.Repeat("wide ", 20)
+	drawn := &timelineReporter{steps: []*span{{name: name, begin: at(0), end: at(1)}, {name: "x", begin: at(0), end: at(1)}}}
+	text := drawn.svg()
+	if left := fmt.Sprintf(`<rect x="%d.0"`, drawn.labelWidth()); strings.Count(text, left) != 2 || drawn.labelWidth() < 7*len(name) {
+		t.Errorf("no bar begins at %s in\n%s", left, text)
+	}
+}
+
+func TestTransfer(t *testing.T) {
+	var all transfers
+	moved := func(name string, seconds float64, bytes, total int64) *transfer {
+		return all.event(step.Event{At: at(seconds), Step: name, Kind: step.Progress, Bytes: bytes, Total: total})
+	}
+	if got := moved("etcd", 0, 50e6, 100e6).String(); got != "50 of 100 MB" {
+		t.Errorf("what was there before gives %q", got)
+	}
+	if got := moved("etcd", 1, 55e6, 100e6).String(); got != "55 of 100 MB, 5.0 MB/s, 9s left" {
+		t.Errorf("after a second: %q", got)
+	}
+	if got := moved("etcd", 2, 0, 0).String(); got != "55 of 100 MB, 5.0 MB/s, 9s left" {
+		t.Errorf("a message without numbers gives %q", got)
+	}
+	if _, several := all.sum(); several {
+		t.Error("one is several")
+	}
+	moved("pause", 1, 0, 1e6)
+	moved("pause", 2, 500e3, 1e6)
+	if sum, _ := all.sum(); sum.String() != "55 of 101 MB, 5.5 MB/s, 8s left" {
+		t.Errorf("total: %q", sum)
+	}
+	all.event(step.Event{At: at(3), Step: "etcd", Kind: step.Done})
+	if sum, _ := all.sum(); sum.String() != "100 of 101 MB, 500 kB/s, 1s left" {
+		t.Errorf("total, once one is done: %q", sum)
+	}
+	all.event(step.Event{At: at(4), Row: 1, Step: "bundle", Kind: step.Started})
+	if sum, several := all.sum(); several {
+		t.Errorf("the next row still has %q", sum)
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+const (
+	headWidth  = 10 // of a mark and a time
+	nameColumn = 52 // where figures and messages begin, if there is room
+	leastName  = 12 // what is left of a name before figures are left out
+	gaugeWidth = 22
+)
+
+// head begins a line: a mark, and how long it took.
+func head(mark, elapsed string) string {
+	return runewidth.FillRight(mark, 1) + " " + runewidth.FillLeft(elapsed, headWidth-4) + "  "
+}
+
+// line is a head and a name, then as much as fits of how far it is: figures
+// first, then a gauge, then the message. It is narrower than the terminal, so
+// that it never wraps.
+func line(width int, head, name string, moved transfer, message string) string {
+	room := width - 1 - runewidth.StringWidth(head)
+	tail := figures(moved, room-min(runewidth.StringWidth(name), leastName)-1)
+	column := min(nameColumn, room/2)
+	switch {
+	case tail != "":
+		tail += more(room-max(column, runewidth.StringWidth(name))-runewidth.StringWidth(tail)-2, moved, message)
+		column = min(column, room-runewidth.StringWidth(tail)-1)
+		name = cut(name, max(column, room-runewidth.StringWidth(tail)-1))
+	case message != "":
+		name = cut(name, max(column, room-runewidth.StringWidth(message)-1))
+		tail = message
+	}
+	if tail != "" {
+		name = runewidth.FillRight(name, column) + " " + tail
+	}
+	return head + cut(name, room)
+}
+
+// figures are the longest words for a transfer that fit into the room.
+func figures(moved transfer, room int) string {
+	for _, text := range moved.words() {
+		if runewidth.StringWidth(text) <= room {
+			return text
+		}
+	}
+	return ""
+}
+
+// more is what follows the figures if there is room: a gauge, and a message
+// of which enough can be read.
+func more(room int, moved transfer, message string) (text string) {
+	const readable = 10
+	if moved.total > 0 && room > gaugeWidth {
+		text = " " + gauge(moved.bytes, moved.total)
+		room -= gaugeWidth + 1
+	}
+	if message != "" && room > readable {
+		text += " " + cut(message, room-1)
+	}
+	return text
+}
+
+func gauge(bytes, total int64) string {
+	const width = gaugeWidth - 2
+	full := int(min(bytes, total) * width / total)
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
+}
+
+func firstLine(s string) string {
+	first, _, _ := strings.Cut(s, "\n")
+	return first
+}
+
+func cut(s string, width int) string {
+	if width < 1 {
+		return ""
+	}
+	return runewidth.Truncate(s, width, "…")
+}
