@@ -48,7 +48,7 @@ With a registry, later pods and containers pull from there too.`,
 		}
 		defer release()
 		h.TakeLoaded()
-		if err := p.lookFirst(c.Context(), h.PreflightLoad()); err != nil {
+		if h, err = p.lookFirst(c.Context(), h, plan.Loaded); err != nil {
 			return err
 		}
 		if *dryRun {

@@ -50,7 +50,7 @@ func (p *program) addHostVerb(c *cobra.Command, v hostVerb) *cobra.Command {
 		}
 		defer release()
 		p.tellSettings(h.Config, origins, v.verb)
-		if err := p.lookFirst(c.Context(), h.Preflight(v.role)); err != nil {
+		if h, err = p.lookFirst(c.Context(), h, v.role); err != nil {
 			return err
 		}
 		if *dryRun {
@@ -99,22 +99,23 @@ func asRoot() error {
 	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
 }
 
-// lookFirst looks for everything that stands in the way. It is shown as one
-// step; its problems are told together at the end.
-func (p *program) lookFirst(ctx context.Context, looks step.Plan) error {
+// lookFirst returns the resolved host, and looks for everything that stands in
+// its way. It is shown as one step; its problems are told together at the end.
+func (p *program) lookFirst(ctx context.Context, h *plan.Host, role string) (*plan.Host, error) {
 	runner, err := p.begin()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e := step.Event{At: time.Now(), Row: -1, Step: "preflight", Kind: step.Started}
 	runner.Emit(e)
-	e.Err = (&step.Runner{}).Do(ctx, looks)
+	h = h.Resolve(ctx, role)
+	e.Err = (&step.Runner{}).Do(ctx, h.Preflight(role))
 	e.At, e.Kind = time.Now(), step.Done
 	if e.Err != nil {
 		e.Kind = step.Failed
 	}
 	runner.Emit(e)
-	return onlyProblems(e.Err)
+	return h, onlyProblems(e.Err)
 }
 
 // onlyProblems drops the names of the checks from around their problems.

@@ -61,7 +61,7 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 		if err != nil {
 			return err
 		}
-		return p.printPreflight(c.Context(), *format, h.Preflight(role))
+		return p.printPreflight(c.Context(), *format, h.Resolve(c.Context(), role).Preflight(role))
 	}
 	return c
 }

@@ -19,7 +19,7 @@ import (
 func (h *Host) source() offline.Source {
 	s := offline.Source{
 		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Versions: h.versions,
-		Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Feed: &h.loads,
+		Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Feed: h.loads,
 	}
 	switch {
 	case h.byHand:

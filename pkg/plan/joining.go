@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"context"
-	"errors"
 	"net"
 	"strconv"
 
@@ -11,24 +9,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// discover finds the cluster that this host joins, and takes over what is the
-// same on all its hosts. It changes nothing.
-func (h *Host) discover(ctx context.Context) error {
-	handover, err := h.joining().Handover(ctx)
-	if err != nil {
-		return err
-	}
-	theirs, err := h.Config.WithShared(handover.Settings)
-	if err != nil {
-		return err
-	}
-	h.follow(theirs)
-	if err := h.handedRegistry(handover.Registry); err != nil {
-		return err
-	}
-	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
-}
 
 // follow takes over what is the same on all hosts of the cluster that this host
 // joins. Later only what cannot change is sure to be as it was then.
@@ -42,13 +22,11 @@ func (h *Host) follow(theirs config.Config) {
 }
 
 func (h *Host) joining() *join.Joining {
-	if h.join == nil {
-		h.join = &join.Joining{Files: h.Files, Target: h.target()}
-		if h.Config.Join {
-			h.join.Shares = controlplane.SharedFiles()
-		}
+	joining := &join.Joining{Files: h.Files, Target: h.target()}
+	if h.Config.Join {
+		joining.Shares = controlplane.SharedFiles()
 	}
-	return h.join
+	return joining
 }
 
 func (h *Host) target() join.Target {
@@ -66,7 +44,7 @@ func (h *Host) takeOver() []step.Step {
 	if !h.Config.Join {
 		return nil
 	}
-	return []step.Step{h.joining().Save()}
+	return []step.Step{h.join.Save()}
 }
 
 // keepJoined has a control plane that joined stay one that did, also when it is

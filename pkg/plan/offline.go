@@ -30,18 +30,18 @@ func (h *Host) Load() step.Plan {
 // loaded them by hand, unless there is a bundle or a registry.
 func (h *Host) TakeLoaded() { h.byHand = h.Config.Bundle == "" && h.registry == nil }
 
-// PreflightLoad is Preflight for Load.
-func (h *Host) PreflightLoad() step.Plan {
+// preflightLoad is Preflight for Load.
+func (h *Host) preflightLoad() step.Plan {
 	return step.Plan{
-		{
+		append([]step.Step{
 			h.look("role", "look for a cluster on this host", h.loadedRoleProblem),
 			h.look("disk-space", "check free space", h.spaceProblem),
 			h.look("arch", "check the architecture", h.archProblem),
 			h.look("docker", "check Docker", h.bridge().Problems),
 			h.look("containerd", "check containerd", func(context.Context) error { return h.runtime().MissingProblem() }),
 			h.look("bundle", "check the bundle", func(ctx context.Context) error { return h.bundleProblem(ctx, Loaded) }),
-		},
-		{h.look("registry", "reach the registry", h.registryProblem), h.look("images", "look for images", h.byHandProblem)},
+		}, h.unanswered()...),
+		{h.look("images", "look for images", h.byHandProblem)},
 	}
 }
 

@@ -39,12 +39,13 @@ type Host struct {
 	given     config.Origins      // where the settings come from; nil: all are those in force
 	refused   []config.Difference // what was given and cannot change
 	registry  *registry.Registry  // nil: none
-	pushed    image.Versions      // of the bundle in the registry, once preflight has looked
+	pushed    image.Versions      // of the bundle in the registry, once it was asked
 	byHand    bool                // images are taken from the main Docker
 	versions  image.Versions
 	images    []image.Image
-	loads     offline.Feed
-	downloads downloads
+	answers   []answer // of those whom Resolve asked
+	loads     *offline.Feed
+	downloads *downloads
 	join      *join.Joining
 	detectErr error
 }
@@ -57,7 +58,7 @@ func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
 // OpenWith is Open with settings that somebody may have changed: given says
 // where they come from. Preflight refuses those that cannot change.
 func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
-	h := &Host{Config: cfg, given: given, Units: host.OpenUnits()}
+	h := &Host{Config: cfg, given: given, Units: host.OpenUnits(), loads: &offline.Feed{}, downloads: &downloads{}}
 	var err error
 	if h.saved, err = ReadSaved(h.Files); err != nil {
 		return nil, err
@@ -70,6 +71,7 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 	}
 	h.detectAddress()
 	h.keepJoined()
+	h.join = h.joining()
 	if err := h.findRegistry(); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -21,9 +20,12 @@ const (
 	Worker = "worker"
 )
 
-// Preflight is what is looked at before anything on the host is touched: one
-// row, so that every problem is told at once.
+// Preflight is what is looked at before anything on a resolved host is touched:
+// one row, so that every problem is told at once.
 func (h *Host) Preflight(role string) step.Plan {
+	if role == Loaded {
+		return h.preflightLoad()
+	}
 	looks := []step.Step{
 		h.look("role", "look for another cluster on this host", func(context.Context) error { return h.roleProblem(role) }),
 		h.look("settings", "compare the settings with those in force", h.settingsProblem),
@@ -42,36 +44,8 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("node-size", "check what the node shall have", h.kubelet(role).Own.Problems),
 		h.look("swap", "check swap", swapProblem),
 		h.look("inotify", "check what can be watched", h.inotifyProblem),
-		h.look("registry", "reach the registry", h.registryProblem),
 	}
-	if role == Worker || h.Config.Join {
-		looks = after(h.look("master", "reach the master", h.discover), looks)
-	}
-	return step.Plan{looks}
-}
-
-// after has every look wait for the first one, which is a look too: a host that
-// joins is told by the master what it shall be looked at for. Where the master
-// can not tell, the others say what is wrong all the same.
-func after(first step.Step, looks []step.Step) []step.Step {
-	var once sync.Once
-	var diff step.Diff
-	var err error
-	check := first.Check
-	first.Check = func(ctx context.Context) (step.Diff, error) {
-		once.Do(func() { diff, err = check(ctx) })
-		return diff, err
-	}
-	row := []step.Step{first}
-	for _, look := range looks {
-		check := look.Check
-		look.Check = func(ctx context.Context) (step.Diff, error) {
-			_, _ = first.Check(ctx) // told by the first look itself
-			return check(ctx)
-		}
-		row = append(row, look)
-	}
-	return row
+	return step.Plan{append(h.unanswered(), looks...)}
 }
 
 // look is a step that only looks. Problems that the user ignores by name, or

@@ -2,16 +2,12 @@ package plan
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -37,31 +33,6 @@ func (h *Host) findRegistry() error {
 // fromRegistry reports whether the images come from the registry. With a
 // bundle too, only later pods take theirs from there.
 func (h *Host) fromRegistry() bool { return h.registry != nil && h.Config.Bundle == "" }
-
-// registryProblem says that the registry can not be used. One that this host
-// was set up with may be away: it need not be asked for what is here.
-func (h *Host) registryProblem(ctx context.Context) error {
-	if h.registry == nil || h.saved.Role != "" && h.Config.Registry.Address == "" {
-		return nil
-	}
-	if err := h.registry.Check(ctx, offline.IndexPath, false); err != nil || !h.fromRegistry() {
-		return err
-	}
-	bundle, err := offline.OpenRegistry(ctx, h.registry, h.versions.Kubernetes, offline.SignedBy(h.Config.VerifyKey))
-	switch {
-	case errors.Is(err, offline.ErrUntrusted):
-		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "push one that was signed with the key, or give --verify-key another one"}
-	case err != nil:
-		return err
-	}
-	defer bundle.Close()
-	if archs := bundle.Archs(); !slices.Contains(archs, h.Config.Arch) {
-		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("%s is for %s, not for %s", bundle.Path, strings.Join(archs, ", "), h.Config.Arch),
-			Remedy: "push a bundle for this architecture too"}
-	}
-	h.pushed = bundle.Versions
-	return h.useCatalogue()
-}
 
 // handedRegistry takes over the master's registry, unless this host has one.
 func (h *Host) handedRegistry(way []byte) error {

@@ -31,6 +31,13 @@ func (h *Host) useCatalogue() error {
 	return nil
 }
 
+// withImages is the same host, which runs only these.
+func (h *Host) withImages(images []image.Image) *Host {
+	other := *h
+	other.images = images
+	return &other
+}
+
 // knownVersions are those of the bundle, or those the host was made with;
 // none if both are of another Kubernetes. A bundle that can not be read is told
 // of by preflight.

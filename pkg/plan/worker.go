@@ -9,11 +9,11 @@ import (
 // credential of its own from the master, the main Docker on flannel's subnet,
 // and a kubelet that gets its certificate by the token.
 func (h *Host) Worker() step.Plan {
-	h.images = h.imagesOf(Worker)
+	h = h.withImages(h.imagesOf(Worker))
 	bridge, agent, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
 	return step.Plan{
 		{h.remember(Worker)},
-		{bridge.Resume(), agent.RememberSysctls(), h.joining().Save(), h.registryWay(), h.runtime().EnableCRI()},
+		{bridge.Resume(), agent.RememberSysctls(), h.join.Save(), h.registryWay(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
 		{h.loadBootstrap("flannel")},
@@ -24,7 +24,7 @@ func (h *Host) Worker() step.Plan {
 		{h.runtime().Pods()},
 		{agent.Start()},
 		{agent.Joined(h.timeout())},
-		{h.joining().Forget(), h.ifNetwork(node.WaitReady(h.timeout()))},
+		{h.join.Forget(), h.ifNetwork(node.WaitReady(h.timeout()))},
 		{h.accept(Worker)},
 		h.dropReplaced(),
 	}.Compact()

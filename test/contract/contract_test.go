@@ -88,6 +88,7 @@ func TestEveryStepOfAMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	var runner step.Runner
+	h = h.Resolve(t.Context(), plan.Master)
 	if err := runner.Do(t.Context(), h.Preflight(plan.Master)); err != nil {
 		t.Fatal(err)
 	}

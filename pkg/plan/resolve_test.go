@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"encoding/json"
+	"io"
+	"log"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	private "github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// withRegistry is a host whose images come from a registry that holds a bundle
+// of these versions.
+func withRegistry(t *testing.T, pushed image.Versions) *Host {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	h := &Host{Files: host.Files{Root: t.TempDir()}, Config: config.Default(), loads: &offline.Feed{}, downloads: &downloads{},
+		registry: &private.Registry{Address: strings.TrimPrefix(server.URL, "http://"), Insecure: true, PlainHTTP: true}}
+	if err := h.useCatalogue(); err != nil {
+		t.Fatal(err)
+	}
+	manifest := digest.FromString("manifest")
+	text, err := json.Marshal(offline.Manifest{
+		Format: 2, Versions: pushed,
+		Images: []offline.Entry{{Index: manifest, Variants: map[string]offline.Variant{runtime.GOARCH: {Manifest: manifest, Config: manifest}}}},
+		Frames: []offline.Frame{{FromEnd: 1, Packed: 1, Sum: manifest}}, Blobs: map[digest.Digest]offline.Blob{manifest: {Size: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	artifact, err := mutate.AppendLayers(empty.Image, static.NewLayer(text, "application/json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := h.registry.Repository(offline.IndexPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(repo.Tag(pushed.Kubernetes), artifact); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
+	pushed, err := image.For("", image.Versions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed.Etcd = "3.4.99"
+	h := withRegistry(t, pushed)
+	before := h.versions
+	resolved := h.Resolve(t.Context(), Master)
+	looks := resolved.Preflight(Master)
+	for _, f := range (&step.Runner{}).Look(t.Context(), looks) { // they run at the same time: see -race
+		if f.Step == "reach the registry" && f.Err != nil {
+			t.Error(f.Err)
+		}
+	}
+	if resolved.versions.Etcd != pushed.Etcd || !strings.HasSuffix(resolved.Image("etcd"), ":"+pushed.Etcd) {
+		t.Errorf("etcd %s, %s", resolved.versions.Etcd, resolved.Image("etcd"))
+	}
+	if h.versions.Etcd != before.Etcd {
+		t.Errorf("the host that was resolved has etcd %s now", h.versions.Etcd)
+	}
+}
+
+func TestWhoDoesNotAnswerIsAProblem(t *testing.T) {
+	h := withRegistry(t, image.Versions{Kubernetes: "v1.1.1"})
+	find := func(h *Host) (found []string) {
+		for _, f := range (&step.Runner{}).Look(t.Context(), h.Preflight(Master)) {
+			if f.Step == "reach the registry" && f.Err != nil {
+				found = append(found, f.Err.Error())
+			}
+		}
+		return found
+	}
+	if found := find(h.Resolve(t.Context(), Master)); len(found) != 1 || !strings.Contains(found[0], h.registry.Address) {
+		t.Errorf("got %q", found)
+	}
+	h.Config.IgnorePreflight = slices.Concat(h.Config.IgnorePreflight, []string{"registry"})
+	if found := find(h.Resolve(t.Context(), Master)); len(found) > 0 {
+		t.Errorf("ignored, but got %q", found)
+	}
+}
