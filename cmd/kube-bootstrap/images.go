@@ -21,17 +21,12 @@ const probeLimit = 2 * time.Second
 // architecture load, and its path: what the cache has, else what is official
 // where that can be reached, else what is built from source.
 func (p *program) imagesFor(ctx context.Context, cfg config.Config) (step.Plan, string, error) {
-	override := image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion}
-	official, err := image.Official(cfg.KubernetesVersion, override)
+	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
 	if err != nil {
 		return nil, "", &usageError{err}
 	}
-	if path := offline.PulledPath(official, runtime.GOARCH); holds(path, official) {
+	if path := offline.PulledPath(v, runtime.GOARCH); holds(path, v) {
 		return nil, path, nil
-	}
-	v, err := image.For(cfg.KubernetesVersion, override)
-	if err != nil {
-		return nil, "", &usageError{err}
 	}
 	if holds(offline.DefaultPath(v, runtime.GOARCH), v) {
 		return build(v)
@@ -46,7 +41,7 @@ func (p *program) imagesFor(ctx context.Context, cfg config.Config) (step.Plan, 
 		return build(v)
 	}
 	p.say(registry + " answers: the official images are pulled")
-	return offline.Pull(offline.PullOptions{Versions: official, Sites: image.OfficialSites, Client: client, Quick: true})
+	return offline.Pull(offline.PullOptions{Versions: v, Sites: image.OfficialSites, Client: client, Quick: true})
 }
 
 // holds reports whether there is a bundle of those versions at the path.

@@ -92,7 +92,7 @@ func (p *program) pullOptions(c *cobra.Command, f pullFlags) (offline.PullOption
 		return o, err
 	}
 	var errs [6]error
-	o.Versions, errs[0] = image.Official(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
+	o.Versions, errs[0] = image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
 	o.Archs, errs[1] = pullArchs(f.archs)
 	mirrors, err := fetch.ParseMirrors(f.mirrors, image.Registries)
 	errs[2] = in("--registry-mirror", err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 func TestMain(m *testing.M) {
@@ -20,6 +22,13 @@ func TestScripts(t *testing.T) {
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("KUBE_BOOTSTRAP_CONFIG", "")
+			newest := catalog.Newest()
+			env.Setenv("NEWEST", newest.Patch)
+			env.Setenv("NEWEST_MINOR", newest.String())
+			env.Setenv("NEWEST_ETCD", newest.Etcd)
+			env.Setenv("NEWEST_COREDNS", newest.CoreDNS)
+			env.Setenv("NEWEST_PAUSE", newest.Pause)
+			env.Setenv("SUPPORTED", catalog.Supported())
 			return nil
 		},
 	})

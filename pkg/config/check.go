@@ -9,15 +9,13 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 // A check returns what a value must be, or nothing if it is.
 
-const (
-	oldestMinor = 34
-	newestMinor = 36
-	hostBits    = 24 // the prefix length of one host's share
-)
+const hostBits = 24 // the prefix length of one host's share
 
 var (
 	versionForm = regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+(-[0-9A-Za-z.-]+)?$`)
@@ -36,13 +34,8 @@ func version(s string) string {
 }
 
 func kubernetesVersion(s string) string {
-	parts := versionForm.FindStringSubmatch(s)
-	if parts == nil {
-		return "must be a version of three numbers, such as v1.36.3"
-	}
-	minor, _ := strconv.Atoi(parts[2])
-	if parts[1] != "1" || minor < oldestMinor || minor > newestMinor {
-		return fmt.Sprintf("must be 1.%d to 1.%d, such as v1.36.3", oldestMinor, newestMinor)
+	if _, _, err := catalog.Kubernetes(s); err != nil {
+		return err.Error()
 	}
 	return ""
 }

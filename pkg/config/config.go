@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 // What a configuration file begins with.
@@ -115,12 +117,10 @@ func Default() Config {
 // complete brings spellings that mean the same to one form and derives what
 // follows from other settings.
 func (c Config) complete() Config {
-	if c.KubernetesVersion == "stable" { // as the scripts called the default
-		c.KubernetesVersion = defaultKubernetes
+	if release, _, err := catalog.Kubernetes(c.KubernetesVersion); err == nil { // else the check tells why
+		c.KubernetesVersion = release
 	}
-	for _, version := range []*string{&c.KubernetesVersion, &c.EtcdVersion, &c.FlannelVersion} {
-		*version = withV(*version)
-	}
+	c.EtcdVersion, c.FlannelVersion = withV(c.EtcdVersion), withV(c.FlannelVersion)
 	if goName, ok := machineNames[c.Arch]; ok {
 		c.Arch = goName
 	}

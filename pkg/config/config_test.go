@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 func noEnv(string) string { return "" }
@@ -145,8 +147,8 @@ func TestBadFilesNameLineAndField(t *testing.T) {
 
 func TestEveryBadValueIsNamed(t *testing.T) {
 	for _, c := range []struct{ env, value, want string }{
-		{"K8S_VERSION", "latest", `kubernetesVersion: Invalid value: "latest": must be a version of three numbers, such as v1.36.3`},
-		{"K8S_VERSION", "v1.30.0", `kubernetesVersion: Invalid value: "v1.30.0": must be 1.34 to 1.36, such as v1.36.3`},
+		{"K8S_VERSION", "latest", `kubernetesVersion: Invalid value: "latest": must be a release of Kubernetes ` + catalog.Supported() + `, such as v1.`},
+		{"K8S_VERSION", "v1.30.0", `kubernetesVersion: Invalid value: "v1.30.0": must be a release of Kubernetes ` + catalog.Supported() + `, such as v1.`},
 		{"ETCD_VERSION", "3", `etcdVersion: Invalid value: "v3": must be a version of three numbers`},
 		{"FLANNEL_VERSION", "x", `flannelVersion: Invalid value: "x": must be a version`},
 		{"FLANNEL_IPMASQ", "perhaps", `flannelIPMasq: Invalid value: "perhaps": must be true or false (from environment FLANNEL_IPMASQ)`},

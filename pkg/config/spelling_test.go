@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 func TestSpellings(t *testing.T) {
@@ -15,7 +17,7 @@ func TestSpellings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg.Arch != "arm64" || cfg.EtcdVersion != "v3.7.3" || cfg.TimeoutForServices.Seconds() != 20 || cfg.DNSServerIP != "10.0.0.10" || cfg.DNSDomain != "k8s.lan" ||
-		cfg.KubernetesVersion != "v1.36.3" {
+		cfg.KubernetesVersion != catalog.Newest().Patch {
 		t.Errorf("%+v", cfg)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 // Verb is a set of commands that take a setting as a flag.
@@ -33,8 +35,6 @@ const (
 	hosts = both | Fleet
 	loads = both | Bootstrap
 )
-
-const defaultKubernetes = "v1.36.3"
 
 // Setting is one row of the table.
 type Setting struct {
@@ -99,8 +99,8 @@ var settings = slices.Concat(clusterSettings, nodeSettings, fleetSettings, regis
 
 var clusterSettings = []Setting{
 	{
-		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: defaultKubernetes, Verbs: hosts | Offline | Bootstrap | Push, Shared: true, Change: OnCluster,
-		Help:  "Kubernetes version to run, 1.34 to 1.36",
+		Field: "kubernetesVersion", Flag: "kubernetes-version", Env: "K8S_VERSION", Default: catalog.Newest().Patch, Verbs: hosts | Offline | Bootstrap | Push, Shared: true, Change: OnCluster,
+		Help:  "Kubernetes version to run, " + catalog.Supported(),
 		at:    text(func(c *Config) *string { return &c.KubernetesVersion }),
 		check: kubernetesVersion,
 	},

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -24,16 +25,17 @@ const versionFile = "staging/src/k8s.io/component-base/version/base.go"
 // Kubernetes version; if that is not known yet, for any.
 func CheckCheckout(dir string, v Versions) error {
 	minor, err := checkoutMinor(dir)
+	release, known := catalog.Find(minor)
 	problem := &step.Problem{Name: "k8s-dir", Remedy: "give the directory of a checkout of Kubernetes"}
 	switch {
 	case err != nil:
 		problem.Text = fmt.Sprintf("k8sDir: %s: %v", dir, err)
-	case minor < oldestMinor || minor > newestMinor:
+	case !known:
 		problem.Text = fmt.Sprintf("k8sDir: %s is Kubernetes 1.%d", dir, minor)
-		problem.Remedy = fmt.Sprintf("check out 1.%d to 1.%d", oldestMinor, newestMinor)
+		problem.Remedy = "check out " + catalog.Supported()
 	case v.Kubernetes != "" && strconv.Itoa(minor) != v.minor():
 		problem.Text = fmt.Sprintf("k8sDir: %s is Kubernetes 1.%d, and the cluster is %s", dir, minor, v.Kubernetes)
-		problem.Remedy = fmt.Sprintf("check out release-1.%s, or make a cluster with --kubernetes-version %s", v.minor(), newest[minor])
+		problem.Remedy = fmt.Sprintf("check out release-1.%s, or make a cluster with --kubernetes-version %s", v.minor(), release.Patch)
 	default:
 		return nil
 	}

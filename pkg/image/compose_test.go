@@ -120,7 +120,7 @@ func TestPackedLayers(t *testing.T) {
 
 func TestComposeKeepsWhatItTakes(t *testing.T) {
 	b := &Builder{Cache: t.TempDir()}
-	v, err := Official("", Versions{})
+	v, err := For("", Versions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 
 func TestComposeHyperkube(t *testing.T) {
 	b := &Builder{Cache: t.TempDir()}
-	v, err := Official("", Versions{})
+	v, err := For("", Versions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,15 +216,6 @@ func contentOf(t *testing.T, img v1.Image) map[string]string {
 		}
 		if h.Typeflag == tar.TypeReg {
 			files[h.Name] = string(data)
-		}
-	}
-}
-
-func TestOfficialVersionsOfEveryMinor(t *testing.T) {
-	for minor := range newest {
-		v, err := Official(newest[minor], Versions{})
-		if err != nil || v.Etcd == "" || v.Flannel == "" || v.CoreDNS == "" || v.Pause == "" || v.CNI == "" {
-			t.Errorf("1.%d: %+v %v", minor, v, err)
 		}
 	}
 }

@@ -2,21 +2,6 @@ package image
 
 import "fmt"
 
-// officialVersions are the releases that go with a Kubernetes minor version:
-// those of kubeadm, with the flannel and the CNI plugins of the day. Their
-// etcd has the revision of the image in its version.
-var officialVersions = map[int]Versions{
-	34: {Etcd: "3.6.5-0", Flannel: "0.28.9", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1"},
-	35: {Etcd: "3.6.6-0", Flannel: "0.28.9", CoreDNS: "1.13.1", Pause: "3.10.1", CNI: "1.9.1"},
-	36: {Etcd: "3.6.8-0", Flannel: "0.28.9", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1"},
-}
-
-// Official returns the versions that are pulled for a Kubernetes version, as
-// For returns those that are built.
-func Official(kubernetes string, override Versions) (Versions, error) {
-	return complete(kubernetes, func(minor int) Versions { return officialVersions[minor] }, override)
-}
-
 // OfficialArchs are the architectures that upstream publishes Kubernetes for.
 var OfficialArchs = []string{"amd64", "arm64", "ppc64le", "s390x"}
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -105,8 +106,8 @@ func TestCheckCheckout(t *testing.T) {
 		"no directory":   {"/nowhere", "is no checkout of Kubernetes: it has no go.mod"},
 		"another module": {kubernetes("example.com/x", says+"36\"\n)\n"), "its go.mod is of another module"},
 		"no version":     {kubernetes("k8s.io/kubernetes", "package version\n"), "does not say which version it is"},
-		"too old":        {kubernetes("k8s.io/kubernetes", says+"33\"\n)\n"), "is Kubernetes 1.33; check out 1.34 to 1.36"},
-		"too new":        {kubernetes("k8s.io/kubernetes", says+"37\"\n)\n"), "is Kubernetes 1.37; check out 1.34 to 1.36"},
+		"too old":        {kubernetes("k8s.io/kubernetes", says+"33\"\n)\n"), "is Kubernetes 1.33; check out " + catalog.Supported()},
+		"too new":        {kubernetes("k8s.io/kubernetes", says+"99\"\n)\n"), "is Kubernetes 1.99; check out " + catalog.Supported()},
 		"another minor":  {kubernetes("k8s.io/kubernetes", says+"35\"\n)\n"), "is Kubernetes 1.35, and the cluster is v1.36.3; check out release-1.36"},
 		"right":          {kubernetes("k8s.io/kubernetes", says+"36\"\n)\n"), ""},
 	} {

@@ -42,7 +42,7 @@ func (v Versions) recipe(name string) recipe {
 		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "etcd":
-		r.Version, r.Main = "v"+v.Etcd, "etcd.go.tmpl"
+		r.Version, r.Main = "v"+v.etcdRelease(), "etcd.go.tmpl"
 		r.Require = map[string]string{"go.etcd.io/etcd/server/v3": r.Version}
 	case "flannel":
 		r.Version, r.CgoOn = "v"+v.Flannel, []string{"amd64"} // the udp backend

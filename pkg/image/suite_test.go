@@ -15,12 +15,15 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 // TestSuiteImagesAreKnown looks for a recipe for each image that the tests of a
 // supported version list, as their --list-images prints them.
 func TestSuiteImagesAreKnown(t *testing.T) {
-	for _, version := range newest {
+	for _, m := range catalog.Minors() {
+		version := m.Patch
 		listed, err := os.ReadFile(filepath.Join("testdata", "suite", version))
 		if err != nil {
 			t.Fatal(err)

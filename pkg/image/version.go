@@ -4,27 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
-// DefaultKubernetes is the version a cluster gets when none is named.
-const DefaultKubernetes = "v1.36.3"
-
-// newest is the patch release that a bare minor version stands for.
-var newest = map[int]string{34: "v1.34.4", 35: "v1.35.4", 36: DefaultKubernetes}
-
-const oldestMinor, newestMinor = 34, 36
-
-// What For may find wrong with a version.
-var (
-	ErrMalformed = errors.New("not a version like v1.36.3")
-	ErrTooOld    = errors.New("too old")
-	ErrTooNew    = errors.New("newer than this program knows")
-)
+// errMalformed is what For finds wrong with the version of a component.
+var errMalformed = errors.New("not a version like 1.2.3")
 
 // Versions names the version of every component, each with its own spelling:
-// Kubernetes with a leading v, all others bare.
+// Kubernetes with a leading v, all others bare, etcd with the revision of its
+// image.
 type Versions struct {
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
@@ -42,33 +32,20 @@ type Versions struct {
 // "1.36" (its newest patch), "" or "stable" (the default). Fields of override
 // that are set win.
 func For(kubernetes string, override Versions) (Versions, error) {
-	return complete(kubernetes, func(int) Versions { return sourceVersions }, override)
-}
-
-// sourceVersions are what is built from source, with any Kubernetes.
-var sourceVersions = Versions{Etcd: "3.7.3", Flannel: "0.28.4", CoreDNS: "1.15.0", Pause: "3.10.2", CNI: "1.9.1"}
-
-func complete(kubernetes string, pins func(minor int) Versions, override Versions) (Versions, error) {
 	if override.Kubernetes != "" {
 		kubernetes = override.Kubernetes
 	}
-	k8s, err := parseKubernetes(kubernetes)
+	release, m, err := catalog.Kubernetes(kubernetes)
 	if err != nil {
-		return Versions{}, err
+		return Versions{}, fmt.Errorf("kubernetes version %q %w", kubernetes, err)
 	}
-	v := Versions{Kubernetes: k8s}
-	minor, err := strconv.Atoi(v.minor())
-	if err != nil {
-		return Versions{}, err
-	}
-	v = pins(minor)
-	v.Kubernetes, v.Programs = k8s, override.Programs
+	v := Versions{Kubernetes: release, Etcd: m.Etcd, Flannel: m.Flannel, CoreDNS: m.CoreDNS, Pause: m.Pause, CNI: m.CNI, Programs: override.Programs}
 	for _, o := range []struct {
 		name  string
 		into  *string
 		value string
 	}{
-		{"etcd", &v.Etcd, override.Etcd},
+		{"etcd", &v.Etcd, withRevision(override.Etcd)},
 		{"flannel", &v.Flannel, override.Flannel},
 		{"CoreDNS", &v.CoreDNS, override.CoreDNS},
 		{"pause", &v.Pause, override.Pause},
@@ -84,34 +61,20 @@ func complete(kubernetes string, pins func(minor int) Versions, override Version
 	return v, nil
 }
 
-var (
-	kubernetesVersion = regexp.MustCompile(`^v?1\.(\d{1,3})(?:\.(\d{1,3})(-(?:alpha|beta|rc)\.\d+)?)?$`)
-	componentVersion  = regexp.MustCompile(`^v?\d{1,4}(\.\d{1,4}){1,2}(-[0-9A-Za-z.]+)?$`)
-)
-
-func parseKubernetes(text string) (string, error) {
-	if text == "" || text == "stable" {
-		return DefaultKubernetes, nil
+// withRevision names the first image of an etcd release, unless another one is
+// named: 3.7.0 is published as 3.7.0-0.
+func withRevision(etcd string) string {
+	if etcd == "" || strings.Contains(etcd, "-") {
+		return etcd
 	}
-	m := kubernetesVersion.FindStringSubmatch(text)
-	if m == nil {
-		return "", fmt.Errorf("kubernetes version %q: %w", text, ErrMalformed)
-	}
-	minor, _ := strconv.Atoi(m[1])
-	switch {
-	case minor < oldestMinor:
-		return "", fmt.Errorf("kubernetes version %s: %w, use 1.%d to 1.%d", text, ErrTooOld, oldestMinor, newestMinor)
-	case minor > newestMinor:
-		return "", fmt.Errorf("kubernetes version %s: %w, use 1.%d to 1.%d", text, ErrTooNew, oldestMinor, newestMinor)
-	case m[2] == "":
-		return newest[minor], nil
-	}
-	return "v" + strings.TrimPrefix(text, "v"), nil
+	return etcd + "-0"
 }
+
+var componentVersion = regexp.MustCompile(`^v?\d{1,4}(\.\d{1,4}){1,2}(-[0-9A-Za-z.]+)?$`)
 
 func parseComponent(name, text string) (string, error) {
 	if !componentVersion.MatchString(text) {
-		return "", fmt.Errorf("%s version %q: %w", name, text, ErrMalformed)
+		return "", fmt.Errorf("%s version %q: %w", name, text, errMalformed)
 	}
 	return strings.TrimPrefix(text, "v"), nil
 }
@@ -119,5 +82,11 @@ func parseComponent(name, text string) (string, error) {
 // staging returns the version of the modules that are cut from a Kubernetes
 // release: v1.36.3 has k8s.io/api v0.36.3.
 func staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
+
+// etcdRelease is the version of etcd without the revision of its image.
+func (v Versions) etcdRelease() string {
+	release, _, _ := strings.Cut(v.Etcd, "-")
+	return release
+}
 
 func (v Versions) minor() string { return strings.Split(v.Kubernetes, ".")[1] }

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // writeDelta writes a bundle of another patch version on top of a whole one.
 func writeDelta(t *testing.T) (delta, base, whole string) {
 	t.Helper()
-	next, err := image.For("v1.36.1", image.Versions{})
+	next, err := image.For("v1.37.0", image.Versions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestBase(t *testing.T) {
 	if err := b.Check(t.Context(), "arm"); err != nil {
 		t.Error(err)
 	}
-	if missing := b.Report(Wanted{Kubernetes: "v1.36.1"}).Missing; len(missing) > 0 {
+	if missing := b.Report(Wanted{Kubernetes: "v1.37.0"}).Missing; len(missing) > 0 {
 		t.Errorf("with its base: missing %q", missing)
 	}
 	for d := range full.Blobs {
@@ -58,13 +59,13 @@ func TestBaseThatIsMissingOrAnother(t *testing.T) {
 	if err := b.Verify(t.Context()); err != nil {
 		t.Errorf("what the delta has itself: %v", err)
 	}
-	if missing := b.Report(Wanted{}).Missing; len(missing) != 1 || !strings.Contains(missing[0], "its base, the bundle of Kubernetes v1.36.3") {
+	if missing := b.Report(Wanted{}).Missing; len(missing) != 1 || !strings.Contains(missing[0], "its base, the bundle of Kubernetes "+catalog.Newest().Patch) {
 		t.Errorf("missing %q", missing)
 	}
 	if err := b.Check(t.Context(), "arm"); err == nil || !strings.Contains(err.Error(), "name that one as the base") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open(delta, WithBase(whole)); err == nil || !strings.Contains(err.Error(), "is not the base it was built on: that one is of Kubernetes v1.36.3") {
+	if _, err := Open(delta, WithBase(whole)); err == nil || !strings.Contains(err.Error(), "is not the base it was built on: that one is of Kubernetes "+catalog.Newest().Patch) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Open(delta, WithBase(base+".gone")); err == nil || !strings.Contains(err.Error(), "no bundle at "+base+".gone") {

@@ -14,18 +14,18 @@ import (
 
 // PullOptions say what to pull, and from where.
 type PullOptions struct {
-	Versions image.Versions // image.Official
-	Archs    []string       // none: this machine's
-	Output   string         // "": PulledPath
-	Base     string         // a bundle: what it has is left out
-	SignKey  string         // file of the key to sign with
-	Quick    bool           // compress for this machine, where size is no matter
+	Versions image.Versions
+	Archs    []string // none: this machine's
+	Output   string   // "": PulledPath
+	Base     string   // a bundle: what it has is left out
+	SignKey  string   // file of the key to sign with
+	Quick    bool     // compress for this machine, where size is no matter
 	Sites    image.Sites
 	Client   *fetch.Client
 }
 
-// PulledPath is where a pulled bundle goes that is given no other place. It
-// stands beside that of Build, since it has other versions.
+// PulledPath is where a pulled bundle goes when no other path is named. Build's
+// has another name, since the same versions have other content there.
 func PulledPath(v image.Versions, archs ...string) string {
 	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+"-official.tar.zst")
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 // keys makes the files that openssl would.
@@ -80,7 +82,7 @@ func TestSignature(t *testing.T) {
 func TestSignatureOfSomethingElse(t *testing.T) {
 	private, public := keys(t)
 	path := writeSigned(t, private)
-	forged := save(t, changed(t, path, manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte("v1.36.3"), []byte("v1.36.1"), 1) }))
+	forged := save(t, changed(t, path, manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte(catalog.Newest().Patch), []byte("v1.36.1"), 1) }))
 	if _, err := Open(forged, SignedBy(public)); !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "not of what it holds") {
 		t.Errorf("got %v", err)
 	}

@@ -24,7 +24,7 @@ func TestVersionsThatAHostWasMadeWith(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ kubernetes, etcd, wantEtcd, wantDNS string }{
 		"the same again":             {"v1.36.3", "", "3.6.8-0", "1.14.2"},
-		"the user's own wins":        {"v1.36.3", "3.7.3", "3.7.3", "1.14.2"},
+		"the user's own wins":        {"v1.36.3", "3.7.3", "3.7.3-0", "1.14.2"},
 		"not for another Kubernetes": {"v1.35.4", "", other.Etcd, other.CoreDNS},
 	} {
 		h := &Host{Files: files}

@@ -26,7 +26,8 @@ const (
 // layers, from the ground up. A package may import those of lower layers only,
 // so siblings never import one another.
 var layers = [][]string{
-	{"pkg/step", "pkg/config"},
+	{"pkg/step", "pkg/catalog"},
+	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/docker"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},

@@ -18,7 +18,7 @@ import (
 
 const (
 	// olderPatch is what the update bundle is built on.
-	olderPatch = "v1.36.1"
+	olderPatch = "v1.37.0"
 	// mostOfGzip is how large a bundle may be, beside what gzip makes of the same.
 	mostOfGzip = 0.6
 	// mostMemory is what making or loading a bundle may take, in MB.

@@ -19,12 +19,13 @@ import (
 	wire "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 )
 
 // pauseImage is small, and compiled in seconds for all architectures.
-const pauseImage = "registry.k8s.io/pause:3.10.2"
+var pauseImage = "registry.k8s.io/pause:" + catalog.Newest().Pause
 
 var pauseArchs = []string{"amd64", "arm64", "arm", "ppc64le"}
 
@@ -97,7 +98,7 @@ func lacks(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	missing := strings.Join(report.Missing, "\n")
-	for _, want := range []string{"registry.k8s.io/etcd:3.7.3 for arm", "CNI plugin bridge for arm", "everything for s390x"} {
+	for _, want := range []string{"registry.k8s.io/etcd:" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm", "everything for s390x"} {
 		if err == nil || !strings.Contains(missing, want) {
 			t.Errorf("%q is not missing: %v\n%s", want, err, missing)
 		}
@@ -169,7 +170,7 @@ func refusesBundles(t *testing.T, m machine) {
 		"--bundle /root/damaged":                                       "is cut short or damaged",
 		"--bundle /root/short":                                         "is cut short or damaged",
 		"--bundle " + bundle + " --verify-key /root/key.pub":           "not to be trusted: it has no signature",
-		"--bundle " + bundle + " --kubernetes-version 1.36.1":          "holds Kubernetes v1.36.3, not v1.36.1",
+		"--bundle " + bundle + " --kubernetes-version 1.37.0":          "holds Kubernetes " + catalog.Newest().Patch + ", not v1.37.0",
 		"--bundle " + bundle + " --ignore-preflight arch --arch s390x": "it is for amd64, not for s390x",
 		"--bundle " + bundle + " --verify-key /root/damaged":           "is no key in PEM",
 		"--bundle /root/key.pub":                                       "not a bundle",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
@@ -47,7 +48,7 @@ func newPeer(t *testing.T, master, worker machine) peer {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(program); err != nil {
-		build := host.Command{Args: []string{"bash", "-c", kubeadmBuild, "build.sh", image.DefaultKubernetes, program}}
+		build := host.Command{Args: []string{"bash", "-c", kubeadmBuild, "build.sh", catalog.Newest().Patch, program}}
 		if _, err := build.Run(t.Context()); err != nil {
 			t.Fatal("build kubeadm: ", err)
 		}

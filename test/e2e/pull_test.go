@@ -22,7 +22,7 @@ import (
 // TestPull pulls from mirrors of the official sites, over a link that breaks,
 // and makes a master of what came.
 func TestPull(t *testing.T) {
-	versions, err := image.Official("", image.Versions{})
+	versions, err := image.For("", image.Versions{})
 	must(t, err)
 	o := &official{registry: startRegistry(t), files: t.TempDir(), versions: versions}
 	o.seed(t)

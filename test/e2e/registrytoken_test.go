@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -78,7 +79,7 @@ func pushArchs(t *testing.T, r *privateRegistry, tokens *tokenServer) {
 	for _, arch := range pauseArchs {
 		to := "dir:" + t.TempDir()
 		run(t, "skopeo", "--insecure-policy", "--override-arch", arch, "copy", "-q", "--src-cert-dir", certs, "--src-creds", registryUser+":"+registryPassword,
-			"docker://"+r.addr+"/archs/pause:3.10.2", to)
+			"docker://"+r.addr+"/archs/pause:"+catalog.Newest().Pause, to)
 		if got := run(t, "skopeo", "inspect", "--format", "{{.Architecture}}", to); strings.TrimSpace(got) != arch {
 			t.Errorf("for %s comes one for %s", arch, got)
 		}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // TestReup changes lines in a checkout of Kubernetes and has a cluster that is
@@ -88,7 +88,7 @@ func TestReup(t *testing.T) {
 			}
 		}
 		for _, m := range []machine{c.master(), c.worker()} {
-			if images := m.sh(t, "ctr -n k8s.io images ls -q; docker images --format '{{.Repository}}:{{.Tag}}'"); strings.Contains(images, ":v1.36.3-") {
+			if images := m.sh(t, "ctr -n k8s.io images ls -q; docker images --format '{{.Repository}}:{{.Tag}}'"); strings.Contains(images, ":"+catalog.Newest().Patch+"-") {
 				t.Errorf("%s keeps images that nothing runs from:\n%s", m.name, images)
 			}
 		}
@@ -180,8 +180,8 @@ var ownModule = regexp.MustCompile(`(?m)^\s+(k8s\.io/[a-z-]+) v0\.0\.0( |$)`)
 func layOut(t *testing.T) checkout {
 	t.Helper()
 	c := checkout{filepath.Join(t.TempDir(), "kubernetes")}
-	version := strings.TrimPrefix(image.DefaultKubernetes, "v1")
-	c.take(t, "k8s.io/kubernetes@"+image.DefaultKubernetes, ".")
+	version := strings.TrimPrefix(catalog.Newest().Patch, "v1")
+	c.take(t, "k8s.io/kubernetes@"+catalog.Newest().Patch, ".")
 	mod, err := os.ReadFile(filepath.Join(c.dir, "go.mod"))
 	if err != nil {
 		t.Fatal(err)

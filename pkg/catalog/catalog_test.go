@@ -1,0 +1,44 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestKubernetes(t *testing.T) {
+	for in, want := range map[string]string{
+		"": Newest().Patch, "stable": Newest().Patch, "1.36.3": "v1.36.3", "v1.34.0": "v1.34.0", "1.35": "v1.35.4", "v1.36": "v1.36.3",
+	} {
+		release, m, err := Kubernetes(in)
+		if err != nil || release != want || !strings.HasPrefix(release, "v"+m.String()+".") {
+			t.Errorf("%q: %q of %s, %v, want %q", in, release, m, err, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"v1.33.9": "must be a release", "1.38": "must be a release", "v2.0.0": "must be", "1": "must be", "latest": "must be", "1.36.3; rm -rf /": "must be",
+		"v1.36.3-alpha.1": "is a pre-release", "v1.37.0-rc.1": "is a pre-release", "v1.36.3+abc": "must be",
+	} {
+		release, _, err := Kubernetes(in)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "Kubernetes "+Supported()+", such as "+Newest().Patch) {
+			t.Errorf("%q: %q, %v, want %q", in, release, err, want)
+		}
+	}
+}
+
+// Every minor version from the oldest to the newest has its row, complete.
+func TestMinors(t *testing.T) {
+	for i, m := range Minors() {
+		if m.Number != minors[0].Number+i {
+			t.Errorf("1.%d follows %s", m.Number, minors[i-1])
+		}
+		if !strings.HasPrefix(m.Patch, fmt.Sprintf("v%s.", m)) {
+			t.Errorf("%s: its newest patch is %s", m, m.Patch)
+		}
+		for name, version := range map[string]string{"etcd": m.Etcd, "CoreDNS": m.CoreDNS, "pause": m.Pause, "CNI": m.CNI, "flannel": m.Flannel} {
+			if version == "" {
+				t.Errorf("%s: which %s?", m, name)
+			}
+		}
+	}
+}

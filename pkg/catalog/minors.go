@@ -1,0 +1,50 @@
+// Package catalog states which versions of the components belong to each minor
+// version of Kubernetes.
+package catalog
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Minor is what belongs to one minor version of Kubernetes. The components are
+// those of its kubeadm, and the same whether they are built or pulled.
+type Minor struct {
+	Number  int
+	Patch   string // the newest release that both origins have
+	Etcd    string // with the revision of its image
+	CoreDNS string
+	Pause   string
+	CNI     string
+	Flannel string
+}
+
+// minors has one row per supported minor version, without a gap, the oldest
+// first. The last one is the default.
+var minors = []Minor{
+	{Number: 34, Patch: "v1.34.4", Etcd: "3.6.5-0", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4"},
+	{Number: 35, Patch: "v1.35.4", Etcd: "3.6.6-0", CoreDNS: "1.13.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4"},
+	{Number: 36, Patch: "v1.36.3", Etcd: "3.6.8-0", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4"},
+	{Number: 37, Patch: "v1.37.1", Etcd: "3.7.0-0", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4"},
+}
+
+// Minors returns every supported minor version, the oldest first.
+func Minors() []Minor { return slices.Clone(minors) }
+
+// Newest is the minor version that a cluster gets when none is named.
+func Newest() Minor { return minors[len(minors)-1] }
+
+// Find returns the row of a minor version by its number, 36 for 1.36.
+func Find(number int) (Minor, bool) {
+	i := slices.IndexFunc(minors, func(m Minor) bool { return m.Number == number })
+	if i < 0 {
+		return Minor{}, false
+	}
+	return minors[i], true
+}
+
+// Supported names the range of supported versions: "1.34 to 1.37".
+func Supported() string { return minors[0].String() + " to " + Newest().String() }
+
+// String is the minor version as users write it: "1.37".
+func (m Minor) String() string { return fmt.Sprintf("1.%d", m.Number) }
