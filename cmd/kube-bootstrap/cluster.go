@@ -48,12 +48,12 @@ func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
 func (p *program) fromEnv(c *cobra.Command) error {
 	var errs []error
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		value := config.FleetEnv(p.env)(config.EnvName(f.Name))
+		value, name := config.FleetEnv(p.env)(config.EnvName(f.Name))
 		if f.Changed || value == "" || f.Name == "help" || f.Name == "config" || config.IsSetting(f.Name) {
 			return
 		}
 		if err := c.Flags().Set(f.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("environment %s: %w", config.EnvName(f.Name), err))
+			errs = append(errs, fmt.Errorf("environment %s: %w", name, err))
 		}
 	})
 	if c.Flags().Changed("docker-host") && c.Flags().Changed("docker-context") {
@@ -68,11 +68,19 @@ func (p *program) fromEnv(c *cobra.Command) error {
 func (p *program) clusterUp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Make hosts and a cluster of them; or what is missing of it",
-		Long: `Make hosts, which are containers that behave as machines, and a cluster of them
-with the same commands that real hosts get. Run again, it makes what is missing
-and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off comes back as
-it was, if the settings are the same; else it is removed, and a new one made.
+		Short: "Create a local cluster, or complete it",
+		Long: `Create hosts, which are containers that behave like machines, and a cluster on
+them, with the same commands that real hosts get. Run again, it creates what is
+missing and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off comes
+back as it was.
+
+A cluster that exists keeps its settings: those that are not given are the ones
+it was created with, whatever the defaults are now. More workers and what hosts
+can change are taken over. Any other setting that differs is an error, and
+nothing is changed. With --recreate the cluster is removed and created again, with
+its own settings and those that are given now; saved snapshots stay, and the
+snapshot "` + cluster.FirstSnapshot + `" is replaced.
+
 Without --bundle the images are those of the cache; else the official ones, where
 they can be reached; else they are built from source, which takes minutes once.
 What was pulled or built is kept in the cache. With --k8s-dir, those programs of
@@ -86,6 +94,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 	p.addSettings(c, config.Fleet)
 	p.addTimeline(c)
 	var flags upFlags
+	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")
 	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")
 	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+cluster.FirstSnapshot+" of the cluster when it is up for the first time")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,34 +18,26 @@ import (
 )
 
 // upFlags are those of `cluster up` that are no settings of the cluster.
-type upFlags struct{ retain, snapshot bool }
+type upFlags struct{ retain, snapshot, recreate bool }
 
-// up makes a cluster: the bundle first, which the hosts load, then the hosts.
+// up creates a cluster: the bundle first, which the hosts load, then the hosts.
+// What can be refused is refused before anything is built.
 func (p *program) up(c *cobra.Command, flags upFlags) error {
 	cfg, origins, err := p.load(c.Flags(), config.Fleet, "")
 	if err != nil {
 		return err
 	}
-	o, err := fleetOptions(cfg, origins)
+	made, err := p.upRequest(c.Context(), cfg, origins, flags)
 	if err != nil {
 		return err
 	}
-	o.Retain, o.FirstSnapshot = flags.retain, flags.snapshot
-	v, err := versionsOf(cfg)
-	if err != nil {
-		return err
-	}
-	o.Kubernetes = v.Kubernetes
-	dir, err := checkout(cfg, v)
-	if err != nil {
-		return &firmError{err}
-	}
-	if err := errors.Join(checkManifests(o.Manifests), cluster.Preflight(c.Context(), o)); err != nil {
-		return &firmError{err}
+	o := made.options
+	if o.Bundle == "" {
+		o.Bundle = made.keptBundle
 	}
 	var images step.Plan
 	if o.Bundle == "" {
-		if images, o.Bundle, err = p.imagesFor(c.Context(), cfg); err != nil {
+		if images, o.Bundle, err = p.imagesFor(c.Context(), made.settings); err != nil {
 			return err
 		}
 	}
@@ -58,7 +49,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	if err := runner.Do(c.Context(), images); err != nil {
 		return err
 	}
-	if o.Programs, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: dir}); err != nil {
+	if o.Programs, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
 		return err
 	}
 	if err := p.raise(c.Context(), runner, o); err != nil {

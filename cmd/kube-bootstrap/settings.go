@@ -36,9 +36,9 @@ func (p *program) addSettings(c *cobra.Command, verb config.Verb) {
 // load puts the settings together and names everything that is wrong with
 // them at once.
 func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
-	env := p.env
+	env := config.HostEnv(p.env)
 	if verb&(fleets|config.Every) != 0 {
-		env = config.FleetEnv(env)
+		env = config.FleetEnv(p.env)
 	}
 	cfg, origins, err := config.Load(p.configPath(verb), env, flags)
 	err = errors.Join(err, origins.Tell(p.possible(cfg, origins, verb).Validate(role)))

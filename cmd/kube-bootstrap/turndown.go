@@ -39,7 +39,7 @@ could not go on without it. A worker may not change the cluster's list of nodes:
 		if err := checkOutput(*format); err != nil {
 			return err
 		}
-		cfg, _, err := config.Load(p.configPath(config.Turndown), p.env, c.Flags())
+		cfg, _, err := config.Load(p.configPath(config.Turndown), config.HostEnv(p.env), c.Flags())
 		if err != nil {
 			return &usageError{err}
 		}

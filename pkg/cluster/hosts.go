@@ -100,7 +100,11 @@ func (f *fleet) do(ctx context.Context, rows step.Plan) error {
 	}
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return errors.Join(err, f.remove(cleanup))
+	kept, kerr := f.snapshots(cleanup)
+	if kerr == nil && len(kept) == 0 {
+		return errors.Join(err, f.remove(cleanup))
+	}
+	return errors.Join(err, kerr, f.removeHosts(cleanup)) // snapshots of an earlier one stay
 }
 
 // hostRows make the hosts: what they need first, then all of them at once.
@@ -150,9 +154,6 @@ func (f *fleet) boot(m member) step.Step {
 		Name: "boot " + m.name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := f.docker.MachineMissing(ctx, machine)
-			if errors.Is(err, docker.ErrDiffers) {
-				err = &step.Problem{Name: "cluster-differs", Text: err.Error(), Remedy: "run `kube-bootstrap cluster clean --name " + f.Name + "` first"}
-			}
 			if err == nil && len(diff) == 0 && f.boots(ctx, m.name) {
 				diff = step.Diff{"wait until " + m.name + " has booted"}
 			}

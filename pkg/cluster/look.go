@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -37,7 +39,7 @@ func (f *fleet) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	grown, err := f.grown(ctx)
+	differs, err := f.differs(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (f *fleet) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(slices.Concat(overlap, clash, grown, engineFit(info.ServerVersion), room)...)
+	return errors.Join(slices.Concat(overlap, clash, differs, engineFit(info.ServerVersion), room)...)
 }
 
 func (f *fleet) noAnswer(err error) error {
@@ -121,24 +123,25 @@ func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
 		if n.Name != f.Name || n.Fleet != f.Name {
 			continue
 		}
-		if len(n.Subnets) > 0 && n.Subnets[0] != f.Subnet {
-			found, err := f.found(ctx)
-			if err != nil || allOff(found) {
-				return nil, err // it makes room for the new one
-			}
-			return []error{&step.Problem{
-				Name: "cluster-differs", Text: fmt.Sprintf("cluster %s is on %s and not on %s", f.Name, n.Subnets[0], f.Subnet),
-				Remedy: "run `kube-bootstrap cluster clean --name " + f.Name + "` first",
-			}}, nil
+		switch {
+		case len(n.Subnets) == 0 || n.Subnets[0] == f.Subnet:
+			return nil, nil // its own route is the overlap
+		case f.Recreate:
+			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == f.Name })
+			return f.overlapping(others, n.Subnets[0])
 		}
-		return nil, nil // its own route is the overlap
+		return []error{Differs(f.Name, []config.Difference{{
+			Given: f.Subnet.String(), InForce: n.Subnets[0].String(), From: config.Origin{Source: config.FromFlag, Where: "--dind-subnet"},
+		}})}, nil
 	}
-	return f.overlapping(networks)
+	return f.overlapping(networks, netip.Prefix{})
 }
 
-func (f *fleet) overlapping(networks []docker.Network) ([]error, error) {
+// overlapping compares the subnet with all networks and routes but for one that
+// will be gone.
+func (f *fleet) overlapping(networks []docker.Network, gone netip.Prefix) ([]error, error) {
 	var errs []error
-	taken := map[string]bool{}
+	taken := map[string]bool{gone.String(): true}
 	for _, n := range networks {
 		for _, s := range n.Subnets {
 			if s.Overlaps(f.Subnet) {

@@ -71,24 +71,19 @@ func (f *fleet) merge(path string, own *api.Config) error {
 	}
 	note := merged{Path: path, Before: before, Context: config.CurrentContext}
 	name := f.entry()
-	for _, c := range own.Clusters {
-		config.Clusters[name] = c
-	}
-	for _, u := range own.AuthInfos {
-		config.AuthInfos[name] = u
-	}
+	f.enter(config, own)
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
 	if note.After, err = clientcmd.Write(*config); err != nil {
 		return err
 	}
-	if err := f.note(note); err != nil {
+	if err := f.noteMerged(note); err != nil {
 		return err
 	}
 	return host.WriteFile(path, note.After, 0o600)
 }
 
-func (f *fleet) note(note merged) error {
+func (f *fleet) noteMerged(note merged) error {
 	data, err := json.Marshal(note)
 	if err != nil {
 		return err
@@ -102,19 +97,12 @@ func (f *fleet) note(note merged) error {
 // unmerge takes the entries out: a file that nobody changed since is put back
 // as it was, of another one only the entries go.
 func (f *fleet) unmerge(ctx context.Context) error {
-	data, err := os.ReadFile(filepath.Join(f.privateDir(), mergedFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	note, err := f.merged()
+	if err != nil || note == nil {
 		return err
 	}
-	var note merged
-	if err := json.Unmarshal(data, &note); err != nil {
-		return fmt.Errorf("%s: %w", mergedFile, err)
-	}
 	if _, err := os.Stat(note.Path); err == nil {
-		if err := locked(ctx, note.Path, func() error { return f.takeOut(note) }); err != nil {
+		if err := locked(ctx, note.Path, func() error { return f.takeOut(*note) }); err != nil {
 			return err
 		}
 	}

@@ -101,3 +101,44 @@ func TestAKubeconfigThatIsHeldIsNotTouched(t *testing.T) {
 		t.Error("the lock was left")
 	}
 }
+
+func TestAMergedKubeconfigIsRenewed(t *testing.T) {
+	other := api.NewConfig()
+	other.Clusters["kubernetes"] = &api.Cluster{Server: "https://10.192.0.2:6443", CertificateAuthorityData: []byte("another")}
+	other.AuthInfos["admin"] = &api.AuthInfo{Username: "another"}
+	f, path := merging(t, someones)
+	note, err := f.merged()
+	if err != nil || note == nil {
+		t.Fatal(note, err)
+	}
+	if err := f.renew(*note, other); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || string(config.Clusters["kube-bootstrap-k"].CertificateAuthorityData) != "another" || config.AuthInfos["kube-bootstrap-k"].Username != "another" {
+		t.Errorf("renewed: %+v, %v", config, err)
+	}
+	if err := f.unmerge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
+		t.Errorf("put back as %q, %v", got, err)
+	}
+}
+
+func TestAContextThatTheUserRemovedStaysRemoved(t *testing.T) {
+	f, path := merging(t, someones)
+	if err := os.WriteFile(path, []byte(someones), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	note, err := f.merged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.renew(*note, api.NewConfig()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
+		t.Errorf("it is now %q, %v", got, err)
+	}
+}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -46,10 +47,22 @@ func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fl
 	if f.Subnet, err = f.ownSubnet(ctx); err != nil {
 		return err
 	}
+	if err := f.takeOver(ctx); err != nil {
+		return err
+	}
 	if err := f.findPrograms(ctx); err != nil {
 		return err
 	}
 	return do(f, found)
+}
+
+// takeOver has new hosts be as those that the cluster was created with.
+func (f *fleet) takeOver(ctx context.Context) error {
+	r, err := f.noted(ctx)
+	if err == nil && r != nil {
+		f.HostImage, f.APIPort = cmp.Or(r.HostImage, f.HostImage), cmp.Or(r.APIPort, f.APIPort)
+	}
+	return err
 }
 
 // adopt takes the nodes as they are, whatever the options say.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -110,7 +111,7 @@ func (f *fleet) removeHost(m member) step.Step {
 			return nil, err
 		},
 		Apply: func(ctx context.Context) error {
-			return f.docker.RemoveMachine(ctx, m.name, []string{f.machine(m).Volumes["/var/lib"]})
+			return errors.Join(f.docker.RemoveMachine(ctx, m.name, []string{f.machine(m).Volumes["/var/lib"]}), f.dropNode(ctx, m.name))
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -38,6 +39,9 @@ type Options struct {
 
 	Kubernetes    string // version that the hosts get, "" for a fleet of bare ones
 	FirstSnapshot bool   // take one when the cluster is up for the first time
+	Recreate      bool   // remove the cluster first, but not its snapshots
+
+	Made config.Made // the settings, to be recorded with the cluster
 
 	Engine   docker.Choice // that runs the hosts; the one the docker command uses
 	CacheDir string        // host images and what the hosts share

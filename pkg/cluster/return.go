@@ -1,9 +1,11 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -12,14 +14,19 @@ import (
 // FirstSnapshot is what Up calls the snapshot that it takes by itself.
 const FirstSnapshot = "first"
 
-// comeBack brings a cluster back that is off and was made with the same
-// settings, or goes on with a restore that was cut short. It reports whether
-// the cluster is whole then. A cluster that is off and was made with other
-// settings it removes, and says so.
-func (f *fleet) comeBack(ctx context.Context, now settings) (whole bool, err error) {
+// comeBack brings a cluster back that is off, or goes on with a restore that was
+// interrupted. It reports whether the cluster is complete then. Nothing is
+// removed, unless the options say so.
+func (f *fleet) comeBack(ctx context.Context, now Record) (whole bool, err error) {
 	notes, err := f.docker.Notes(ctx, f.Name)
 	if err != nil {
 		return false, f.noAnswer(err)
+	}
+	if f.Recreate {
+		if err := f.look(ctx); err != nil {
+			return false, err
+		}
+		return false, f.startOver(ctx)
 	}
 	if name := notes[restoringKey]; name != "" {
 		rows, err := f.restoreRows(ctx, name)
@@ -33,18 +40,11 @@ func (f *fleet) comeBack(ctx context.Context, now settings) (whole bool, err err
 		return false, err // it was never up
 	}
 	found, err := f.found(ctx)
-	if err != nil || len(found) > 0 && !allOff(found) {
+	if err != nil || !allOff(found) {
 		return false, err
 	}
-	differs := then.differ(now)
-	if len(found) == 0 {
-		differs = cmp.Or(differs, "its hosts are gone")
-	}
-	if differs != "" {
-		return false, f.run(ctx, f.startOver(differs))
-	}
-	// Another program brings its own host verbs: they shall have their say.
-	same := string(then[program]) == string(now[program]) && f.Programs.areThose(notes[programsKey])
+	// Another program brings its own host verbs, which must run.
+	same := then.Program == now.Program && f.Programs.areThose(notes[programsKey]) && !then.asks(now) && len(f.missing(found)) == 0
 	return same, f.run(ctx, f.backRows(names(found)))
 }
 
@@ -57,32 +57,52 @@ func allOff(found []docker.FoundMachine) bool {
 	return len(found) > 0
 }
 
-// startOver removes what was made with other settings. Its snapshots stay, but
-// for the first, which is of a cluster that is to be made anew.
-func (f *fleet) startOver(differs string) step.Plan {
+// startOver removes the cluster. Its snapshots stay, but for the first, which is
+// of a cluster that is to be created again.
+func (f *fleet) startOver(ctx context.Context) error {
+	what, err := f.whatRecreateRemoves(ctx)
+	if err != nil {
+		return err
+	}
 	remove := func(ctx context.Context) error {
 		if err := f.removeHosts(ctx); err != nil {
 			return err
 		}
-		if err := f.docker.Forget(ctx, f.Name, programsKey); err != nil {
-			return err
+		for _, key := range []string{restoringKey, programsKey, recordKey} { // the record last: a run that is killed before begins here again
+			if err := f.docker.Forget(ctx, f.Name, key); err != nil {
+				return err
+			}
 		}
-		return f.docker.Forget(ctx, f.Name, settingsKey) // last: who is killed before begins here again
+		return nil
 	}
-	return step.Plan{{
-		todo(fmt.Sprintf("remove cluster %s, which was made with other settings: %s", f.Name, differs), remove),
-		todo("remove snapshot "+FirstSnapshot, func(ctx context.Context) error { return f.dropSnapshot(ctx, FirstSnapshot) }),
-	}}
+	return f.run(ctx, step.Plan{
+		{todo(what, remove)},
+		{todo("remove snapshot "+FirstSnapshot, func(ctx context.Context) error { return f.dropSnapshot(ctx, FirstSnapshot) })},
+	})
+}
+
+// whatRecreateRemoves is a step's name that says what is lost and what is not.
+func (f *fleet) whatRecreateRemoves(ctx context.Context) (string, error) {
+	kept, err := f.snapshots(ctx)
+	if err != nil {
+		return "", err
+	}
+	delete(kept, FirstSnapshot)
+	what := "remove the hosts of cluster " + f.Name + " and everything on them"
+	if len(kept) > 0 {
+		what += ", keep snapshots " + strings.Join(slices.Sorted(maps.Keys(kept)), ", ")
+	}
+	return what, nil
 }
 
 // finish notes that the cluster is up and, the first time, takes a snapshot.
-func (f *fleet) finish(ctx context.Context, now settings) error {
+func (f *fleet) finish(ctx context.Context, now Record) error {
 	then, err := f.noted(ctx)
 	if err != nil {
 		return err
 	}
-	if then.differ(now) != "" || string(then[program]) != string(now[program]) {
-		if err := f.noteSettings(ctx, now); err != nil {
+	if then == nil || !reflect.DeepEqual(*then, now) {
+		if err := f.note(ctx, &now); err != nil {
 			return err
 		}
 	}

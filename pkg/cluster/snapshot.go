@@ -32,7 +32,7 @@ type Snapshot struct {
 type contents struct {
 	Format   int               `json:"format"`
 	Snapshot Snapshot          `json:"snapshot"`
-	Settings settings          `json:"settings,omitempty"` // none of a cluster that was not finished
+	Settings *Record           `json:"settings,omitempty"` // none of a cluster that was not finished
 	Subnet   netip.Prefix      `json:"subnet"`
 	Machines []docker.MadeFrom `json:"machines"`
 }

@@ -22,7 +22,10 @@ func RestoreSnapshot(ctx context.Context, options Options, name string, emit fun
 		if err != nil {
 			return err
 		}
-		return f.run(ctx, rows)
+		if err := f.run(ctx, rows); err != nil {
+			return err
+		}
+		return f.remerge(ctx)
 	})
 }
 
@@ -68,11 +71,11 @@ func (f *fleet) restorePlan(c contents) step.Plan {
 
 // rememberSettings takes over those of a snapshot. One of a cluster that was
 // not finished has none.
-func (f *fleet) rememberSettings(ctx context.Context, s settings) error {
-	if s == nil {
-		return f.docker.Forget(ctx, f.Name, settingsKey)
+func (f *fleet) rememberSettings(ctx context.Context, r *Record) error {
+	if r == nil {
+		return f.docker.Forget(ctx, f.Name, recordKey)
 	}
-	return f.noteSettings(ctx, s)
+	return f.note(ctx, r)
 }
 
 // removeHosts removes the hosts with what is on them, and their network. The

@@ -22,7 +22,9 @@ const binaryPath = "/usr/local/bin/kube-bootstrap"
 // Up makes the hosts and runs kube-bootstrap on each: master on the first one,
 // then master --join or worker on all others at once. Run again, it finds
 // everything in place. A cluster that Down switched off comes back as it was,
-// without any of this. Their own events come with the name of the host.
+// without any of this. One that exists with other settings is left alone, unless
+// the options say that it is to be created again. The events of the hosts come
+// with their names.
 func Up(ctx context.Context, options Options, emit func(Event)) error {
 	f, err := open(options, emit)
 	if err != nil {
@@ -34,12 +36,16 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 		return err
 	}
 	defer release()
-	now, err := f.settings()
+	now, err := f.record()
 	if err != nil {
 		return err
 	}
-	if whole, err := f.comeBack(ctx, now); err != nil || whole {
+	whole, err := f.comeBack(ctx, now)
+	if err != nil {
 		return err
+	}
+	if whole {
+		return f.remerge(ctx)
 	}
 	if err := errors.Join(f.settleHosts(ctx), f.findPrograms(ctx)); err != nil {
 		return err
@@ -48,7 +54,10 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 	if err := f.do(ctx, append(f.hostRows(), f.clusterRows(join)...)); err != nil {
 		return err
 	}
-	return f.finish(ctx, now)
+	if err := f.finish(ctx, now); err != nil {
+		return err
+	}
+	return f.remerge(ctx)
 }
 
 func (f *fleet) clusterRows(join *joining) step.Plan {

@@ -12,7 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
-func noEnv(string) string { return "" }
+var noEnv = HostEnv(func(string) string { return "" })
+
+func hostEnv(pairs ...string) Env { return HostEnv(env(pairs...)) }
 
 func env(pairs ...string) func(string) string {
 	return func(name string) string {
@@ -98,7 +100,7 @@ func TestPrecedence(t *testing.T) {
 	if err := flags.Parse([]string{"--flannel-network", "10.4.0.0/16", "--ignore-preflight", "swap", "--ignore-preflight=clock,ports", "--no-dedicated"}); err != nil {
 		t.Fatal(err)
 	}
-	cfg, from, err := Load(path, env("FLANNEL_NETWORK", "10.3.0.0/16", "FLANNEL_BACKEND", "host-gw",
+	cfg, from, err := Load(path, hostEnv("FLANNEL_NETWORK", "10.3.0.0/16", "FLANNEL_BACKEND", "host-gw",
 		"RESTART_POLICY", "no", "KUBE_BOOTSTRAP_RESTART_POLICY", "on-failure:3", "K8S_VERSION", "1.35.4"), flags)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +185,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"KUBE_BOOTSTRAP_CRI_SOCKET", "cri", `criSocket: Invalid value: "cri": must be the path of a socket`},
 		{"KUBE_BOOTSTRAP_TOKEN_FILE", "/nowhere/t", `tokenFile: Invalid value: "/nowhere/t": must be a file that can be read`},
 	} {
-		cfg, _, err := Load("", env(c.env, c.value), nil)
+		cfg, _, err := Load("", hostEnv(c.env, c.value), nil)
 		text := ""
 		if err != nil {
 			text = err.Error()

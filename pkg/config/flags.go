@@ -50,17 +50,19 @@ func AddFlags(flags *pflag.FlagSet, verb Verb) {
 	}
 }
 
-// Args returns the settings of verb that were given, as flags for a program on
-// another machine. Secrets, paths of this machine and what only one machine can
+// Args returns the settings of verb that were given, or that are no longer the
+// default, as flags for a program on another machine. Secrets, paths of this machine and what only one machine can
 // have are left out.
 func (c Config) Args(verb Verb, given Origins) []string {
 	var args []string
 	for _, s := range Settings(verb) {
 		mine := s.Verbs&Fleet == 0 && !slices.ContainsFunc(nodeSettings, func(n Setting) bool { return n.Field == s.Field })
-		if mine || given[s.Field].Source == FromDefault || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
+		raw := s.at(&c).get()
+		usual := given[s.Field].Source == FromDefault && (s.Default == "" || raw == s.Default)
+		if mine || usual || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
 			continue
 		}
-		args = append(args, "--"+s.Flag+"="+s.at(&c).get())
+		args = append(args, "--"+s.Flag+"="+raw)
 	}
 	return args
 }

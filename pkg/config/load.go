@@ -17,6 +17,7 @@ type Source int
 const (
 	FromDefault Source = iota
 	FromHost           // the settings that this host was set up with
+	FromCluster        // what the cluster was created with
 	FromFile
 	FromEnvironment
 	FromFlag
@@ -38,6 +39,8 @@ func (o Origin) String() string {
 		return "file " + o.Where
 	case FromHost:
 		return "the settings of this host, " + o.Where
+	case FromCluster:
+		return "the settings of the cluster"
 	}
 	return "default"
 }
@@ -61,7 +64,7 @@ func (o Origins) Tell(errs field.ErrorList) error {
 // Load puts a configuration together: the defaults, over them the file at path
 // (none if empty), the environment and the flags that were set. The error names
 // every value that can not be read, and the configuration holds the others.
-func Load(path string, env func(string) string, flags *pflag.FlagSet) (Config, Origins, error) {
+func Load(path string, env Env, flags *pflag.FlagSet) (Config, Origins, error) {
 	cfg, origins := Default(), Origins{}
 	// What is derived must be derived anew from the values that win.
 	cfg.DNSServerIP = ""
@@ -94,13 +97,13 @@ func ReadSaved(path string) (Config, error) {
 	return cfg.complete(), nil
 }
 
-func (s Setting) fromEnv(cfg *Config, env func(string) string, origins Origins) error {
+func (s Setting) fromEnv(cfg *Config, env Env, origins Origins) error {
 	if env == nil {
 		return nil
 	}
 	for _, name := range s.EnvNames() {
-		if raw := env(name); raw != "" {
-			return s.take(cfg, raw, Origin{FromEnvironment, name}, origins)
+		if raw, found := env(name); raw != "" {
+			return s.take(cfg, raw, Origin{FromEnvironment, found}, origins)
 		}
 	}
 	return nil
@@ -165,16 +168,26 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, 4096))
 }
 
-// FleetEnv returns env with the K8S_DIND_ names the fleet verbs also listen to.
-func FleetEnv(env func(string) string) func(string) string {
-	return func(name string) string {
+// Env looks up a variable, and tells the name under which it was found.
+type Env func(name string) (value, found string)
+
+// HostEnv knows each variable by its own name.
+func HostEnv(env func(string) string) Env {
+	return func(name string) (string, string) { return env(name), name }
+}
+
+// FleetEnv also knows the K8S_DIND_ names, for the verbs about clusters of
+// containers.
+func FleetEnv(env func(string) string) Env {
+	return func(name string) (string, string) {
 		if v := env(name); v != "" {
-			return v
+			return v, name
 		}
 		flag, ours := cutOwn(name)
 		if !ours {
-			return ""
+			return "", name
 		}
-		return env("K8S_DIND_" + flag)
+		other := "K8S_DIND_" + flag
+		return env(other), other
 	}
 }

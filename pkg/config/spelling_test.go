@@ -11,7 +11,7 @@ import (
 )
 
 func TestSpellings(t *testing.T) {
-	cfg, _, err := Load("", env("ARCH", "aarch64", "ETCD_VERSION", "3.7.3", "TIMEOUT_FOR_SERVICES", "20",
+	cfg, _, err := Load("", hostEnv("ARCH", "aarch64", "ETCD_VERSION", "3.7.3", "TIMEOUT_FOR_SERVICES", "20",
 		"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.0.0.0/16", "DNS_DOMAIN", "k8s.lan.", "K8S_VERSION", "stable"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestTokenFile(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(flags, Worker)
 	_ = flags.Parse([]string{"--token-file", path})
-	cfg, from, err := Load("", env("TOKEN", "zzzzzz.zzzzzzzzzzzzzzzz"), flags)
+	cfg, from, err := Load("", hostEnv("TOKEN", "zzzzzz.zzzzzzzzzzzzzzzz"), flags)
 	if err != nil || cfg.Token != "abcdef.0123456789abcdef" || from["token"].Source != FromFlag {
 		t.Errorf("%v %v", from["token"], err)
 	}
@@ -87,7 +87,7 @@ func TestFleetEnv(t *testing.T) {
 }
 
 func TestArgsAreWhatWasGiven(t *testing.T) {
-	cfg, from, err := Load("", env("FLANNEL_BACKEND", "ipip", "KUBE_BOOTSTRAP_NO_DEDICATED", "true", "TOKEN", "abcdef.0123456789abcdef", "MASTER_IP", "10.0.0.1"), nil)
+	cfg, from, err := Load("", hostEnv("FLANNEL_BACKEND", "ipip", "KUBE_BOOTSTRAP_NO_DEDICATED", "true", "TOKEN", "abcdef.0123456789abcdef", "MASTER_IP", "10.0.0.1"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestArgsAreWhatWasGiven(t *testing.T) {
 func TestRegistryBlock(t *testing.T) {
 	password := write(t, "s3cret\n")
 	path := write(t, head+"registry:\n  address: reg.example.com:5000/k8s/\n  username: me\n  passwordFile: "+password+"\n  insecure: true\n")
-	cfg, from, err := Load(path, env("KUBE_BOOTSTRAP_REGISTRY_CA", "/ca.crt"), nil)
+	cfg, from, err := Load(path, hostEnv("KUBE_BOOTSTRAP_REGISTRY_CA", "/ca.crt"), nil)
 	want := Registry{Address: "reg.example.com:5000/k8s", Username: "me", Password: "s3cret", PasswordFile: password, CA: "/ca.crt", Insecure: true}
 	if err != nil || cfg.Registry != want || from["registry.insecure"].String() != "file "+path+":7" {
 		t.Errorf("%+v %v %v", cfg.Registry, from, err)
@@ -122,12 +122,19 @@ func TestRegistrySettingsGoTogether(t *testing.T) {
 		"KUBE_BOOTSTRAP_REGISTRY_PASSWORD": "registry.username: Required value: goes with registry.password",
 		"KUBE_BOOTSTRAP_REGISTRY_CERT":     "registry.key: Required value: goes with registry.cert",
 	} {
-		cfg, _, err := Load("", env(name, "x"), nil)
+		cfg, _, err := Load("", hostEnv(name, "x"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := cfg.Validate("").ToAggregate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
+	}
+}
+
+func TestTheVariableThatWasSetIsNamed(t *testing.T) {
+	_, from, err := Load("", FleetEnv(env("K8S_DIND_NUM_NODES", "4", "KUBE_BOOTSTRAP_MASTERS", "3")), nil)
+	if err != nil || from["workers"].Where != "K8S_DIND_NUM_NODES" || from["masters"].Where != "KUBE_BOOTSTRAP_MASTERS" {
+		t.Errorf("%v, %v", from, err)
 	}
 }

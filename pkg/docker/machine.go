@@ -43,11 +43,8 @@ type Machine struct {
 // ErrPortTaken says that a port of the engine's machine is in use.
 var ErrPortTaken = errors.New("the port is taken")
 
-// ErrDiffers says that a machine of that name was made from other settings.
-var ErrDiffers = errors.New("was made with other settings")
-
-// MachineMissing lists what StartMachine would do. A machine made from other
-// settings is ErrDiffers, one that is not ours an error as well.
+// MachineMissing lists what StartMachine would do. A machine that is not ours is
+// an error.
 func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {
@@ -57,8 +54,6 @@ func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error
 		return nil, err
 	case now.Container.Config.Labels[FleetLabel] != m.Fleet:
 		return nil, fmt.Errorf("container %s is not of cluster %s; rename or remove it", m.Name, m.Fleet)
-	case now.Container.Config.Labels[specLabel] != hashOf(m):
-		return nil, fmt.Errorf("host %s %w", m.Name, ErrDiffers)
 	case !now.Container.State.Running, now.Container.State.Paused:
 		return []string{"start host " + m.Name + ": it is " + string(now.Container.State.Status)}, nil
 	}
@@ -170,7 +165,7 @@ func (m Machine) labels() map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	all[OurLabel], all[FleetLabel], all[specLabel] = "cluster", m.Fleet, hashOf(m)
+	all[OurLabel], all[FleetLabel] = "cluster", m.Fleet
 	all[machineLabel] = m.madeFrom()
 	return all
 }

@@ -201,6 +201,10 @@ func (l fleetUser) refusals(t *testing.T) {
 		"cluster kubeconfig --name e2e-none":                           "no control plane of cluster e2e-none runs",
 		fmt.Sprint("cluster up --name e2e-p --api-server-port ", port): "is taken on this machine",
 		"cluster up --masters 9":                                       "use 1 to ",
+		"cluster up --kubernetes-version v1.35.4":                      "cluster e2e-n exists with other settings: --kubernetes-version is ",
+		"cluster up --flannel-backend host-gw":                         "--flannel-backend is vxlan there and not host-gw; omit them",
+		"cluster up --dind-subnet 10.220.0.0/16":                       "--dind-subnet is 10.212.0.0/16 there and not 10.220.0.0/16",
+		"cluster up --workers 0":                                       "has 2 nodes of the role worker and not 0 (--workers)",
 	} {
 		out, err := l.try(t.Context(), "printf '"+tooBig+"' >big.yaml; kube-bootstrap "+command+" 2>&1; rm big.yaml")
 		if err == nil || !strings.Contains(out+err.Error(), want) {

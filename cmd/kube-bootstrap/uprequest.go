@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// upRequest is what `cluster up` is to do, once nothing stands in its way.
+type upRequest struct {
+	settings   config.Config
+	options    cluster.Options
+	checkout   string // of Kubernetes, to build programs from; "" for none
+	keptBundle string // the one that the hosts of the cluster loaded; "" if it is not on this machine
+}
+
+// upRequest completes what was said by what the cluster was created with, if it
+// exists, and names everything that stands in the way.
+func (p *program) upRequest(ctx context.Context, cfg config.Config, origins config.Origins, flags upFlags) (upRequest, error) {
+	said, err := fleetOptions(cfg, origins)
+	if err != nil {
+		return upRequest{}, err
+	}
+	if err := errors.Join(checkManifests(said.Manifests), checkSaid(cfg, origins)); err != nil {
+		return upRequest{}, &firmError{err}
+	}
+	there, err := cluster.Recorded(ctx, said)
+	if err != nil {
+		return upRequest{}, &firmError{err}
+	}
+	if there == nil {
+		there = &cluster.Record{}
+	}
+	cfg, other := cfg.WithMade(there.Settings, origins)
+	if errs := cfg.Validate(""); len(errs) > 0 {
+		return upRequest{}, &usageError{origins.Tell(errs)}
+	}
+	nodes, removed := there.Resolve(cfg.Name, askedNodes(cfg, origins))
+	if !flags.recreate {
+		if err := errors.Join(append(removed, cluster.Differs(cfg.Name, other))...); err != nil {
+			return upRequest{}, &firmError{err}
+		}
+	}
+	r, err := completed(cfg, origins, flags, there)
+	if err != nil {
+		return r, err
+	}
+	if len(there.Nodes) > 0 {
+		r.options.Nodes = nodes
+	}
+	if err := errors.Join(checkManifests(r.options.Manifests), cluster.Preflight(ctx, r.options)); err != nil {
+		return r, &firmError{err}
+	}
+	return r, nil
+}
+
+// checkSaid looks at a checkout before any engine is asked.
+func checkSaid(cfg config.Config, origins config.Origins) error {
+	var v image.Versions
+	if origins.Said("kubernetesVersion") != "" {
+		v.Kubernetes = cfg.KubernetesVersion
+	}
+	_, err := checkout(cfg, v)
+	return err
+}
+
+func askedNodes(cfg config.Config, origins config.Origins) cluster.Asked {
+	return cluster.Asked{
+		Masters: cfg.Masters, ByMasters: origins.Said("masters"),
+		Workers: cfg.Workers, ByWorkers: origins.Said("workers"),
+		Nodes: nodeSpecs(cfg.Nodes), ByNodes: origins.Said("nodes"),
+	}
+}
+
+// completed turns settings that are complete into options.
+func completed(cfg config.Config, origins config.Origins, flags upFlags, there *cluster.Record) (upRequest, error) {
+	v, err := versionsOf(cfg)
+	if err != nil {
+		return upRequest{}, err
+	}
+	made := cfg.Made(origins)
+	r := upRequest{settings: cfg}
+	if !flags.recreate {
+		cfg, r.keptBundle = cfg.Remembered(origins), there.Bundle
+	}
+	if r.checkout, err = checkout(cfg, v); err != nil {
+		return r, &firmError{err}
+	}
+	if r.options, err = fleetOptions(cfg, origins); err != nil {
+		return r, err
+	}
+	r.options.Made, r.options.Kubernetes = made, v.Kubernetes
+	r.options.Retain, r.options.FirstSnapshot, r.options.Recreate = flags.retain, flags.snapshot, flags.recreate
+	return r, nil
+}

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Asked says which nodes a user asks for, and how the user wrote each setting:
+// "" if nothing was said.
+type Asked struct {
+	Masters, Workers     int
+	Nodes                []Spec
+	ByMasters, ByWorkers string
+	ByNodes              string
+}
+
+// Resolve returns the nodes that the cluster is to have: those that it was
+// created with where nothing is said, and those that are asked for. Each node
+// that it has and that is not asked for is an error: only a user removes one.
+func (r *Record) Resolve(cluster string, asked Asked) (nodes []Spec, errs []error) {
+	nodes = slices.Clone(r.Nodes)
+	if asked.ByNodes != "" {
+		nodes = Options{Nodes: asked.Nodes}.specs()
+		for _, s := range r.Nodes {
+			if !slices.ContainsFunc(nodes, func(n Spec) bool { return n.Name == s.Name }) {
+				errs = append(errs, fewer(cluster, "has node "+s.Name+", which "+asked.ByNodes+" does not list", "list it", s.Name))
+			}
+		}
+	}
+	for _, one := range []struct {
+		role  Role
+		by    string
+		count int
+	}{{Master, asked.ByMasters, asked.Masters}, {Worker, asked.ByWorkers, asked.Workers}} {
+		if one.by == "" {
+			continue
+		}
+		var has int
+		if nodes, has = resize(nodes, one.role, one.count); has > one.count {
+			errs = append(errs, fewer(cluster, fmt.Sprintf("has %d nodes of the role %s and not %d (%s)", has, one.role, one.count, one.by), "omit "+one.by, "NODE"))
+		}
+	}
+	return nodes, errs
+}
+
+func fewer(cluster, text, omit, node string) error {
+	return &step.Problem{Name: "cluster-differs", Text: "cluster " + cluster + " " + text,
+		Remedy: omit + ", or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "`"}
+}
+
+// resize appends or drops nodes of a role until there are count of them. It also
+// returns how many there were.
+func resize(nodes []Spec, role Role, count int) ([]Spec, int) {
+	var has int
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(s Spec) bool {
+		if s.Role == role {
+			has++
+		}
+		return s.Role == role && has > count
+	})
+	missing := count - has
+	for n := 1; missing > 0; n++ {
+		name := fmt.Sprintf("%s-%d", role, n)
+		if !slices.ContainsFunc(nodes, func(s Spec) bool { return s.Name == name }) {
+			nodes = append(nodes, Spec{Name: name, Role: role})
+			missing--
+		}
+	}
+	return nodes, has
+}
+
+// Differs is the problem that a cluster exists with other settings than those
+// that are given; nil if there are none.
+func Differs(cluster string, all []config.Difference) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, d := range all {
+		texts = append(texts, fmt.Sprintf("%s is %s there and not %s", d.Name(), cmp.Or(d.InForce, "not set"), d.Given))
+	}
+	return &step.Problem{Name: "cluster-differs", Text: "cluster " + cluster + " exists with other settings: " + strings.Join(texts, ", "),
+		Remedy: "omit them to use the cluster as it is, or add --recreate, which removes the cluster and everything in it but its saved snapshots"}
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// remerge renews the entries that MergeKubeconfig wrote, once the cluster has
+// other certificates or another address: after it was created again, or restored
+// from an earlier one. Entries that the user has removed stay removed.
+func (f *fleet) remerge(ctx context.Context) error {
+	note, err := f.merged()
+	if err != nil || note == nil {
+		return err
+	}
+	if _, err := os.Stat(note.Path); err != nil {
+		return nil // the user has removed the file
+	}
+	data, err := f.kubeconfig(ctx, "")
+	if err != nil {
+		return err
+	}
+	own, err := clientcmd.Load(data)
+	if err != nil {
+		return err
+	}
+	return locked(ctx, note.Path, func() error { return f.renew(*note, own) })
+}
+
+func (f *fleet) renew(note merged, own *api.Config) error {
+	now, err := os.ReadFile(note.Path)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.Load(now)
+	if err != nil {
+		return fmt.Errorf("%s: %w", note.Path, err)
+	}
+	if _, there := config.Contexts[f.entry()]; !there {
+		return nil
+	}
+	before := config.DeepCopy()
+	f.enter(config, own)
+	if reflect.DeepEqual(before, config) {
+		return nil
+	}
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(now, note.After) { // unmerge may still put back the whole file
+		note.After = data
+		if err := f.noteMerged(note); err != nil {
+			return err
+		}
+	}
+	return host.WriteFile(note.Path, data, 0o600)
+}
+
+// enter writes the one cluster of own and its user.
+func (f *fleet) enter(config, own *api.Config) {
+	name := f.entry()
+	for _, c := range own.Clusters {
+		config.Clusters[name] = c
+	}
+	for _, u := range own.AuthInfos {
+		config.AuthInfos[name] = u
+	}
+}
+
+// merged is what MergeKubeconfig did; nil if nothing is merged.
+func (f *fleet) merged() (*merged, error) {
+	data, err := os.ReadFile(filepath.Join(f.privateDir(), mergedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var note merged
+	if err := json.Unmarshal(data, &note); err != nil {
+		return nil, fmt.Errorf("%s: %w", mergedFile, err)
+	}
+	return &note, nil
+}
