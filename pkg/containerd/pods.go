@@ -116,7 +116,7 @@ func (r Runtime) removePods(ctx context.Context) error {
 	if err := r.endShims(ctx); err != nil {
 		return fmt.Errorf("end the shims of pods: %w", err)
 	}
-	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(b), r.removeCgroups(ctx)); err != nil {
+	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(b), removeCgroups(ctx)); err != nil {
 		return err
 	}
 	return r.Files.Remove(podsFile)
@@ -202,16 +202,11 @@ func removeHostPorts(b before) error {
 	})
 }
 
-func (r Runtime) removeCgroups(ctx context.Context) error {
-	if r.Units.Init() == "systemd" {
-		if active, err := r.Units.Active(ctx, "kubepods.slice"); err == nil && active {
-			if err := r.Units.Stop(ctx, "kubepods.slice"); err != nil {
-				return err
-			}
-		}
-	}
+// removeCgroups removes the control groups of pods: those of the cgroupfs
+// driver, and the slices of the systemd driver.
+func removeCgroups(ctx context.Context) error {
 	// What was about to start when its shim ended may still run.
-	return errors.Join(host.EndCgroup(ctx, "kubepods"), host.EndCgroup(ctx, "kubepods.slice"))
+	return errors.Join(host.EndCgroup(ctx, "kubepods"), host.EndSlice(ctx, "kubepods"))
 }
 
 // PodProblems says that somebody else's pods run here [containerd-pods].

@@ -63,6 +63,7 @@ units() {
   systemctl list-unit-files --no-legend --no-pager | awk '{print "file", $1, $2}'
   systemctl list-units --type=service,socket,timer,path,slice --all --no-legend --no-pager --plain | awk '$3 != "inactive" {print $1, $3}' |
     grep -vE 'user@|user-|session|systemd-(tmpfiles-clean|hostnamed|timedated|localed|userdbd|nsresourced)|getty|logrotate|man-db|apt-|dpkg|e2scrub|fstrim'
+  ls /run/systemd/transient 2>/dev/null | grep '\.slice$' | sed 's/^/transient /'
 }
 
 # Left out are counters, what the kernel tunes by itself, and what belongs to single containers' links.
