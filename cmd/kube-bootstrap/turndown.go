@@ -23,7 +23,9 @@ func (p *program) turndownCommand() *cobra.Command {
 containerd, links, rules and files are as they were before. It needs no
 network, and does nothing on a host that is no part of a cluster. One of several
 control planes also leaves the cluster's etcd, and is refused where the others
-could not go on without it. A worker may not change the cluster's list of nodes:
+could not go on without it. What somebody has come to use or change meanwhile is
+left, and reported with the reason: an image that a container runs from, a
+configuration file that was edited. A worker may not change the cluster's list of nodes:
 "kube-bootstrap forget" on a control plane takes it from there.`,
 		Example: `  kube-bootstrap turndown
   kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
@@ -81,11 +83,23 @@ func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 		return &resumeError{err, "run the same command again to finish"}
 	}
 	p.endProgress()
-	p.say("this host is as it was before, in " + took(time.Since(started)))
+	p.sayLeft(runner.Left(), took(time.Since(started)))
 	for _, line := range left {
 		p.say("but the cluster was not told: " + line)
 	}
 	return nil
+}
+
+// sayLeft says how a turndown ended, and what it left on purpose.
+func (p *program) sayLeft(left []string, took string) {
+	if len(left) == 0 {
+		p.say("this host is as it was before, in " + took)
+		return
+	}
+	p.say("this host is as it was before, except for what was left on purpose, in " + took)
+	for _, line := range left {
+		p.say("left: " + line)
+	}
 }
 
 // leave has a control plane say good-bye to the others, while it still can.

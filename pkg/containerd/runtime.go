@@ -131,7 +131,7 @@ func (r Runtime) putBackConfig(ctx context.Context) error {
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
 		return err
 	}
-	if err := r.Files.PutBack(configPath); err != nil {
+	if err := r.Files.PutBack(ctx, configPath); err != nil {
 		return err
 	}
 	if !r.startsLater() {

@@ -45,10 +45,7 @@ func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 		if c.Labels[OurLabel] == helper {
 			continue
 		}
-		m := FoundMachine{ID: c.ID, Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels, Ports: map[uint16]uint16{}}
-		if len(c.Names) > 0 {
-			m.Name = strings.TrimPrefix(c.Names[0], "/")
-		}
+		m := FoundMachine{ID: c.ID, Name: nameOf(c), Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels, Ports: map[uint16]uint16{}}
 		if c.NetworkSettings != nil && m.Fleet != "" {
 			m.Addr = machineAddr(c.NetworkSettings.Networks)
 		}
@@ -58,6 +55,14 @@ func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// nameOf is the name that a container was given, or its ID.
+func nameOf(c container.Summary) string {
+	if len(c.Names) == 0 {
+		return c.ID[:min(12, len(c.ID))]
+	}
+	return strings.TrimPrefix(c.Names[0], "/")
 }
 
 // machineAddr prefers the address that was asked for: a machine that is

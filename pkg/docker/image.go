@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 )
 
@@ -91,6 +94,33 @@ func (d *Engine) RemoveImage(ctx context.Context, ref string) error {
 		return nil
 	}
 	return err
+}
+
+// ImageUsers names the containers that keep an image from being removed by its
+// reference: they run from it, stopped ones too, or mount it, and it has no
+// other name. An engine that does not answer has none.
+func (d *Engine) ImageUsers(ctx context.Context, ref string) ([]string, error) {
+	found, err := d.ImageInspect(ctx, ref)
+	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+		return nil, nil
+	}
+	if err != nil || len(found.RepoTags) > 1 {
+		return nil, err
+	}
+	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", err)
+	}
+	var users []string
+	for _, c := range list.Items {
+		mounts := slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
+			return m.Type == mount.TypeImage && (m.Source == ref || m.Source == found.ID || m.Name == ref)
+		})
+		if c.ImageID == found.ID || mounts {
+			users = append(users, nameOf(c))
+		}
+	}
+	return users, nil
 }
 
 // Images lists the references of the images that were made of a fleet's

@@ -2,9 +2,11 @@ package host
 
 import (
 	"bytes"
-	"errors"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func TestReplaceAndPutBack(t *testing.T) {
@@ -22,7 +24,7 @@ func TestReplaceAndPutBack(t *testing.T) {
 		}
 	}
 	for range 2 { // twice is harmless
-		if err := f.PutBack(path); err != nil {
+		if err := f.PutBack(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,16 +34,38 @@ func TestReplaceAndPutBack(t *testing.T) {
 	}
 }
 
+// TestPutBackLeavesWhatTheOwnerChanged: it is told once, and no failure.
 func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 	f := Files{Root: t.TempDir()}
-	if err := f.Replace("/etc/x", []byte("ours"), 0o644); err != nil {
+	if err := os.MkdirAll(f.Path("/etc"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Write("/etc/x", []byte("owner's edit"), 0o644); err != nil {
+	if err := os.WriteFile(f.Path("/etc/replaced"), []byte("before"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.PutBack("/etc/x"); !errors.Is(err, ErrNotOurs) {
-		t.Errorf("got %v", err)
+	for _, path := range []string{"/etc/replaced", "/etc/made"} {
+		if err := f.Replace(path, []byte("ours"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Write(path, []byte("owner's edit"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var left []string
+	ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
+	for _, path := range []string{"/etc/replaced", "/etc/made", "/etc/replaced", "/etc/made"} {
+		if err := f.PutBack(ctx, path); err != nil {
+			t.Error(err)
+		}
+		if now, err := f.Read(path); err != nil || string(now) != "owner's edit" {
+			t.Errorf("%s is now %q, %v", path, now, err)
+		}
+	}
+	if len(left) != 2 || !strings.Contains(left[0], "/etc/replaced.before-kube-bootstrap") {
+		t.Errorf("left %q", left)
+	}
+	if kept, err := f.Read("/etc/replaced.before-kube-bootstrap"); err != nil || string(kept) != "before" || f.Exists("/etc/made.before-kube-bootstrap") {
+		t.Errorf("the original is %q, %v", kept, err)
 	}
 }
 

@@ -2,10 +2,13 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // original is what stood at a path before we replaced it, kept once.
@@ -19,10 +22,6 @@ type original struct {
 func originalPath(path string) string {
 	return filepath.Join(StateDir, "original", path) + ".json"
 }
-
-// ErrNotOurs says that a file was changed by someone else since we replaced
-// it, so that it was left as it is.
-var ErrNotOurs = errors.New("was changed by someone else since; left as it is")
 
 // Replace writes data over a file of the owner. What stood there before the
 // first Replace is kept for PutBack.
@@ -51,9 +50,10 @@ func (f Files) Original(path string) ([]byte, error) {
 	return kept.Data, nil
 }
 
-// PutBack restores what Replace kept, if what stands there is still ours;
-// otherwise it returns ErrNotOurs. Without a kept original it does nothing.
-func (f Files) PutBack(path string) error {
+// PutBack restores what Replace kept, if what stands there is still ours.
+// Otherwise it leaves the file, and the original beside it, and says so.
+// Without a kept original it does nothing.
+func (f Files) PutBack(ctx context.Context, path string) error {
 	kept, err := f.original(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -66,13 +66,26 @@ func (f Files) PutBack(path string) error {
 		return err
 	}
 	restored := kept.Absent && err != nil || !kept.Absent && bytes.Equal(now, kept.Data)
-	if !restored && !bytes.Equal(now, kept.Ours) {
-		return &fs.PathError{Op: "put back", Path: path, Err: ErrNotOurs}
+	if restored || bytes.Equal(now, kept.Ours) {
+		err = f.restore(path, kept)
+	} else {
+		err = f.leave(ctx, path, kept)
 	}
-	if err := errors.Join(f.restore(path, kept), f.removeHalfWritten(path)); err != nil {
+	if err := errors.Join(err, f.removeHalfWritten(path)); err != nil {
 		return err
 	}
 	return f.Remove(originalPath(path))
+}
+
+// leave keeps a file that somebody has changed since we replaced it.
+func (f Files) leave(ctx context.Context, path string, kept original) error {
+	if kept.Absent {
+		step.Leave(ctx, path+": it was changed since kube-bootstrap made it; remove it if nothing needs it")
+		return nil
+	}
+	beside := path + ".before-kube-bootstrap"
+	step.Leave(ctx, path+": it was changed since kube-bootstrap replaced it; the file from before is "+beside)
+	return f.Write(beside, kept.Data, kept.Mode)
 }
 
 func (f Files) restore(path string, kept original) error {

@@ -205,5 +205,10 @@ func (b Bridge) bringBack(ctx context.Context, p pending) error {
 	if ctx.Err() != nil {
 		return started
 	}
+	if started != nil && p.Back {
+		// Docker is as it was before: it is not for turndown to repair the container.
+		step.Leave(ctx, "a container that ran before does not run now: "+started.Error())
+		started = nil
+	}
 	return errors.Join(started, b.Files.Remove(pendingFile))
 }

@@ -181,6 +181,10 @@ func nameImage(ctx context.Context, c *containerd.Client, img images.Image) erro
 	return err
 }
 
+// Users is empty: containerd lets go of an image although containers use it,
+// and in this namespace all of them are pods.
+func (containerdStore) Users(context.Context, string) ([]string, error) { return nil, nil }
+
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {
 	if !answers(s.socket) {
 		return fmt.Errorf("containerd does not answer at %s, so that its images can not be removed; start it and try again", s.socket)

@@ -9,13 +9,14 @@ import (
 )
 
 // Drop is the step that removes from a store the images that we loaded and that
-// are wanted no more. It comes when nothing runs from them.
+// are wanted no more. It comes when nothing of the cluster runs from them. One
+// that a container of the owner uses stays until a later run, or turndown.
 func (s Source) Drop(into Target) step.Step {
 	l := loading{s, into}
 	return step.Step{
 		Name: "remove replaced images from " + place(into.Kind()),
-		Check: func(context.Context) (step.Diff, error) {
-			_, replaced, err := l.replaced()
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, replaced, err := l.replaced(ctx)
 			var diff step.Diff
 			for _, ref := range replaced {
 				diff = append(diff, "remove image "+ref)
@@ -23,27 +24,34 @@ func (s Source) Drop(into Target) step.Step {
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error {
-			wanted, replaced, err := l.replaced()
+			kept, replaced, err := l.replaced(ctx)
 			if err != nil || len(replaced) == 0 {
 				return err
 			}
 			if err := into.Remove(ctx, replaced); err != nil {
 				return err
 			}
-			return l.Files.Remember(l.recordPath(), wanted)
+			return l.Files.Remember(l.recordPath(), kept)
 		},
 	}
 }
 
-// replaced splits what we loaded into what is wanted and what is not.
-func (l loading) replaced() (wanted, replaced []string, err error) {
+// replaced splits what we loaded into what stays and what is to go.
+func (l loading) replaced(ctx context.Context) (kept, replaced []string, err error) {
 	refs, err := l.recorded()
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, ref := range refs {
 		if slices.ContainsFunc(l.Images, func(i image.Image) bool { return i.Ref == ref }) {
-			wanted = append(wanted, ref)
+			kept = append(kept, ref)
 		} else {
 			replaced = append(replaced, ref)
 		}
 	}
-	return wanted, replaced, err
+	free, used, err := l.sort(ctx, replaced)
+	for _, u := range used {
+		kept = append(kept, u.ref)
+	}
+	return kept, free, err
 }

@@ -203,8 +203,15 @@ func (l loading) undo(ctx context.Context) error {
 	if err != nil || len(refs) == 0 || l.KeepImages {
 		return err
 	}
-	if err := l.into.Remove(ctx, refs); err != nil {
+	free, used, err := l.sort(ctx, refs)
+	if err != nil {
 		return err
+	}
+	if err := l.into.Remove(ctx, free); err != nil {
+		return err
+	}
+	for _, u := range used {
+		step.Leave(ctx, u.String())
 	}
 	return l.Files.Drop(l.underWayPath(), l.recordPath())
 }

@@ -20,6 +20,9 @@ type Target interface {
 	State(ctx context.Context, e Entry, v Variant) (State, error)
 	// Load takes those images from the streams it opens.
 	Load(ctx context.Context, open Stream, entries []Entry) error
+	// Users names the containers that keep an image from being removed. A store
+	// that does not answer has none.
+	Users(ctx context.Context, ref string) ([]string, error)
 	// Remove takes references away; those that are not there are no error.
 	Remove(ctx context.Context, refs []string) error
 }
@@ -71,6 +74,13 @@ func (s dockerStore) Load(ctx context.Context, open Stream, entries []Entry) err
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(loadGrace, cancel) })()
 	return s.engine.Load(loading, archive)
+}
+
+func (s dockerStore) Users(ctx context.Context, ref string) ([]string, error) {
+	if s.kind == image.Bootstrap {
+		return nil, nil // no container of others runs there
+	}
+	return s.engine.ImageUsers(ctx, ref)
 }
 
 func (s dockerStore) Remove(ctx context.Context, refs []string) error {

@@ -53,7 +53,7 @@ func (l lay) outdated(tree []host.File) ([]string, error) {
 	}), err
 }
 
-func (l lay) apply(context.Context) error {
+func (l lay) apply(ctx context.Context) error {
 	tree, err := l.wanted()
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (l lay) apply(context.Context) error {
 			return err
 		}
 	}
-	if err := l.putBack(old); err != nil {
+	if err := l.putBack(ctx, old); err != nil {
 		return err
 	}
 	return l.remember(slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(old, path) }))
@@ -99,20 +99,20 @@ func (l lay) remember(paths []string) error {
 	return l.files.Remember(laidPath, paths)
 }
 
-func (l lay) putBack(paths []string) error {
+func (l lay) putBack(ctx context.Context, paths []string) error {
 	var errs []error
 	for _, path := range paths {
-		errs = append(errs, l.files.PutBack(path))
+		errs = append(errs, l.files.PutBack(ctx, path))
 	}
 	return errors.Join(errs...)
 }
 
-func (l lay) undo(context.Context) error {
+func (l lay) undo(ctx context.Context) error {
 	paths, err := l.laid()
 	if err != nil {
 		return err
 	}
-	if err := l.putBack(paths); err != nil {
+	if err := l.putBack(ctx, paths); err != nil {
 		return err
 	}
 	return l.files.Remove(laidPath)

@@ -18,6 +18,7 @@ const (
 	Failed   Kind = "failed"   // see Err
 	Planned  Kind = "planned"  // a look found a Diff
 	Note     Kind = "note"     // Message is something to read while the step goes on
+	Left     Kind = "left"     // Undo leaves something on purpose, see Message
 )
 
 // Event is one thing that happened to a step. Steps never print; whoever
@@ -27,7 +28,7 @@ type Event struct {
 	Row     int
 	Step    string
 	Kind    Kind
-	Message string // Progress: what is being done or waited for
+	Message string // Progress: what is being done or waited for. Left: what is left, and why
 	Bytes   int64  // Progress: done so far, in bytes; 0 if not counted
 	Total   int64  // Progress: of how many bytes; 0 if unknown
 	Diff    Diff   // Planned and Started
@@ -47,4 +48,19 @@ func Report(ctx context.Context, message string, bytes, total int64) {
 // WithReporter returns a context in which Report calls report.
 func WithReporter(ctx context.Context, report func(message string, bytes, total int64)) context.Context {
 	return context.WithValue(ctx, reporterKey{}, report)
+}
+
+type leftKey struct{}
+
+// Leave tells who undoes the plan what Undo leaves on the host on purpose, and
+// why: "image web:1: container shop uses it". Outside of Undo it does nothing.
+func Leave(ctx context.Context, what string) {
+	if leave, ok := ctx.Value(leftKey{}).(func(string)); ok {
+		leave(what)
+	}
+}
+
+// WithLeft returns a context in which Leave calls leave.
+func WithLeft(ctx context.Context, leave func(what string)) context.Context {
+	return context.WithValue(ctx, leftKey{}, leave)
 }

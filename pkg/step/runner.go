@@ -13,7 +13,15 @@ import (
 type Runner struct {
 	Emit func(Event)
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	left []string
+}
+
+// Left lists what Undo has left on the host on purpose, and why.
+func (r *Runner) Left() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(slices.Values(r.left))
 }
 
 // Finding is what a look at one step found.
@@ -182,7 +190,10 @@ func (r *Runner) undo(ctx context.Context, row int, s Step) error {
 		return nil
 	}
 	r.emit(Event{Row: row, Step: s.Name, Kind: Started})
-	if err := s.Undo(r.reporting(ctx, row, s)); err != nil {
+	leaving := WithLeft(r.reporting(ctx, row, s), func(what string) {
+		r.emit(Event{Row: row, Step: s.Name, Kind: Left, Message: what})
+	})
+	if err := s.Undo(leaving); err != nil {
 		err = fmt.Errorf("undo %s: %w", s.Name, err)
 		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: err})
 		return err
@@ -192,13 +203,15 @@ func (r *Runner) undo(ctx context.Context, row int, s Step) error {
 }
 
 func (r *Runner) emit(e Event) {
-	if r.Emit == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.At = time.Now()
-	r.Emit(e)
+	if e.Kind == Left {
+		r.left = append(r.left, e.Message)
+	}
+	if r.Emit != nil {
+		e.At = time.Now()
+		r.Emit(e)
+	}
 }
 
 func each(steps []Step, do func(int, Step)) {

@@ -108,6 +108,18 @@ func TestUndoGoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
+func TestUndoTellsWhatItLeaves(t *testing.T) {
+	var events []Event
+	r := Runner{Emit: func(e Event) { events = append(events, e) }}
+	leaves := Step{Name: "load", Undo: func(ctx context.Context) error { Leave(ctx, "image x: container y uses it"); return nil }}
+	if err := r.Undo(t.Context(), Plan{{leaves}}); err != nil {
+		t.Fatal(err)
+	}
+	if left := r.Left(); len(left) != 1 || left[0] != "image x: container y uses it" || len(events) != 3 || events[1].Kind != Left {
+		t.Errorf("left %q, events %v", left, events)
+	}
+}
+
 func TestWaitTellsTheLastAnswerNotTheEndOfTime(t *testing.T) {
 	answers := 0
 	err := Until(t.Context(), 20*time.Millisecond, func(ctx context.Context) error {

@@ -2,7 +2,10 @@
 
 package e2e
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestCluster walks through the life of a cluster of two hosts, with each
 // Docker that the product promises to work with.
@@ -81,7 +84,8 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 			m.sh(t, settled)
 		}
 		worker.sh(t, "kube-bootstrap turndown --keep-images")
-		down(t, worker, master) // the images, where they were kept
+		downInUse(t, master)
+		down(t, worker)         // the images, where they were kept
 		down(t, worker, master) // twice is harmless
 		for i, m := range made {
 			m.sameWorld(t, "master or worker, then turndown,", before[i])
@@ -92,6 +96,17 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 		packets(t, master, made...)
 		down(t, worker, master)
 	})
+}
+
+// downInUse takes a machine back whose owner has a container of an image of the
+// cluster: the image stays, which is reported.
+func downInUse(t *testing.T, m machine) {
+	t.Helper()
+	m.sh(t, "docker create --name shop $(docker inspect -f '{{.Config.Image}}' kubelet) true")
+	if says := m.sh(t, "kube-bootstrap turndown 2>&1"); !strings.Contains(says, "used by container shop") {
+		t.Errorf("%s: turndown does not say which image is left:\n%s", m.name, says)
+	}
+	m.sh(t, "image=$(docker inspect -f '{{.Config.Image}}' shop) && docker rm shop && docker image rm $image")
 }
 
 // harm is what a cluster must stand: those who mean ill, and what breaks.
