@@ -131,8 +131,8 @@ func (b *Builder) suiteImage(ctx context.Context, v Versions, img suiteImage, re
 	return assemble(layers, config)
 }
 
-// suiteLayers are those of the image that it is like, of its Debian packages,
-// and of its own files.
+// suiteLayers are those of the image that it is like, of the
+// userland, and of its own files.
 func (b *Builder) suiteLayers(ctx context.Context, v Versions, img suiteImage, tag, arch string) (layers []v1.Layer, err error) {
 	if img.like != "" {
 		base, _ := findSuiteImage(img.like)
@@ -140,8 +140,8 @@ func (b *Builder) suiteLayers(ctx context.Context, v Versions, img suiteImage, t
 			return nil, err
 		}
 	}
-	if len(img.packages) > 0 {
-		layer, err := b.suiteUserland(ctx, img, arch)
+	if img.debian {
+		layer, err := b.suiteUserland(ctx, arch)
 		if err != nil {
 			return nil, err
 		}
@@ -187,16 +187,16 @@ func (b *Builder) suiteContent(ctx context.Context, v Versions, img suiteImage, 
 	return own, nil
 }
 
-func (b *Builder) suiteUserland(ctx context.Context, img suiteImage, arch string) (v1.Layer, error) {
+func (b *Builder) suiteUserland(ctx context.Context, arch string) (v1.Layer, error) {
 	mirror, err := host.DebianMirror()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := Cached(ctx, b.Cache, "suite-userland-"+arch+"-"+key(userlandRecipe, img.packages), func(dir string) error {
-		step.Report(ctx, "fetch the userland of "+img.repo, 0, 0)
+	dir, err := Cached(ctx, b.Cache, "suite-userland-"+arch+"-"+key(userlandRecipe, testPackages), func(dir string) error {
+		step.Report(ctx, "fetch the userland of the images", 0, 0)
 		raw := filepath.Join(dir, "raw.tar")
 		defer os.Remove(raw)
-		if err := debootstrap(ctx, arch, mirror, raw, img.packages); err != nil {
+		if err := debootstrap(ctx, arch, mirror, raw, testPackages); err != nil {
 			return err
 		}
 		return tidyUserland(raw, filepath.Join(dir, "userland.tar"))

@@ -11,18 +11,18 @@ func otherImages() []suiteImage {
 		return map[string]func(Versions, string) recipe{at: ofKubernetes(pkg)}
 	}
 	return []suiteImage{
-		{repo: suiteRegistry + "apparmor-loader", tests: `AppArmor`, packages: withShell("apparmor"), programs: program("usr/bin/loader", "test/images/apparmor-loader"),
+		{repo: suiteRegistry + "apparmor-loader", tests: `AppArmor`, debian: true, programs: program("usr/bin/loader", "test/images/apparmor-loader"),
 			config: v1.Config{Entrypoint: []string{"/usr/bin/loader", "-logtostderr", "-v=2"}, Cmd: []string{"/profiles"}}},
-		{repo: suiteRegistry + "regression-issue-74839", tests: `INVALID conntrack entries`, packages: withShell(),
+		{repo: suiteRegistry + "regression-issue-74839", tests: `INVALID conntrack entries`, debian: true,
 			programs: program("regression-issue-74839", "test/images/regression-issue-74839"), config: v1.Config{Entrypoint: []string{"/regression-issue-74839"}}},
-		{repo: suiteRegistry + "resource-consumer", tests: `sig-autoscaling|HPA|[Aa]utoscal|Consumer`, packages: withShell("stress"),
+		{repo: suiteRegistry + "resource-consumer", tests: `sig-autoscaling|HPA|[Aa]utoscal|Consumer`, debian: true,
 			programs: map[string]func(Versions, string) recipe{"consumer": ofKubernetes("test/images/resource-consumer"),
 				"consume-cpu": ofKubernetes("test/images/resource-consumer/consume-cpu")},
 			config: v1.Config{Entrypoint: []string{"/consumer"}}},
-		{repo: suiteRegistry + "sample-device-plugin", tests: `[Dd]evice ?[Pp]lugin|Extended Resource`, packages: withShell(),
+		{repo: suiteRegistry + "sample-device-plugin", tests: `[Dd]evice ?[Pp]lugin|Extended Resource`, debian: true,
 			programs: program("sampledeviceplugin", "test/images/sample-device-plugin"),
 			config:   v1.Config{Entrypoint: []string{"/sampledeviceplugin", "-alsologtostderr"}}},
-		{repo: "registry.k8s.io/build-image/distroless-iptables", tests: `KubeProxy`, packages: withShell("conntrack", "ipset", "iptables", "kmod", "nftables"), config: shell},
+		{repo: "registry.k8s.io/build-image/distroless-iptables", tests: `KubeProxy`, debian: true, config: shell},
 	}
 }
 

@@ -17,8 +17,8 @@ type suiteImage struct {
 	cannot string // why it is not built
 	absent bool   // tests rely on that nobody serves it
 
-	like     string   // repo of the image whose layers it begins with
-	packages []string // of Debian
+	like     string // repo of the image whose layers it begins with
+	debian   bool   // it has the userland of the tests
 	programs map[string]func(v Versions, tag string) recipe
 	sources  map[string]string // files below test/images of the Kubernetes sources
 	texts    map[string]string
@@ -62,13 +62,16 @@ const (
 	groupsOfTests = "root:x:0:\ndaemon:x:1:\nbin:x:2:\nnogroup:x:65534:\n"
 )
 
-var (
-	shellPackages = []string{"base-files", "base-passwd", "bash", "coreutils", "dash"}
-	accountFiles  = map[string]string{"etc/passwd": accountsOfTests, "etc/group": groupsOfTests}
-	shell         = v1.Config{Cmd: []string{"sh"}}
-)
+// testPackages make one userland for all images that have one, so that it is
+// fetched once, and stored on a node once.
+var testPackages = []string{"apparmor", "base-files", "base-passwd", "bash", "bind9-dnsutils", "ca-certificates", "conntrack", "coreutils", "curl", "dash",
+	"findutils", "grep", "hostname", "iperf", "iproute2", "ipset", "iptables", "kmod", "libc-bin", "netcat-openbsd", "nftables", "nginx", "perl", "procps", "sed",
+	"stress", "util-linux"}
 
-func withShell(packages ...string) []string { return slices.Concat(shellPackages, packages) }
+var (
+	accountFiles = map[string]string{"etc/passwd": accountsOfTests, "etc/group": groupsOfTests}
+	shell        = v1.Config{Cmd: []string{"sh"}}
+)
 
 // ofKubernetes is the program of a package of the Kubernetes sources.
 func ofKubernetes(pkg string) func(Versions, string) recipe {
@@ -113,13 +116,13 @@ func conformanceImages() []suiteImage {
 		pet("kitten"), pet("nautilus"),
 		resolver("jessie-dnsutils"), // to 1.35
 		resolver("glibc-dns-testing"),
-		{repo: suiteRegistry + "perl", packages: withShell("perl"), texts: accountFiles, config: v1.Config{Cmd: []string{"perl", "-de0"}}},
-		{repo: suiteRegistry + "ipc-utils", packages: withShell("util-linux"), texts: accountFiles, config: shell},
-		{repo: suiteRegistry + "nonroot", packages: withShell(), texts: accountFiles, config: v1.Config{Cmd: []string{"sh"}, User: "1234"}},
-		{repo: suiteRegistry + "nonewprivs", packages: withShell(), texts: accountFiles,
+		{repo: suiteRegistry + "perl", debian: true, texts: accountFiles, config: v1.Config{Cmd: []string{"perl", "-de0"}}},
+		{repo: suiteRegistry + "ipc-utils", debian: true, texts: accountFiles, config: shell},
+		{repo: suiteRegistry + "nonroot", debian: true, texts: accountFiles, config: v1.Config{Cmd: []string{"sh"}, User: "1234"}},
+		{repo: suiteRegistry + "nonewprivs", debian: true, texts: accountFiles,
 			programs: map[string]func(Versions, string) recipe{"usr/local/bin/nnp": ofKubernetes("test/images/nonewprivs")},
 			modes:    map[string]int64{"usr/local/bin/nnp": 0o6755}, config: v1.Config{Cmd: []string{"nnp"}}},
-		{repo: suiteRegistry + "sample-apiserver", packages: []string{"base-files"}, texts: accountFiles,
+		{repo: suiteRegistry + "sample-apiserver", debian: true, texts: accountFiles,
 			programs: map[string]func(Versions, string) recipe{"sample-apiserver": sampleAPIServer}, config: v1.Config{Entrypoint: []string{"/sample-apiserver"}}},
 		{repo: "registry.k8s.io/etcd", programs: map[string]func(Versions, string) recipe{"usr/local/bin/etcd": etcdOfTag},
 			dirs: map[string]int64{"tmp": 0o1777}, config: v1.Config{Cmd: []string{"etcd"}}},
@@ -132,9 +135,7 @@ func conformanceImages() []suiteImage {
 // agnhost holds what upstream's Dockerfile puts there.
 func agnhost() suiteImage {
 	return suiteImage{
-		repo: agnhostImage,
-		packages: withShell("bind9-dnsutils", "ca-certificates", "curl", "findutils", "grep", "hostname", "iperf", "iproute2", "netcat-openbsd",
-			"procps", "sed", "util-linux"),
+		repo: agnhostImage, debian: true,
 		programs: map[string]func(Versions, string) recipe{"agnhost": ofKubernetes("test/images/agnhost"), "coredns": componentOf("coredns")},
 		sources:  map[string]string{"localhost.crt": "agnhost/porter/localhost.crt", "localhost.key": "agnhost/porter/localhost.key"},
 		texts: map[string]string{
@@ -162,7 +163,7 @@ func pet(name string) suiteImage {
 
 // resolver has dig and getent; the tests bring the script that calls them.
 func resolver(name string) suiteImage {
-	return suiteImage{repo: suiteRegistry + name, packages: withShell("bind9-dnsutils", "libc-bin"), texts: accountFiles,
+	return suiteImage{repo: suiteRegistry + name, debian: true, texts: accountFiles,
 		programs: map[string]func(Versions, string) recipe{"coredns": componentOf("coredns")}, config: v1.Config{Cmd: []string{"bash"}}}
 }
 
@@ -188,6 +189,6 @@ http {
 func webServer(name, dir, heading string) suiteImage {
 	texts := page(dir, heading)
 	texts["etc/passwd"], texts["etc/group"], texts["etc/nginx/nginx.conf"] = accountsOfTests, groupsOfTests, nginxConfig
-	return suiteImage{repo: suiteRegistry + name, packages: withShell("curl", "findutils", "grep", "hostname", "nginx", "procps", "sed"), texts: texts,
+	return suiteImage{repo: suiteRegistry + name, debian: true, texts: texts,
 		dirs: map[string]int64{"run": 0o755, "tmp": 0o1777, "var/lib/nginx": 0o755, "var/log/nginx": 0o755}, config: v1.Config{Cmd: []string{"nginx", "-g", "daemon off;"}}}
 }
