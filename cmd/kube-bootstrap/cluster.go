@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func (p *program) clusterCommand() *cobra.Command {
@@ -34,6 +35,7 @@ func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
 	if err != nil {
 		return err
 	}
+	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
 	if *o, err = fleetOptions(cfg, origins); err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	if err != nil {
 		return err
 	}
+	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
 	made, err := p.upRequest(c.Context(), cfg, origins, flags)
 	if err != nil {
 		return err

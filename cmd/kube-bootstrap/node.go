@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func (p *program) nodeCommand() *cobra.Command {
@@ -57,7 +58,7 @@ flags, as in an entry of nodes in the configuration file.`,
 		}
 		o.Retain = *retain
 		var made string
-		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) (err error) {
+		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(cluster.Event)) (err error) {
 			made, err = cluster.AddNode(ctx, *o, spec, plan.Moves(node.Drain{Limit: *limit}), emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
@@ -87,8 +88,7 @@ func (p *program) oneNode(c *cobra.Command, role, name string) (cluster.Spec, er
 }
 
 func addLimit(c *cobra.Command) *time.Duration {
-	const usual = 5 * time.Minute
-	return c.Flags().Duration("timeout", usual, "how long to wait for the node, or for its pods to move away")
+	return c.Flags().Duration("timeout", step.DefaultLimit, "how long to wait for the node, or for its pods to move away")
 }
 
 // change walks what changes nodes, and says at the end what came of it.
@@ -127,7 +127,7 @@ func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
-		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
+		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(cluster.Event)) error {
 			return do(ctx, *o, args[0], *forced, plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose}), emit)
 		}, func() string { return "node " + args[0] + " is " + done })
 	}

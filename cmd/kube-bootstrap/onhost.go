@@ -171,6 +171,8 @@ func (p *program) printChanges(ctx context.Context, format string, todo step.Pla
 	var errs []error
 	for _, f := range (&step.Runner{}).Look(ctx, todo) {
 		switch {
+		case step.IsUnanswered(f.Err):
+			changes = append(changes, change{f.Row, f.Step, []string{"not known before the run: " + f.Err.Error()}, ""})
 		case f.Err != nil:
 			changes = append(changes, change{f.Row, f.Step, []string{}, f.Err.Error()})
 			errs = append(errs, fmt.Errorf("%s: %w", f.Step, f.Err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,9 +25,10 @@ type hostStatus struct {
 	// Programs of Kubernetes that differ from the release's, with their versions.
 	Programs map[string]string `json:"programs,omitempty"`
 	// ControlPlanes are those of the cluster as this host sees them, Etcd the
-	// members as one of them does.
+	// members as one of them does, Quorum what is wrong if they are too few.
 	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
 	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`
+	Quorum        string                  `json:"quorum,omitempty"`
 }
 
 type stepStatus struct {
@@ -43,7 +45,8 @@ func (p *program) statusCommand() *cobra.Command {
 		Short: "Show, layer by layer, what is in place on this host and what is not",
 		Long: `Show, layer by layer, what is in place on this host and what is not. Nothing is
 changed; running master or worker again repairs what is missing. The exit code
-is 5 when something is.`,
+is 5 when something is. A step that is UNKNOWN got no answer, or not in time:
+nobody knows whether it is in place.`,
 		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json",
 		Args:    cobra.NoArgs,
 	}
@@ -81,6 +84,8 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		return status, err
 	}
 	status.Role, status.InPlace = saved.Role, true
+	members := make(chan []etcd.MemberStatus, 1)
+	go func() { members <- membersOf(ctx, h, saved.Role) }()
 	for _, f := range (&step.Runner{}).Look(ctx, made) {
 		one := stepStatus{Row: f.Row, Step: f.Step, InPlace: f.Err == nil && len(f.Diff) == 0, Missing: append([]string{}, f.Diff...)}
 		if f.Err != nil {
@@ -89,11 +94,24 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		status.InPlace = status.InPlace && one.InPlace
 		status.Steps = append(status.Steps, one)
 	}
-	status.Programs, status.ControlPlanes = h.Programs(), h.ControlPlanes()
-	if saved.Role == config.RoleMaster {
-		status.Etcd, _ = h.EtcdMembers(ctx) // one that does not answer is a step that is missing
+	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), h.ControlPlanes(), <-members
+	if err := etcd.Quorum(status.Etcd); err != nil {
+		status.Quorum = err.Error()
 	}
 	return status, ctx.Err()
+}
+
+// membersOf lists no members where this host's own etcd can not be asked: that
+// is told by its step.
+func membersOf(ctx context.Context, h *plan.Host, role string) []etcd.MemberStatus {
+	if role != config.RoleMaster {
+		return nil
+	}
+	members, err := h.EtcdMembers(ctx)
+	if err != nil {
+		return nil
+	}
+	return members
 }
 
 func (s hostStatus) print(w io.Writer) {
@@ -101,9 +119,7 @@ func (s hostStatus) print(w io.Writer) {
 		fmt.Fprintln(w, "this host is no part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
 		return
 	}
-	repair := s.Role
 	if s.Role == plan.Loaded {
-		repair = "offline bootstrap"
 		fmt.Fprintln(w, "this host has the images of a cluster and is no part of one yet")
 	} else {
 		fmt.Fprintf(w, "this host is a %s\n", s.Role)
@@ -119,9 +135,27 @@ func (s hostStatus) print(w io.Writer) {
 		}
 	}
 	s.printControlPlanes(w)
-	if !s.InPlace {
-		fmt.Fprintf(w, "run `kube-bootstrap %s` to repair it\n", repair)
+	if hint := s.hint(); hint != "" {
+		fmt.Fprintln(w, hint)
 	}
+}
+
+// hint says what to do about what is not in place. Without a quorum no run on
+// this host helps, and one is not needed for what only did not answer in time.
+func (s hostStatus) hint() string {
+	repair := s.Role
+	if s.Role == plan.Loaded {
+		repair = "offline bootstrap"
+	}
+	switch {
+	case s.InPlace:
+		return ""
+	case s.Quorum != "":
+		return s.Quorum
+	case slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return len(one.Missing) > 0 }):
+		return fmt.Sprintf("run `kube-bootstrap %s` to repair it", repair)
+	}
+	return fmt.Sprintf("what is UNKNOWN gave no answer: look again, and if that does not change, run `kube-bootstrap %s`, which waits longer", repair)
 }
 
 // printControlPlanes tells of several; of a lone one the steps have said all.
@@ -152,6 +186,8 @@ func (s hostStatus) member(ip string) string {
 	for _, m := range s.Etcd {
 		switch {
 		case m.IP != ip:
+		case !m.Up:
+			return "down"
 		case !m.Healthy:
 			return "not healthy"
 		case m.Learner:

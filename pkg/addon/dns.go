@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -18,28 +17,25 @@ import (
 )
 
 const (
-	system    = metav1.NamespaceSystem
-	dnsLabel  = "k8s-app=kube-dns"
-	lookLimit = 5 * time.Second
+	system   = metav1.NamespaceSystem
+	dnsLabel = "k8s-app=kube-dns"
 )
 
 var dnsSlices = metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kube-dns"}
 
 // WaitDNS waits until one CoreDNS pod answers at the DNS Service.
-func (a Addons) WaitDNS(limit time.Duration) step.Step {
+func (a Addons) WaitDNS() step.Step {
 	name := "wait for CoreDNS"
 	return step.Step{
 		Name:  name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			if err := a.dnsReady(ctx); err != nil {
-				return step.Diff{name + ": " + err.Error()}, nil
-			}
-			return nil, nil
+			err := a.dnsReady(ctx)
+			return step.DiffOf(err, fmt.Sprintf("%s: %v", name, err))
 		},
 		Apply: func(ctx context.Context) error {
 			holds := func(o runtime.Object) error { return answers(o.(*discoveryv1.EndpointSlice)) }
-			return kube.Await(ctx, limit, a.watchDNS, holds, func() string { return a.dnsPods(ctx) })
+			return kube.Await(ctx, a.watchDNS, holds, func() string { return a.dnsPods(ctx) })
 		},
 	}
 }
@@ -53,15 +49,13 @@ func (a Addons) watchDNS(ctx context.Context) (watch.Interface, error) {
 }
 
 func (a Addons) dnsReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	client, err := a.API.Client()
 	if err != nil {
-		return err
+		return kube.NoAnswer(err)
 	}
 	list, err := client.DiscoveryV1().EndpointSlices(system).List(ctx, dnsSlices)
 	if err != nil {
-		return err
+		return kube.NoAnswer(err)
 	}
 	last := errors.New("no endpoint yet")
 	for i := range list.Items {
@@ -83,7 +77,7 @@ func answers(slice *discoveryv1.EndpointSlice) error {
 
 // dnsPods tells what stands in the way of each CoreDNS pod.
 func (a Addons) dnsPods(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
 	client, err := a.API.Client()
 	if err != nil {

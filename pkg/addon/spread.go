@@ -43,7 +43,7 @@ func (a Addons) Spread() step.Step {
 // crowded returns a pod that had better be elsewhere, and the node that has
 // room; nil if there is none.
 func (a Addons) crowded(ctx context.Context) (pod *corev1.Pod, room string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	client, err := a.API.Client()
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -26,9 +25,8 @@ import (
 )
 
 const (
-	container    = "balancer"
-	stateDir     = host.StateDir + "/balancer"
-	defaultLimit = time.Minute
+	container = "balancer"
+	stateDir  = host.StateDir + "/balancer"
 )
 
 // Balancer is the balancer of this host: this very program in a container of
@@ -44,8 +42,6 @@ type Balancer struct {
 	// Seeds are the control planes to begin with, until one of them has told
 	// which others there are.
 	Seeds []string
-	// Limit is how long it may take to listen; 0 is a minute.
-	Limit time.Duration
 }
 
 // Settings are what the running balancer itself must know. Paths are those on
@@ -91,11 +87,7 @@ func (b Balancer) apply(ctx context.Context) error {
 	if err := b.service().Run(ctx); err != nil {
 		return err
 	}
-	limit := b.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
-	return step.Until(ctx, limit, b.listens, func() string { return b.service().Tail(ctx, 15) })
+	return step.Until(ctx, b.listens, func() string { return b.service().Tail(ctx, 15) })
 }
 
 func (b Balancer) service() docker.Service {

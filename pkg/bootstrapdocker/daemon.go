@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -34,8 +33,6 @@ const (
 	namespace        = "docker-bootstrap"
 	pluginsNamespace = "docker-bootstrap-plugins"
 	cgroup           = "docker-bootstrap"
-
-	answerLimit = time.Minute
 )
 
 // Daemon is the bootstrap Docker of this host.
@@ -74,10 +71,11 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !active || answers(ctx) != nil {
-		diff = append(diff, "start "+unit)
+	if !active {
+		return append(diff, "start "+unit), nil
 	}
-	return diff, nil
+	start, err := step.DiffOf(answers(ctx), "start "+unit)
+	return append(diff, start...), err
 }
 
 func (d Daemon) apply(ctx context.Context) error {
@@ -96,7 +94,7 @@ func (d Daemon) apply(ctx context.Context) error {
 	if err := errors.Join(d.Units.Reload(ctx), d.Units.Start(ctx, unit)); err != nil {
 		return err
 	}
-	return step.Until(ctx, answerLimit, answers, d.logTail)
+	return step.Until(ctx, answers, d.logTail)
 }
 
 // install writes the files. A daemon that runs with other ones is stopped
@@ -126,7 +124,7 @@ func answers(ctx context.Context) error {
 
 // logTail is what the daemon said last: it explains why it does not answer.
 func (d Daemon) logTail() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := step.Checking(context.Background())
 	defer cancel()
 	args := []string{"tail", "-n", "20", d.Files.Path(logFile)}
 	if d.Units.Init() == "systemd" {

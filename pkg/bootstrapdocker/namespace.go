@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"golang.org/x/sys/unix"
-)
 
-const namespaceLimit = 30 * time.Second
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
 
 // emptyNamespaces removes the daemon's namespaces from the containerd that it
 // shared with the main Docker, with whatever is left in them. A containerd
@@ -22,9 +21,9 @@ func emptyNamespaces(ctx context.Context) error {
 	if _, err := os.Stat(containerdSocket); err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, namespaceLimit)
+	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	c, err := containerd.New(containerdSocket, containerd.WithTimeout(2*time.Second))
+	c, err := containerd.New(containerdSocket, containerd.WithTimeout(step.CheckLimit(ctx)))
 	if err != nil {
 		return nil
 	}

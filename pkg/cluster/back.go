@@ -19,10 +19,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// backLimit is how long hosts may take to be a cluster again: as long as a
-// slow machine needs for its first one.
-const backLimit = 5 * time.Minute
-
 // backRows switch hosts on, all at once, and wait until each has told the API
 // server that it is Ready since, and until names are resolved again. Nothing is
 // run on them: a machine comes back by itself.
@@ -76,7 +72,7 @@ func (a *memberAPI) awaitNode(ctx context.Context, name string) error {
 		}
 		return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 	}
-	return kube.Await(ctx, backLimit, open, func(o runtime.Object) error { return backAgain(o.(*corev1.Node), machine.Started) }, nil)
+	return kube.Await(ctx, open, func(o runtime.Object) error { return backAgain(o.(*corev1.Node), machine.Started) }, nil)
 }
 
 func backAgain(n *corev1.Node, since time.Time) error {
@@ -105,7 +101,7 @@ func (a *memberAPI) awaitDNS(ctx context.Context) error {
 		}
 		return client.CoreV1().Pods(metav1.NamespaceSystem).Watch(ctx, metav1.ListOptions{LabelSelector: dnsSelector})
 	}
-	return kube.Await(ctx, backLimit, open, func(o runtime.Object) error { return a.answers(ctx, o.(*corev1.Pod)) }, nil)
+	return kube.Await(ctx, open, func(o runtime.Object) error { return a.answers(ctx, o.(*corev1.Pod)) }, nil)
 }
 
 // answers says whether a pod serves, by a container of this boot.

@@ -37,11 +37,8 @@ func goesOff(err error) bool {
 	return !errors.As(err, &exit) || exit.Code > 128
 }
 
-// offLimit is longer than the engine waits before it kills what it stops.
-const offLimit = time.Minute
-
 func (f *fleet) awaitOff(ctx context.Context, name string) error {
-	return step.Until(ctx, offLimit, func(ctx context.Context) error {
+	return step.Until(ctx, func(ctx context.Context) error {
 		machine, err := f.docker.Kept(ctx, name, false)
 		if err == nil && machine.Running {
 			err = fmt.Errorf("%s is stopping", name)
@@ -60,7 +57,8 @@ done
 [ ! -d /run/systemd/system ] || [ "$(systemctl is-system-running --wait)" != stopping ] || exit 143`
 
 func (f *fleet) ready(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, bootLimit, fmt.Errorf("Docker on %s does not answer within %s", name, bootLimit))
+	limit := step.Limit(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("Docker on %s does not answer within %s", name, limit))
 	defer cancel()
 	step.Report(ctx, "wait for its Docker", 0, 0)
 	err := f.node(member{name: name}).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", readyScript, "sh", "5000"}})
@@ -86,5 +84,5 @@ func (f *fleet) boots(ctx context.Context, name string) bool {
 		return err != nil
 	}
 	machine, err := f.docker.Kept(ctx, name, false)
-	return err == nil && time.Since(machine.Started) < bootLimit
+	return err == nil && time.Since(machine.Started) < step.Limit(ctx)
 }

@@ -25,11 +25,6 @@ import (
 // dockerPort is where a node's Docker listens for those with a certificate.
 const dockerPort = 2376
 
-const (
-	reachLimit      = 5 * time.Second // for a node's address to give any answer
-	dockerPortLimit = time.Minute     // for the proxy on a node to listen, once it was started
-)
-
 const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
 
 // serveDocker makes the node's Docker answer on its TLS port, now and after a
@@ -100,7 +95,7 @@ func (f *fleet) serveDocker(ctx context.Context, m member) error {
 	if err := node.Exec(ctx, driver.Exec{Args: args}); err != nil {
 		return fmt.Errorf("open the TLS port of %s: %w", m.name, err)
 	}
-	if err := step.Until(ctx, dockerPortLimit, answers, nil); err != nil {
+	if err := step.Until(ctx, answers, nil); err != nil {
 		return fmt.Errorf("connect to Docker of %s at %s: %w", m.name, dockerAddress(m), err)
 	}
 	return nil
@@ -113,7 +108,9 @@ func dockerAddress(m member) string {
 // reachable asks for any answer from the node's address, even that nothing
 // listens there: an address that no route leads to never gives one.
 func reachable(ctx context.Context, m member) error {
-	conn, err := (&net.Dialer{Timeout: reachLimit}).DialContext(ctx, "tcp", dockerAddress(m))
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", dockerAddress(m))
 	if err == nil {
 		return conn.Close()
 	}
@@ -128,8 +125,7 @@ func reachable(ctx context.Context, m member) error {
 
 // dockerAnswers shakes hands with the node's port.
 func dockerAnswers(ctx context.Context, m member, client *tls.Config) error {
-	const patience = 3 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	client = client.Clone()
 	client.ServerName = m.name
@@ -139,7 +135,8 @@ func dockerAnswers(ctx context.Context, m member, client *tls.Config) error {
 	}
 	defer conn.Close()
 	// A server says only after the handshake what it thinks of our certificate.
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	end, _ := ctx.Deadline()
+	if err := conn.SetDeadline(end); err != nil {
 		return err
 	}
 	if _, err := conn.Write([]byte("GET /_ping HTTP/1.0\r\n\r\n")); err != nil {

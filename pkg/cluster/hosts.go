@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
@@ -42,8 +41,6 @@ type fleet struct {
 
 // bundleDir is where the hosts find what they share with us, read-only.
 const bundleDir = "/opt/kube-bootstrap"
-
-const bootLimit = 5 * time.Minute
 
 // Hosts makes the hosts of a fleet and waits until each runs its init and its
 // Docker. It runs no kube-bootstrap on them.
@@ -98,7 +95,7 @@ func (f *fleet) do(ctx context.Context, rows step.Plan) error {
 	if err == nil || f.Retain || len(before) > 0 {
 		return err
 	}
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	cleanup, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	kept, kerr := f.snapshots(cleanup)
 	if kerr == nil && len(kept) == 0 {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -144,9 +143,8 @@ func (f *fleet) takeOut(note merged) error {
 // locked keeps kubectl and others away from a kubeconfig: they all make the
 // same file beside it.
 func locked(ctx context.Context, path string, do func() error) error {
-	const patience = 10 * time.Second
 	lock := path + ".lock"
-	err := step.Until(ctx, patience, func(context.Context) error {
+	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(context.Context) error {
 		file, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL, 0)
 		if err != nil {
 			return err

@@ -73,7 +73,7 @@ func (f *fleet) admission(ctx context.Context, m member) (step.Plan, error) {
 // joined names the nodes that the API server knows. A host that is not among
 // them was left by a run that was killed, and is finished by the next.
 func (f *fleet) joined(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, nodesLimit)
+	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	client, err := f.api(ctx, member{}).Client()
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *fleet) canJoin(m member, joined []string) error {
 
 // takeBack removes a node that did not come to be.
 func (f *fleet) takeBack(ctx context.Context, m member, moves Moves) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootLimit)
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	return f.run(ctx, step.Plan{{f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)}})
 }

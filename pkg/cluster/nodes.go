@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
-)
 
-// nodesLimit is how long the API server may be silent.
-const nodesLimit = 10 * time.Second
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
 
 // Node is a node as the API server of a cluster sees it.
 type Node struct {
@@ -38,7 +36,7 @@ func (n Node) Status() string {
 // Nodes asks the API server of a cluster for its nodes, by the kubeconfig that
 // Kubeconfig returns.
 func Nodes(ctx context.Context, options Options) ([]Node, error) {
-	ctx, cancel := context.WithTimeout(ctx, nodesLimit)
+	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	data, err := Kubeconfig(ctx, options)
 	if err != nil {

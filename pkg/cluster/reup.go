@@ -105,7 +105,7 @@ func (f *fleet) relaunched(members []member) []step.Step {
 		return nil
 	}
 	version := image.Versions{Programs: f.Programs.Versions, Kubernetes: f.Kubernetes}
-	return []step.Step{step.Wait("wait for the programs", backLimit, func(ctx context.Context) error {
+	return []step.Step{step.Wait("wait for the programs", func(ctx context.Context) error {
 		client, err := f.api(ctx, member{}).Client()
 		if err != nil {
 			return err

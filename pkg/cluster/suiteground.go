@@ -8,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -24,8 +23,6 @@ const (
 	contentDir = "/var/lib/containerd/io.containerd.content.v1.content"
 	mirrorPort = "10999"
 	mirrorMark = "# written by kube-bootstrap cluster e2e"
-
-	tidyLimit = 5 * time.Minute
 )
 
 // rows bring the programs to the control plane and the images to every node.
@@ -180,7 +177,7 @@ func (s *suiteRun) tidy(name string) step.Step {
 
 // leave removes what this run made, also when it was interrupted.
 func (s *suiteRun) leave(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyLimit)
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	row := []step.Step{s.tidy("end the tests and remove what they left")}
 	for _, m := range s.nodes {

@@ -178,7 +178,7 @@ const busy = 4
 // relay runs our program on a host, once nothing else does.
 func (f *fleet) relay(ctx context.Context, m member, args, env []string) error {
 	var failed error
-	err := step.Until(ctx, backLimit, func(ctx context.Context) error {
+	err := step.Until(ctx, func(context.Context) error { // a run has no limit, only the wait for another one's end
 		var exit *driver.ExitError
 		failed = f.runProgram(ctx, m, args, env)
 		if errors.As(failed, &exit) && exit.Code == busy {

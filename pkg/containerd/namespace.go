@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
@@ -23,10 +22,14 @@ import (
 // with calls do with a client, unless no containerd runs: then there is
 // nothing to ask it.
 func (r Runtime) with(ctx context.Context, do func(context.Context, *client.Client) error) error {
-	if r.serves(ctx) != nil {
+	err := r.serves(ctx)
+	if errors.As(err, new(notRunning)) {
 		return ctx.Err()
 	}
-	c, err := r.open()
+	if err != nil {
+		return err
+	}
+	c, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,15 +55,12 @@ func (r Runtime) countContainers(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// removeLimit is how long the containers of all pods may take to go.
-const removeLimit = 2 * time.Minute
-
 // killPods removes every container and pod.
 func (r Runtime) killPods(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
 		// containerd itself reacts to each pod that ends, and a call that meets
 		// it half-way fails: then what is left is tried again.
-		return step.Until(ctx, removeLimit, func(ctx context.Context) error {
+		return step.Until(ctx, func(ctx context.Context) error {
 			return errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c))
 		}, nil)
 	})

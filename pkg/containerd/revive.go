@@ -45,14 +45,17 @@ func (r Runtime) Revive(pod StaticPod) step.Step {
 	}
 }
 
-// readyLimit is how long a program that runs may take to say that it is ready.
-const readyLimit = 2 * time.Second
-
 func (r Runtime) stuck(ctx context.Context, pod StaticPod) (reason string, err error) {
-	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	soon, cancel := step.Half(ctx)
 	defer cancel()
-	if pod.Ready(limited) == nil || r.criServes(ctx) != nil {
-		return "", ctx.Err()
+	if pod.Ready(soon) == nil {
+		return "", nil
+	}
+	if err := r.criServes(ctx); err != nil {
+		if step.IsUnanswered(err) {
+			return "", err
+		}
+		return "", nil // without CRI there is no pod
 	}
 	since, ok, err := pod.Needs(ctx)
 	if err != nil || !ok {

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"regexp"
 	"strconv"
-	"time"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/introspection"
@@ -25,7 +25,6 @@ const (
 	configPath = "/etc/containerd/config.toml"
 	// pendingFile exists while a new config waits for containerd's restart.
 	pendingFile = host.StateDir + "/containerd-restart"
-	startLimit  = 2 * time.Minute
 	namespace   = "k8s.io" // where CRI keeps everything
 )
 
@@ -61,7 +60,8 @@ func (r Runtime) EnableCRI() step.Step {
 			if !r.Files.Exists(beforeFile) {
 				diff = append(diff, "remember what containerd has before the first pod")
 			}
-			return append(diff, r.restartDiff(ctx)...), ctx.Err()
+			restart, err := r.restartDiff(ctx)
+			return append(diff, restart...), err
 		},
 		Apply: r.enable,
 		Undo:  r.disable,
@@ -76,7 +76,11 @@ func (r Runtime) enable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(diff) == 0 && len(r.restartDiff(ctx)) == 0 {
+	restart, err := r.awaitRestartDiff(ctx)
+	if err != nil {
+		return err
+	}
+	if len(diff) == 0 && len(restart) == 0 {
 		return r.makeNamespace(ctx)
 	}
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
@@ -147,7 +151,7 @@ func (r Runtime) restart(ctx context.Context, serves func(context.Context) error
 	if err := r.Units.Restart(ctx, unit); err != nil {
 		return err
 	}
-	return step.Until(ctx, startLimit, serves, nil)
+	return step.Until(ctx, serves, nil)
 }
 
 // startsLater reports whether no containerd runs because its init script is
@@ -156,21 +160,32 @@ func (r Runtime) startsLater() bool {
 	return r.Units.Init() != "systemd" && !r.Files.Exists("/etc/init.d/"+unit)
 }
 
-func (r Runtime) restartDiff(ctx context.Context) step.Diff {
+func (r Runtime) restartDiff(ctx context.Context) (step.Diff, error) {
 	if r.Files.Exists(pendingFile) {
-		return step.Diff{"restart containerd"}
+		return step.Diff{"restart containerd"}, nil
 	}
 	if r.startsLater() {
-		return nil
+		return nil, nil
 	}
-	if err := r.criServes(ctx); err != nil {
-		return step.Diff{"restart containerd: " + err.Error()}
-	}
-	return nil
+	err := r.criServes(ctx)
+	return step.DiffOf(err, fmt.Sprintf("restart containerd: %v", err))
 }
 
-func (r Runtime) open() (*client.Client, error) {
-	return client.New(r.Files.Path(r.Socket), client.WithDefaultNamespace(namespace), client.WithTimeout(2*time.Second))
+// awaitRestartDiff has a containerd that is only slow answer before it is
+// restarted. One that stays silent is restarted, as nothing else helps.
+func (r Runtime) awaitRestartDiff(ctx context.Context) (diff step.Diff, err error) {
+	err = step.Until(ctx, func(ctx context.Context) error {
+		diff, err = r.restartDiff(ctx)
+		return err
+	}, nil)
+	if err != nil && ctx.Err() == nil {
+		return step.Diff{"restart containerd: " + err.Error()}, nil
+	}
+	return diff, err
+}
+
+func (r Runtime) open(ctx context.Context) (*client.Client, error) {
+	return client.New(r.Files.Path(r.Socket), client.WithDefaultNamespace(namespace), client.WithTimeout(step.CheckLimit(ctx)))
 }
 
 func (r Runtime) serves(ctx context.Context) error {
@@ -183,7 +198,7 @@ func (r Runtime) criServes(ctx context.Context) error {
 	return r.ask(ctx, func(s introspection.Service) error {
 		found, err := s.Plugins(ctx, "id==cri")
 		if err != nil {
-			return err
+			return step.NoAnswer(err)
 		}
 		if len(found.Plugins) == 0 {
 			return errors.New("its CRI is off")
@@ -195,18 +210,28 @@ func (r Runtime) criServes(ctx context.Context) error {
 	})
 }
 
+// notRunning says that nobody listens at containerd's socket.
+type notRunning struct{ error }
+
+func (n notRunning) Unwrap() error { return n.error }
+
 func (r Runtime) ask(ctx context.Context, question func(introspection.Service) error) error {
 	// The client would wait for a socket to come.
-	if !r.Files.Exists(r.Socket) {
-		return errors.New("it does not run")
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", r.Files.Path(r.Socket))
+	if err != nil && !step.IsUnanswered(step.Serves(err)) {
+		return notRunning{fmt.Errorf("it does not run: %w", err)}
 	}
-	c, err := r.open()
 	if err != nil {
-		return err
+		return step.NoAnswer(err)
+	}
+	conn.Close()
+	c, err := r.open(ctx)
+	if err != nil {
+		return step.NoAnswer(err)
 	}
 	defer c.Close()
 	if ok, err := c.IsServing(ctx); err != nil || !ok {
-		return fmt.Errorf("it does not answer: %w", errors.Join(err, ctx.Err()))
+		return step.NoAnswer(fmt.Errorf("it does not answer: %w", errors.Join(err, ctx.Err())))
 	}
 	return question(c.IntrospectionService())
 }

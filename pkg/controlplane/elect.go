@@ -27,7 +27,7 @@ func (c ControlPlane) Electing() bool {
 // AwaitElection waits until the control planes that are there elect a leader. A
 // lone one does not; it begins to when it hears of a second, and two that both
 // take themselves for the only one would do everything twice.
-func (c ControlPlane) AwaitElection(limit time.Duration) step.Step {
+func (c ControlPlane) AwaitElection() step.Step {
 	name := "wait until the other control planes share their work"
 	return step.Step{
 		Name:  name,
@@ -41,7 +41,7 @@ func (c ControlPlane) AwaitElection(limit time.Duration) step.Step {
 		Apply: func(ctx context.Context) error {
 			for _, leader := range []string{"kube-controller-manager", "kube-scheduler"} {
 				open := func(ctx context.Context) (watch.Interface, error) { return c.watchLease(ctx, leader) }
-				if err := kube.Await(ctx, limit, open, held, nil); err != nil {
+				if err := kube.Await(ctx, open, held, nil); err != nil {
 					return fmt.Errorf("%s: %w; look at `kube-bootstrap status` on the first control plane", leader, err)
 				}
 			}

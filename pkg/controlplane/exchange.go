@@ -9,15 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// endLimit is how long the kubelet may take to end a pod; one that does not run
-// never does.
-const endLimit = 30 * time.Second
 
 // exchange writes static pods. Those that stand there in another form are taken
 // away first, until the kubelet has ended them: a pod that it sees while the one
@@ -31,10 +26,11 @@ func (c ControlPlane) exchange(ctx context.Context, pods []host.File) error {
 	return errors.Join(err, c.Files.Put(pods))
 }
 
-// awaitEnd waits until the kubelet has ended static pods. One that takes too
-// long is no error: the new one then starts later.
+// awaitEnd waits until the kubelet has ended static pods, and not for the whole
+// limit, as a kubelet that does not run never does. One that takes too long is no
+// error: the new one then starts later.
 func (c ControlPlane) awaitEnd(ctx context.Context, names []string) error {
-	err := step.Until(ctx, endLimit, func(context.Context) error {
+	err := step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error {
 		if at := slices.IndexFunc(names, c.lives); at >= 0 {
 			return fmt.Errorf("the kubelet has not ended %s yet", names[at])
 		}

@@ -2,31 +2,30 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// answerLimit is how long one look at the API server may take.
-const answerLimit = 5 * time.Second
 
 // errNoConfig says that the certificates are not there yet.
 var errNoConfig = errors.New("there is no " + SuperAdminConf + " yet")
 
 // Ready waits until the API server says that it is ready.
-func (c ControlPlane) Ready(limit time.Duration) step.Step {
-	return step.Wait("wait for the API server", limit, c.serves, c.explain)
+func (c ControlPlane) Ready() step.Step {
+	return step.Wait("wait for the API server", c.serves, c.explain)
 }
 
 // serves is Answers of the API server that shall run, and not of one that is
@@ -39,11 +38,19 @@ func (c ControlPlane) serves(ctx context.Context) error {
 	if err := c.Answers(ctx); err != nil {
 		return err
 	}
-	is, err := client.Discovery().ServerVersion()
+	is, err := serverVersion(ctx, client)
 	if err == nil && is.GitVersion != c.ServerVersion {
 		err = fmt.Errorf("%s is %s yet, and not %s", c.Server(), is.GitVersion, c.ServerVersion)
 	}
 	return err
+}
+
+func serverVersion(ctx context.Context, client *kubernetes.Clientset) (is version.Info, err error) {
+	data, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if err == nil {
+		err = json.Unmarshal(data, &is)
+	}
+	return is, kube.NoAnswer(err)
 }
 
 // Answers returns nil if the API server says that it is ready.
@@ -52,13 +59,14 @@ func (c ControlPlane) Answers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
 	answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-	if err != nil && len(answer) > 0 {
-		return fmt.Errorf("%s: %s", c.Server(), lastLine(string(answer)))
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err), len(answer) == 0:
+		return step.Serves(err)
 	}
-	return err
+	return fmt.Errorf("%s: %s", c.Server(), lastLine(string(answer)))
 }
 
 func (c ControlPlane) client() (*kubernetes.Clientset, error) {
@@ -73,7 +81,7 @@ func (c ControlPlane) client() (*kubernetes.Clientset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", SuperAdminConf, err)
 	}
-	config.QPS, config.Burst, config.Timeout = 100, 200, answerLimit
+	config.QPS, config.Burst = 100, 200
 	return kubernetes.NewForConfig(config)
 }
 
@@ -106,15 +114,23 @@ func (c ControlPlane) GrantAdmin() step.Step {
 		Check: func(ctx context.Context) (step.Diff, error) {
 			var diff step.Diff
 			client, err := c.client()
+			if err != nil && !errors.Is(err, errNoConfig) {
+				return nil, err
+			}
 			for _, b := range bindings() {
-				if err == nil && bound(ctx, client, b.Name) {
-					continue
+				has, err := bound(ctx, client, b.Name)
+				if err != nil {
+					return nil, kube.NoAnswer(err)
 				}
-				diff = append(diff, "bind "+b.Subjects[0].Name+" to "+b.RoleRef.Name)
+				if !has {
+					diff = append(diff, "bind "+b.Subjects[0].Name+" to "+b.RoleRef.Name)
+				}
 			}
 			return diff, nil
 		},
 		Apply: func(ctx context.Context) error {
+			ctx, cancel := step.Limited(ctx)
+			defer cancel()
 			client, err := c.client()
 			if err != nil {
 				return err
@@ -130,10 +146,16 @@ func (c ControlPlane) GrantAdmin() step.Step {
 	}
 }
 
-// bound is false too while nothing answers: then it is to be done.
-func bound(ctx context.Context, client *kubernetes.Clientset, name string) bool {
+// bound asks for a binding. Before there is a cluster, there is none.
+func bound(ctx context.Context, client *kubernetes.Clientset, name string) (bool, error) {
+	if client == nil {
+		return false, nil
+	}
 	_, err := client.RbacV1().ClusterRoleBindings().Get(ctx, name, metav1.GetOptions{})
-	return err == nil
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func bindings() []rbacv1.ClusterRoleBinding {

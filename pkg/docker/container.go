@@ -40,14 +40,14 @@ type Container struct {
 }
 
 // Running lists what Run would do: create, start, or replace a container that
-// was made from another Container. An engine that does not answer has none.
+// was made from another Container, or one that ends again and again.
 func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	switch {
-	case errdefs.IsNotFound(err), err != nil && client.IsErrConnectionFailed(err):
+	case errdefs.IsNotFound(err), absent(err):
 		return []string{"run container " + c.Name + " from " + c.Image}, nil
 	case err != nil:
-		return nil, err
+		return nil, noAnswer(err)
 	case now.Container.Config.Labels[OurLabel] == "":
 		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Address)
 	case now.Container.Config.Labels[specLabel] != hashOf(c):

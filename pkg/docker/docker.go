@@ -5,11 +5,17 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"strings"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Engine is one Docker engine.
@@ -24,9 +30,32 @@ func Open(socket string) (*Engine, error) {
 	return Choice{Address: "unix://" + socket}.Open()
 }
 
-// Answers returns nil once the engine answers.
+// Answers returns nil once the engine answers. That nobody listens at its
+// socket is seen; any other error is no answer.
 func (d *Engine) Answers(ctx context.Context) error {
+	if socket, ok := strings.CutPrefix(d.Address, "unix://"); ok {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return step.Serves(err)
+		}
+		conn.Close()
+	}
 	_, err := d.Ping(ctx, client.PingOptions{})
+	return step.NoAnswer(err)
+}
+
+// absent reports whether there is no engine to ask: none was ever started here,
+// or it was stopped in good order. Such a one has no containers and images that
+// could be used.
+func absent(err error) bool {
+	return client.IsErrConnectionFailed(err) && errors.Is(err, fs.ErrNotExist)
+}
+
+// noAnswer is the error of a question that the engine left open.
+func noAnswer(err error) error {
+	if client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) {
+		return step.NoAnswer(err)
+	}
 	return err
 }
 

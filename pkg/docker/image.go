@@ -17,10 +17,10 @@ import (
 // HasImage reports whether the engine holds an image of that reference.
 func (d *Engine) HasImage(ctx context.Context, ref string) (bool, error) {
 	_, err := d.ImageInspect(ctx, ref)
-	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+	if errdefs.IsNotFound(err) || absent(err) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, noAnswer(err)
 }
 
 // ImageLayers returns the diff IDs of the image with that reference: none if
@@ -28,10 +28,10 @@ func (d *Engine) HasImage(ctx context.Context, ref string) (bool, error) {
 // kind of store the engine uses.
 func (d *Engine) ImageLayers(ctx context.Context, ref string) ([]string, error) {
 	found, err := d.ImageInspect(ctx, ref)
-	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+	if errdefs.IsNotFound(err) || absent(err) {
 		return nil, nil
 	}
-	return found.RootFS.Layers, err
+	return found.RootFS.Layers, noAnswer(err)
 }
 
 // ImagesNamed lists the references that match a pattern: "registry/name:*".

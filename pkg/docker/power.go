@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // SwitchOn starts machines that are off and lets frozen ones go on, all at the
@@ -73,7 +74,7 @@ func (d *Engine) removeContainer(ctx context.Context, name string) error {
 	if !errdefs.IsConflict(err) {
 		return gone(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, removeLimit, err)
+	ctx, cancel := context.WithTimeoutCause(ctx, step.Limit(ctx), err)
 	defer cancel()
 	end := d.ContainerWait(ctx, name, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
 	select {
@@ -85,8 +86,6 @@ func (d *Engine) removeContainer(ctx context.Context, name string) error {
 		return context.Cause(ctx)
 	}
 }
-
-const removeLimit = 2 * time.Minute
 
 // together does one thing to all at the same time and goes on after a failure.
 func together[T any](all []T, do func(T) error) error {

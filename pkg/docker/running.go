@@ -62,14 +62,14 @@ func (d *Engine) startEach(ctx context.Context, ids []string) (failed []string, 
 }
 
 // StartedAt returns when a container was started last; ok is false unless it
-// runs. An engine that does not answer runs none.
+// runs.
 func (d *Engine) StartedAt(ctx context.Context, name string) (at time.Time, ok bool, err error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+	if errdefs.IsNotFound(err) || absent(err) {
 		return at, false, nil
 	}
 	if err != nil || now.Container.State == nil || !now.Container.State.Running {
-		return at, false, err
+		return at, false, noAnswer(err)
 	}
 	at, err = time.Parse(time.RFC3339Nano, now.Container.State.StartedAt)
 	return at, err == nil, err

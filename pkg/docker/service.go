@@ -3,9 +3,9 @@ package docker
 import (
 	"context"
 	"time"
-)
 
-const tailLimit = 2 * time.Second // for the log of a container that has failed
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
 
 // Service is a container of ours that a step keeps running.
 type Service struct {
@@ -37,6 +37,8 @@ func (s Service) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	return docker.Run(ctx, c)
 }
 
@@ -46,6 +48,8 @@ func (s Service) Remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	return docker.Remove(ctx, s.Name)
 }
 
@@ -66,7 +70,7 @@ func (s Service) Tail(ctx context.Context, lines int) string {
 	if err != nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tailLimit)
+	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
 	return docker.Tail(ctx, s.Name, lines)
 }

@@ -1,10 +1,13 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"time"
 
@@ -45,7 +48,7 @@ func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Clie
 		Endpoints:            endpoints,
 		TLS:                  trust,
 		Logger:               zap.NewNop(),
-		DialOptions:          []grpc.DialOption{eager},
+		DialOptions:          []grpc.DialOption{eager(ctx)},
 		DialKeepAliveTime:    5 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
 		BackoffWaitBetween:   10 * time.Millisecond,
@@ -54,10 +57,12 @@ func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Clie
 
 // eager tries again within milliseconds: etcd is on this host and about to
 // start, and gRPC's own first pause is a second.
-var eager = grpc.WithConnectParams(grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, MaxDelay: 250 * time.Millisecond},
-	MinConnectTimeout: 2 * time.Second,
-})
+func eager(ctx context.Context) grpc.DialOption {
+	return grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, MaxDelay: 250 * time.Millisecond},
+		MinConnectTimeout: step.CheckLimit(ctx),
+	})
+}
 
 func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 	authority, err := files.Read(ca)
@@ -83,36 +88,59 @@ func (m Member) ready(ctx context.Context) error {
 	}
 	defer client.Close()
 	probe := func(ctx context.Context) error { return read(ctx, client) }
-	return step.Until(ctx, m.limit(), probe, func() string { return m.logTail(ctx) })
+	return step.Until(ctx, probe, func() string { return m.logTail(ctx) })
 }
 
-func (m Member) limit() time.Duration {
-	if m.Limit == 0 {
-		return defaultLimit
+// Look asks this host's etcd in a Check. One that never ran here lacks all of
+// new.
+func (m Member) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
+	client, err := m.Client(ctx)
+	if errors.Is(err, fs.ErrNotExist) || !m.hasData() {
+		return new, nil
 	}
-	return m.Limit
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	if err := m.answers(ctx); err != nil {
+		return nil, step.NoAnswer(err)
+	}
+	diff, err := ask(ctx, client)
+	if len(step.Problems(err)) > 0 {
+		return nil, err
+	}
+	return diff, step.NoAnswer(err)
 }
 
-// answers looks once. It dials by itself first, as the client would try a port
-// that is closed again and again.
+// answers looks once, and tells what is wrong with an etcd that is silent.
 func (m Member) answers(ctx context.Context) error {
-	conn, err := (&net.Dialer{Timeout: lookLimit}).DialContext(ctx, "tcp", net.JoinHostPort(m.IP, "2379"))
-	if err != nil {
+	if err := m.listens(ctx); err != nil {
 		return err
 	}
-	conn.Close()
 	client, err := m.Client(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return read(ctx, client)
+	soon, cancel := step.Half(ctx)
+	defer cancel()
+	if err := read(soon, client); err != nil {
+		return cmp.Or(m.lostQuorum(ctx), err)
+	}
+	return nil
+}
+
+// listens dials, as the client would try a port that is closed again and again.
+func (m Member) listens(ctx context.Context) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(m.IP, "2379"))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // read is linearizable: it needs a leader and a quorum.
 func read(ctx context.Context, client *clientv3.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	if _, err := client.Get(ctx, "health"); err != nil {
 		return fmt.Errorf("etcd does not answer: %w", err)
 	}

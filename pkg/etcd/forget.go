@@ -22,7 +22,7 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 		return "", err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 5*lookLimit)
+	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	listed, err := Listed(ctx, client)
 	if err != nil {

@@ -102,7 +102,7 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 		return nil // added and never started
 	case own != nil:
 		which := func(member *clientv3.Member) bool { return member.ID == own.ID }
-		if err := m.retry(ctx, func(ctx context.Context) error { return remove(ctx, client, which) }, nil); err != nil {
+		if err := retry(ctx, func(ctx context.Context) error { return remove(ctx, client, which) }, nil); err != nil {
 			return fmt.Errorf("remove what is left of an earlier member %s: %w", m.Name, err)
 		}
 	}
@@ -139,7 +139,7 @@ func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverp
 
 // await is find on an etcd that may be without a leader just now.
 func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdserverpb.Member, err error) {
-	err = m.retry(ctx, func(ctx context.Context) (err error) {
+	err = retry(ctx, func(ctx context.Context) (err error) {
 		own, err = m.find(ctx, client)
 		return err
 	}, nil)
@@ -151,7 +151,7 @@ func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdse
 // that is under way drops the next.
 func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 	var cluster string
-	err := m.retry(ctx, func(ctx context.Context) error {
+	err := retry(ctx, func(ctx context.Context) error {
 		list, err := client.MemberList(ctx)
 		if err != nil {
 			return err
@@ -178,21 +178,15 @@ func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 // errAdded has the members asked for once more, this host among them.
 var errAdded = errors.New("added")
 
-// retry tries again what failed for a reason that passes. No try may take long:
-// a change that etcd drops is never answered.
-func (m Member) retry(ctx context.Context, try func(context.Context) error, explain func() string) error {
-	var final error
-	err := step.Until(ctx, m.limit(), func(ctx context.Context) error {
-		limited, cancel := context.WithTimeout(ctx, lookLimit)
-		defer cancel()
-		err := try(limited)
-		if err != nil && (len(step.Problems(err)) > 0 || lasting(err)) {
-			final = err
-			return nil
+// retry tries again what failed for a reason that passes.
+func retry(ctx context.Context, try func(context.Context) error, explain func() string) error {
+	return step.Until(ctx, func(ctx context.Context) error {
+		err := try(ctx)
+		if len(step.Problems(err)) > 0 || lasting(err) {
+			return step.Final(err)
 		}
 		return err
 	}, explain)
-	return errors.Join(final, err)
 }
 
 // lasting errors are those that no waiting helps against.
@@ -227,7 +221,7 @@ var errGone = errors.New("another host has taken this one out of etcd; run the s
 // promote gives the member its vote, as soon as the leader finds that it has
 // caught up.
 func (m Member) promote(ctx context.Context, client *clientv3.Client) error {
-	err := m.retry(ctx, func(ctx context.Context) error {
+	err := retry(ctx, func(ctx context.Context) error {
 		own, err := m.find(ctx, client)
 		switch {
 		case err != nil:

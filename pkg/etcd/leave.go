@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,21 +28,18 @@ func (m Member) Leave(ctx context.Context) error {
 	}
 	defer client.Close()
 	// etcd trusts a member that came back only after seconds, and until then
-	// counts it as one that is down.
-	const patience = 5 * lookLimit
+	// counts it as one that is down. Longer than a look nobody waits for it.
 	var last error
-	if err := step.Until(ctx, patience, func(ctx context.Context) error {
+	if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(ctx context.Context) error {
 		last = m.leave(ctx, client)
 		return last
 	}, nil); err != nil && ctx.Err() == nil {
-		return cannotLeave(last)
+		return cannotLeave(cmp.Or(m.lostQuorum(ctx), last))
 	}
 	return context.Cause(ctx)
 }
 
 func (m Member) leave(ctx context.Context, client *clientv3.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	own := func(member *clientv3.Member) bool { return slices.Contains(member.PeerURLs, m.url(2380)) }
 	if err := remove(ctx, client, own); err != nil {
 		return err
@@ -68,6 +66,10 @@ func remove(ctx context.Context, client *clientv3.Client, which func(*clientv3.M
 }
 
 func cannotLeave(err error) error {
+	if lost := step.Problems(err); len(lost) > 0 {
+		return &step.Problem{Name: lost[0].Name, Text: "a host can not be taken out of etcd now: " + lost[0].Text,
+			Remedy: lost[0].Remedy + "; with --force this host goes without a word"}
+	}
 	p := &step.Problem{
 		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so a host can not be taken out of it: %v", err),
 		Remedy: "bring them back first; with --force this host goes without a word, and etcd counts it as one that is down",

@@ -59,6 +59,8 @@ func (m Member) announce(ctx context.Context) error {
 	if _, err := m.await(ctx, client); err != nil {
 		return err // before a host of the same name is announced elsewhere
 	}
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	e := Entry{m.Name, m.IP, true}
 	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).Then(clientv3.OpPut(e.key(), e.value())).Commit()
 	if err != nil {
@@ -77,25 +79,21 @@ func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP} }
 
 func (m Member) checkListed(ctx context.Context) (step.Diff, error) {
 	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.IP}
-	if m.answers(ctx) != nil {
+	return m.Look(ctx, missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+		found, err := client.Get(ctx, m.entry().key())
+		if err != nil {
+			return nil, fmt.Errorf("read the list of control planes: %w", err)
+		}
+		if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == m.entry().value() {
+			return nil, nil
+		}
 		return missing, nil
-	}
-	client, err := m.Client(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	found, err := client.Get(ctx, m.entry().key())
-	if err != nil {
-		return nil, fmt.Errorf("read the list of control planes: %w", err)
-	}
-	if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == m.entry().value() {
-		return nil, nil
-	}
-	return missing, nil
+	})
 }
 
 func (m Member) list(ctx context.Context) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	client, err := m.Client(ctx)
 	if err != nil {
 		return err

@@ -24,9 +24,6 @@ const (
 	container = "etcd"
 	dataDir   = host.StateDir + "/etcd"
 	inside    = "/var/lib/etcd" // where the container sees dataDir
-
-	defaultLimit = time.Minute
-	lookLimit    = 2 * time.Second // for one look at an etcd that may not run
 )
 
 // Member is the etcd of this host. Paths are those on the host.
@@ -44,8 +41,6 @@ type Member struct {
 	// Peers are the addresses of control planes whose cluster this member joins,
 	// as far as they are known. None: a cluster of its own.
 	Peers []string
-	// Limit is how long etcd may take to answer; 0 is a minute.
-	Limit time.Duration
 }
 
 // Start runs etcd and returns once it answers a linearizable read.
@@ -61,10 +56,10 @@ func (m Member) check(ctx context.Context) (step.Diff, error) {
 	if !m.Files.IsPrivate(dataDir) {
 		diff = append(diff, "make "+dataDir+", for root only")
 	}
-	if len(diff) == 0 && m.answers(ctx) != nil {
-		diff = append(diff, "wait for etcd to answer")
+	if len(diff) > 0 {
+		return diff, nil
 	}
-	return diff, nil
+	return step.DiffOf(step.Serves(m.answers(ctx)), "wait for etcd to answer")
 }
 
 func (m Member) apply(ctx context.Context) error {

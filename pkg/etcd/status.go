@@ -2,10 +2,15 @@ package etcd
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/url"
+	"strings"
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // MemberStatus is a member of etcd.
@@ -14,15 +19,20 @@ type MemberStatus struct {
 	IP      string `json:"ip"`
 	Learner bool   `json:"learner"`
 	Leader  bool   `json:"leader"`
-	Healthy bool   `json:"healthy"`
+	// Up says that the member answers, Healthy that it also has a leader.
+	Up      bool `json:"up"`
+	Healthy bool `json:"healthy"`
 	// Revision is of the last change that the member has seen.
 	Revision int64  `json:"revision"`
 	Error    string `json:"error,omitempty"`
 }
 
-// Status asks every member how it is, by way of this host's own.
+// Status asks every member how it is. Who they are is known to this host's own,
+// also without a quorum.
 func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
-	if err := m.answers(ctx); err != nil {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	if err := m.listens(ctx); err != nil {
 		return nil, err
 	}
 	client, err := m.Client(ctx)
@@ -30,11 +40,9 @@ func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
 		return nil, err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
-	list, err := client.MemberList(ctx)
+	list, err := client.MemberList(ctx, clientv3.WithSerializable())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list the members of etcd: %w", err)
 	}
 	all := make([]MemberStatus, len(list.Members))
 	var wait sync.WaitGroup
@@ -52,12 +60,57 @@ func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
 }
 
 func (m Member) ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatus) {
+	ctx, cancel := step.Half(ctx) // a host that is off never answers
+	defer cancel()
 	other := m
 	other.IP = s.IP
-	answer, err := client.Status(ctx, other.url(2379))
+	err := other.listens(ctx)
+	var answer *clientv3.StatusResponse
+	if err == nil {
+		answer, err = client.Status(ctx, other.url(2379))
+	}
 	if err != nil {
 		s.Error = err.Error()
 		return
 	}
-	s.Healthy, s.Leader, s.Revision = len(answer.Errors) == 0, answer.Leader == id, answer.Header.Revision
+	s.Up, s.Healthy, s.Error = true, len(answer.Errors) == 0, strings.Join(answer.Errors, ", ")
+	s.Leader, s.Revision = answer.Leader == id, answer.Header.Revision
+}
+
+// lostQuorum returns the problem of Quorum; nil also if nobody can be asked.
+func (m Member) lostQuorum(ctx context.Context) error {
+	all, err := m.Status(ctx)
+	if err != nil {
+		return nil
+	}
+	return Quorum(all)
+}
+
+// Quorum returns the problem that too few members are up for etcd to answer, and
+// which hosts to switch on [etcd-quorum]; nil if there are enough.
+func Quorum(all []MemberStatus) error {
+	var down []string
+	voters := 0
+	for _, s := range all {
+		if s.Learner {
+			continue
+		}
+		voters++
+		if !s.Up {
+			down = append(down, s.Name+" ("+net.JoinHostPort(s.IP, "2379")+")")
+		}
+	}
+	need, up := voters/2+1, voters-len(down)
+	if up >= need {
+		return nil
+	}
+	remedy := "switch on their hosts, or repair them"
+	if need-up < len(down) {
+		remedy = fmt.Sprintf("switch on %d of their hosts, or repair them", need-up)
+	}
+	return &step.Problem{
+		Name:   "etcd-quorum",
+		Text:   fmt.Sprintf("etcd has no quorum: %d of %d members answer and %d are needed; down: %s", up, voters, need, strings.Join(down, ", ")),
+		Remedy: remedy,
+	}
 }

@@ -49,23 +49,13 @@ type change struct {
 }
 
 func (m Member) checkAuth(ctx context.Context) (step.Diff, error) {
-	if m.answers(ctx) != nil {
-		return everything(), nil // a fresh host: no etcd, or no certificates yet
-	}
-	client, err := m.Client(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	changes, err := missing(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	var diff step.Diff
-	for _, c := range changes {
-		diff = append(diff, c.text)
-	}
-	return diff, nil
+	return m.Look(ctx, everything(), func(ctx context.Context, client *clientv3.Client) (diff step.Diff, err error) {
+		changes, err := missing(ctx, client)
+		for _, c := range changes {
+			diff = append(diff, c.text)
+		}
+		return diff, err
+	})
 }
 
 func everything() step.Diff {
@@ -79,6 +69,8 @@ func everything() step.Diff {
 // applyAuth makes what is missing in order, auth last: cut short anywhere, the
 // next run finds what is still missing.
 func (m Member) applyAuth(ctx context.Context) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	client, err := m.Client(ctx)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -16,8 +15,6 @@ import (
 const (
 	container    = "flannel"
 	wireguardKey = "wireguard.key"
-
-	defaultLimit = time.Minute
 )
 
 // Daemon is the flanneld of this host. Paths are those on the host.
@@ -37,8 +34,6 @@ type Daemon struct {
 	// Network, where known, is what the lease must be a part of; a change of
 	// it replaces the container.
 	Network netip.Prefix
-	// Limit is how long the lease may take; 0 is a minute.
-	Limit time.Duration
 	// KeepModule reports whether somebody beside flanneld needs a kernel module,
 	// so that Undo leaves it; nil: nobody does.
 	KeepModule func(ctx context.Context, name string) bool
@@ -60,10 +55,8 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if len(diff) > 0 {
 		return diff, nil
 	}
-	if _, err := d.lease(ctx); err != nil {
-		return step.Diff{"wait for the lease in " + d.leasePath()}, nil
-	}
-	return nil, nil
+	_, err = d.lease(ctx)
+	return step.DiffOf(err, "wait for the lease in "+d.leasePath())
 }
 
 func (d Daemon) service() docker.Service {
@@ -78,13 +71,6 @@ func (d Daemon) apply(ctx context.Context) error {
 		return err
 	}
 	return d.runAndWait(ctx)
-}
-
-func (d Daemon) limit() time.Duration {
-	if d.Limit == 0 {
-		return defaultLimit
-	}
-	return d.Limit
 }
 
 func (d Daemon) leasePath() string { return filepath.Join(d.SubnetDir, leaseFile) }

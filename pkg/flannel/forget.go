@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Forget gives back the subnet of a host that died for good: its own flanneld
 // can not do so any more.
 func Forget(ctx context.Context, client *clientv3.Client, publicIP string) error {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	leases, err := client.Get(ctx, subnetsKey, clientv3.WithPrefix())
 	if err != nil {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/url"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -17,49 +14,51 @@ const (
 	prefix     = "/coreos.com/network"
 	configKey  = prefix + "/config"
 	subnetsKey = prefix + "/subnets/"
-
-	lookLimit = 2 * time.Second
 )
+
+// Store is the etcd that has the network's description.
+type Store interface {
+	Client(context.Context) (*clientv3.Client, error)
+	// Look calls ask, unless no etcd ever ran on this host: then all of new is
+	// missing.
+	Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
+}
 
 // Publish writes the network's description into etcd. Another one is replaced
 // only while no other host has a lease under it.
-func (n Network) Publish(client func(context.Context) (*clientv3.Client, error)) step.Step {
+func (n Network) Publish(etcd Store) step.Step {
 	return step.Step{
 		Name:  "write the flannel network config",
-		Check: func(ctx context.Context) (step.Diff, error) { return n.check(ctx, client) },
-		Apply: func(ctx context.Context) error { return n.apply(ctx, client) },
+		Check: func(ctx context.Context) (step.Diff, error) { return n.check(ctx, etcd) },
+		Apply: func(ctx context.Context) error { return n.apply(ctx, etcd) },
 	}
 }
 
-// check answers with the whole change as long as there is no etcd to ask.
-func (n Network) check(ctx context.Context, connect func(context.Context) (*clientv3.Client, error)) (step.Diff, error) {
+func (n Network) check(ctx context.Context, etcd Store) (step.Diff, error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
 	}
 	all := step.Diff{"write " + configKey + ": " + n.json()}
-	client, err := connect(ctx)
-	if err != nil {
-		return all, nil
-	}
-	defer client.Close()
-	if !listening(ctx, client.Endpoints()) {
-		return all, nil
-	}
-	now, err := published(ctx, client)
-	if err != nil || now == "" {
-		return all, nil
-	}
-	if n.same(now) {
-		return nil, nil
-	}
-	if err := n.free(ctx, client, now); err != nil {
-		return nil, err
-	}
-	return step.Diff{"replace " + configKey + ": " + now + " by " + n.json()}, nil
+	return etcd.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+		now, err := published(ctx, client)
+		switch {
+		case err != nil:
+			return nil, err
+		case now == "":
+			return all, nil
+		case n.same(now):
+			return nil, nil
+		}
+		return step.Diff{"replace " + configKey + ": " + now + " by " + n.json()}, n.free(ctx, client, now)
+	})
 }
 
-func (n Network) apply(ctx context.Context, connect func(context.Context) (*clientv3.Client, error)) error {
-	client, err := connect(ctx)
+// apply waits for an etcd that is slow: each request may take as long as any
+// service may.
+func (n Network) apply(ctx context.Context, etcd Store) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	client, err := etcd.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,26 +77,7 @@ func (n Network) apply(ctx context.Context, connect func(context.Context) (*clie
 	return err
 }
 
-// listening reports whether there is anything to ask: the client itself would
-// try a closed port again and again.
-func listening(ctx context.Context, endpoints []string) bool {
-	for _, endpoint := range endpoints {
-		at, err := url.Parse(endpoint)
-		if err != nil {
-			continue
-		}
-		conn, err := (&net.Dialer{Timeout: lookLimit}).DialContext(ctx, "tcp", at.Host)
-		if err == nil {
-			conn.Close()
-			return true
-		}
-	}
-	return false
-}
-
 func published(ctx context.Context, client *clientv3.Client) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	found, err := client.Get(ctx, configKey)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", configKey, err)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // undo stops flanneld and takes away what it leaves behind when it ends: its
@@ -43,7 +44,7 @@ func (d Daemon) undo(ctx context.Context) error {
 // release gives the subnet back, for others to take before its 24 h are over.
 // It is a courtesy: etcd may be gone, and nothing here may wait for it.
 func (d Daemon) release(ctx context.Context, lease Lease) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	pair, err := tls.LoadX509KeyPair(d.Files.Path(d.Cert), d.Files.Path(d.Key))
 	if err != nil {

@@ -48,7 +48,7 @@ func (d Daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > d.limit() {
+	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > step.Limit(ctx) {
 		if err := d.service().Remove(ctx); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (d Daemon) run(ctx context.Context) error {
 }
 
 func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, d.limit())
+	limited, cancel := step.Limited(ctx)
 	defer cancel()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -79,7 +79,7 @@ func (d Daemon) gaveUp(ctx context.Context, last error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("no subnet within %s: %w; flanneld said last:\n%s", d.limit(), last, d.service().Tail(ctx, 15))
+	return fmt.Errorf("no subnet within %s: %w; flanneld said last:\n%s", step.Limit(ctx), last, d.service().Tail(ctx, 15))
 }
 
 // lease is the one that the flanneld that runs now has written: a file that is

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -40,13 +39,10 @@ func HasCgroup(controller string) bool {
 	return false
 }
 
-// cgroupPatience is how long killed processes may take to leave their group.
-const cgroupPatience = 10 * time.Second
-
 // EndCgroup removes the control group of that name as RemoveCgroup does, and
 // kills what still runs in it.
 func EndCgroup(ctx context.Context, name string) error {
-	return step.Until(ctx, cgroupPatience, func(context.Context) error {
+	return step.Until(ctx, func(context.Context) error {
 		for _, pid := range cgroupProcesses(name) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return err

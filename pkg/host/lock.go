@@ -46,7 +46,7 @@ func Lock(path string) (release func(), err error) {
 func WaitLock(ctx context.Context, path, what string) (release func(), err error) {
 	const patience = 12 * time.Hour // a holder that dies lets go by itself
 	var failed error
-	err = step.Until(ctx, patience, func(context.Context) (err error) {
+	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
 		release, err = Lock(path)
 		if errors.Is(err, ErrLocked) {
 			return fmt.Errorf("wait for %s: %w", what, err)

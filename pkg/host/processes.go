@@ -23,7 +23,7 @@ func EndProcesses(ctx context.Context, patience time.Duration, meant func(args [
 				return err
 			}
 		}
-		gone := step.Until(ctx, patience, func(context.Context) error {
+		gone := step.Until(step.WithLimit(ctx, patience), func(context.Context) error {
 			if n := len(processes(meant)); n > 0 {
 				return errors.New(strconv.Itoa(n) + " processes have not ended yet")
 			}

@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// slicePatience is how long systemd may take to forget units that have ended.
-const slicePatience = time.Minute
 
 // EndSlice kills all that runs in a slice of systemd, "kubepods", stops the
 // slice and the slices in it, and waits until systemd has forgotten them. With
@@ -27,7 +23,7 @@ func EndSlice(ctx context.Context, name string) error {
 	if err := EndCgroup(ctx, name+".slice"); err != nil {
 		return err
 	}
-	return step.Until(ctx, slicePatience, func(ctx context.Context) error {
+	return step.Until(ctx, func(ctx context.Context) error {
 		return systemd{}.with(ctx, func(c *dbus.Conn) error { return stopUnits(ctx, c, name+".slice", name+"-*.slice") })
 	}, nil)
 }

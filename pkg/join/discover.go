@@ -21,13 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-const (
-	requestLimit = 10 * time.Second
-	// signLimit is how long the controller manager may take to sign
-	// cluster-info with a token that was made a moment ago.
-	signLimit = 15 * time.Second
-	maxSkew   = 5 * time.Minute
-)
+const maxSkew = 5 * time.Minute
 
 // Target is the cluster to join, as the user names it.
 type Target struct {
@@ -61,9 +55,8 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 
 type discovery struct {
 	Target
-	http      *http.Client
-	ca        *x509.Certificate
-	signLimit time.Duration
+	http *http.Client
+	ca   *x509.Certificate
 }
 
 func newDiscovery(target Target) (*discovery, error) {
@@ -74,12 +67,11 @@ func newDiscovery(target Target) (*discovery, error) {
 	if target.CAHash, err = ParseCAHash(target.CAHash); err != nil {
 		return nil, err
 	}
-	d := &discovery{Target: target, signLimit: signLimit}
+	d := &discovery{Target: target}
 	config := pinned(target.Server, host, target.CAHash, func(ca *x509.Certificate) { d.ca = ca })
 	// No proxy of the environment: the token goes to the master and nowhere else.
 	d.http = &http.Client{
-		Timeout:   requestLimit,
-		Transport: &http.Transport{TLSClientConfig: config, DialContext: (&net.Dialer{Timeout: requestLimit}).DialContext},
+		Transport: &http.Transport{TLSClientConfig: config, DialContext: (&net.Dialer{}).DialContext},
 		// A redirect could lead the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -88,6 +80,8 @@ func newDiscovery(target Target) (*discovery, error) {
 
 // get reads one object, and turns every failure into the Problem it is.
 func (d *discovery) get(ctx context.Context, path, what string, into any) error {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.Server+path, nil)
 	if err != nil {
 		return err
@@ -147,17 +141,18 @@ func (d *discovery) refused(response *http.Response, what string) error {
 // someone who knows the token.
 func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) {
 	var info corev1.ConfigMap
-	var final error
-	err = step.Until(ctx, d.signLimit, func(ctx context.Context) error {
-		if final = d.get(ctx, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "its cluster-info", &info); final != nil {
-			return nil
+	// The controller manager may not have signed yet with a token that was made
+	// a moment ago. With one that nobody made it never does.
+	err = step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(context.Context) error {
+		if err := d.get(ctx, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "its cluster-info", &info); err != nil {
+			return step.Final(err)
 		}
 		if info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "" {
 			return unsigned(d.Server, d.Token)
 		}
 		return nil
 	}, nil)
-	if err = errors.Join(final, err); err != nil {
+	if err != nil {
 		return "", err
 	}
 	return d.trusted(info)

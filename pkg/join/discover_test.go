@@ -88,7 +88,6 @@ func tryOnce(ctx context.Context, target Target) error {
 	if err != nil {
 		return err
 	}
-	d.signLimit = 2 * time.Second
 	_, err = d.clusterInfo(ctx)
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -207,7 +206,7 @@ func has(node *corev1.Node, addr netip.Addr) bool {
 
 // Own is the step that, on a control-plane host, gets its own kubelet a
 // serving certificate: it approves the request as soon as that is made.
-func (a Approver) Own(files host.Files, node string, limit time.Duration) step.Step {
+func (a Approver) Own(files host.Files, node string) step.Step {
 	return step.Step{
 		Name:  "approve the kubelet's serving certificate",
 		Waits: true,
@@ -218,7 +217,7 @@ func (a Approver) Own(files host.Files, node string, limit time.Duration) step.S
 			return step.Diff{"approve the serving certificate of node " + node}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return kube.Await(ctx, limit, a.watch, func(o runtime.Object) error {
+			return kube.Await(ctx, a.watch, func(o runtime.Object) error {
 				return a.own(ctx, node, o.(*certificatesv1.CertificateSigningRequest))
 			}, nil)
 		},

@@ -1,12 +1,12 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"reflect"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,10 +16,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// applyLimit is how long an API server that has just been started may refuse
-// objects because a namespace or a role of its own is still missing.
-const applyLimit = 30 * time.Second
 
 // Apply makes the API server hold these objects (server-side apply). Those
 // that do not need one another are sent side by side.
@@ -42,11 +38,9 @@ func Apply(ctx context.Context, connect Connect, objects []*Object) error {
 	return nil
 }
 
-// Missing lists, one line each, what Apply would change. An API server that
-// can not be asked is one line as well, for reason says why it can not.
+// Missing lists, one line each, what Apply would change. Without a kubeconfig
+// there is no cluster yet, and so none of the objects.
 func Missing(ctx context.Context, connect Connect, objects []*Object) (step.Diff, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	server, err := dial(connect)
 	if errors.Is(err, fs.ErrNotExist) {
 		return step.Diff{fmt.Sprintf("apply %d objects", len(objects))}, nil
@@ -60,20 +54,21 @@ func Missing(ctx context.Context, connect Connect, objects []*Object) (step.Diff
 		group.Go(func() error { lines[i], errs[i] = server.missing(ctx, object); return nil })
 	}
 	_ = group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return step.Diff{fmt.Sprintf("apply %d objects (%s)", len(objects), reason(errs))}, nil
+	if err := first(errs); err != nil {
+		return nil, NoAnswer(fmt.Errorf("compare %d objects: %w", len(objects), err))
 	}
 	return nonEmpty(lines), nil
 }
 
-func reason(errs []error) string {
+// first prefers what the API server said to how it could not be reached.
+func first(errs []error) (first error) {
 	for _, err := range errs {
-		var answered apierrors.APIStatus
-		if errors.As(err, &answered) {
-			return err.Error()
+		if errors.As(err, new(apierrors.APIStatus)) {
+			return err
 		}
+		first = cmp.Or(first, err)
 	}
-	return "the API server does not answer"
+	return first
 }
 
 func nonEmpty(lines []string) (diff step.Diff) {
@@ -127,21 +122,20 @@ func (s *server) apply(ctx context.Context, o *Object, dryRun ...string) (*Objec
 	return resource.Apply(ctx, o.GetName(), o, options)
 }
 
-// put tries again while the refusal is one that a starting server outgrows.
+// put tries again while the refusal is one that a starting server outgrows, as
+// while a namespace or a role of its own is still missing.
 func (s *server) put(ctx context.Context, o *Object) error {
-	var final error
-	err := step.Until(ctx, applyLimit, func(ctx context.Context) error {
+	err := step.Until(ctx, func(ctx context.Context) error {
 		_, err := s.apply(ctx, o)
 		if err != nil && addressTaken(err) {
 			return errors.Join(err, s.freeAddress(ctx, o))
 		}
 		if err != nil && permanent(err) {
-			final = err
-			return nil
+			return step.Final(err)
 		}
 		return err
 	}, nil)
-	if err = errors.Join(final, err); err != nil {
+	if err != nil {
 		return fmt.Errorf("apply %s: %w", title(o), err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"errors"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,10 +16,10 @@ import (
 type Watch func(context.Context) (watch.Interface, error)
 
 // Await follows a watch until holds returns nil for one of its objects. It
-// opens the watch again when that breaks, and gives up after limit with the
-// last answer and what explain (may be nil) adds.
-func Await(ctx context.Context, limit time.Duration, open Watch, holds func(runtime.Object) error, explain func() string) error {
-	return step.Until(ctx, limit, func(ctx context.Context) error { return follow(ctx, open, holds) }, explain)
+// opens the watch again when that breaks, and gives up after the limit of ctx
+// with the last answer and what explain (may be nil) adds.
+func Await(ctx context.Context, open Watch, holds func(runtime.Object) error, explain func() string) error {
+	return step.Until(ctx, func(ctx context.Context) error { return follow(ctx, open, holds) }, explain)
 }
 
 func follow(ctx context.Context, open Watch, holds func(runtime.Object) error) error {

@@ -3,20 +3,31 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // FieldManager owns, on the API server, every field that we apply.
 const FieldManager = "kube-bootstrap"
 
-// lookLimit is how long a Check may wait for an API server that is silent.
-const lookLimit = 5 * time.Second
+// NoAnswer is the error of a Check whose request to an API server failed, unless
+// it is an answer: that there is no such object, or no kubeconfig yet.
+func NoAnswer(err error) error {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return step.NoAnswer(err)
+}
 
 // Connect returns how to reach and be known to an API server. It is called
 // when a step runs: the kubeconfig need not exist when the plan is made.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -171,7 +170,7 @@ func (k Kubelet) reads() (string, error) {
 }
 
 // Joined waits until the API server has given the kubelet its certificate.
-func (k Kubelet) Joined(limit time.Duration) step.Step {
+func (k Kubelet) Joined() step.Step {
 	probe := func(context.Context) error {
 		if !k.Files.Exists(Kubeconfig) {
 			return errors.New("the kubelet has no certificate yet")
@@ -179,5 +178,5 @@ func (k Kubelet) Joined(limit time.Duration) step.Step {
 		_, err := k.currentCertificate()
 		return err
 	}
-	return step.Wait("wait for the kubelet's certificate", limit, probe, k.Explain)
+	return step.Wait("wait for the kubelet's certificate", probe, k.Explain)
 }

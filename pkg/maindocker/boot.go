@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	bootUnit  = "kube-bootstrap-network"
-	bootLimit = 3 * time.Minute
+	bootUnit = "kube-bootstrap-network"
+	// bootSlack is what Boot may take beside its wait for the lease.
+	bootSlack = time.Minute
 )
 
 // BootUnit runs `binary boot` each time before Docker starts, and after the
-// firewall is reloaded. Docker starts also when that fails: it is wanted and
-// ordered, not required.
-func (b Bridge) BootUnit(binary string) step.Step {
-	files := bootFiles(b.Units.Init(), binary)
+// firewall is reloaded; it waits for the lease no longer than limit. Docker
+// starts also when that fails: it is wanted and ordered, not required.
+func (b Bridge) BootUnit(binary string, limit time.Duration) step.Step {
+	files := bootFiles(b.Units.Init(), binary, limit)
 	return step.Step{
 		Name: "bring the network back at boot",
 		Check: func(context.Context) (step.Diff, error) {
@@ -65,19 +66,19 @@ func (b Bridge) bootEnabled() bool {
 	return b.Files.ExistsMatch("/etc/rc2.d/S*" + bootUnit)
 }
 
-func bootFiles(init, binary string) []host.File {
+func bootFiles(init, binary string, limit time.Duration) []host.File {
 	if init == "systemd" {
-		return []host.File{{Path: "/etc/systemd/system/" + bootUnit + ".service", Data: fill(systemdUnit, binary), Mode: 0o644}}
+		return []host.File{{Path: "/etc/systemd/system/" + bootUnit + ".service", Data: fill(systemdUnit, binary, limit), Mode: 0o644}}
 	}
 	script := sysvScript
 	if init == "openrc" {
 		script = openrcScript
 	}
-	return []host.File{{Path: "/etc/init.d/" + bootUnit, Data: fill(script, binary), Mode: 0o755}}
+	return []host.File{{Path: "/etc/init.d/" + bootUnit, Data: fill(script, binary, limit), Mode: 0o755}}
 }
 
-func fill(text, binary string) []byte {
-	return []byte(strings.NewReplacer("{binary}", binary, "{seconds}", fmt.Sprint(int(bootLimit.Seconds())+60)).Replace(text))
+func fill(text, binary string, limit time.Duration) []byte {
+	return []byte(strings.NewReplacer("{binary}", binary, "{seconds}", fmt.Sprint(int((limit + bootSlack).Seconds()))).Replace(text))
 }
 
 const systemdUnit = `[Unit]
@@ -153,7 +154,7 @@ func (b Bridge) Boot(ctx context.Context) error {
 	if moved, err := b.moved(); err != nil || !moved || b.pending().Back {
 		return err
 	}
-	if err := step.Until(ctx, bootLimit, func(context.Context) error { _, err := b.Lease(); return err }, nil); err != nil {
+	if err := step.Until(ctx, func(context.Context) error { _, err := b.Lease(); return err }, nil); err != nil {
 		return fmt.Errorf("wait for this host's subnet: %w", err)
 	}
 	g, err := b.goal(ctx)

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -22,7 +21,6 @@ import (
 const (
 	linkName   = "docker0"
 	daemonJSON = "/etc/docker/daemon.json"
-	startLimit = 2 * time.Minute
 )
 
 // Lease is the part of the overlay network that belongs to this host. Subnet
@@ -149,8 +147,8 @@ func (b Bridge) runningDiff(ctx context.Context, lease Lease) (step.Diff, error)
 	if err != nil {
 		return nil, err
 	}
-	if docker.Answers(ctx) != nil {
-		return step.Diff{"start Docker"}, ctx.Err()
+	if err := docker.Answers(ctx); err != nil {
+		return step.DiffOf(err, "start Docker")
 	}
 	net, ok, err := docker.Network(ctx, "bridge")
 	if err != nil {

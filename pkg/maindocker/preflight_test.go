@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -68,7 +69,7 @@ func TestBootFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := bootFiles(init, "/var/lib/kube-bootstrap/bin/kube-bootstrap")
+		got := bootFiles(init, "/var/lib/kube-bootstrap/bin/kube-bootstrap", 5*time.Minute)
 		if len(got) != 1 || string(got[0].Data) != string(want) {
 			t.Errorf("%s: got\n%s", init, got[0].Data)
 		}

@@ -37,10 +37,10 @@ func (b Bridge) Resume() step.Step {
 			return nil, nil
 		}
 		docker, err := b.Docker()
-		if err != nil || docker.Answers(ctx) == nil {
+		if err != nil {
 			return nil, err
 		}
-		return step.Diff{"start Docker, which a run that was cut short had stopped"}, nil
+		return step.DiffOf(docker.Answers(ctx), "start Docker, which a run that was cut short had stopped")
 	}
 	return step.Step{
 		Name:  "start Docker again",
@@ -79,7 +79,7 @@ func (b Bridge) whileStopped(ctx context.Context, how pending, change func() err
 	}
 	changed := change()
 	// Without Docker the owner's containers are down: start it even when told to stop.
-	startCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
+	startCtx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	step.Report(ctx, "starting Docker", 0, 0)
 	if err := b.start(startCtx, p); err != nil {
@@ -169,7 +169,7 @@ func (b Bridge) stopScript(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return step.Until(ctx, startLimit, func(ctx context.Context) error {
+	return step.Until(ctx, func(ctx context.Context) error {
 		if docker.Answers(ctx) == nil {
 			return errors.New("Docker still answers although its service was stopped; start it by its service, not by hand")
 		}
@@ -191,7 +191,7 @@ func (b Bridge) start(ctx context.Context, p pending) error {
 	if err != nil {
 		return err
 	}
-	return step.Until(ctx, startLimit, docker.Answers, nil)
+	return step.Until(ctx, docker.Answers, nil)
 }
 
 // bringBack starts what ran. A container that can not start is told once and

@@ -20,7 +20,7 @@ func (n Node) blocked(ctx context.Context, pods []corev1.Pod) error {
 	if len(pods) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := step.Checking(ctx)
 	defer cancel()
 	client, err := n.API.Client()
 	if err != nil {

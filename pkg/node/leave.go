@@ -71,7 +71,7 @@ func (n Node) Drain(d Drain) step.Step {
 			}
 			ours, err := n.cordon(ctx)
 			if err == nil {
-				err = step.Until(ctx, d.Limit, func(ctx context.Context) error { return n.evict(ctx, client) }, nil)
+				err = step.Until(step.WithLimit(ctx, d.Limit), func(ctx context.Context) error { return n.evict(ctx, client) }, nil)
 			}
 			if err != nil && ours {
 				return n.takeAgain(ctx, err)
@@ -122,7 +122,7 @@ func (n Node) cordon(ctx context.Context) (ours bool, err error) {
 
 // takeAgain lets pods come to a node whose drain failed or was interrupted.
 func (n Node) takeAgain(ctx context.Context, failed error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
 	if err := n.uncordon(ctx); err != nil {
 		return fmt.Errorf("%w; the node stays cordoned: %w; run `kubectl uncordon %s`", failed, err, n.Name)
@@ -158,7 +158,7 @@ func (n Node) evict(ctx context.Context, client kubernetes.Interface) error {
 
 // movable are the pods that end when the node goes, and run elsewhere then.
 func (n Node) movable(ctx context.Context) ([]corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	client, err := n.API.Client()
 	if err != nil {
@@ -219,7 +219,7 @@ func (n Node) Forget() step.Step {
 }
 
 func (n Node) get(ctx context.Context) (*corev1.Node, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	client, err := n.API.Client()
 	if err != nil {
@@ -229,6 +229,8 @@ func (n Node) get(ctx context.Context) (*corev1.Node, error) {
 }
 
 func (n Node) patchSelf(ctx context.Context, patch string) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	client, err := n.API.Client()
 	if err != nil {
 		return err

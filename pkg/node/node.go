@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,8 +23,6 @@ import (
 // ControlPlaneLabel marks the nodes that run the control plane.
 const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-const lookLimit = 5 * time.Second
-
 // Node is the node Name of the API server that API reaches: on a control-plane
 // host by the admin's kubeconfig, on a worker by the kubelet's own.
 type Node struct {
@@ -35,19 +32,17 @@ type Node struct {
 }
 
 // WaitReady waits until the kubelet says that the node is Ready.
-func (n Node) WaitReady(limit time.Duration) step.Step {
+func (n Node) WaitReady() step.Step {
 	name := "wait for the node to be Ready"
 	return step.Step{
 		Name:  name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			if err := n.probe(ctx, ready); err != nil {
-				return step.Diff{name + ": " + err.Error()}, nil
-			}
-			return nil, nil
+			err := n.probe(ctx, ready)
+			return step.DiffOf(err, fmt.Sprintf("%s: %v", name, err))
 		},
 		Apply: func(ctx context.Context) error {
-			return kube.Await(ctx, limit, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node)) }, n.Explain)
+			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node)) }, n.Explain)
 		},
 	}
 }
@@ -58,10 +53,7 @@ func (n Node) Label() step.Step {
 		Name:  "label the node",
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			if err := n.probe(ctx, labelled); err != nil {
-				return step.Diff{fmt.Sprintf("label node %s: %s", n.Name, ControlPlaneLabel)}, nil
-			}
-			return nil, nil
+			return step.DiffOf(n.probe(ctx, labelled), fmt.Sprintf("label node %s: %s", n.Name, ControlPlaneLabel))
 		},
 		Apply: n.label,
 	}
@@ -82,15 +74,9 @@ func (n Node) Remove(ctx context.Context) error {
 }
 
 func (n Node) probe(ctx context.Context, holds func(*corev1.Node) error) error {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
-	client, err := n.API.Client()
+	node, err := n.get(ctx)
 	if err != nil {
-		return err
-	}
-	node, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
+		return kube.NoAnswer(err)
 	}
 	return holds(node)
 }
@@ -111,11 +97,8 @@ func (n Node) label(ctx context.Context) error {
 		return err
 	}
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:""}}}`, ControlPlaneLabel)
-	return kube.Await(ctx, labelLimit, n.watch, func(runtime.Object) error { return n.patch(ctx, client, patch) }, n.Explain)
+	return kube.Await(ctx, n.watch, func(runtime.Object) error { return n.patch(ctx, client, patch) }, n.Explain)
 }
-
-// labelLimit covers a kubelet that has not registered its node yet.
-const labelLimit = time.Minute
 
 func (n Node) patch(ctx context.Context, client kubernetes.Interface, patch string) error {
 	options := metav1.PatchOptions{FieldManager: kube.FieldManager}

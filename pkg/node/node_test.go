@@ -50,7 +50,7 @@ func TestLabelled(t *testing.T) {
 func TestCheckOnFreshHost(t *testing.T) {
 	n := Node{API: kube.Kubeconfig(t.TempDir() + "/kubelet.conf"), Name: "worker-1"}
 	for _, s := range []func() (int, error){
-		func() (int, error) { d, err := n.WaitReady(0).Check(t.Context()); return len(d), err },
+		func() (int, error) { d, err := n.WaitReady().Check(t.Context()); return len(d), err },
 		func() (int, error) { d, err := n.Label().Check(t.Context()); return len(d), err },
 	} {
 		if lines, err := s(); err != nil || lines != 1 {

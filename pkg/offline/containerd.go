@@ -2,9 +2,10 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
-	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // criNamespace is where the kubelet's images lie.
@@ -38,7 +40,7 @@ func ContainerdStore(socket, snapshotter, dir string) Target {
 func (s containerdStore) Kind() image.Store { return image.Containerd }
 
 func (s containerdStore) with(ctx context.Context, do func(context.Context, *containerd.Client) error) error {
-	c, err := containerd.New(s.socket, containerd.WithTimeout(10*time.Second))
+	c, err := containerd.New(s.socket, containerd.WithTimeout(step.CheckLimit(ctx)))
 	if err != nil {
 		return fmt.Errorf("connect to containerd at %s: %w", s.socket, err)
 	}
@@ -59,8 +61,10 @@ func (s containerdStore) settled(ctx context.Context, c *containerd.Client) cont
 }
 
 func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state State, err error) {
-	if !answers(s.socket) {
+	if err := listens(ctx, s.socket); errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
+	} else if err != nil {
+		return Absent, step.NoAnswer(err)
 	}
 	err = s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		found, err := c.ImageService().Get(ctx, e.Ref)
@@ -72,6 +76,9 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 		}
 		return err
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = step.NoAnswer(err)
+	}
 	return state, err
 }
 
@@ -186,7 +193,7 @@ func nameImage(ctx context.Context, c *containerd.Client, img images.Image) erro
 func (containerdStore) Users(context.Context, string) ([]string, error) { return nil, nil }
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {
-	if !answers(s.socket) {
+	if listens(ctx, s.socket) != nil {
 		return fmt.Errorf("containerd does not answer at %s, so that its images can not be removed; start it and try again", s.socket)
 	}
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {

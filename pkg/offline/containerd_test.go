@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
@@ -77,7 +76,7 @@ func dropSnapshots(t *testing.T, socket, snapshotter string) {
 	t.Helper()
 	err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
 		all := c.SnapshotService(snapshotter)
-		return step.Until(ctx, time.Minute, func(ctx context.Context) (left error) {
+		return step.Until(ctx, func(ctx context.Context) (left error) {
 			err := all.Walk(ctx, func(ctx context.Context, i snapshots.Info) error {
 				left = errors.Join(left, all.Remove(ctx, i.Name))
 				return nil

@@ -58,7 +58,7 @@ func engine(t *testing.T) (*docker.Engine, string) {
 		}
 		return d.Answers(ctx)
 	}
-	if err := step.Until(t.Context(), time.Minute, probe, nil); err != nil {
+	if err := step.Until(t.Context(), probe, nil); err != nil {
 		t.Fatal(err)
 	}
 	return d, filepath.Join(dir, "exec/containerd/containerd.sock")

@@ -98,12 +98,11 @@ func (s dockerStore) Remove(ctx context.Context, refs []string) error {
 	return nil
 }
 
-// answers reports whether somebody listens on a socket, without waiting long.
-func answers(socket string) bool {
-	conn, err := net.DialTimeout("unix", socket, time.Second)
+// listens dials a socket, as a client would wait for somebody to listen on it.
+func listens(ctx context.Context, socket string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
-		return false
+		return err
 	}
-	conn.Close()
-	return true
+	return conn.Close()
 }

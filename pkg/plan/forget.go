@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -16,6 +15,7 @@ import (
 // subnet out of flannel's network, its node out of the API server's list. To be
 // called on a control plane that lives; run again, it finishes what is left.
 func (h *Host) Forget(ctx context.Context, name string) error {
+	ctx = h.limited(ctx)
 	ip, err := h.etcd().Forget(ctx, name)
 	if ip == "" && err == nil {
 		ip, err = h.anywhere(name).Dead(ctx)
@@ -37,9 +37,9 @@ func (h *Host) Forget(ctx context.Context, name string) error {
 	return h.removeNode(ctx, name)
 }
 
+// removeNode does not wait longer than a look: the host goes without it too.
 func (h *Host) removeNode(ctx context.Context, name string) error {
-	const limit = 10 * time.Second
-	return step.Until(ctx, limit, h.anywhere(name).Remove, nil)
+	return step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), h.anywhere(name).Remove, nil)
 }
 
 // anywhere is a node in the eyes of whichever API server is ready, as that of

@@ -73,11 +73,13 @@ func (h *Host) approver() join.Approver {
 }
 
 func (h *Host) servingCertificate() step.Step {
-	return h.approver().Own(h.Files, h.Config.HostName, h.timeout())
+	return h.approver().Own(h.Files, h.Config.HostName)
 }
 
 // Approve goes once through the serving requests that wait; a timer runs it.
 func (h *Host) Approve(ctx context.Context) error {
+	ctx, cancel := step.Limited(h.limited(ctx))
+	defer cancel()
 	_, refused, err := h.approver().Approve(ctx)
 	for _, r := range refused {
 		err = errors.Join(err, fmt.Errorf("request %s of node %s was left alone: %w", r.Name, r.Node, r.Reason))

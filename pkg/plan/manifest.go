@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -40,7 +39,7 @@ func (m manifest) fetch() ([]byte, error) {
 	if !config.IsURL(m.from) {
 		return os.ReadFile(m.from)
 	}
-	return m.downloads.get(m.from)
+	return m.downloads.get(m.limited(context.Background()), m.from)
 }
 
 func (m manifest) origin() []byte { return []byte("# from " + m.from + "\n") }
@@ -81,13 +80,11 @@ func (h *Host) applyManifest(name string, m manifest) step.Step {
 // checked.
 type downloads struct{ texts sync.Map } // by URL
 
-const downloadLimit = time.Minute
-
-func (d *downloads) get(from string) ([]byte, error) {
+func (d *downloads) get(ctx context.Context, from string) ([]byte, error) {
 	if text, ok := d.texts.Load(from); ok {
 		return text.([]byte), nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), downloadLimit)
+	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	text, err := addon.Download(ctx, from)
 	if err == nil {

@@ -18,18 +18,18 @@ func (h *Host) Master() step.Plan {
 		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()),
 		{h.loadBootstrap("etcd")},
 		{h.member(), h.balancer(Master).Start(), h.loadBootstrap("flannel")},
-		{etcd.EnableAuth(), h.ifOurs(network.Publish(etcd.Client)), control.StaticPods()},
+		{etcd.EnableAuth(), h.ifOurs(network.Publish(etcd)), control.StaticPods()},
 		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
-		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
+		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.ifOurs(h.cni())},
 		{kubelet.Configure(), kubelet.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
 		{h.runtime().Pods()},
 		{kubelet.Start(), h.reviveAPIServer()},
-		{control.Ready(h.timeout())},
+		{control.Ready()},
 		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late()},
 		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
-		append(h.furtherAddons(), h.ifNetwork(node.WaitReady(h.timeout())), h.ifNetwork(h.addons().WaitDNS(h.timeout()))),
+		append(h.furtherAddons(), h.ifNetwork(node.WaitReady()), h.ifNetwork(h.addons().WaitDNS())),
 		{h.accept(Master)},
 		h.dropReplaced(),
-	}.Compact()
+	}.Compact().Within(h.timeout())
 }

@@ -23,7 +23,7 @@ func (h *Host) Load() step.Plan {
 		{h.bootstrap().Start(), h.source().InstallCNIPlugins()},
 		{h.loadContainerd(), h.loadMain(), h.loadBootstrap("etcd"), h.loadBootstrap("flannel")},
 		{h.accept(Loaded)},
-	}
+	}.Within(h.timeout())
 }
 
 // TakeLoaded has the images taken from the main Docker, where somebody has
@@ -42,7 +42,7 @@ func (h *Host) preflightLoad() step.Plan {
 			h.look("bundle", "check the bundle", func(ctx context.Context) error { return h.bundleProblem(ctx, Loaded) }),
 		}, h.unanswered()...),
 		{h.look("images", "look for images", h.byHandProblem)},
-	}
+	}.Within(h.timeout())
 }
 
 func (h *Host) loadedRoleProblem(context.Context) error {

@@ -57,7 +57,6 @@ func (h *Host) etcd() etcd.Member {
 		RootCert: controlplane.EtcdRoot + ".crt",
 		RootKey:  controlplane.EtcdRoot + ".key",
 		Peers:    h.others(),
-		Limit:    h.timeout(),
 	}
 }
 
@@ -76,8 +75,7 @@ func (h *Host) flanneld() flannel.Daemon {
 		PublicIP: h.Config.IPAddress, Interface: h.Config.NetInterface,
 		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
 		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
-		Network: mustPrefix(h.Config.FlannelNetwork), Limit: h.timeout(),
-		KeepModule: h.keepModule,
+		Network: mustPrefix(h.Config.FlannelNetwork), KeepModule: h.keepModule,
 	}
 }
 

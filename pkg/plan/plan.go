@@ -22,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Binary is where a host keeps the program that made it, for its boot unit.
@@ -117,6 +118,9 @@ func (h *Host) lease() (flannel.Lease, error) {
 
 func (h *Host) timeout() time.Duration { return h.Config.TimeoutForServices }
 
+// limited is for what is no step: its waits and requests have the same limit.
+func (h *Host) limited(ctx context.Context) context.Context { return step.WithLimit(ctx, h.timeout()) }
+
 func mustPrefix(cidr string) netip.Prefix {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
@@ -128,6 +132,7 @@ func mustPrefix(cidr string) netip.Prefix {
 // Boot brings daemon.json, the CNI config and the firewall in agreement with
 // the lease while Docker is about to start. It never starts or stops Docker.
 func (h *Host) Boot(ctx context.Context) error {
+	ctx = h.limited(ctx)
 	agent := h.kubelet(h.saved.Role)
 	if err := errors.Join(agent.ShareMounts(), agent.RestoreServiceRoute()); err != nil {
 		return err

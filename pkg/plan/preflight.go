@@ -45,7 +45,7 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("swap", "check swap", swapProblem),
 		h.look("inotify", "check what can be watched", h.inotifyProblem),
 	}
-	return step.Plan{append(h.unanswered(), looks...)}
+	return step.Plan{append(h.unanswered(), looks...)}.Within(h.timeout())
 }
 
 // look is a step that only looks. Problems that the user ignores by name, or

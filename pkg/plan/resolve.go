@@ -25,6 +25,7 @@ type answer struct {
 // before anything is looked at or planned, and changes nothing. Who does not
 // answer is one of the problems that Preflight tells.
 func (h *Host) Resolve(ctx context.Context, role string) *Host {
+	ctx = h.limited(ctx)
 	resolved := *h
 	resolved.answers = nil
 	if role == Worker || h.Config.Join {

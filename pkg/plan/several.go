@@ -17,7 +17,7 @@ import (
 func (h *Host) balancer(role string) balancer.Balancer {
 	b := balancer.Balancer{
 		Settings: h.balancing(), Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Program: Binary,
-		RestartPolicy: h.Config.RestartPolicy, Seeds: []string{h.Config.IPAddress}, Limit: h.timeout(),
+		RestartPolicy: h.Config.RestartPolicy, Seeds: []string{h.Config.IPAddress},
 	}
 	if role == Master {
 		b.Image = h.Image("etcd")
@@ -110,18 +110,20 @@ func (h *Host) sharing() []step.Step {
 	if !h.Config.Join {
 		return nil
 	}
-	return []step.Step{h.controlPlane().AwaitElection(h.timeout())}
+	return []step.Step{h.controlPlane().AwaitElection()}
 }
 
 // EtcdMembers are the members of the cluster's etcd; to be asked on a control
 // plane.
 func (h *Host) EtcdMembers(ctx context.Context) ([]etcd.MemberStatus, error) {
-	return h.etcd().Status(ctx)
+	return h.etcd().Status(h.limited(ctx))
 }
 
 // Share lays ready what a further control plane must be handed, and returns the
 // key that opens it.
 func (h *Host) Share(ctx context.Context) (join.CertificateKey, error) {
+	ctx, cancel := step.Limited(h.limited(ctx))
+	defer cancel()
 	shared, err := h.controlPlane().Shared()
 	if err != nil {
 		return join.CertificateKey{}, err
@@ -145,7 +147,7 @@ func (h *Host) Keep(ctx context.Context) error {
 	if control.Electing() == control.Single {
 		rows = append(step.Plan{{control.StaticPods(), control.Late()}, {h.applyAddons()}}, rows...)
 	}
-	return (&step.Runner{}).Do(ctx, rows)
+	return (&step.Runner{}).Do(ctx, rows.Within(h.timeout()))
 }
 
 // Leave takes this host out of a cluster that goes on without it: out of etcd,
@@ -153,6 +155,7 @@ func (h *Host) Keep(ctx context.Context) error {
 // and where there is no other control plane nobody has to know. What was not
 // done but is no harm is returned as text; force makes that of everything.
 func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error) {
+	ctx = h.limited(ctx)
 	name := h.Config.HostName
 	switch {
 	case h.saved.Role == Worker:

@@ -19,13 +19,13 @@ func (h *Host) Worker() step.Plan {
 		{h.loadBootstrap("flannel")},
 		{h.balancer(Worker).Start()},
 		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
-		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary), h.ifOurs(h.cni())},
+		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.ifOurs(h.cni())},
 		{agent.Configure(), agent.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
 		{h.runtime().Pods()},
 		{agent.Start()},
-		{agent.Joined(h.timeout())},
-		{h.join.Forget(), h.ifNetwork(node.WaitReady(h.timeout()))},
+		{agent.Joined()},
+		{h.join.Forget(), h.ifNetwork(node.WaitReady())},
 		{h.accept(Worker)},
 		h.dropReplaced(),
-	}.Compact()
+	}.Compact().Within(h.timeout())
 }

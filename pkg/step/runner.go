@@ -29,7 +29,7 @@ type Finding struct {
 	Row  int
 	Step string
 	Diff Diff  // empty: in place
-	Err  error // the look itself failed
+	Err  error // the look itself failed, or got no answer
 }
 
 // Look checks every step of every row, all at the same time, and changes
@@ -49,7 +49,7 @@ func (r *Runner) look(ctx context.Context, row int, s Step) Finding {
 	if s.Check == nil {
 		return f
 	}
-	f.Diff, f.Err = s.Check(ctx)
+	f.Diff, f.Err = check(s.within(ctx), s)
 	switch {
 	case f.Err != nil:
 		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: f.Err})
@@ -80,7 +80,7 @@ func (r *Runner) Do(ctx context.Context, plan Plan) error {
 func (r *Runner) checkRow(ctx context.Context, row int, steps []Step) ([]Diff, error) {
 	diffs, errs := make([]Diff, len(steps)), make([]error, len(steps))
 	each(steps, func(j int, s Step) {
-		if diffs[j], errs[j] = check(ctx, s); errs[j] != nil {
+		if diffs[j], errs[j] = toApply(s.within(ctx), s); errs[j] != nil {
 			errs[j] = fmt.Errorf("%s: %w", s.Name, errs[j])
 			r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: errs[j]})
 		}
@@ -88,13 +88,15 @@ func (r *Runner) checkRow(ctx context.Context, row int, steps []Step) ([]Diff, e
 	return diffs, errors.Join(errs...)
 }
 
-func check(ctx context.Context, s Step) (Diff, error) {
-	if s.Check == nil {
-		return nil, nil
-	}
-	diff, err := s.Check(ctx)
-	if err == nil && len(diff) > 0 && s.Apply == nil {
-		err = errors.New(diff.String())
+// toApply is what a step has to do; of one whose Check got no answer, to find
+// that out.
+func toApply(ctx context.Context, s Step) (Diff, error) {
+	diff, err := check(ctx, s)
+	switch {
+	case s.Apply == nil && err == nil && len(diff) > 0:
+		return diff, errors.New(diff.String())
+	case s.Apply != nil && IsUnanswered(err) && ctx.Err() == nil:
+		return Diff{"look again: " + err.Error()}, nil
 	}
 	return diff, err
 }
@@ -138,7 +140,8 @@ func (r *Runner) apply(ctx context.Context, row int, s Step, diff Diff) error {
 		return nil
 	}
 	r.emit(Event{Row: row, Step: s.Name, Kind: Started, Diff: diff})
-	err := s.Apply(r.reporting(ctx, row, s))
+	ctx = s.within(r.reporting(ctx, row, s))
+	err := s.Apply(ctx)
 	if err == nil && !s.Waits {
 		err = converged(ctx, s)
 	}
@@ -151,8 +154,16 @@ func (r *Runner) apply(ctx context.Context, row int, s Step, diff Diff) error {
 	return nil
 }
 
+// converged looks again, until it gets an answer.
 func converged(ctx context.Context, s Step) error {
-	left, err := s.Check(ctx)
+	var left Diff
+	err := Until(ctx, func(ctx context.Context) (err error) {
+		left, err = check(ctx, s)
+		if err != nil && !IsUnanswered(err) {
+			return Final(err)
+		}
+		return err
+	}, nil)
 	if err != nil {
 		return fmt.Errorf("look again: %w", err)
 	}
@@ -160,6 +171,14 @@ func converged(ctx context.Context, s Step) error {
 		return fmt.Errorf("still to do after it was done: %s", left)
 	}
 	return nil
+}
+
+// within has the waits and requests of the step take no longer than its limit.
+func (s Step) within(ctx context.Context) context.Context {
+	if s.Limit == 0 {
+		return ctx
+	}
+	return WithLimit(ctx, s.Limit)
 }
 
 func (r *Runner) reporting(ctx context.Context, row int, s Step) context.Context {
@@ -193,7 +212,7 @@ func (r *Runner) undo(ctx context.Context, row int, s Step) error {
 	leaving := WithLeft(r.reporting(ctx, row, s), func(what string) {
 		r.emit(Event{Row: row, Step: s.Name, Kind: Left, Message: what})
 	})
-	if err := s.Undo(leaving); err != nil {
+	if err := s.Undo(s.within(leaving)); err != nil {
 		err = fmt.Errorf("undo %s: %w", s.Name, err)
 		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: err})
 		return err

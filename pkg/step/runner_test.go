@@ -80,7 +80,7 @@ func TestAFailureStopsItsNeighbours(t *testing.T) {
 	boom := errors.New("boom")
 	fails := Step{Name: "fails", Check: func(context.Context) (Diff, error) { return Diff{"x"}, nil },
 		Apply: func(context.Context) error { return boom }}
-	waits := Wait("waits", time.Minute, func(context.Context) error { return errors.New("never") }, nil)
+	waits := Wait("waits", func(context.Context) error { return errors.New("never") }, nil)
 	var r Runner
 	if err := r.Do(t.Context(), Plan{{waits, fails}}); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
@@ -88,7 +88,7 @@ func TestAFailureStopsItsNeighbours(t *testing.T) {
 }
 
 func TestWaitTellsTheLastAnswer(t *testing.T) {
-	err := Until(t.Context(), 20*time.Millisecond, func(context.Context) error { return errors.New("not ready") },
+	err := Until(WithLimit(t.Context(), 20*time.Millisecond), func(context.Context) error { return errors.New("not ready") },
 		func() string { return "tail of the log" })
 	if err == nil || !strings.Contains(err.Error(), "not within 20ms: not ready") || !strings.Contains(err.Error(), "tail of the log") {
 		t.Errorf("got %v", err)
@@ -122,7 +122,7 @@ func TestUndoTellsWhatItLeaves(t *testing.T) {
 
 func TestWaitTellsTheLastAnswerNotTheEndOfTime(t *testing.T) {
 	answers := 0
-	err := Until(t.Context(), 20*time.Millisecond, func(ctx context.Context) error {
+	err := Until(WithLimit(t.Context(), 20*time.Millisecond), func(ctx context.Context) error {
 		if answers++; answers == 1 {
 			return errors.New("not signed")
 		}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Diff lists what is missing on the host, one line a change, written for the
@@ -26,8 +27,12 @@ func (d Diff) String() string { return strings.Join(d, "; ") }
 type Step struct {
 	// Name is the imperative that the user reads: "start etcd".
 	Name string
-	// Check compares host and goal and changes nothing. It must also answer
-	// on a host where the steps before it have not been applied yet.
+	// Check compares host and goal and changes nothing. A Diff is what it has
+	// seen to differ. A request that fails (no time left, connection refused,
+	// not authorized) shows nothing: then Check returns NoAnswer of its error.
+	// What is asked by a file that the host lacks, a certificate or a socket,
+	// has never been set up: that is a Diff, so Check also answers on a host
+	// where the steps before it have not been applied yet.
 	Check func(context.Context) (Diff, error)
 	// Apply closes the Diff; it may run again after stopping half-way. A step
 	// without Apply only looks: its Diff, like its error, is a failure.
@@ -35,6 +40,9 @@ type Step struct {
 	// Undo puts back what Apply found, from the host alone. It does nothing
 	// when Apply never ran. A step without Undo leaves nothing behind.
 	Undo func(context.Context) error
+	// Limit is how long each wait and each request may take; 0 is DefaultLimit.
+	// See Plan.Within. A Check as a whole has CheckLimit.
+	Limit time.Duration
 	// Waits says that Apply returns only once it has seen the goal itself, so
 	// that a second Check would only repeat its last look.
 	Waits bool
@@ -51,6 +59,16 @@ func (p Plan) Steps() []Step {
 		all = append(all, row...)
 	}
 	return all
+}
+
+// Within gives all steps their limit.
+func (p Plan) Within(limit time.Duration) Plan {
+	for _, row := range p {
+		for i := range row {
+			row[i].Limit = limit
+		}
+	}
+	return p
 }
 
 // Compact drops steps without a name, which a plan has in the place of those

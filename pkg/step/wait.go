@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -9,54 +10,88 @@ import (
 const (
 	firstPause = 5 * time.Millisecond
 	maxPause   = 250 * time.Millisecond
+
+	// A try that gets no answer is given up for the next one, as what it asked
+	// may have lost the question. It has a part of the limit at first, which is
+	// two seconds of the default, and twice as long each time that was too short.
+	tryPart     = 150
+	minTryLimit = 2 * time.Second
 )
 
-// Wait is a step that holds once probe returns nil. It gives up after limit
+// Wait is a step that holds once probe returns nil. It gives up after its limit
 // with the last answer of probe and whatever explain adds (the tail of a log;
 // may be nil). It leaves nothing behind.
-func Wait(name string, limit time.Duration, probe func(context.Context) error, explain func() string) Step {
+func Wait(name string, probe func(context.Context) error, explain func() string) Step {
 	return Step{
 		Name:  name,
 		Waits: true,
 		Check: func(ctx context.Context) (Diff, error) {
-			if err := probe(ctx); err != nil {
-				return Diff{name + ": " + err.Error()}, nil
-			}
-			return nil, nil
+			err := probe(ctx)
+			return DiffOf(err, fmt.Sprintf("%s: %v", name, err))
 		},
-		Apply: func(ctx context.Context) error { return Until(ctx, limit, probe, explain) },
+		Apply: func(ctx context.Context) error { return Until(ctx, probe, explain) },
 	}
 }
 
 // Until calls probe until it returns nil, with pauses that grow from
-// milliseconds to a quarter of a second.
-func Until(ctx context.Context, limit time.Duration, probe func(context.Context) error, explain func() string) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// milliseconds to a quarter of a second. It ends early with an error that is
+// Final, and gives up after the limit of ctx.
+func Until(ctx context.Context, probe func(context.Context) error, explain func() string) error {
+	ctx, cancel := Limited(ctx)
 	defer cancel()
 	var last error
+	limit := max(Limit(ctx)/tryPart, minTryLimit)
 	for pause := firstPause; ; pause = min(pause*3/2, maxPause) {
-		err := probe(ctx)
+		late, err := try(ctx, limit, probe)
 		if err == nil {
 			return nil
 		}
-		if last != nil && ctx.Err() != nil {
+		if final, ok := err.(*finalError); ok {
+			return final.error
+		}
+		if late {
+			limit *= 2
+		}
+		if late && last != nil && errors.Is(err, context.DeadlineExceeded) {
 			err = last // this one only says that the time is over
 		}
+		if last == nil || last.Error() != err.Error() {
+			Report(ctx, err.Error(), 0, 0)
+		}
 		last = err
-		Report(ctx, err.Error(), 0, 0)
 		select {
 		case <-ctx.Done():
-			return gaveUp(ctx, limit, err, explain)
+			return gaveUp(ctx, err, explain)
 		case <-time.After(pause):
 		}
 	}
 }
 
-func gaveUp(ctx context.Context, limit time.Duration, last error, explain func() string) error {
+// try calls probe with no more time than limit, and reports whether that is over.
+func try(ctx context.Context, limit time.Duration, probe func(context.Context) error) (late bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = probe(ctx)
+	return ctx.Err() != nil, err
+}
+
+// Final marks an error that no waiting helps against.
+func Final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &finalError{err}
+}
+
+type finalError struct{ error }
+
+func (f *finalError) Unwrap() error { return f.error }
+
+func gaveUp(ctx context.Context, last error, explain func() string) error {
 	if ctx.Err() == context.Canceled {
 		return context.Cause(ctx)
 	}
-	err := fmt.Errorf("not within %s: %w", limit, last)
+	err := fmt.Errorf("not within %s: %w", Limit(ctx), last)
 	if explain == nil {
 		return err
 	}
@@ -64,4 +99,34 @@ func gaveUp(ctx context.Context, limit time.Duration, last error, explain func()
 		return fmt.Errorf("%w\n%s", err, tail)
 	}
 	return err
+}
+
+// Watching calls do, and ends it as soon as watch returns an error: the reason
+// why what do waits for will never come. watch returns nil when its context
+// ends.
+func Watching(ctx context.Context, watch, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() {
+		err := watch(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		ended <- err
+	}()
+	err := do(ctx)
+	cancel(nil)
+	if reason := <-ended; err != nil && reason != nil {
+		return reason
+	}
+	return err
+}
+
+// Watched has the Apply of a step end as soon as watch knows why it can not
+// succeed, see Watching.
+func (s Step) Watched(watch func(context.Context) error) Step {
+	apply := s.Apply
+	s.Apply = func(ctx context.Context) error { return Watching(ctx, watch, apply) }
+	return s
 }

@@ -1,0 +1,138 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slow is a step whose server answers that late. Its Check takes an error of
+// its request for a Diff, which the Runner must not believe.
+func slow(late time.Duration) (s Step, applied *bool) {
+	applied = new(bool)
+	answer := func(ctx context.Context) error {
+		select {
+		case <-time.After(late):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return Step{
+		Name: "add users",
+		Check: func(ctx context.Context) (Diff, error) {
+			if answer(ctx) != nil || !*applied {
+				return Diff{"add user root"}, nil
+			}
+			return nil, nil
+		},
+		Apply: func(ctx context.Context) error {
+			ctx, cancel := Limited(ctx)
+			defer cancel()
+			*applied = true
+			return answer(ctx)
+		},
+	}, applied
+}
+
+func TestACheckWithoutAnAnswerFindsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := slow(time.Minute)
+		f := (&Runner{}).Look(t.Context(), Plan{{s}})[0]
+		if !IsUnanswered(f.Err) || len(f.Diff) > 0 || !strings.Contains(f.Err.Error(), "no answer within 10s") {
+			t.Errorf("found %v, %v", f.Diff, f.Err)
+		}
+	})
+}
+
+// On a slow host a longer limit is what helps: each request may take as long,
+// and so may the Check after Apply.
+func TestTheLimitIsForEveryRequest(t *testing.T) {
+	for limit, enough := range map[time.Duration]bool{20 * time.Minute: true, 5 * time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			s, applied := slow(35 * time.Second)
+			err := (&Runner{}).Do(t.Context(), Plan{{s}}.Within(limit))
+			if !*applied || enough != (err == nil) {
+				t.Errorf("limit %s: applied %t, %v", limit, *applied, err)
+			}
+		})
+	}
+}
+
+func TestAStepThatOnlyLooksHasTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, applied := slow(time.Minute)
+		s.Apply, *applied = nil, true
+		if err := (&Runner{}).Do(t.Context(), Plan{{s}}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A try that is never answered does not keep the next one from being made.
+func TestAWaitTriesAgainWithMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		err := Until(t.Context(), func(ctx context.Context) error {
+			select {
+			case <-time.After(15 * time.Second):
+				return nil
+			case <-ctx.Done():
+				tries++
+				return ctx.Err()
+			}
+		}, nil)
+		if err != nil || tries != 3 {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+}
+
+func TestAFinalErrorEndsAWait(t *testing.T) {
+	refused := errors.New("permission denied")
+	if err := Until(t.Context(), func(context.Context) error { return Final(refused) }, nil); err != refused {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWatchingEndsWhatWaitsInVain(t *testing.T) {
+	never := func(context.Context) error { return errors.New("connection refused") }
+	ended := errors.New("kubelet ended: unknown flag")
+	s := Wait("wait for the API server", never, nil).Watched(func(context.Context) error { return ended })
+	if err := (&Runner{}).Do(t.Context(), Plan{{s}}); !errors.Is(err, ended) {
+		t.Errorf("got %v", err)
+	}
+	lives := func(ctx context.Context) error { <-ctx.Done(); return nil }
+	if err := Watching(t.Context(), lives, func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := Watching(t.Context(), lives, func(context.Context) error { return ended }); err != ended {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDiffOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		err     error
+		missing bool
+		unknown bool
+	}{
+		"reached":           {nil, false, false},
+		"seen":              {errors.New("not labelled"), true, false},
+		"nobody listens":    {Serves(syscall.ECONNREFUSED), true, false},
+		"no socket":         {Serves(fs.ErrNotExist), true, false},
+		"no answer":         {Serves(context.DeadlineExceeded), false, true},
+		"refused, no goal":  {NoAnswer(syscall.ECONNREFUSED), false, true},
+		"never set up here": {NoAnswer(fs.ErrNotExist), true, false},
+	} {
+		diff, err := DiffOf(c.err, "do it")
+		if (len(diff) > 0) != c.missing || IsUnanswered(err) != c.unknown {
+			t.Errorf("%s: got %v, %v", name, diff, err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+)
+
+// How long a wait or a request of a step may take is the user's to say, by
+// --timeout-for-services: it comes to a step in its context, see step.Limit. A
+// span of time that is written down in pkg is one of these, or a breach.
+var spans = map[string]string{
+	"pkg/step.DefaultLimit": "the limit that nobody set",
+	"pkg/step.Checking":     "makes the contexts of looks",
+	"pkg/step.Half":         "makes the contexts of looks",
+	"pkg/step.Limited":      "makes the contexts of requests",
+	"pkg/step.try":          "one try of a wait, which begins another one",
+	"pkg/step.firstPause":   "pause between tries",
+	"pkg/step.maxPause":     "pause between tries",
+
+	"pkg/step.minCheckLimit": "the least that a Check has",
+	"pkg/step.minTryLimit":   "the least that a try has",
+
+	// A request with step.Limit, and with words of its own when that is over.
+	"pkg/cluster.ready":          "step.Limit",
+	"pkg/docker.removeContainer": "step.Limit",
+
+	// Pauses, and periods of what goes on for ever.
+	"pkg/balancer.probeEvery": "period",
+	"pkg/balancer.retryEvery": "pause between tries",
+	"pkg/balancer.watchPause": "pause between tries",
+	"pkg/docker.result":       "pause between looks",
+	"pkg/docker.whileTaken":   "pause between tries",
+	"pkg/etcd.eager":          "pauses between tries",
+	"pkg/fetch.add":           "how often progress is told",
+	"pkg/flannel.runAndWait":  "period of looks",
+	"pkg/link.firstPause":     "pause between tries",
+	"pkg/link.longestWait":    "the longest pause that a server may ask for",
+	"pkg/link.maxPause":       "pause between tries",
+
+	// How long a connection may be silent, or a server that others stand in
+	// for. What was cut is tried again.
+	"pkg/balancer.dialLimit":   "a try; the next server is asked",
+	"pkg/balancer.dialer":      "keep-alive",
+	"pkg/balancer.probeLimit":  "a try; the next server is asked",
+	"pkg/balancer.silence":     "a connection that carries nothing",
+	"pkg/balancer.watch":       "probeLimit",
+	"pkg/etcd.Client":          "keep-alive",
+	"pkg/fetch.DefaultStall":   "a transfer that stands still, documented",
+	"pkg/fetch.Reachable":      "the caller's: whether there is a network at all",
+	"pkg/registry.answerLimit": "a transfer that stands still, documented",
+	"pkg/registry.dialLimit":   "a try of a transfer, documented",
+	"pkg/registry.stallLimit":  "a transfer that stands still, documented",
+
+	// What follows is no failure: something harder is done, or nothing.
+	"pkg/containerd.shimPatience": "then a signal is sent",
+	"pkg/docker.interrupt":        "how long an interrupted command may say its last words",
+	"pkg/host.WaitLock":           "another run of ours",
+	"pkg/maindocker.bootSlack":    "added to step.Limit",
+	"pkg/offline.loadGrace":       "after an interruption",
+
+	"pkg/host/hosttest.cutShort": "the interruption that a test wants",
+	"pkg/host/hosttest.settle":   "a test",
+
+	"pkg/cluster.left":   "rounding",
+	"pkg/registry.Serve": "what our own server allows its clients",
+
+	// Lifetimes, and what clocks differ by.
+	"pkg/cluster.tokenTTL":        "lifetime",
+	"pkg/controlplane.staleAfter": "clocks",
+	"pkg/flannel.clockGrain":      "clocks",
+	"pkg/join.ShareTTL":           "lifetime",
+	"pkg/join.createSecret":       "lifetime",
+	"pkg/join.expiryOf":           "lifetime",
+	"pkg/join.idFor":              "lifetime",
+	"pkg/join.maxSkew":            "clocks",
+	"pkg/link.retryAfter":         "unit of a header",
+	"pkg/pki.AuthorityLife":       "lifetime",
+	"pkg/pki.LeafLife":            "lifetime",
+	"pkg/pki.RenewBefore":         "lifetime",
+	"pkg/pki.backdate":            "clocks",
+}
+
+// times are what spans are made of.
+var times = []string{
+	"time.Millisecond", "time.Second", "time.Minute", "time.Hour",
+	"context.WithTimeout", "context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.DialTimeout",
+}
+
+// spansOfTime returns the declarations of a file in pkg that have a span of time
+// of their own.
+func (s source) spansOfTime() []string {
+	if s.isTest() || layer(s.dir) < 0 || s.dir == "cmd/kube-bootstrap" {
+		return nil
+	}
+	var all []string
+	for _, d := range s.syntax.Decls {
+		for name, node := range declared(d) {
+			if hasSpan(node) {
+				all = append(all, s.dir+"."+name)
+			}
+		}
+	}
+	return all
+}
+
+// declared are the parts of a declaration by name; a method by its own.
+func declared(d ast.Decl) map[string]ast.Node {
+	parts := map[string]ast.Node{}
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		parts[d.Name.Name] = d
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if v, ok := spec.(*ast.ValueSpec); ok {
+				parts[v.Names[0].Name] = v
+			}
+		}
+	}
+	return parts
+}
+
+// hasSpan looks past the arguments of Round and Truncate, which are units.
+func hasSpan(node ast.Node) (found bool) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && rounds(call) {
+			return false
+		}
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			of, ok := selector.X.(*ast.Ident)
+			found = found || ok && slices.Contains(times, of.Name+"."+selector.Sel.Name)
+		}
+		return true
+	})
+	return found
+}
+
+func rounds(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && (f.Sel.Name == "Round" || f.Sel.Name == "Truncate")
+}
+
+func (s source) limits() []string {
+	var all []string
+	for _, name := range s.spansOfTime() {
+		if spans[name] == "" {
+			all = append(all, fmt.Sprintf("%s: %s has a time limit of its own; take step.Limit, or say in test/architecture what else it is", s.name, name))
+		}
+	}
+	return all
+}
