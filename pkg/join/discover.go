@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/tools/clientcmd"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
@@ -205,21 +204,4 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 			Key:    flannel.Data[corev1.TLSPrivateKeyKey],
 		},
 	}, nil
-}
-
-// CheckVersion tells whether a kubelet of one version may join an API server
-// of another: not newer, and at most three minor versions older.
-func CheckVersion(kubelet, server string) error {
-	k, err := version.ParseSemantic(kubelet)
-	if err != nil {
-		return versionSkew("Kubernetes version %q: %v", kubelet, err)
-	}
-	s, err := version.ParseSemantic(server)
-	if err != nil {
-		return versionSkew("Kubernetes version %q of the master: %v", server, err)
-	}
-	if k.Major() != s.Major() || k.Minor() > s.Minor() || k.Minor()+3 < s.Minor() {
-		return versionSkew("a kubelet %s can not join the master's Kubernetes %s", kubelet, server)
-	}
-	return nil
 }

@@ -145,17 +145,6 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func TestCheckVersion(t *testing.T) {
-	for pair, fine := range map[[2]string]bool{
-		{"v1.36.3", "v1.36.3"}: true, {"v1.34.0", "v1.36.3"}: true, {"v1.33.0", "v1.36.3"}: true,
-		{"v1.32.9", "v1.36.3"}: false, {"v1.37.0", "v1.36.3"}: false, {"nonsense", "v1.36.3"}: false,
-	} {
-		if err := CheckVersion(pair[0], pair[1]); (err == nil) != fine {
-			t.Errorf("%v: %v", pair, err)
-		}
-	}
-}
-
 // tree prints what lies below root, apart from what only we remember by.
 func tree(t *testing.T, root string) func() string {
 	return func() string {

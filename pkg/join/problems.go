@@ -126,7 +126,3 @@ func joinedAnother() error {
 		Remedy: "run `kube-bootstrap turndown` first",
 	}
 }
-
-func versionSkew(format string, args ...any) error {
-	return &step.Problem{Name: "version", Text: fmt.Sprintf(format, args...), Remedy: "set K8S_VERSION to the master's"}
-}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -67,7 +66,7 @@ func (h *Host) askMaster(ctx context.Context) error {
 	if err := h.handedRegistry(handover.Registry); err != nil {
 		return err
 	}
-	return errors.Join(h.useCatalogue(), join.CheckVersion(h.versions.Kubernetes, handover.ServerVersion))
+	return errors.Join(h.useCatalogue(), h.joinSkewProblem(handover.ServerVersion))
 }
 
 // askRegistry takes over the versions of the bundle in the registry. One that

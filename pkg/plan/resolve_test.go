@@ -64,7 +64,7 @@ func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pushed.Etcd = "3.4.99"
+	pushed.Etcd = "3.4.99-0"
 	h := withRegistry(t, pushed)
 	before := h.versions
 	resolved := h.Resolve(t.Context(), Master)

@@ -12,8 +12,8 @@ import (
 const versionsFile = host.StateDir + "/versions.json"
 
 // useCatalogue decides which version of each component this host runs. What
-// the user set wins; then what the bundle holds, since a pulled one has other
-// versions than one that was built; then what the host was made with.
+// the user set wins; then what the bundle holds, since it may have been made
+// with other versions; then what the host was made with.
 func (h *Host) useCatalogue() error {
 	known := h.knownVersions()
 	known.Kubernetes = "" // the config has it, and preflight compares the bundle's
@@ -30,6 +30,9 @@ func (h *Host) useCatalogue() error {
 	h.versions, h.images = versions, h.placed(image.Catalogue(versions, ""))
 	return nil
 }
+
+// Versions are the versions of the components that this host runs.
+func (h *Host) Versions() image.Versions { return h.versions }
 
 // withImages is the same host, which runs only these.
 func (h *Host) withImages(images []image.Image) *Host {

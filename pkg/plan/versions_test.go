@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -11,13 +10,7 @@ import (
 func TestVersionsThatAHostWasMadeWith(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	made := image.Versions{Kubernetes: "v1.36.3", Etcd: "3.6.8-0", Flannel: "0.28.9", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1"}
-	data, err := json.Marshal(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := files.Write(versionsFile, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	keepVersions(t, files, made)
 	other, err := image.For("v1.35.4", image.Versions{})
 	if err != nil {
 		t.Fatal(err)
