@@ -49,7 +49,7 @@ func (p *program) addHostVerb(c *cobra.Command, v hostVerb) *cobra.Command {
 			return err
 		}
 		defer release()
-		p.tellSettings(h.Config, origins, v.verb)
+		p.tellSettings(h, origins, v.verb)
 		if h, err = p.lookFirst(c.Context(), h, v.role); err != nil {
 			return err
 		}

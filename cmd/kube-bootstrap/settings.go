@@ -41,6 +41,9 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 		env = config.FleetEnv(p.env)
 	}
 	cfg, origins, err := config.Load(p.configPath(verb), env, flags)
+	if verb&(config.Master|config.Worker|config.Preflight) != 0 {
+		err = errors.Join(err, config.OldVariables(p.env))
+	}
 	err = errors.Join(err, origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
 	if err != nil {
 		return cfg, origins, &usageError{err}
@@ -86,12 +89,17 @@ func readable(path string) bool {
 	return file.Close() == nil
 }
 
-// tellSettings prints the settings as the scripts did, for logs.
-func (p *program) tellSettings(cfg config.Config, origins config.Origins, verb config.Verb) {
+// tellSettings prints the settings as the scripts did, for logs, with the
+// versions that follow from others.
+func (p *program) tellSettings(h *plan.Host, origins config.Origins, verb config.Verb) {
 	if p.terminal && p.progress == "auto" || p.progress != "auto" && p.progress != "plain" {
 		return
 	}
-	for _, v := range cfg.Values(verb, origins) {
+	derived := map[string]string{"etcdVersion": "v" + h.Versions().Etcd, "flannelVersion": "v" + h.Versions().Flannel}
+	for _, v := range h.Config.Values(verb, origins) {
+		if v.Value == "" {
+			v.Value = derived[v.Field]
+		}
 		if v.Value != "" {
 			p.say(fmt.Sprintf("%s is set to: %s", v.Env, v.Value))
 		}

@@ -18,26 +18,27 @@ import (
 const hostBits = 24 // the prefix length of one host's share
 
 var (
-	versionForm = regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+(-[0-9A-Za-z.-]+)?$`)
-	tokenForm   = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
-	hashForm    = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	keyForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	retryForm   = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`)
-	linkForm    = regexp.MustCompile(`^[^\s/:]{1,15}$`)
+	tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+	hashForm  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	keyForm   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	retryForm = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`)
+	linkForm  = regexp.MustCompile(`^[^\s/:]{1,15}$`)
 )
 
-func version(s string) string {
-	if !versionForm.MatchString(s) {
-		return "must be a version of three numbers, such as v1.2.3"
-	}
-	return ""
+func kubernetesVersion(s string) string {
+	_, _, err := catalog.Kubernetes(s)
+	return must(err)
 }
 
-func kubernetesVersion(s string) string {
-	if _, _, err := catalog.Kubernetes(s); err != nil {
-		return err.Error()
+func etcdVersion(s string) string    { return must(catalog.CheckEtcd(s)) }
+func flannelVersion(s string) string { return must(catalog.CheckFlannel(s)) }
+
+// must is what a value must be, or nothing.
+func must(err error) string {
+	if err == nil {
+		return ""
 	}
-	return ""
+	return err.Error()
 }
 
 // network returns the IPv4 network that s is, or what it must be.

@@ -58,7 +58,6 @@ type Config struct {
 	MasterIP           string
 	Token              string // secret
 	TokenFile          string
-	TokenExpires       time.Duration
 	CACertHash         string // sha256:<hex>
 	CertificateKey     string // secret
 	Registry           Registry

@@ -151,8 +151,9 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 	for _, c := range []struct{ env, value, want string }{
 		{"K8S_VERSION", "latest", `kubernetesVersion: Invalid value: "latest": must be a release of Kubernetes ` + catalog.Supported() + `, such as v1.`},
 		{"K8S_VERSION", "v1.30.0", `kubernetesVersion: Invalid value: "v1.30.0": must be a release of Kubernetes ` + catalog.Supported() + `, such as v1.`},
-		{"ETCD_VERSION", "3", `etcdVersion: Invalid value: "v3": must be a version of three numbers`},
-		{"FLANNEL_VERSION", "x", `flannelVersion: Invalid value: "x": must be a version`},
+		{"ETCD_VERSION", "2.2.5", `etcdVersion: Invalid value: "v2.2.5": must be a release of etcd `},
+		{"ETCD_VERSION", "3", `etcdVersion: Invalid value: "v3": must be a release of etcd `},
+		{"FLANNEL_VERSION", "x", `flannelVersion: Invalid value: "x": must be a release of flannel `},
 		{"FLANNEL_IPMASQ", "perhaps", `flannelIPMasq: Invalid value: "perhaps": must be true or false (from environment FLANNEL_IPMASQ)`},
 		{"FLANNEL_NETWORK", "10.1.0.0", `flannelNetwork: Invalid value: "10.1.0.0": must be a network, such as 10.1.0.0/16`},
 		{"FLANNEL_NETWORK", "10.1.2.0/16", `has host bits set; write 10.1.0.0/16`},

@@ -100,3 +100,22 @@ func oldSuggestion(path string) string {
 	}
 	return "; there are " + strings.Join(known, ", ")
 }
+
+// oldVariables of the scripts chose what is not a choice of its own any more.
+var oldVariables = []struct{ name, remedy string }{
+	{"USE_CNI", "use --cni-plugin flannel for a network of pods alone"},
+	{"USE_CONTAINERIZED", "the kubelet always runs in a container"},
+	{"PAUSE_VERSION", "the pause image goes with the Kubernetes version"},
+}
+
+// OldVariables names the variables of the scripts that are set and no longer
+// read: to ignore them would make another cluster than was asked for.
+func OldVariables(env func(string) string) error {
+	var errs []error
+	for _, v := range oldVariables {
+		if value := env(v.name); value != "" && value != "false" {
+			errs = append(errs, fmt.Errorf("%s=%s is no longer read: %s; unset it", v.name, value, v.remedy))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -108,13 +108,13 @@ var clusterSettings = []Setting{
 		Field: "etcdVersion", Flag: "etcd-version", Env: "ETCD_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true, Change: OnCluster,
 		Help:  "etcd version to run (empty: the one that goes with the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.EtcdVersion }),
-		check: version,
+		check: etcdVersion,
 	},
 	{
 		Field: "flannelVersion", Flag: "flannel-version", Env: "FLANNEL_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true, Change: OnCluster,
 		Help:  "flannel version to run (empty: the one that goes with the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.FlannelVersion }),
-		check: version,
+		check: flannelVersion,
 	},
 	{
 		Field: "flannelIPMasq", Flag: "flannel-ipmasq", Env: "FLANNEL_IPMASQ", Default: "true", Verbs: hosts, Shared: true, Change: OnCluster,
@@ -235,11 +235,6 @@ var clusterSettings = []Setting{
 		Field: "tokenFile", Flag: "token-file", Verbs: Master | Worker | Preflight, Holds: "token", Change: EachRun,
 		Help: "file that holds the bootstrap token, - for standard input",
 		at:   text(func(c *Config) *string { return &c.TokenFile }),
-	},
-	{
-		Field: "tokenExpires", Flag: "token-expires", Default: "24h", Verbs: Master, Change: EachRun,
-		Help: "how long the first bootstrap token is good",
-		at:   span(func(c *Config) *time.Duration { return &c.TokenExpires }),
 	},
 	{
 		Field: "caCertHash", Flag: "ca-cert-hash", Verbs: Master | Worker | Preflight, Change: EachRun,

@@ -93,7 +93,7 @@ func sampleAPIServer(v Versions, _ string) recipe {
 
 // etcdOfTag is the etcd that an image names: "3.6.8-0" is etcd 3.6.8.
 func etcdOfTag(v Versions, tag string) recipe {
-	v.Etcd, _, _ = strings.Cut(tag, "-")
+	v.Etcd = tag
 	return v.recipe("etcd")
 }
 
