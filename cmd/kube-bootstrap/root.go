@@ -47,6 +47,7 @@ network across hosts, and every change made to a host can be taken back.`,
 		Example: `  kube-bootstrap master                     # on the first host
   kube-bootstrap token create               # there: prints what to run on the next
   kube-bootstrap turndown                   # on any: as it was before`,
+		Version:           thisVersion().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -54,6 +55,7 @@ network across hosts, and every change made to a host can be taken back.`,
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	root.PersistentFlags().StringVar(&p.progress, "progress", "auto", "how progress is shown on stderr: auto, bars, plain, json or none")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: "host", Title: "On the host itself, as root:"},

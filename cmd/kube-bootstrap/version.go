@@ -11,8 +11,19 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// version is set when the program is linked.
-var version = "devel"
+// version is set when the program is linked. A program of "go install" knows
+// its own from its module.
+var version = ""
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
 
 type versionInfo struct {
 	Version    string `json:"version"`
@@ -31,15 +42,21 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 	format := addOutput(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		v := versionInfo{
-			Version: version, Commit: commit(), Go: runtime.Version(),
-			Platform: runtime.GOOS + "/" + runtime.GOARCH, Kubernetes: config.Default().KubernetesVersion,
-		}
-		return p.print(*format, v, func(w io.Writer) {
-			fmt.Fprintf(w, "kube-bootstrap %s (%s, %s), Kubernetes %s by default\n", v.Version, v.Go, v.Platform, v.Kubernetes)
-		})
+		v := thisVersion()
+		return p.print(*format, v, func(w io.Writer) { fmt.Fprintln(w, v) })
 	}
 	return c
+}
+
+func thisVersion() versionInfo {
+	return versionInfo{
+		Version: programVersion(), Commit: commit(), Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, Kubernetes: config.Default().KubernetesVersion,
+	}
+}
+
+func (v versionInfo) String() string {
+	return fmt.Sprintf("kube-bootstrap %s (%s, %s), Kubernetes %s by default", v.Version, v.Go, v.Platform, v.Kubernetes)
 }
 
 func commit() string {
