@@ -29,9 +29,9 @@ down: build ## remove the cluster that up made
 
 test: check unit e2e ## everything: check, tests, a real cluster on test hosts
 
-unit: ## tests that need this machine alone
+unit: ## tests that need this machine alone, with the race detector
 	scripts/install-tools.sh test
-	go test ./...
+	go test -race -timeout 30m ./...
 
 e2e: build ## a real cluster on test hosts
 	scripts/install-tools.sh test
