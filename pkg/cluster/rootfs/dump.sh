@@ -3,7 +3,8 @@
 out=$(mktemp -d /var/lib/dump-XXXXXX)
 trap 'rm -rf "$out"' EXIT
 cd "$out" || exit 1
-keep() { file=$1; shift; "$@" >"$file" 2>&1 </dev/null; }
+# All at the same time: most of them wait.
+keep() { file=$1; shift; "$@" >"$file" 2>&1 </dev/null & }
 
 keep status.txt kube-bootstrap status
 keep version.txt kube-bootstrap version
@@ -28,11 +29,11 @@ for log in /var/log/pods/*/*/*.log; do
 	[ -e "$log" ] && keep "pods/$(echo "${log#/var/log/pods/}" | tr / _)" tail -n 2000 "$log"
 done
 if [ "$1" = true ]; then
-	mkdir objects
 	kubectl() { docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 20s "$@"; }
-	for kind in $(kubectl api-resources --verbs=list -o name 2>/dev/null | grep -vx secrets); do
-		keep "objects/$kind.yaml" kubectl get "$kind" -A -o yaml
-	done
 	keep nodes.txt kubectl describe nodes
+	# One process for all kinds: each would ask the API server for all that it knows.
+	kinds=$(kubectl api-resources --verbs=list -o name 2>/dev/null | grep -vx -e secrets -e events.events.k8s.io | paste -sd,)
+	keep objects.yaml kubectl get "$kinds" -A -o yaml
 fi
+wait
 tar -c .
