@@ -18,7 +18,6 @@ type cursor struct {
 	*Bundle
 	frame   int
 	decoder *zstd.Decoder // nil: no frame is open
-	release func()        // what the decoder holds
 	archive *tar.Reader
 	at      int64   // where the next member begins in the plain frame
 	base    *cursor // nil: not needed yet
@@ -101,15 +100,11 @@ func (c *cursor) open(d digest.Digest) (io.ReadCloser, error) {
 
 func (c *cursor) start(frame int) error {
 	c.stop()
-	held, err := lookback(c.section(frame))
-	if err != nil {
-		return err
-	}
+	var err error
 	// Two workers: one decodes ahead while the other's output is written.
 	if c.decoder, err = newDecoder(c.section(frame), 2); err != nil {
 		return err
 	}
-	c.release = holding(held)
 	c.frame, c.at, c.archive = frame, 0, tar.NewReader(c.decoder)
 	return nil
 }
@@ -120,7 +115,6 @@ func (c *cursor) stop() {
 	}
 	c.decoder.Close()
 	c.decoder, c.archive = nil, nil
-	c.release()
 }
 
 // seek goes on to the member of a blob, and no further than the manifest says.
