@@ -82,12 +82,14 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 	return state, err
 }
 
-// compare goes by the digest, or by the layers where the image came another way
-// and so has another manifest. One that is not whole counts as absent.
+// compare goes by the digest, by the config where the image was pulled from a
+// registry and so has another manifest, or by the layers where only they are
+// known. One that is not whole counts as absent.
 func (s containerdStore) compare(ctx context.Context, img containerd.Image, e Entry, v Variant) (State, error) {
-	byLayers := v.Manifest == "" && len(v.Layers) > 0
-	if d := img.Target().Digest; !byLayers && v.Manifest != "" && d != v.Manifest && d != e.Index {
-		return Other, nil
+	if v.Manifest != "" {
+		if d := img.Target().Digest; d != v.Manifest && d != e.Index && !hasConfig(ctx, img, v.Config) {
+			return Other, nil
+		}
 	}
 	unpacked, err := img.IsUnpacked(ctx, s.snapshotter)
 	switch {
@@ -95,10 +97,15 @@ func (s containerdStore) compare(ctx context.Context, img containerd.Image, e En
 		return Absent, nil
 	case err != nil:
 		return Absent, err
-	case byLayers:
+	case v.Manifest == "" && len(v.Layers) > 0:
 		return sameLayers(ctx, img, v.Layers)
 	}
 	return Same, nil
+}
+
+func hasConfig(ctx context.Context, img containerd.Image, want digest.Digest) bool {
+	config, err := img.Config(ctx)
+	return err == nil && config.Digest == want
 }
 
 func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest) (State, error) {

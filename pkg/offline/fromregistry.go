@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
@@ -19,7 +20,7 @@ import (
 // OpenRegistry opens the bundle of a Kubernetes version that was pushed into a
 // registry. What is read of it streams from there.
 func OpenRegistry(ctx context.Context, from *registry.Registry, kubernetes string, options ...Option) (*Bundle, error) {
-	b, err := readIndex(ctx, from, kubernetes)
+	b, how, err := readIndex(ctx, from, kubernetes)
 	if err != nil {
 		return nil, fmt.Errorf("the bundle of Kubernetes %s in registry %s: %w", kubernetes, from.Address, from.Explain(err))
 	}
@@ -32,76 +33,60 @@ func OpenRegistry(ctx context.Context, from *registry.Registry, kubernetes strin
 	if err != nil {
 		return nil, err
 	}
-	shelves := b.shelves()
-	b.fetch = func(d digest.Digest) (io.ReadCloser, error) {
-		where, ok := shelves[d]
-		switch {
-		case !ok:
-			return nil, errors.New("it belongs to no image")
-		case where.manifest:
-			return reader.Manifest(ctx, where.path, d, b.Blobs[d].Size), nil
-		}
-		return reader.Blob(ctx, where.path, d, b.Blobs[d].Size), nil
-	}
+	b.fetch = how.fetching(b, func(path string, d digest.Digest, size int64) io.ReadCloser {
+		return reader.Blob(ctx, path, d, size)
+	})
 	return b, nil
 }
 
-// shelf is where a registry keeps a blob.
-type shelf struct {
-	path     string
-	manifest bool
-}
-
-func (b *Bundle) shelves() map[digest.Digest]shelf {
-	shelves := map[digest.Digest]shelf{}
-	for _, e := range b.Images {
-		path, _ := inRegistry(e.Ref)
-		shelves[e.Index] = shelf{path, true}
-		for _, v := range e.Variants {
-			shelves[v.Manifest] = shelf{path, true}
-			for _, d := range append([]digest.Digest{v.Config}, v.Layers...) {
-				shelves[d] = shelf{path, false}
-			}
-		}
-	}
-	return shelves
-}
-
-func readIndex(ctx context.Context, from *registry.Registry, kubernetes string) (*Bundle, error) {
+// readIndex reads what the bundle says of itself, and how it is stored.
+func readIndex(ctx context.Context, from *registry.Registry, kubernetes string) (*Bundle, stored, error) {
 	repo, err := from.Repository(IndexPath)
 	if err != nil {
-		return nil, err
+		return nil, stored{}, err
 	}
 	options, err := from.Options(ctx)
 	if err != nil {
-		return nil, err
+		return nil, stored{}, err
 	}
 	artifact, err := remote.Image(repo.Tag(kubernetes), options...)
 	if err != nil {
-		return nil, err
+		return nil, stored{}, err
 	}
+	texts, err := smallLayers(artifact)
+	if err != nil {
+		return nil, stored{}, err
+	}
+	if texts[indexLayer] == nil || texts[indexStored] == nil {
+		return nil, stored{}, fmt.Errorf("%s is no bundle of this kube-bootstrap; push it again", repo.Tag(kubernetes))
+	}
+	b := &Bundle{Path: repo.Tag(kubernetes).Name(), feed: &Feed{}, raw: texts[indexLayer], signature: texts[indexSignature]}
+	strict := json.NewDecoder(bytes.NewReader(b.raw))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&b.Manifest); err != nil {
+		return nil, stored{}, fmt.Errorf("read %s: %w", b.Path, err)
+	}
+	s, err := parseStored(texts[indexStored])
+	return b, s, errors.Join(err, b.validate(math.MaxInt64))
+}
+
+// smallLayers are the layers of an artifact, by their kind.
+func smallLayers(artifact v1.Image) (map[types.MediaType][]byte, error) {
 	layers, err := artifact.Layers()
 	if err != nil {
 		return nil, err
 	}
-	if len(layers) == 0 || len(layers) > 2 {
-		return nil, fmt.Errorf("%s is no bundle of kube-bootstrap", repo.Tag(kubernetes))
-	}
-	b := &Bundle{Path: repo.Tag(kubernetes).Name(), feed: &Feed{}}
-	if b.raw, err = smallLayer(layers[0]); err != nil {
-		return nil, err
-	}
-	if len(layers) == 2 {
-		if b.signature, err = smallLayer(layers[1]); err != nil {
+	texts := map[types.MediaType][]byte{}
+	for _, layer := range layers[:min(len(layers), 3)] {
+		kind, err := layer.MediaType()
+		if err != nil {
+			return nil, err
+		}
+		if texts[kind], err = smallLayer(layer); err != nil {
 			return nil, err
 		}
 	}
-	strict := json.NewDecoder(bytes.NewReader(b.raw))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&b.Manifest); err != nil {
-		return nil, fmt.Errorf("read %s: %w", b.Path, err)
-	}
-	return b, b.validate(math.MaxInt64)
+	return texts, nil
 }
 
 func smallLayer(layer v1.Layer) ([]byte, error) {

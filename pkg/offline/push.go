@@ -1,12 +1,15 @@
 package offline
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
@@ -24,8 +27,8 @@ type Pushed struct {
 }
 
 // Push brings all images of a bundle, of every architecture, into a registry:
-// each under its own path, with the digest it has in the bundle. What is there
-// already stays, so a run that was cut short is finished by the next.
+// each under its own path, with compressed layers. What is there already stays,
+// so a run that was cut short is finished by the next.
 func Push(ctx context.Context, path string, to *registry.Registry, options ...Option) ([]Pushed, error) {
 	b, err := Open(path, options...)
 	if err != nil {
@@ -43,7 +46,12 @@ func Push(ctx context.Context, path string, to *registry.Registry, options ...Op
 	if err != nil {
 		return nil, err
 	}
-	p := push{Bundle: b, to: to, options: remotes, pusher: pusher}
+	work, err := os.MkdirTemp("", "kube-bootstrap-push-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	p := push{Bundle: b, to: to, options: remotes, pusher: pusher, layers: &packedLayers{dir: work, files: map[digest.Digest]packedBlob{}}}
 	pushed, err := p.all(ctx)
 	return pushed, to.Explain(err)
 }
@@ -53,31 +61,61 @@ type push struct {
 	to      *registry.Registry
 	options []remote.Option
 	pusher  *remote.Pusher
+	layers  *packedLayers
 }
 
 // all has the index last: with it there, a host trusts the rest to be.
 func (p push) all(ctx context.Context) ([]Pushed, error) {
-	missing, err := p.missing(ctx)
+	if s, ok := p.known(ctx); ok {
+		if missing, err := p.missing(ctx, s); err != nil || len(missing) == 0 {
+			return p.pushed(s), err
+		}
+	}
+	s := stored{Indexes: map[string]digest.Digest{}, Manifests: map[digest.Digest]string{}}
+	var err error
+	if s.Layers, err = p.layers.pack(ctx, p.Bundle, p.allLayers()); err != nil {
+		return nil, err
+	}
+	images := map[string]registryImage{}
+	for _, e := range p.Images {
+		img, err := s.rewrite(p.Bundle, e)
+		if err != nil {
+			return nil, fmt.Errorf("push %s: %w", e.Ref, err)
+		}
+		images[e.Ref], s.Indexes[e.Ref] = img, digest.FromBytes(img.index)
+	}
+	missing, err := p.missing(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.blobs(ctx, missing); err != nil {
+	if err := p.blobs(ctx, missing, s); err != nil {
 		return nil, err
 	}
 	for _, e := range missing {
-		if err := p.manifests(ctx, e); err != nil {
+		if err := p.manifests(ctx, e, images[e.Ref]); err != nil {
 			return nil, fmt.Errorf("push %s: %w", e.Ref, err)
 		}
 	}
+	return p.pushed(s), p.index(ctx, s)
+}
+
+func (p push) pushed(s stored) []Pushed {
 	var pushed []Pushed
 	for _, e := range p.Images {
-		tag, err := p.tag(e)
-		if err != nil {
-			return nil, err
+		if tag, err := p.tag(e); err == nil { // missing has made the same
+			pushed = append(pushed, Pushed{tag.Name(), s.Indexes[e.Ref]})
 		}
-		pushed = append(pushed, Pushed{tag.Name(), e.Index})
 	}
-	return pushed, p.index(ctx)
+	return pushed
+}
+
+// known is how this very bundle lies in the registry, if it was pushed before.
+func (p push) known(ctx context.Context) (stored, bool) {
+	there, s, err := readIndex(ctx, p.to, p.Versions.Kubernetes)
+	if err != nil { // not there, or not to be told: the push itself will show
+		return s, false
+	}
+	return s, bytes.Equal(there.raw, p.raw) && bytes.Equal(there.signature, p.signature)
 }
 
 func (p push) tag(e Entry) (name.Tag, error) {
@@ -87,7 +125,7 @@ func (p push) tag(e Entry) (name.Tag, error) {
 }
 
 // missing are the images that the registry does not have, or has otherwise.
-func (p push) missing(ctx context.Context) ([]Entry, error) {
+func (p push) missing(ctx context.Context, s stored) ([]Entry, error) {
 	var missing []Entry
 	for _, e := range p.Images {
 		tag, err := p.tag(e)
@@ -99,38 +137,51 @@ func (p push) missing(ctx context.Context) ([]Entry, error) {
 			return nil, context.Cause(ctx)
 		}
 		// Not there, or not to be told: the push itself will show.
-		if err != nil || found.Digest.String() != e.Index.String() {
+		if err != nil || found.Digest.String() != s.Indexes[e.Ref].String() {
 			missing = append(missing, e)
 		}
 	}
 	return missing, nil
 }
 
-// blobs uploads each blob once, several at a time; to further repositories
-// that need it the registry itself links it.
-func (p push) blobs(ctx context.Context, entries []Entry) error {
+func (p push) allLayers() []digest.Digest {
+	all := map[digest.Digest]bool{}
+	for _, e := range p.Images {
+		for _, v := range e.Variants {
+			for _, d := range v.Layers {
+				all[d] = true
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(all))
+}
+
+// blobs uploads each layer once, several at a time; to further repositories
+// that need it the registry itself links it. Configs go with the manifests.
+func (p push) blobs(ctx context.Context, entries []Entry, s stored) error {
 	repos := map[digest.Digest][]string{}
 	var total int64
 	for _, e := range entries {
 		path, _ := inRegistry(e.Ref)
 		for _, v := range e.Variants {
-			for _, d := range append([]digest.Digest{v.Config}, v.Layers...) {
-				if len(repos[d]) == 0 {
-					total += p.Blobs[d].Size
+			for _, d := range v.Layers {
+				layer := s.Layers[d]
+				if len(repos[layer.Digest]) == 0 {
+					total += layer.Size
 				}
-				if !slices.Contains(repos[d], path) {
-					repos[d] = append(repos[d], path)
+				if !slices.Contains(repos[layer.Digest], path) {
+					repos[layer.Digest] = append(repos[layer.Digest], path)
 				}
 			}
 		}
 	}
-	progress := newProgress(ctx, "push to "+p.to.Address, total)
+	p.layers.progress = newProgress(ctx, "push to "+p.to.Address, total)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(pushJobs)
 	for _, d := range slices.Sorted(maps.Keys(repos)) {
 		group.Go(func() error {
-			if err := p.blob(ctx, d, repos[d], progress); err != nil {
-				return fmt.Errorf("push blob %s: %w", d, err)
+			if err := p.layer(ctx, d, repos[d]); err != nil {
+				return fmt.Errorf("push layer %s: %w", d, err)
 			}
 			return nil
 		})
@@ -138,9 +189,12 @@ func (p push) blobs(ctx context.Context, entries []Entry) error {
 	return group.Wait()
 }
 
-func (p push) blob(ctx context.Context, d digest.Digest, paths []string, progress *progress) error {
-	blob := &bundleBlob{b: p.Bundle, digest: d, progress: progress}
-	layer, err := blob.layer()
+func (p push) layer(ctx context.Context, d digest.Digest, paths []string) error {
+	file, err := p.layers.byDigest(d)
+	if err != nil {
+		return err
+	}
+	layer, err := partial.CompressedToLayer(file)
 	if err != nil {
 		return err
 	}
@@ -161,42 +215,38 @@ func (p push) blob(ctx context.Context, d digest.Digest, paths []string, progres
 			return err
 		}
 	}
-	blob.count()
+	file.count()
 	return nil
 }
 
 // manifests puts those of each architecture, then the list of them, and sees
-// that the registry keeps it under the digest that it has in the bundle.
-func (p push) manifests(ctx context.Context, e Entry) error {
+// that the registry keeps it under its digest.
+func (p push) manifests(ctx context.Context, e Entry, img registryImage) error {
 	tag, err := p.tag(e)
 	if err != nil {
 		return err
 	}
-	index, err := p.imageIndex(e)
-	if err != nil {
-		return err
-	}
-	if err := p.pusher.Push(ctx, tag, index); err != nil {
+	if err := p.pusher.Push(ctx, tag, pushedIndex{p, img}); err != nil {
 		return err
 	}
 	found, err := remote.Head(tag, p.options...)
 	if err != nil {
 		return err
 	}
-	if found.Digest.String() != e.Index.String() {
-		return fmt.Errorf("the registry has it as %s, the bundle as %s", found.Digest, e.Index)
+	if want := digest.FromBytes(img.index); found.Digest.String() != want.String() {
+		return fmt.Errorf("the registry has it as %s, what was sent is %s", found.Digest, want)
 	}
 	return nil
 }
 
 // index puts what the bundle says of itself, so that a host can be made from
 // the registry alone.
-func (p push) index(ctx context.Context) error {
+func (p push) index(ctx context.Context, s stored) error {
 	repo, err := p.to.Repository(IndexPath)
 	if err != nil {
 		return err
 	}
-	artifact, err := p.artifact()
+	artifact, err := p.artifact(s)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,9 @@ package offline
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -25,6 +22,7 @@ const IndexPath = "kube-bootstrap/bundle"
 const (
 	indexConfig    = types.MediaType("application/vnd.kube-bootstrap.bundle.config.v1+json")
 	indexLayer     = types.MediaType("application/vnd.kube-bootstrap.bundle.v1+json")
+	indexStored    = types.MediaType("application/vnd.kube-bootstrap.bundle.stored.v1+json")
 	indexSignature = types.MediaType("application/vnd.kube-bootstrap.bundle.signature.v1+json")
 )
 
@@ -45,120 +43,63 @@ func (b *Bundle) text(d digest.Digest) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// imageIndex is an image as go-containerregistry sees it.
-func (b *Bundle) imageIndex(e Entry) (v1.ImageIndex, error) {
-	raw, err := b.text(e.Index)
-	return bundleIndex{b, raw}, err
+// pushedIndex is an image as go-containerregistry sees it.
+type pushedIndex struct {
+	push  push
+	image registryImage
 }
 
-type bundleIndex struct {
-	b   *Bundle
-	raw []byte
+func (i pushedIndex) MediaType() (types.MediaType, error) { return types.OCIImageIndex, nil }
+func (i pushedIndex) Digest() (v1.Hash, error)            { return partial.Digest(i) }
+func (i pushedIndex) Size() (int64, error)                { return int64(len(i.image.index)), nil }
+func (i pushedIndex) RawManifest() ([]byte, error)        { return i.image.index, nil }
+func (i pushedIndex) IndexManifest() (*v1.IndexManifest, error) {
+	return v1.ParseIndexManifest(bytes.NewReader(i.image.index))
 }
-
-func (i bundleIndex) MediaType() (types.MediaType, error) {
-	return mediaType(i.raw, types.OCIImageIndex)
-}
-func (i bundleIndex) Digest() (v1.Hash, error)     { return partial.Digest(i) }
-func (i bundleIndex) Size() (int64, error)         { return int64(len(i.raw)), nil }
-func (i bundleIndex) RawManifest() ([]byte, error) { return i.raw, nil }
-func (i bundleIndex) IndexManifest() (*v1.IndexManifest, error) {
-	return v1.ParseIndexManifest(bytes.NewReader(i.raw))
-}
-func (i bundleIndex) ImageIndex(h v1.Hash) (v1.ImageIndex, error) {
+func (i pushedIndex) ImageIndex(h v1.Hash) (v1.ImageIndex, error) {
 	return nil, fmt.Errorf("no index %s within", h)
 }
 
-func (i bundleIndex) Image(h v1.Hash) (v1.Image, error) {
-	raw, err := i.b.text(digest.Digest(h.String()))
-	if err != nil {
-		return nil, err
+func (i pushedIndex) Image(h v1.Hash) (v1.Image, error) {
+	raw, ok := i.image.manifests[digest.Digest(h.String())]
+	if !ok {
+		return nil, fmt.Errorf("no image %s within", h)
 	}
-	return partial.CompressedToImage(bundleImage{i.b, raw})
+	return partial.CompressedToImage(pushedImage{i.push, raw})
 }
 
-// mediaType is what a manifest says it is: a registry compares.
-func mediaType(raw []byte, otherwise types.MediaType) (types.MediaType, error) {
-	var says struct {
-		MediaType types.MediaType `json:"mediaType"`
-	}
-	err := json.Unmarshal(raw, &says)
-	return cmp.Or(says.MediaType, otherwise), err
+type pushedImage struct {
+	push push
+	raw  []byte
 }
 
-type bundleImage struct {
-	b   *Bundle
-	raw []byte
-}
+func (i pushedImage) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
+func (i pushedImage) RawManifest() ([]byte, error)        { return i.raw, nil }
 
-func (i bundleImage) MediaType() (types.MediaType, error) {
-	return mediaType(i.raw, types.OCIManifestSchema1)
-}
-func (i bundleImage) RawManifest() ([]byte, error) { return i.raw, nil }
-
-func (i bundleImage) RawConfigFile() ([]byte, error) {
+func (i pushedImage) RawConfigFile() ([]byte, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(i.raw))
 	if err != nil {
 		return nil, err
 	}
-	return i.b.text(digest.Digest(m.Config.Digest.String()))
+	return i.push.text(digest.Digest(m.Config.Digest.String()))
 }
 
-func (i bundleImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
-	return &bundleBlob{b: i.b, digest: digest.Digest(h.String())}, nil
+func (i pushedImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+	return i.push.layers.byDigest(digest.Digest(h.String()))
 }
 
-// bundleBlob is a blob on its way into a registry.
-type bundleBlob struct {
-	b        *Bundle
-	digest   digest.Digest
-	progress *progress // may be nil
-
-	mu   sync.Mutex
-	done int64 // bytes that were counted
-}
-
-func (l *bundleBlob) layer() (v1.Layer, error) { return partial.CompressedToLayer(l) }
-
-func (l *bundleBlob) Digest() (v1.Hash, error)            { return v1.NewHash(l.digest.String()) }
-func (l *bundleBlob) Size() (int64, error)                { return l.b.Blobs[l.digest].Size, nil }
-func (l *bundleBlob) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }
-
-// Compressed is the blob as it is: layers of a bundle are plain tars.
-func (l *bundleBlob) Compressed() (io.ReadCloser, error) {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(l.b.copyBlob(io.MultiWriter(w, l), l.digest)) }()
-	return r, nil
-}
-
-// Write counts what is sent, once if it is sent again.
-func (l *bundleBlob) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := l.b.Blobs[l.digest].Size - l.done
-	return len(data), l.add(min(int64(len(data)), left))
-}
-
-// count takes what the registry had already for done.
-func (l *bundleBlob) count() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_ = l.add(l.b.Blobs[l.digest].Size - l.done) // progress never fails
-}
-
-func (l *bundleBlob) add(n int64) error {
-	l.done += n
-	if l.progress != nil {
-		l.progress.add(n)
+// artifact holds the manifest of the bundle, how it is stored, and its signature
+// if it has one, as layers of an image that is none.
+func (b *Bundle) artifact(s stored) (v1.Image, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// artifact holds the manifest of the bundle, and its signature if it has one, as
-// layers of an image that is none.
-func (b *Bundle) artifact() (v1.Image, error) {
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), indexConfig)
-	layers := []mutate.Addendum{{Layer: static.NewLayer(b.raw, indexLayer), MediaType: indexLayer}}
+	layers := []mutate.Addendum{
+		{Layer: static.NewLayer(b.raw, indexLayer), MediaType: indexLayer},
+		{Layer: static.NewLayer(text, indexStored), MediaType: indexStored},
+	}
 	if b.signature != nil {
 		layers = append(layers, mutate.Addendum{Layer: static.NewLayer(b.signature, indexSignature), MediaType: indexSignature})
 	}

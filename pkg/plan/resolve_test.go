@@ -45,7 +45,9 @@ func withRegistry(t *testing.T, pushed image.Versions) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	artifact, err := mutate.AppendLayers(empty.Image, static.NewLayer(text, "application/json"))
+	const kind = "application/vnd.kube-bootstrap.bundle."
+	artifact, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(text, kind+"v1+json")},
+		mutate.Addendum{Layer: static.NewLayer([]byte("{}"), kind+"stored.v1+json")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
@@ -57,15 +55,6 @@ func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client
 // Blob opens a blob of a repository. What is cut off is gone on with from
 // there, with growing pauses. The caller compares the digest.
 func (r *Reader) Blob(ctx context.Context, path string, d digest.Digest, size int64) io.ReadCloser {
-	return r.open(ctx, path, "blobs", d.String(), size)
-}
-
-// Manifest opens a manifest of a repository.
-func (r *Reader) Manifest(ctx context.Context, path string, d digest.Digest, size int64) io.ReadCloser {
-	return r.open(ctx, path, "manifests", d.String(), size)
-}
-
-func (r *Reader) open(ctx context.Context, path, kind, what string, size int64) io.ReadCloser {
 	get := func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		repo, err := r.Repository(path)
 		if err != nil {
@@ -75,7 +64,7 @@ func (r *Reader) open(ctx context.Context, path, kind, what string, size int64) 
 		if err != nil {
 			return nil, err
 		}
-		url := fmt.Sprintf("%s://%s/v2/%s/%s/%s", r.Scheme(), r.Host(), repo.RepositoryStr(), kind, what)
+		url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", r.Scheme(), r.Host(), repo.RepositoryStr(), d)
 		return getFrom(ctx, client, url, from)
 	}
 	return &resuming{ctx: ctx, get: get, size: size, explain: r.Explain}
@@ -88,9 +77,6 @@ func getFrom(ctx context.Context, client *http.Client, url string, from int64) (
 	if err != nil {
 		return nil, err
 	}
-	// Some give a manifest only to who names its kind.
-	request.Header.Set("Accept", strings.Join([]string{string(types.OCIManifestSchema1), string(types.OCIImageIndex),
-		string(types.DockerManifestSchema2), string(types.DockerManifestList), "*/*"}, ", "))
 	if from > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,7 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 		sameImages(t, m, r, pushed)
 	}
 	podsFrom(t, master, r, master, worker)
+	pulledByDocker(t, master, r, pushed)
 	keptSecret(t, master, worker)
 	watched.none(t)
 	master.sh(t, forgetRegistry(r))
@@ -52,9 +54,9 @@ func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
 	args := []string{built.binary, "offline", "push", r.addr + "/k8s", "--bundle", built.bundle, "--registry-ca", r.path("ca.crt"), "--registry-username", registryUser,
 		"--registry-password-file", r.path("password"), "-o", "json", "--progress", "json"}
 	ctx, cancel := context.WithCancel(t.Context())
-	runUntil(t, ctx, args, 60<<20, cancel) // SIGKILL
+	runUntil(t, ctx, args, "push", 10<<20, cancel) // SIGKILL
 	cancel()
-	out := runUntil(t, t.Context(), args, 120<<20, func() {
+	out := runUntil(t, t.Context(), args, "push", 40<<20, func() {
 		r.stop()
 		r.start(t)
 	})
@@ -70,8 +72,9 @@ func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
 }
 
 // runUntil runs the program, which tells its progress as JSON, and calls then
-// once, when so many bytes are done. It returns what the program printed.
-func runUntil(t *testing.T, ctx context.Context, args []string, bytes int64, then func()) string {
+// once, when so many bytes of what it does are done. It returns what the program
+// printed.
+func runUntil(t *testing.T, ctx context.Context, args []string, what string, bytes int64, then func()) string {
 	t.Helper()
 	events, progress := io.Pipe()
 	seen, last := make(chan struct{}), ""
@@ -79,9 +82,12 @@ func runUntil(t *testing.T, ctx context.Context, args []string, bytes int64, the
 		defer close(seen)
 		done := false
 		for lines := bufio.NewScanner(events); lines.Scan(); {
-			var e struct{ Bytes int64 }
+			var e struct {
+				Message string
+				Bytes   int64
+			}
 			last = lines.Text()
-			if json.Unmarshal(lines.Bytes(), &e) == nil && e.Bytes >= bytes && !done {
+			if json.Unmarshal(lines.Bytes(), &e) == nil && strings.HasPrefix(e.Message, what) && e.Bytes >= bytes && !done {
 				done = true
 				then()
 			}
@@ -104,7 +110,7 @@ func runUntil(t *testing.T, ctx context.Context, args []string, bytes int64, the
 func bootstrapInPieces(t *testing.T, m machine, r *privateRegistry, run string) {
 	t.Helper()
 	m.sh(t, "timeout -s KILL 3 "+run+" || test $? = 137")
-	runUntil(t, t.Context(), []string{"docker", "exec", m.name, "sh", "-c", run + " --progress json"}, 20<<20, func() {
+	runUntil(t, t.Context(), []string{"docker", "exec", m.name, "sh", "-c", run + " --progress json"}, "load", 20<<20, func() {
 		r.stop()
 		r.start(t)
 	})
@@ -142,7 +148,8 @@ func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) 
 }
 
 // sameImages sees that the registry has each image under the digest that push
-// told, and containerd this architecture's of it.
+// told, and containerd this architecture's of it, by its ID: the layers in the
+// registry are compressed, so manifests differ.
 func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]string) {
 	t.Helper()
 	if len(pushed) < 5 {
@@ -153,7 +160,7 @@ func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]s
 		path, tag, _ := strings.Cut(ref, ":")
 		text := r.get(t, "k8s/"+path+"/manifests/"+tag)
 		if got := digest.FromBytes(text).String(); got != want {
-			t.Errorf("%s is %s in the registry, and %s in the bundle", ref, got, want)
+			t.Errorf("%s is %s in the registry, and push said %s", ref, got, want)
 		}
 		if !strings.Contains(has, "/"+ref+" ") {
 			continue // not an image of pods
@@ -162,9 +169,22 @@ func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]s
 		if err := json.Unmarshal(text, &index); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(index.Manifests, func(d ocispec.Descriptor) bool { return strings.Contains(has, d.Digest.String()) }) {
+		if !slices.ContainsFunc(index.Manifests, func(d ocispec.Descriptor) bool {
+			var one ocispec.Manifest
+			must(t, json.Unmarshal(r.get(t, "k8s/"+path+"/manifests/"+d.Digest.String()), &one))
+			return strings.Contains(has, one.Config.Digest.String())
+		}) {
 			t.Errorf("%s: containerd has another %s than the registry:\n%s", m.name, ref, has)
 		}
+	}
+}
+
+// pulledByDocker pulls each image as any host may that runs Docker alone.
+func pulledByDocker(t *testing.T, m machine, r *privateRegistry, pushed map[string]string) {
+	t.Helper()
+	for ref := range pushed {
+		name := r.addr + "/k8s/" + ref
+		m.sh(t, "docker pull -q --platform linux/"+runtime.GOARCH+" "+name+" && docker rmi "+name)
 	}
 }
 

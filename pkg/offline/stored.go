@@ -1,0 +1,153 @@
+package offline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	digest "github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// stored says how the images of a bundle lie in a registry. There each layer is
+// compressed by itself, as everything that pulls images expects, so manifests
+// and indexes are others than those of the bundle. Configs are the same, and so
+// is the ID of an image.
+//
+// It needs no signature: what is unpacked must have the digests that the
+// manifest of the bundle says.
+type stored struct {
+	Layers    map[digest.Digest]packedBlob `json:"layers"`    // by the digest of the plain layer
+	Indexes   map[string]digest.Digest     `json:"indexes"`   // in the registry, by reference
+	Manifests map[digest.Digest]string     `json:"manifests"` // those of the bundle
+}
+
+// packedBlob is a compressed layer.
+type packedBlob struct {
+	Digest digest.Digest `json:"digest"`
+	Size   int64         `json:"size"`
+}
+
+// registryImage is an image as it lies in a registry.
+type registryImage struct {
+	index     []byte
+	manifests map[digest.Digest][]byte
+}
+
+// rewrite returns the image of an entry with its layers as they are stored.
+func (s stored) rewrite(b *Bundle, e Entry) (registryImage, error) {
+	img := registryImage{manifests: map[digest.Digest][]byte{}}
+	text, err := b.text(e.Index)
+	if err != nil {
+		return img, err
+	}
+	var index ocispec.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return img, err
+	}
+	for i := range index.Manifests {
+		one := &index.Manifests[i]
+		manifest, err := s.manifest(b, one.Digest)
+		if err != nil {
+			return img, fmt.Errorf("manifest %s: %w", one.Digest, err)
+		}
+		one.Digest, one.Size = digest.FromBytes(manifest), int64(len(manifest))
+		img.manifests[one.Digest] = manifest
+	}
+	img.index, err = json.Marshal(index)
+	return img, err
+}
+
+// manifest returns a manifest with compressed layers, and keeps the one of the
+// bundle.
+func (s stored) manifest(b *Bundle, d digest.Digest) ([]byte, error) {
+	text, err := b.text(d)
+	if err != nil {
+		return nil, err
+	}
+	var m ocispec.Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	for i := range m.Layers {
+		layer, ok := s.Layers[m.Layers[i].Digest]
+		if !ok {
+			return nil, fmt.Errorf("layer %s was not compressed", m.Layers[i].Digest)
+		}
+		m.Layers[i].MediaType, m.Layers[i].Digest, m.Layers[i].Size = ocispec.MediaTypeImageLayerZstd, layer.Digest, layer.Size
+	}
+	s.Manifests[d] = string(text)
+	return json.Marshal(m)
+}
+
+// fetching opens the blobs of a bundle that lies in a registry.
+func (s stored) fetching(b *Bundle, blob func(path string, d digest.Digest, size int64) io.ReadCloser) func(digest.Digest) (io.ReadCloser, error) {
+	paths := b.paths()
+	return func(d digest.Digest) (io.ReadCloser, error) {
+		if text, ok := s.Manifests[d]; ok {
+			return io.NopCloser(strings.NewReader(text)), nil
+		}
+		path, ok := paths[d]
+		if !ok {
+			return nil, errors.New("it belongs to no image")
+		}
+		if layer, ok := s.Layers[d]; ok {
+			return plainLayer(blob(path, layer.Digest, layer.Size), b.Blobs[d].Size)
+		}
+		return blob(path, d, b.Blobs[d].Size), nil
+	}
+}
+
+// paths are the repositories that hold configs and layers.
+func (b *Bundle) paths() map[digest.Digest]string {
+	paths := map[digest.Digest]string{}
+	for _, e := range b.Images {
+		path, _ := inRegistry(e.Ref)
+		for _, v := range e.Variants {
+			for _, d := range append([]digest.Digest{v.Config}, v.Layers...) {
+				paths[d] = path
+			}
+		}
+	}
+	return paths
+}
+
+// plainLayer reads no more of a compressed layer than it may have; whoever reads
+// compares the digest.
+func plainLayer(layer io.ReadCloser, size int64) (io.ReadCloser, error) {
+	decoder, err := newDecoder(layer, 1)
+	if err != nil {
+		layer.Close()
+		return nil, err
+	}
+	return &unpacking{io.LimitReader(decoder, size), decoder, layer}, nil
+}
+
+type unpacking struct {
+	io.Reader
+	decoder *zstd.Decoder
+	layer   io.Closer
+}
+
+func (u *unpacking) Close() error {
+	u.decoder.Close()
+	return u.layer.Close()
+}
+
+func parseStored(text []byte) (s stored, err error) {
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&s); err != nil {
+		return s, fmt.Errorf("how it is stored: %w", err)
+	}
+	for d, layer := range s.Layers {
+		if err := errors.Join(d.Validate(), layer.Digest.Validate()); err != nil || layer.Size < 0 || layer.Size > blobLimit {
+			return s, fmt.Errorf("how it is stored: layer %s: %d bytes, %w", d, layer.Size, err)
+		}
+	}
+	return s, nil
+}
