@@ -21,15 +21,21 @@ var (
 	inittab string
 	//go:embed rootfs/fstab
 	fstab string
+	//go:embed rootfs/containerd.toml
+	containerdConfig string
 )
 
-const entryPath = "/usr/local/sbin/host-entry"
+const (
+	entryPath      = "/usr/local/sbin/host-entry"
+	containerdPath = "/etc/containerd/config.toml"
+)
 
 var systemdFiles = append([]file{
 	{Path: entryPath, Content: entryScript, Mode: 0o755},
 	{Path: "/usr/local/sbin/host-cgroups", Content: cgroupsScript, Mode: 0o755},
 	{Path: "/etc/systemd/system/host-cgroups.service", Content: cgroupsUnit, Mode: 0o644},
 	{Path: "/etc/systemd/system/multi-user.target.wants/host-cgroups.service", Link: "../host-cgroups.service"},
+	{Path: containerdPath, Content: containerdConfig, Mode: 0o644},
 	{Path: "/etc/systemd/journald.conf.d/small.conf", Content: journaldConf, Mode: 0o644},
 	// The network of the hosts is IPv4, and Docker takes as long over the rules
 	// for IPv6 as for all else that it does at its start.
@@ -55,6 +61,7 @@ func masked() []file {
 
 var sysvFiles = []file{
 	{Path: entryPath, Content: entryScript, Mode: 0o755},
+	{Path: containerdPath, Content: containerdConfig, Mode: 0o644},
 	{Path: "/etc/inittab", Content: inittab, Mode: 0o644},
 	{Path: "/etc/fstab", Content: fstab, Mode: 0o644},
 }

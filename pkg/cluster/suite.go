@@ -144,8 +144,11 @@ func (s *suiteRun) tests(result *SuiteResult) step.Step {
 			*result = progress.result()
 			result.Processes = s.Processes
 			var exit *driver.ExitError
-			if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
-				return errors.Join(err, ctx.Err())
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err != nil && !errors.As(err, &exit):
+				return err
 			}
 			return s.finish(ctx, result, err, last.String())
 		},
