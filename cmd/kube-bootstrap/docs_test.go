@@ -45,7 +45,7 @@ func TestExitCodesAreExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, code := range []string{"0", "1", "2", "3", "4", "5", "130"} {
+	for _, code := range []string{"0", "1", "2", "3", "4", "5", "130", "141"} {
 		if !regexp.MustCompile(`(?m)^\| ` + code + ` \|`).Match(page) {
 			t.Errorf("docs/exit-codes.md does not explain %s", code)
 		}

@@ -10,6 +10,7 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -22,11 +23,15 @@ const (
 	exitPreflight   = 3
 	exitLocked      = 4
 	exitNotInPlace  = 5
+	exitNotRead     = 141 // as of a program that SIGPIPE ends
 	exitInterrupted = 130
 )
 
 // errNotInPlace ends a status whose table already says what is missing.
 var errNotInPlace = errors.New("not everything is in place")
+
+// errNotRead says that nobody reads stdout any more.
+var errNotRead = errors.New("nobody reads the output")
 
 // usageError is an error of the one who typed the command or wrote its file.
 type usageError struct{ err error }
@@ -62,7 +67,7 @@ func (p *program) tell(ctx context.Context, err error) int {
 	}
 	code := exitCode(ctx, err)
 	switch code {
-	case exitOK, exitNotInPlace:
+	case exitOK, exitNotInPlace, exitNotRead:
 		return code
 	case exitInterrupted:
 		p.complain("interrupted")
@@ -72,10 +77,10 @@ func (p *program) tell(ctx context.Context, err error) int {
 		}
 	}
 	var resume *resumeError
-	if errors.As(err, &resume) && (code == exitFailure || code == exitInterrupted) {
+	switch {
+	case errors.As(err, &resume) && code != exitUsage && code != exitLocked:
 		p.complain(resume.advice)
-	}
-	if code == exitPreflight {
+	case code == exitPreflight:
 		p.tellWayOn(err)
 	}
 	return code
@@ -100,17 +105,22 @@ func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
 	var resume *resumeError
 	var preflight *preflightError
+	var refused *cluster.Refused
 	switch {
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil:
 		return exitInterrupted
+	case errors.Is(err, errNotRead):
+		return exitNotRead
 	case errors.Is(err, errNotInPlace):
 		return exitNotInPlace
 	case errors.Is(err, host.ErrLocked):
 		return exitLocked
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &refused):
+		return exitPreflight
 	case errors.As(err, &resume):
 		return exitFailure
 	case errors.As(err, &preflight), len(step.Problems(err)) > 0:

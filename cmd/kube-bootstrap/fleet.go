@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,9 +72,28 @@ func (p *program) raise(ctx context.Context, runner *step.Runner, o cluster.Opti
 	case err == nil:
 		return nil
 	case begun:
-		return &resumeError{err, "run the same command again to finish; `kube-bootstrap cluster clean" + nameFlag(o) + "` removes what is left"}
+		return &resumeError{err, adviceAfterUp(ctx, o, err)}
 	}
 	return &firmError{err}
+}
+
+// adviceAfterUp says how to go on: what failed has been removed again, unless
+// some of it was there before or the user wanted to see it.
+func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
+	again, first := "run the same command again to finish", ""
+	var refused *cluster.Refused
+	if errors.As(err, &refused) {
+		ignorable := slices.DeleteFunc(slices.Clone(refused.Problems), func(p *step.Problem) bool { return p.Firm })
+		if again, first = "run the same command again", "put this right, then "; len(ignorable) > 0 {
+			first = "put this right, or add --ignore-preflight " + names(ignorable) + ", then "
+		}
+	}
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	if left, err := cluster.Exists(ctx, o); err == nil && !left {
+		return first + "run the same command again: nothing is left of this run"
+	}
+	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o) + "` removes what is left"
 }
 
 // drawn draws the events of a fleet, each with the host it is of, and notes
@@ -156,10 +177,6 @@ func (p *program) showFleet(ctx context.Context, format string, o cluster.Option
 }
 
 func (s fleetStatus) print(w io.Writer) {
-	if len(s.Hosts) == 0 {
-		fmt.Fprintf(w, "there is no cluster %s; `kube-bootstrap cluster up` makes one\n", s.Name)
-		return
-	}
 	cells(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
 	for _, h := range s.Hosts {
 		node := cluster.Node{}

@@ -5,18 +5,38 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 )
+
+// outliveReaders has a write to a pipe that nobody reads be an error, and not the
+// end of the process: what was begun must be finished or taken back. The signal
+// is not ignored, as programs that are started here would inherit that.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// output is stdout. A pipe that nobody reads any more is told apart from all other
+// connections that break.
+type output struct{ io.Writer }
+
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		err = errNotRead
+	}
+	return n, err
+}
 
 func main() {
 	hideSecrets(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// A second signal ends the process the hard way.
 	context.AfterFunc(ctx, stop)
+	outliveReaders()
 	p := &program{
-		out:      os.Stdout,
+		out:      output{os.Stdout},
 		err:      os.Stderr,
 		env:      os.Getenv,
 		terminal: redraws(os.Stderr, os.Getenv),

@@ -10,7 +10,8 @@ import (
 )
 
 // Down switches all hosts of a fleet off at the same time. What is on them
-// stays, so that Up brings it back. It is harmless when nothing runs.
+// stays, so that Up brings it back. It is harmless when nothing runs. A cluster
+// that does not exist is a problem, here and for every other verb.
 func Down(ctx context.Context, options Options) error {
 	return alone(ctx, options, func(f *fleet) error {
 		found, err := f.found(ctx)
@@ -24,7 +25,7 @@ func Down(ctx context.Context, options Options) error {
 // Clean removes a fleet and everything that was made for it: hosts, volumes,
 // network, entries in the user's kubeconfig, certificates, and the host images
 // once no fleet uses them, unless KeepImages is set. What was downloaded or
-// built stays in the cache. It is harmless when nothing is left.
+// built stays in the cache.
 func Clean(ctx context.Context, options Options) error {
 	return alone(ctx, options, func(f *fleet) error {
 		release, err := f.lockCache(ctx, "snapshot-"+f.Name) // also one that a killed run left
@@ -58,9 +59,9 @@ func (f *fleet) removeImages(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// alone is withFleet while no other run changes the fleet.
+// alone is withCluster while no other run changes the fleet.
 func alone(ctx context.Context, options Options, do func(*fleet) error) error {
-	return withFleet(ctx, options, func(f *fleet) error {
+	return withCluster(ctx, options, func(f *fleet) error {
 		release, err := f.lock()
 		if err != nil {
 			return err
@@ -81,6 +82,16 @@ func withFleet(ctx context.Context, options Options, do func(*fleet) error) erro
 		return f.noAnswer(err)
 	}
 	return do(f)
+}
+
+// withCluster does something to a cluster that exists.
+func withCluster(ctx context.Context, options Options, do func(*fleet) error) error {
+	return withFleet(ctx, options, func(f *fleet) error {
+		if err := f.mustExist(ctx); err != nil {
+			return err
+		}
+		return do(f)
+	})
 }
 
 func (f *fleet) remove(ctx context.Context) error {

@@ -96,6 +96,17 @@ func (j *joining) welcome() step.Step {
 	})
 }
 
+// revoke deletes the token after a run that failed or was interrupted: it would
+// let hosts in for an hour. With the control plane the token is gone as well.
+func (j *joining) revoke(ctx context.Context) {
+	if j.token.Token == "" {
+		return
+	}
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	_ = j.close().Apply(ctx)
+}
+
 func (j *joining) close() step.Step {
 	return step.Step{
 		Name:  "delete the join token",
@@ -103,7 +114,11 @@ func (j *joining) close() step.Step {
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{"delete the join token"}, nil },
 		Apply: func(ctx context.Context) error {
 			id, _, _ := strings.Cut(j.token.Token, ".") // the part that is no secret
-			return j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "token", "delete", id}})
+			if err := j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "token", "delete", id}}); err != nil {
+				return err
+			}
+			j.token.Token = ""
+			return nil
 		},
 	}
 }

@@ -86,6 +86,9 @@ func NodeNames(ctx context.Context, options Options) ([]HostNode, error) {
 	if err != nil {
 		return nil, f.noAnswer(err)
 	}
+	if len(found) == 0 {
+		return nil, f.mustExist(ctx)
+	}
 	var all []HostNode
 	for _, m := range found {
 		all = append(all, HostNode{m.Name, specOf(m).Role, m.Addr, m.State})

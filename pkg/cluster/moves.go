@@ -36,7 +36,7 @@ func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fl
 		return f.noAnswer(err)
 	}
 	if len(found) == 0 {
-		return &step.Problem{Name: "cluster-missing", Text: "there is no cluster " + f.Name, Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
+		return f.noHosts(ctx)
 	}
 	release, err := f.lock()
 	if err != nil {

@@ -23,11 +23,14 @@ func AddNode(ctx context.Context, options Options, spec Spec, moves Moves, emit 
 			return err
 		}
 		name = m.name
-		rows, err := f.admission(ctx, m)
+		join, err := f.joiningNow(ctx)
 		if err != nil {
 			return err
 		}
-		err = f.run(ctx, rows)
+		err = f.run(ctx, f.admission(m, join))
+		if err != nil {
+			join.revoke(ctx)
+		}
 		if err == nil || f.Retain {
 			return err
 		}
@@ -52,14 +55,19 @@ func (f *fleet) newcomer(ctx context.Context, spec Spec, found []docker.FoundMac
 	return m, f.canJoin(m, joined)
 }
 
-// admission is how a node joins a cluster that runs.
-func (f *fleet) admission(ctx context.Context, m member) (step.Plan, error) {
+// joiningNow is how nodes join a cluster that runs.
+func (f *fleet) joiningNow(ctx context.Context) (*joining, error) {
 	first, err := f.firstMaster(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	join := &joining{fleet: f, master: f.byName(first.Name)}
 	f.shipped = f.bundleIsThere(ctx, join.master)
+	return join, nil
+}
+
+// admission is how one node joins.
+func (f *fleet) admission(m member, join *joining) step.Plan {
 	verb := join.worker
 	if m.role == Master {
 		verb = join.furtherMaster
@@ -67,7 +75,7 @@ func (f *fleet) admission(ctx context.Context, m member) (step.Plan, error) {
 	return step.Plan{
 		{f.hostImage(f.variant(m))}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)},
 		{join.open()}, {f.verb(m, verb)}, {join.close()},
-	}, nil
+	}
 }
 
 // joined names the nodes that the API server knows. A host that is not among

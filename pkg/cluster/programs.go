@@ -111,7 +111,7 @@ type Made struct {
 
 // WhatIsUp says what a cluster that is up was made of.
 func WhatIsUp(ctx context.Context, options Options) (made Made, err error) {
-	err = withFleet(ctx, options, func(f *fleet) error {
+	err = withCluster(ctx, options, func(f *fleet) error {
 		if _, err := f.firstMaster(ctx, ""); err != nil {
 			return err
 		}

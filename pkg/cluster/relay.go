@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ type relay struct {
 
 	mu     sync.Mutex
 	rest   []byte
-	failed []string // errors of steps
+	failed []error  // errors of steps
 	other  []string // lines that are no events
 }
 
@@ -55,18 +56,40 @@ func (r *relay) line(text []byte) {
 		}
 		return
 	}
-	if e.Kind == step.Failed && e.Err != nil && !slices.Contains(r.failed, e.Err.Error()) {
-		r.failed = append(r.failed, e.Err.Error())
+	known := func(err error) bool { return err.Error() == e.Err.Error() }
+	if e.Kind == step.Failed && e.Err != nil && !slices.ContainsFunc(r.failed, known) {
+		r.failed = append(r.failed, e.Err)
 	}
 	r.emit(e)
+}
+
+// refuses is the exit code of a program that has found problems of its host, and
+// has changed nothing there.
+const refuses = 3
+
+// Refused says what a host must be rid of before it can be part of a cluster.
+type Refused struct {
+	Host     string
+	Problems []*step.Problem
+}
+
+func (r *Refused) Error() string {
+	var all []string
+	for _, p := range r.Problems {
+		all = append(all, p.Error())
+	}
+	return r.Host + ": " + strings.Join(all, "; ")
 }
 
 // explain says why the program on the host failed, in its own words.
 func (r *relay) explain(exit *driver.ExitError) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if found := step.Problems(errors.Join(r.failed...)); exit.Code == refuses && len(found) > 0 {
+		return &Refused{exit.Node, found}
+	}
 	if len(r.failed) > 0 {
-		return fmt.Errorf("%s: %s", exit.Node, strings.Join(r.failed, "; "))
+		return fmt.Errorf("%s: %s", exit.Node, strings.ReplaceAll(errors.Join(r.failed...).Error(), "\n", "; "))
 	}
 	if len(r.other) > 0 {
 		return fmt.Errorf("%s: %s", exit.Node, strings.Join(r.other, "\n"))

@@ -29,6 +29,9 @@ func onRunning(ctx context.Context, options Options, name string, do func(*fleet
 	if err != nil {
 		return f.noAnswer(err)
 	}
+	if len(found) == 0 {
+		return f.noHosts(ctx)
+	}
 	f.adopt(found)
 	m, err := f.pickRunning(name, found)
 	if err != nil {

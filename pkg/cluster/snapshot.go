@@ -64,7 +64,7 @@ func (f *fleet) ownVolumes(m docker.Machine) []string {
 // Snapshots lists the snapshots of a cluster, oldest first.
 func Snapshots(ctx context.Context, options Options) ([]Snapshot, error) {
 	var all []Snapshot
-	err := withFleet(ctx, options, func(f *fleet) error {
+	err := withCluster(ctx, options, func(f *fleet) error {
 		kept, err := f.snapshots(ctx)
 		for _, c := range kept {
 			all = append(all, c.Snapshot)
@@ -77,7 +77,7 @@ func Snapshots(ctx context.Context, options Options) ([]Snapshot, error) {
 
 // RemoveSnapshot removes a snapshot, and what is left of one of that name.
 func RemoveSnapshot(ctx context.Context, options Options, name string) error {
-	return withFleet(ctx, options, func(f *fleet) error {
+	return withCluster(ctx, options, func(f *fleet) error {
 		all, err := f.snapshots(ctx)
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (f *fleet) sweep(ctx context.Context) error {
 }
 
 func (f *fleet) noSnapshot(name string, all map[string]contents) error {
-	remedy := "`kube-bootstrap cluster snapshot save` makes one"
+	remedy := "save one with `kube-bootstrap cluster snapshot save " + name + " --name " + f.Name + "`"
 	if len(all) > 0 {
 		remedy = "use one of " + strings.Join(slices.Sorted(maps.Keys(all)), ", ")
 	}

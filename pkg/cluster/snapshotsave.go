@@ -39,6 +39,9 @@ func withSnapshots(ctx context.Context, options Options, emit func(Event), do fu
 	if err := f.docker.Answers(ctx); err != nil {
 		return f.noAnswer(err)
 	}
+	if err := f.mustExist(ctx); err != nil {
+		return err
+	}
 	release, err := f.lockCache(ctx, "snapshot-"+f.Name)
 	if err != nil {
 		return err
@@ -80,7 +83,7 @@ func (s *saving) look(ctx context.Context) error {
 		return err
 	}
 	if len(s.hosts) == 0 {
-		return &step.Problem{Name: "cluster-missing", Text: "there is no cluster " + s.Name, Remedy: "`kube-bootstrap cluster up` makes one"}
+		return s.hostsGone()
 	}
 	return s.room(ctx)
 }

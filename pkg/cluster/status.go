@@ -33,7 +33,7 @@ type HostStatus struct {
 }
 
 // Status tells what hosts a fleet has, and of each that runs a kube-bootstrap
-// what that reports. A fleet that is not there has none. It can be asked of
+// what that reports. It can be asked of
 // some hosts only, by name.
 func Status(ctx context.Context, options Options, only ...string) ([]HostStatus, error) {
 	f, err := open(options, nil)
@@ -44,6 +44,9 @@ func Status(ctx context.Context, options Options, only ...string) ([]HostStatus,
 	found, err := f.found(ctx)
 	if err != nil {
 		return nil, f.noAnswer(err)
+	}
+	if len(found) == 0 {
+		return nil, f.noHosts(ctx)
 	}
 	for _, name := range only {
 		f.adopt(found)
@@ -119,13 +122,16 @@ func (f *fleet) firstMaster(ctx context.Context, but string) (docker.FoundMachin
 	if err != nil {
 		return docker.FoundMachine{}, f.noAnswer(err)
 	}
+	if len(found) == 0 {
+		return docker.FoundMachine{}, f.noHosts(ctx)
+	}
 	slices.SortFunc(found, func(a, b docker.FoundMachine) int { return a.Addr.Compare(b.Addr) })
 	for _, m := range found {
 		if specOf(m).Role == Master && m.State == "running" && m.Name != but {
 			return m, nil
 		}
 	}
-	return docker.FoundMachine{}, &step.Problem{Name: "cluster-missing", Text: "no control plane of cluster " + f.Name + " runs", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
+	return docker.FoundMachine{}, &step.Problem{Name: "cluster-off", Text: "no control plane of cluster " + f.Name + " runs", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
 }
 
 // server is how the API server is reached from here.

@@ -52,6 +52,7 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 	}
 	join := &joining{fleet: f, master: f.leader()}
 	if err := f.do(ctx, append(f.hostRows(), f.clusterRows(join)...)); err != nil {
+		join.revoke(ctx)
 		return err
 	}
 	if err := f.finish(ctx, now); err != nil {

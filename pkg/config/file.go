@@ -104,6 +104,9 @@ func (d decoder) field(c *Config, key, val *yaml.Node, block string, origins Ori
 		return nil
 	}
 	name := block + key.Value
+	if isNull(val) && (name == nodesField || isBlock(name)) {
+		return nil
+	}
 	if name == nodesField {
 		return d.nodes(c, val, origins)
 	}
@@ -154,9 +157,13 @@ func (d decoder) wrong(at *yaml.Node, name, text string) error {
 	return fmt.Errorf("%s:%d: %s: %s", d.path, at.Line, name, text)
 }
 
+// isNull reports whether nothing was written, as when all lines of a block are
+// comments.
+func isNull(val *yaml.Node) bool { return val.Kind == yaml.ScalarNode && val.Tag == "!!null" }
+
 func scalar(val *yaml.Node, kind string) (string, error) {
 	switch {
-	case val.Kind == yaml.ScalarNode && val.Tag == "!!null":
+	case isNull(val):
 		return "", nil
 	case val.Kind == yaml.ScalarNode:
 		return val.Value, nil

@@ -34,7 +34,6 @@ var oldFields = map[string]string{
 
 // oldRemedies are those that became something else, or nothing.
 var oldRemedies = map[string]string{
-	"verbose":              "use --progress plain to see more",
 	"source.buildKubeadm":  "there is no kubeadm; leave it out",
 	"source.kubeadmUrl":    "there is no kubeadm; leave it out",
 	"source.kubeadmSha1":   "there is no kubeadm; leave it out",
@@ -55,6 +54,9 @@ func (d decoder) old(c *Config, root *yaml.Node, origins Origins) error {
 		if !slices.Contains(oldSections, section.Value) {
 			errs = append(errs, d.wrong(section, section.Value, "unknown section; there are "+strings.Join(oldSections, ", ")))
 			continue
+		}
+		if isNull(val) {
+			continue // all its lines are comments
 		}
 		if val.Kind != yaml.MappingNode {
 			errs = append(errs, d.wrong(val, section.Value, "must be fields with values"))

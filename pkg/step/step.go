@@ -87,10 +87,10 @@ func (p Plan) Compact() Plan {
 // Problem is something a user must put right, or ignore by its name, before
 // anything on the host is touched.
 type Problem struct {
-	Name   string // what --ignore-preflight takes: "docker-version"
-	Text   string // what is wrong, naming field and value
-	Remedy string // what to do about it, an imperative
-	Firm   bool   // it cannot be ignored
+	Name   string `json:"name"`             // what --ignore-preflight takes: "docker-version"
+	Text   string `json:"text"`             // what is wrong, naming field and value
+	Remedy string `json:"remedy,omitempty"` // what to do about it, an imperative
+	Firm   bool   `json:"firm,omitempty"`   // it cannot be ignored
 }
 
 func (p *Problem) Error() string {

@@ -2,7 +2,6 @@ package step
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 )
 
@@ -18,18 +17,37 @@ type wire struct {
 	Total   int64     `json:"total,omitempty"`
 	Diff    Diff      `json:"diff,omitempty"`
 	Error   string    `json:"error,omitempty"`
+	// Problems are those that Error tells of.
+	Problems []*Problem `json:"problems,omitempty"`
 }
 
-// MarshalJSON writes Err as its text.
+// told is an error of another program.
+type told struct {
+	text     string
+	problems []*Problem
+}
+
+func (t *told) Error() string { return t.text }
+
+func (t *told) Unwrap() []error {
+	var all []error
+	for _, p := range t.problems {
+		all = append(all, p)
+	}
+	return all
+}
+
+// MarshalJSON writes Err as its text and its problems.
 func (e Event) MarshalJSON() ([]byte, error) {
 	w := wire{At: e.At, Row: e.Row, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Diff: e.Diff}
 	if e.Err != nil {
-		w.Error = e.Err.Error()
+		w.Error, w.Problems = e.Err.Error(), Problems(e.Err)
 	}
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; of Err only the text is left.
+// UnmarshalJSON reads what MarshalJSON wrote; of Err the text and the problems
+// are left.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	var w wire
 	if err := json.Unmarshal(data, &w); err != nil {
@@ -37,7 +55,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	*e = Event{At: w.At, Row: w.Row, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Diff: w.Diff}
 	if w.Error != "" {
-		e.Err = errors.New(w.Error)
+		e.Err = &told{w.Error, w.Problems}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package step
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -21,8 +22,26 @@ func TestAnEventSurvivesTheWire(t *testing.T) {
 	if got.Err == nil || got.Err.Error() != "no room" {
 		t.Errorf("the error became %v", got.Err)
 	}
+	if len(Problems(got.Err)) > 0 {
+		t.Errorf("problems out of nothing: %v", Problems(got.Err))
+	}
 	got.Err, sent.Err = nil, nil
 	if !reflect.DeepEqual(got, sent) {
 		t.Errorf("%+v became %+v", sent, got)
+	}
+}
+
+func TestProblemsSurviveTheWire(t *testing.T) {
+	problems := []*Problem{{Name: "swap", Text: "swap is on", Remedy: "turn it off"}, {Name: "ports", Text: "6443 is taken", Firm: true}}
+	line, err := json.Marshal(Event{Kind: Failed, Err: fmt.Errorf("preflight: %w", errors.Join(problems[0], problems[1]))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Event
+	if err := json.Unmarshal(line, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(Problems(got.Err), problems) {
+		t.Errorf("%s became %v", line, Problems(got.Err))
 	}
 }

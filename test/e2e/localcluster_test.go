@@ -65,10 +65,12 @@ func (c localCluster) killIn(t *testing.T, step string, within time.Duration, ve
 // cleaned removes the cluster; nothing of it may be left.
 func (c localCluster) cleaned(t *testing.T) {
 	ctx := context.Background() // that of a test ends before this
-	for range 2 {
-		if _, err := (host.Command{Args: c.command("clean")}).Run(ctx); err != nil {
-			t.Error(err)
-		}
+	if _, err := (host.Command{Args: c.command("clean")}).Run(ctx); err != nil {
+		t.Error(err)
+	}
+	_, err := host.Command{Args: c.command("clean")}.Run(ctx)
+	if err == nil || !strings.Contains(err.Error(), "cluster "+c.name+" does not exist") {
+		t.Errorf("clean of what is not there: %v", err)
 	}
 	const look = `docker ps -aq --filter label=$1; docker volume ls -q --filter label=$1; docker network ls -q --filter label=$1; docker images -aq --filter label=$1`
 	left, err := host.Command{Args: []string{"sh", "-c", look, "sh", "kube-bootstrap.dev/cluster=" + c.name}}.Run(ctx)
