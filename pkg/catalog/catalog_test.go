@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -35,10 +36,36 @@ func TestMinors(t *testing.T) {
 		if !strings.HasPrefix(m.Patch, fmt.Sprintf("v%s.", m)) {
 			t.Errorf("%s: its newest patch is %s", m, m.Patch)
 		}
-		for name, version := range map[string]string{"etcd": m.Etcd, "CoreDNS": m.CoreDNS, "pause": m.Pause, "CNI": m.CNI, "flannel": m.Flannel} {
+		for name, version := range map[string]string{"etcd": m.Etcd, "CoreDNS": m.CoreDNS, "pause": m.Pause, "CNI": m.CNI, "flannel": m.Flannel,
+			"containerd": m.Containerd} {
 			if version == "" {
 				t.Errorf("%s: which %s?", m, name)
 			}
+		}
+	}
+}
+
+// docs/versions.md has each row as it is.
+func TestThePageOfVersions(t *testing.T) {
+	page, err := os.ReadFile("../../docs/versions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows := strings.Count(string(page), "\n| 1."); rows != len(minors) {
+		t.Errorf("the page has %d rows, and the table %d", rows, len(minors))
+	}
+	for _, m := range minors {
+		name := m.String()
+		if m.Number == Newest().Number {
+			name += " (default)"
+		}
+		added := "-"
+		if len(m.KubeletAdded) > 0 {
+			added = "`" + strings.Join(m.KubeletAdded, "`, `") + "`"
+		}
+		row := fmt.Sprintf("| %s |", strings.Join([]string{name, m.Patch, release(m.Etcd), m.CoreDNS, m.Pause, m.CNI, m.Flannel, m.Containerd, added}, " | "))
+		if !strings.Contains(string(page), row+"\n") {
+			t.Errorf("docs/versions.md lacks the row\n%s", row)
 		}
 	}
 }

@@ -17,15 +17,35 @@ type Minor struct {
 	Pause   string
 	CNI     string
 	Flannel string
+
+	// Containerd is the oldest release whose CRI it works with. From 1.38 on that
+	// is 2.0.0: until then the kubelet itself can be told the cgroup driver.
+	Containerd string
+
+	// KubeletAdded are the fields of the KubeletConfiguration that came with it,
+	// and KubeletRemoved those that went.
+	KubeletAdded, KubeletRemoved []string
 }
 
 // minors has one row per supported minor version, without a gap, the oldest
 // first. The last one is the default.
 var minors = []Minor{
-	{Number: 34, Patch: "v1.34.4", Etcd: "3.6.5-0", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4"},
-	{Number: 35, Patch: "v1.35.4", Etcd: "3.6.6-0", CoreDNS: "1.13.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4"},
-	{Number: 36, Patch: "v1.36.3", Etcd: "3.6.8-0", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4"},
-	{Number: 37, Patch: "v1.37.1", Etcd: "3.7.0-0", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4"},
+	{
+		Number: 34, Patch: "v1.34.4", Etcd: "3.6.5-0", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
+		Containerd: "1.7.0",
+	},
+	{
+		Number: 35, Patch: "v1.35.4", Etcd: "3.6.6-0", CoreDNS: "1.13.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
+		Containerd: "1.7.0",
+	},
+	{
+		Number: 36, Patch: "v1.36.3", Etcd: "3.6.8-0", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
+		Containerd: "1.7.0", KubeletAdded: []string{"memoryReservationPolicy", "tlsCurvePreferences"},
+	},
+	{
+		Number: 37, Patch: "v1.37.1", Etcd: "3.7.0-0", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
+		Containerd: "1.7.0", KubeletAdded: []string{"defaultPodSysctls"},
+	},
 }
 
 // Minors returns every supported minor version, the oldest first.

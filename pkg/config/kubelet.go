@@ -3,11 +3,14 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
 // keptFields of the kubelet's configuration are what makes the node a part of
@@ -36,6 +39,26 @@ func kubeletConfig(s string) string {
 		return "must be fields of a KubeletConfiguration: " + plainly(err)
 	}
 	return ""
+}
+
+// newerFields names the fields that the kubelet of the wanted version does not
+// have, for all nodes and for single ones.
+func (c Config) newerFields(wrong func(name, value, format string, args ...any)) {
+	check := func(path, own string) {
+		var given map[string]json.RawMessage
+		if json.Unmarshal([]byte(own), &given) != nil {
+			return // told already, or empty
+		}
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if err := catalog.CheckKubeletField(c.KubernetesVersion, name); err != nil {
+				wrong(path, own, "%v", err)
+			}
+		}
+	}
+	check("kubeletConfig", c.KubeletConfig)
+	for i, n := range c.Nodes {
+		check(fmt.Sprintf("nodes[%d].kubelet", i), n.Own.KubeletConfig)
+	}
 }
 
 // plainly drops the decoder's own words from around what is wrong.

@@ -118,21 +118,6 @@ func TestConfigThatIsNotTOML(t *testing.T) {
 	}
 }
 
-func TestParseMajor(t *testing.T) {
-	for text, want := range map[string]int{
-		"containerd github.com/containerd/containerd 1.7.24~ds1 1.7.24~ds1-6":                   1,
-		"containerd github.com/containerd/containerd/v2 2.1.9~ds1 2.1.9":                        2,
-		"containerd containerd.io v2.2.1 dea7da592f5d1d2b7755e3a161be07f43fad8f75":              2,
-		"containerd github.com/containerd/containerd/v2 2.4.2+unknown ":                         2,
-		"containerd github.com/containerd/containerd/v2 (devel)":                                2,
-		"containerd github.com/containerd/containerd v1.6.33 d2d58213f83a351ca8f528a95fbd145f5": 1,
-	} {
-		if got := parseMajor(text); got != want {
-			t.Errorf("%s: got %d", text, got)
-		}
-	}
-}
-
 func TestCNIConfig(t *testing.T) {
 	want, err := os.ReadFile("testdata/10-kube-bootstrap.conflist")
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"regexp"
-	"strconv"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/introspection"
@@ -252,36 +250,4 @@ func (r Runtime) config(ctx context.Context) ([]byte, step.Diff, error) {
 		RestrictOOM:   !host.CanLowerOOMScore(),
 		Registry:      r.Registry,
 	})
-}
-
-var versionPattern = regexp.MustCompile(` v?(\d+)\.\d+`)
-
-// MissingProblem says that there is no containerd [containerd-missing].
-func (Runtime) MissingProblem() error {
-	if host.HasProgram("containerd") {
-		return nil
-	}
-	return &step.Problem{Name: "containerd-missing", Text: "there is no containerd on this host", Remedy: "install it (containerd or containerd.io)"}
-}
-
-// majorVersion asks the program, as containerd may not run yet.
-func majorVersion(ctx context.Context) (int, error) {
-	if err := (Runtime{}).MissingProblem(); err != nil {
-		return 0, err
-	}
-	text, err := host.Run(ctx, "containerd", "--version")
-	if err != nil {
-		return 0, err
-	}
-	return parseMajor(text), nil
-}
-
-// parseMajor takes a version that nobody stamped for a new one.
-func parseMajor(text string) int {
-	if m := versionPattern.FindStringSubmatch(text); m != nil {
-		if major, err := strconv.Atoi(m[1]); err == nil {
-			return major
-		}
-	}
-	return 2
 }

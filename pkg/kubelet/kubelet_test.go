@@ -17,6 +17,7 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -39,6 +40,26 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 		k.Certificate = certificate(t, k)
 	}
 	return k
+}
+
+// What is written for every version is known to the oldest one.
+func TestConfigHasNoFieldThatAVersionLacks(t *testing.T) {
+	k := fresh(t, true)
+	data, err := k.config("/etc/resolv.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written map[string]any
+	if err := yaml.Unmarshal(data, &written); err != nil || len(written) == 0 {
+		t.Fatal(written, err)
+	}
+	for field := range written {
+		for _, m := range catalog.Minors() {
+			if err := catalog.CheckKubeletField(m.Patch, field); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // certificate makes an authority as the step before leaves it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -41,7 +42,17 @@ func (h *Host) podProblems(ctx context.Context) error {
 	if h.installed() {
 		return nil
 	}
-	return errors.Join(h.runtime().MissingProblem(), h.runtime().CNIProblems(h.ownNetwork()), h.runtime().PodProblems(ctx))
+	return errors.Join(h.runtime().MissingProblem(), h.oldContainerd(ctx), h.runtime().CNIProblems(h.ownNetwork()), h.runtime().PodProblems(ctx))
+}
+
+// oldContainerd compares with what the wanted Kubernetes needs. A CRI socket of
+// the user's own is not containerd's.
+func (h *Host) oldContainerd(ctx context.Context) error {
+	_, m, err := catalog.Kubernetes(h.Config.KubernetesVersion)
+	if err != nil || h.Config.CRISocket != "" {
+		return err
+	}
+	return h.runtime().OldProblem(ctx, m.Containerd)
 }
 
 func (h *Host) kubelet(role string) kubelet.Kubelet {
