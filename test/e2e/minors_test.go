@@ -1,0 +1,73 @@
+//go:build e2e && long
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+)
+
+// TestMinors makes a cluster of every supported minor version, by its short
+// name, of what the catalogue says.
+func TestMinors(t *testing.T) {
+	for _, m := range catalog.Minors() {
+		t.Run(m.String(), func(t *testing.T) {
+			l := fleetUser{cluster: fmt.Sprintf("e2e-v%d", m.Number), subnet: "10.223.0.0/16", dir: t.TempDir()}
+			t.Cleanup(func() {
+				if _, err := l.try(context.Background(), "kube-bootstrap cluster clean"); err != nil {
+					t.Error(err)
+				}
+			})
+			bundle := filepath.Join(l.dir, "bundle")
+			l.sh(t, "kube-bootstrap offline build --quick --progress none --kubernetes-version "+m.String()+" --to "+bundle)
+			l.sh(t, "kube-bootstrap cluster up --progress none --bundle "+bundle+" --kubernetes-version "+m.String())
+			l.runs(t, m)
+			l.refusesSkew(t, m)
+			if err := os.Remove(bundle); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// runs expects the versions of the row on both nodes, and a pod that starts.
+func (l fleetUser) runs(t *testing.T, m catalog.Minor) {
+	t.Helper()
+	nodes := l.sh(t, `kubectl get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}'`)
+	if want := m.Patch + " True\n" + m.Patch + " True"; nodes != want {
+		t.Errorf("nodes: %q, want %q", nodes, want)
+	}
+	l.sh(t, "kubectl -n kube-system rollout status deployment/coredns --timeout 3m")
+	for what, image := range map[string]string{
+		"kubectl -n kube-system get deployment coredns -o jsonpath='{.spec.template.spec.containers[0].image} {.status.readyReplicas}'": "/coredns:v" + m.CoreDNS + " 2",
+		"docker exec " + l.cluster + "-master-1 docker -H unix:///run/docker-bootstrap.sock ps --format {{.Image}}":                     "/etcd:" + m.Etcd,
+		"docker exec " + l.cluster + "-worker-1 docker -H unix:///run/docker-bootstrap.sock ps --format {{.Image}} ":                    "/flannel:v" + m.Flannel,
+		"kubectl version -o json": `"gitVersion": "` + m.Patch + `"`,
+	} {
+		if out := l.sh(t, what); !strings.Contains(out, image) {
+			t.Errorf("%s lacks %s:\n%s", what, image, out)
+		}
+	}
+	l.sh(t, "kubectl run still --image registry.k8s.io/pause:"+m.Pause+" --image-pull-policy Never && kubectl wait --for condition=Ready --timeout 3m pod/still")
+}
+
+// refusesSkew asks the control plane for versions that it cannot go to.
+func (l fleetUser) refusesSkew(t *testing.T, m catalog.Minor) {
+	t.Helper()
+	master := l.node(t, "master-1")
+	for _, other := range catalog.Minors() {
+		if other.Number == m.Number {
+			continue
+		}
+		_, err := master.try(t.Context(), "kube-bootstrap master --dry-run --kubernetes-version "+other.String())
+		if err == nil || !strings.Contains(err.Error(), "version-skew") {
+			t.Errorf("%s to %s: %v", m, other, err)
+		}
+	}
+}
