@@ -114,7 +114,9 @@ func (p *program) change(ctx context.Context, do func(context.Context, func(clus
 func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
 	do func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves, emit func(cluster.Event)) error,
 ) *cobra.Command {
-	c.Args = cobra.ExactArgs(1)
+	c.Args = oneNodeArg
+	c.Flags().String("name", "", "the node, as `node add` takes it")
+	_ = c.Flags().MarkHidden("name")
 	c.ValidArgsFunction = firstArg(nodeListing.complete(p))
 	o := p.addCluster(c)
 	limit := addLimit(c)
@@ -127,17 +129,34 @@ func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
+		name := nodeArg(c, args)
 		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(cluster.Event)) error {
-			return do(ctx, *o, args[0], *forced, plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose}), emit)
-		}, func() string { return "node " + args[0] + " is " + done })
+			return do(ctx, *o, name, *forced, plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose}), emit)
+		}, func() string { return "node " + name + " is " + done })
 	}
 	return c
 }
 
+// oneNodeArg wants the node once, as an argument or by --name.
+func oneNodeArg(c *cobra.Command, args []string) error {
+	if c.Flags().Changed("name") {
+		return cobra.NoArgs(c, args)
+	}
+	return cobra.ExactArgs(1)(c, args)
+}
+
+func nodeArg(c *cobra.Command, args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	return c.Flags().Lookup("name").Value.String()
+}
+
 func (p *program) nodeRemove() *cobra.Command {
 	return p.oneNodeVerb(&cobra.Command{
-		Use:   "remove NODE",
-		Short: "Move a node's pods away and remove it with everything that is on it",
+		Use:     "remove NODE",
+		Aliases: []string{"delete"},
+		Short:   "Move a node's pods away and remove it with everything that is on it",
 		Long: `Move a node's pods away, take it out of the cluster, and remove it with
 everything that is on it: its object, its share of the network, its place in
 etcd, its container and data. Disruption budgets are kept. A node of the same

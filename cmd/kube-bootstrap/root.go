@@ -90,6 +90,9 @@ func parent(use, short string, children ...*cobra.Command) *cobra.Command {
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
+		if remedy, known := config.OldFlag(unknown.GetSpecifiedName()); known {
+			return &usageError{fmt.Errorf("%w; %s", err, remedy)}
+		}
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		if best := config.Nearest(unknown.GetSpecifiedName(), known); best != "" {

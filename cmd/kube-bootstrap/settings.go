@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,9 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 	if verb&(config.Master|config.Worker|config.Preflight) != 0 {
 		err = errors.Join(err, config.OldVariables(p.env))
 	}
+	if verb&config.Fleet != 0 {
+		err = errors.Join(err, config.OldFleetVariables(p.env))
+	}
 	err = errors.Join(err, origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
 	if err != nil {
 		return cfg, origins, &usageError{err}
@@ -70,7 +74,7 @@ func (p *program) possible(cfg config.Config, origins config.Origins, verb confi
 func (p *program) configPath(verb config.Verb) string {
 	named := []string{p.config, p.env("KUBE_BOOTSTRAP_CONFIG")}
 	if verb&(fleets|config.Every) != 0 {
-		named = append(named, p.env("LOCAL_CLUSTER_CONF"))
+		named = append(named, p.env("LOCAL_CLUSTER_CONF"), p.oldFile())
 	}
 	if i := slices.IndexFunc(named, func(path string) bool { return path != "" }); i >= 0 {
 		return named[i]
@@ -79,6 +83,16 @@ func (p *program) configPath(verb config.Verb) string {
 		return config.SavedPath
 	}
 	return ""
+}
+
+// oldFile is where kubeadm-local-cluster had its configuration; empty if there
+// is none.
+func (p *program) oldFile() string {
+	path := filepath.Join(p.env("HOME"), ".kubeadm-local-cluster", "config.yaml")
+	if p.env("HOME") == "" || !readable(path) {
+		return ""
+	}
+	return path
 }
 
 func readable(path string) bool {

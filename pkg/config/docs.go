@@ -16,7 +16,7 @@ Every setting can be given as a flag, as an environment variable or in a file. A
 the file, the file over the default. %[1]skube-bootstrap config view%[1]s shows every value and where it comes from;
 %[1]skube-bootstrap config validate%[1]s names every value that can not be.
 
-A file is named with %[1]s--config FILE%[1]s or KUBE_BOOTSTRAP_CONFIG (the fleet verbs also know LOCAL_CLUSTER_CONF), and begins with:
+A file is named with %[1]s--config FILE%[1]s or KUBE_BOOTSTRAP_CONFIG (the fleet verbs also know LOCAL_CLUSTER_CONF, and where none is named %[1]s~/.kubeadm-local-cluster/config.yaml%[1]s), and begins with:
 
 %[1]s%[1]s%[1]syaml
 apiVersion: %[2]s

@@ -3,8 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -42,6 +44,48 @@ var oldRemedies = map[string]string{
 	"source.kubectlSha1":   "kubectl comes with the images; leave it out",
 	"source.hyperkubeUrl":  "images come in a bundle (--bundle), which `kube-bootstrap offline build` makes",
 	"source.hyperkubeSha1": "images come in a bundle (--bundle), which `kube-bootstrap offline build` makes",
+}
+
+// OldFlag says what to use instead of a flag of the tools before this one.
+func OldFlag(flag string) (remedy string, known bool) {
+	switch flag {
+	case "nodes":
+		return "it counted the control plane too; use --workers, which is one less", true
+	case "v":
+		return "use --progress plain to see more", true
+	case "build-hyperkube":
+		return "images are built from source where no bundle is given and none can be pulled; leave it out", true
+	}
+	for field, remedy := range oldRemedies {
+		if oldFlag(field) == flag {
+			return remedy, true
+		}
+	}
+	return "", false
+}
+
+// oldFlag is the flag of a field: build-kubeadm of source.buildKubeadm.
+func oldFlag(field string) string {
+	var flag strings.Builder
+	for _, letter := range field[strings.Index(field, ".")+1:] {
+		if unicode.IsUpper(letter) {
+			flag.WriteByte('-')
+		}
+		flag.WriteRune(unicode.ToLower(letter))
+	}
+	return flag.String()
+}
+
+// OldFleetVariables names the variables of these flags that are set.
+func OldFleetVariables(env func(string) string) error {
+	var errs []error
+	for _, field := range slices.Sorted(maps.Keys(oldRemedies)) {
+		name := "K8S_DIND_" + strings.TrimPrefix(EnvName(oldFlag(field)), ownPrefix)
+		if value := env(name); value != "" && value != "false" {
+			errs = append(errs, fmt.Errorf("%s=%s is no longer read: %s; unset it", name, value, oldRemedies[field]))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (d decoder) old(c *Config, root *yaml.Node, origins Origins) error {
