@@ -4,11 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func (p *program) forgetCommand() *cobra.Command {
@@ -26,17 +21,7 @@ host that is alive leaves by "kube-bootstrap turndown".`,
 }
 
 func (p *program) forget(ctx context.Context, name string) error {
-	if err := asRoot(); err != nil {
-		return err
-	}
-	saved, err := plan.ReadSaved(host.Files{})
-	if err != nil {
-		return err
-	}
-	if saved.Role != config.RoleMaster {
-		return &step.Problem{Name: "role", Text: "this host is no control plane", Remedy: "run it on one"}
-	}
-	h, err := plan.Open(saved.Config)
+	h, err := openControlPlane()
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,25 @@ func (j *joining) open() step.Step {
 }
 
 func (j *joining) worker(ctx context.Context, m member) error {
+	if err := j.mark(ctx, m); err != nil {
+		return err
+	}
 	return j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil)
+}
+
+// mark has a control plane give a worker that has joined before the labels and
+// taints that it is to have now: its own kubelet cannot change its taints.
+func (j *joining) mark(ctx context.Context, m member) error {
+	args := []string{"mark", m.name, "--progress", "json"}
+	for _, arg := range m.spec.Args {
+		if strings.HasPrefix(arg, "--node-label=") || strings.HasPrefix(arg, "--node-taint=") {
+			args = append(args, arg)
+		}
+	}
+	if !j.there[m.name] || len(args) == 4 {
+		return nil
+	}
+	return j.relay(ctx, j.master, args, nil)
 }
 
 func (j *joining) furtherMaster(ctx context.Context, m member) error {

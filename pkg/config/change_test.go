@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -59,5 +60,16 @@ func TestWhatCannotChangeStays(t *testing.T) {
 func TestTheSettingsOfAHostAreNobodysWish(t *testing.T) {
 	if at := (decoder{path: SavedPath}).origin(word("")); at.Source != FromHost {
 		t.Errorf("what a host was set up with is from %s", at)
+	}
+}
+
+func TestANodeOfTheFileSaysAllThatIsItsOwn(t *testing.T) {
+	var n Node
+	n.Own.NodeLabels = []string{"disk=ssd"}
+	args := n.Args()
+	for _, want := range []string{"--node-label=disk=ssd", "--node-taint=", "--kubelet-config="} {
+		if !slices.Contains(args, want) {
+			t.Errorf("%q lacks %s: an earlier value would stay", args, want)
+		}
 	}
 }

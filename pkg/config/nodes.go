@@ -36,15 +36,12 @@ var nodeFields = map[string]string{
 
 var nodeFieldNames = []string{"role", "name", "count", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet"}
 
-// Args returns the node's own settings as flags of its host verb.
-func (n Node) Args() []string { return n.Own.ownArgs() }
-
-func (c Config) ownArgs() []string {
+// Args returns the node's own settings as flags of its host verb. An empty one
+// is said too: the node may have had another value.
+func (n Node) Args() []string {
 	var args []string
 	for _, s := range nodeSettings {
-		if raw := s.at(&c).get(); raw != "" {
-			args = append(args, "--"+s.Flag+"="+raw)
-		}
+		args = append(args, "--"+s.Flag+"="+s.at(&n.Own).get())
 	}
 	return args
 }

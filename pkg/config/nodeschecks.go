@@ -29,9 +29,12 @@ func atLeast(least int) func(string) string {
 	}
 }
 
-// allowedPrefixes are the reserved domains in which a kubelet may label its
-// own node: the API server refuses the others.
-var allowedPrefixes = []string{"node.kubernetes.io", "kubelet.kubernetes.io", "topology.kubernetes.io"}
+// A kubelet may label its own node in these domains that Kubernetes reserves,
+// and with these labels; it and the API server refuse the others.
+var (
+	allowedPrefixes = []string{"node.kubernetes.io", "kubelet.kubernetes.io"}
+	allowedLabels   = []string{"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}
+)
 
 func nodeLabels(s string) string {
 	for _, word := range strings.Split(s, ",") {
@@ -48,7 +51,7 @@ func nodeLabels(s string) string {
 
 func reserved(key string) bool {
 	domain, _, prefixed := strings.Cut(key, "/")
-	if !prefixed || slices.Contains(allowedPrefixes, domain) {
+	if !prefixed || slices.Contains(allowedPrefixes, domain) || slices.Contains(allowedLabels, key) {
 		return false
 	}
 	within := func(of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }

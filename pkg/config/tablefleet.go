@@ -14,7 +14,7 @@ var nodeSettings = []Setting{
 	},
 	{
 		Field: "nodeTaints", Flag: "node-taint", Verbs: both | OneNode, Change: Freely,
-		Help:  "taints that this node joins with: KEY=VALUE:EFFECT, comma separated",
+		Help:  "taints of this node: KEY=VALUE:EFFECT, comma separated",
 		at:    list(func(c *Config) *[]string { return &c.NodeTaints }),
 		check: nodeTaints,
 	},

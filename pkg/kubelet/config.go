@@ -11,8 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// controlPlaneTaint keeps everyone's pods from control planes.
-const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
+// ControlPlaneTaint keeps everyone's pods from control planes.
+const ControlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
 // config renders the kubelet's configuration with fields that all supported
 // versions have.
@@ -74,6 +74,6 @@ func (k Kubelet) secure(c *kubeletv1.KubeletConfiguration) {
 func (k Kubelet) runControlPlane(c *kubeletv1.KubeletConfiguration) {
 	c.StaticPodPath = manifestDir
 	if !k.Schedulable {
-		c.RegisterWithTaints = []corev1.Taint{{Key: controlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
+		c.RegisterWithTaints = []corev1.Taint{{Key: ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
 	}
 }

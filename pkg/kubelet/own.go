@@ -19,7 +19,7 @@ import (
 // Own is what sets this node apart from the others of its cluster.
 type Own struct {
 	Labels             []string // KEY=VALUE
-	Taints             []string // KEY=VALUE:EFFECT; given when the node joins
+	Taints             []string // KEY=VALUE:EFFECT
 	CPUs, Memory, Disk string   // what pods may use; "": all
 	Config             string   // further fields of the configuration, as JSON
 }

@@ -4,7 +4,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,18 +46,6 @@ func (n Node) WaitReady() step.Step {
 	}
 }
 
-// Label gives a control-plane node its label. A kubelet may not do so itself.
-func (n Node) Label() step.Step {
-	return step.Step{
-		Name:  "label the node",
-		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			return step.DiffOf(n.probe(ctx, labelled), fmt.Sprintf("label node %s: %s", n.Name, ControlPlaneLabel))
-		},
-		Apply: n.label,
-	}
-}
-
 // Remove takes the node out of the cluster's list. One that is not there is no
 // error.
 func (n Node) Remove(ctx context.Context) error {
@@ -91,26 +78,10 @@ func (n Node) watch(ctx context.Context) (watch.Interface, error) {
 	return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: byName})
 }
 
-func (n Node) label(ctx context.Context) error {
-	client, err := n.API.Client()
-	if err != nil {
-		return err
-	}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:""}}}`, ControlPlaneLabel)
-	return kube.Await(ctx, n.watch, func(runtime.Object) error { return n.patch(ctx, client, patch) }, n.Explain)
-}
-
 func (n Node) patch(ctx context.Context, client kubernetes.Interface, patch string) error {
 	options := metav1.PatchOptions{FieldManager: kube.FieldManager}
 	_, err := client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), options)
 	return err
-}
-
-func labelled(node *corev1.Node) error {
-	if _, ok := node.Labels[ControlPlaneLabel]; !ok {
-		return errors.New("not labelled")
-	}
-	return nil
 }
 
 // ready also wants the Ready taint gone: the node controller takes it away a

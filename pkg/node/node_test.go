@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -35,23 +34,15 @@ func status(ready corev1.ConditionStatus, message string) corev1.NodeStatus {
 	}}
 }
 
-func TestLabelled(t *testing.T) {
-	node := &corev1.Node{}
-	if labelled(node) == nil {
-		t.Error("a node without the label passed")
-	}
-	node.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{ControlPlaneLabel: ""}}
-	if err := labelled(node); err != nil {
-		t.Error(err)
-	}
-}
-
 // On a host without a kubeconfig the steps have something to do and no error.
 func TestCheckOnFreshHost(t *testing.T) {
 	n := Node{API: kube.Kubeconfig(t.TempDir() + "/kubelet.conf"), Name: "worker-1"}
 	for _, s := range []func() (int, error){
 		func() (int, error) { d, err := n.WaitReady().Check(t.Context()); return len(d), err },
-		func() (int, error) { d, err := n.Label().Check(t.Context()); return len(d), err },
+		func() (int, error) {
+			d, err := n.Mark(Marks{Labels: []string{"a=b"}}).Check(t.Context())
+			return len(d), err
+		},
 	} {
 		if lines, err := s(); err != nil || lines != 1 {
 			t.Errorf("got %d lines, %v", lines, err)

@@ -27,7 +27,7 @@ func (h *Host) Master() step.Plan {
 		{control.Ready()},
 		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late()},
-		{etcd.List(), h.publish(), h.applyAddons(), node.Label(), h.servingCertificate(), h.approvals()},
+		{etcd.List(), h.publish(), h.applyAddons(), node.Mark(h.marks(Master)), h.servingCertificate(), h.approvals()},
 		append(h.furtherAddons(), h.ifNetwork(node.WaitReady()), h.ifNetwork(h.addons().WaitDNS())),
 		{h.accept(Master)},
 		h.dropReplaced(),

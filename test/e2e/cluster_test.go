@@ -112,6 +112,7 @@ func downInUse(t *testing.T, m machine) {
 // harm is what a cluster must stand: those who mean ill, and what breaks.
 func harm(t *testing.T, master, worker machine) {
 	t.Run("security", func(t *testing.T) { security(t, master, worker) })
+	t.Run("settings", func(t *testing.T) { badSettings(t, master, worker) })
 	t.Run("repairs", func(t *testing.T) { repairs(t, master, worker) })
 }
 

@@ -39,6 +39,7 @@ func TestNodes(t *testing.T) {
 		l.sh(t, block)
 	}
 	t.Run("what one node has for itself", l.spec)
+	t.Run("other labels and taints", l.remark)
 	l.sh(t, "kubectl get configmap from-addon")
 	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
 	stop := l.poll(t)
@@ -80,6 +81,24 @@ func (l fleetUser) spec(t *testing.T) {
 	}
 	if limit := docker(t, "inspect", "e2e-n-db", "-f", "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}"); limit != "2147483648 1000000000" {
 		t.Errorf("its host has %s", limit)
+	}
+}
+
+// remark changes the labels and taints of the node db in the file, and those of
+// a user by kubectl, which stay.
+func (l fleetUser) remark(t *testing.T) {
+	const marks = `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk},{.metadata.labels.tier},{.metadata.labels.mine} {range .spec.taints[*]}{.key}={.value}:{.effect} {end}'`
+	l.sh(t, "kubectl label node e2e-n-db mine=yes && kubectl taint node e2e-n-db mine=yes:PreferNoSchedule")
+	up := func(labels, taints string) {
+		l.sh(t, fmt.Sprintf("sed -e 's/{disk: ssd}/%s/' -e 's/\\[\"dedicated.*\\]/%s/' cluster.yaml >other.yaml && kube-bootstrap cluster up -f other.yaml --progress none", labels, taints))
+	}
+	up("{tier: gold}", "[]")
+	if got := l.sh(t, marks); strings.TrimSpace(got) != ",gold,yes mine=yes:PreferNoSchedule" {
+		t.Errorf("node db is %q", got)
+	}
+	up("{disk: ssd}", `["dedicated=db:NoSchedule"]`)
+	if got := l.sh(t, marks); !strings.HasPrefix(got, "ssd,,yes ") || !strings.Contains(got, "dedicated=db:NoSchedule") {
+		t.Errorf("node db is %q", got)
 	}
 }
 

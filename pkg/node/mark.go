@@ -1,0 +1,192 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// marksAnnotation holds the labels and taints that the settings of a host gave
+// its node. Others are those of users and controllers, which stay.
+const marksAnnotation = "kube-bootstrap.dev/marks"
+
+// Marks are the labels and taints of a node that settings ask for.
+type Marks struct {
+	Labels []string `json:"labels,omitempty"` // KEY=VALUE
+	Taints []string `json:"taints,omitempty"` // KEY=VALUE:EFFECT
+	// Own says that the node's kubelet sets them. The API server lets it
+	// change its labels, but not the taints with which it registered.
+	Own bool `json:"-"`
+}
+
+func (m Marks) none() bool { return len(m.Labels)+len(m.Taints) == 0 }
+
+// Mark gives the node its labels and taints, and takes back those that earlier
+// settings gave it. A kubelet gives them only to a node that it registers.
+func (n Node) Mark(marks Marks) step.Step {
+	return step.Step{
+		Name:  "label the node",
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			node, err := n.get(ctx)
+			if err != nil {
+				return step.DiffOf(kube.NoAnswer(err), marks.all(n.Name)...)
+			}
+			return marks.changes(node).diff, nil
+		},
+		Apply: func(ctx context.Context) error {
+			client, err := n.API.Client()
+			if err != nil {
+				return err
+			}
+			return kube.Await(ctx, n.watch, func(o runtime.Object) error {
+				changes := marks.changes(o.(*corev1.Node))
+				if len(changes.diff) == 0 {
+					return nil
+				}
+				return n.patch(ctx, client, changes.patch())
+			}, n.Explain)
+		},
+	}
+}
+
+// all is what there is to do for a node that there is not yet.
+func (m Marks) all(name string) (diff []string) {
+	for _, word := range m.Labels {
+		diff = append(diff, "label node "+name+": "+word)
+	}
+	for _, word := range m.Taints {
+		diff = append(diff, "taint node "+name+": "+word)
+	}
+	return diff
+}
+
+// changes is what a node is to become.
+type changes struct {
+	diff       step.Diff
+	labels     map[string]*string // nil: none
+	taints     []corev1.Taint
+	annotation string
+	version    string // of the node; empty while the taints stay as they are
+}
+
+func (m Marks) changes(node *corev1.Node) changes {
+	var before Marks
+	_ = json.Unmarshal([]byte(node.Annotations[marksAnnotation]), &before) // none, or not by us: nothing is to be taken back
+	c := changes{labels: map[string]*string{}, taints: node.Spec.Taints}
+	c.label(node, before.Labels, m.Labels)
+	if !m.Own {
+		c.taint(node, before.Taints, m.Taints)
+	}
+	if text, _ := json.Marshal(m); string(text) != node.Annotations[marksAnnotation] && !(m.none() && before.none()) {
+		c.annotation = string(text)
+		c.diff = append(c.diff, "remember the labels and taints of the settings at node "+node.Name)
+	}
+	return c
+}
+
+func (c *changes) label(node *corev1.Node, before, want []string) {
+	for _, word := range want {
+		key, value, _ := strings.Cut(word, "=")
+		if is, there := node.Labels[key]; !there || is != value {
+			c.labels[key] = &value
+			c.diff = append(c.diff, "label node "+node.Name+": "+word)
+		}
+	}
+	for _, word := range before {
+		key, value, _ := strings.Cut(word, "=")
+		wanted := slices.ContainsFunc(want, func(w string) bool { return strings.HasPrefix(w, key+"=") })
+		if is, there := node.Labels[key]; there && is == value && !wanted {
+			c.labels[key] = nil
+			c.diff = append(c.diff, "remove label "+word+" from node "+node.Name)
+		}
+	}
+}
+
+func (c *changes) taint(node *corev1.Node, before, want []string) {
+	add, remove := TaintChanges(node.Spec.Taints, before, want)
+	if len(add)+len(remove) == 0 {
+		return
+	}
+	c.version = node.ResourceVersion // controllers change the list of taints too
+	c.taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool {
+		same := func(word string) bool { other := ParseTaint(word); return t.MatchTaint(&other) }
+		return slices.ContainsFunc(add, same) || slices.ContainsFunc(remove, same)
+	})
+	for _, word := range add {
+		c.taints = append(c.taints, ParseTaint(word))
+		c.diff = append(c.diff, "taint node "+node.Name+": "+word)
+	}
+	for _, word := range remove {
+		c.diff = append(c.diff, "remove taint "+word+" from node "+node.Name)
+	}
+}
+
+// Taints returns the taints of the node; known is false if there is none of
+// that name, or no credentials to ask with yet.
+func (n Node) Taints(ctx context.Context) (taints []corev1.Taint, known bool, err error) {
+	node, err := n.get(ctx)
+	if apierrors.IsNotFound(err) || errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("taints of node %s: %w", n.Name, err)
+	}
+	return node.Spec.Taints, true, nil
+}
+
+// TaintChanges returns the taints of want that a node lacks, and those of
+// before that it has and that are not wanted any more.
+func TaintChanges(has []corev1.Taint, before, want []string) (add, remove []string) {
+	for _, word := range want {
+		if taint := ParseTaint(word); !slices.ContainsFunc(has, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value }) {
+			add = append(add, word)
+		}
+	}
+	for _, word := range before {
+		taint := ParseTaint(word)
+		wanted := slices.ContainsFunc(want, func(w string) bool { other := ParseTaint(w); return other.MatchTaint(&taint) })
+		if !wanted && slices.ContainsFunc(has, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value }) {
+			remove = append(remove, word)
+		}
+	}
+	return add, remove
+}
+
+// ParseTaint reads KEY=VALUE:EFFECT, of which the value may be left out.
+func ParseTaint(word string) corev1.Taint {
+	taint, effect, _ := strings.Cut(word, ":")
+	key, value, _ := strings.Cut(taint, "=")
+	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+}
+
+func (c changes) patch() string {
+	metadata := map[string]any{}
+	if len(c.labels) > 0 {
+		metadata["labels"] = c.labels
+	}
+	if c.annotation != "" {
+		metadata["annotations"] = map[string]string{marksAnnotation: c.annotation}
+	}
+	all := map[string]any{"metadata": metadata}
+	if c.version != "" {
+		metadata["resourceVersion"] = c.version
+		all["spec"] = map[string]any{"taints": c.taints}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // words only
+	}
+	return string(data)
+}

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// after is the node once the API server has taken over what a Mark sends.
+func (m Marks) after(t *testing.T, node corev1.Node) corev1.Node {
+	t.Helper()
+	c := m.changes(&node)
+	if len(c.diff) == 0 {
+		return node
+	}
+	was, err := json.Marshal(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := strategicpatch.StrategicMergePatch(was, []byte(c.patch()), corev1.Node{})
+	if err != nil {
+		t.Fatalf("%v: %s", err, c.patch())
+	}
+	var after corev1.Node
+	if err := json.Unmarshal(is, &after); err != nil {
+		t.Fatal(err)
+	}
+	if left := m.changes(&after).diff; len(left) > 0 {
+		t.Errorf("still to do: %s", left)
+	}
+	return after
+}
+
+func taints(node corev1.Node) (all []string) {
+	for _, t := range node.Spec.Taints {
+		all = append(all, t.ToString())
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestMarksFollowTheSettings(t *testing.T) {
+	var node corev1.Node
+	node.ResourceVersion = "7"
+	node.Labels = map[string]string{"of-user": "1", "disk": "of-kubelet"}
+	node.Spec.Taints = []corev1.Taint{ParseTaint("of-user:NoSchedule"), ParseTaint("node.kubernetes.io/not-ready:NoExecute")}
+
+	node = Marks{Labels: []string{"disk=ssd", "zone="}, Taints: []string{"dedicated=db:NoSchedule", "x:NoExecute"}}.after(t, node)
+	if node.Labels["disk"] != "ssd" || len(node.Labels) != 3 || node.Labels["of-user"] != "1" {
+		t.Errorf("labels are %v", node.Labels)
+	}
+	if got := taints(node); len(got) != 4 || !slices.Contains(got, "dedicated=db:NoSchedule") || !slices.Contains(got, "x:NoExecute") {
+		t.Errorf("taints are %v", got)
+	}
+	node.Labels["by-kubectl"] = "2"
+	node = Marks{Labels: []string{"disk=hdd"}, Taints: []string{"dedicated=web:NoSchedule"}}.after(t, node)
+	if _, there := node.Labels["zone"]; there || node.Labels["disk"] != "hdd" || node.Labels["by-kubectl"] != "2" {
+		t.Errorf("labels are %v", node.Labels)
+	}
+	if got := taints(node); len(got) != 3 || !slices.Contains(got, "dedicated=web:NoSchedule") {
+		t.Errorf("taints are %v", got)
+	}
+	node.Labels["disk"] = "by-kubectl"
+	node = Marks{}.after(t, node)
+	if got := taints(node); len(got) != 2 || node.Labels["disk"] != "by-kubectl" {
+		t.Errorf("left are taints %v, labels %v: what a user has changed is the user's", got, node.Labels)
+	}
+}
+
+func TestAKubeletLeavesItsTaints(t *testing.T) {
+	var node corev1.Node
+	node = Marks{Labels: []string{"a=b"}, Taints: []string{"dedicated=db:NoSchedule"}, Own: true}.after(t, node)
+	if node.Labels["a"] != "b" || len(node.Spec.Taints) > 0 {
+		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
+	}
+}
+
+func TestANodeWithoutMarksIsLeftAlone(t *testing.T) {
+	node := corev1.Node{}
+	if diff := (Marks{}).changes(&node).diff; len(diff) > 0 {
+		t.Errorf("to do: %s", diff)
+	}
+}

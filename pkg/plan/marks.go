@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// marks are the labels and taints of this host's node.
+func (h *Host) marks(role string) node.Marks {
+	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == Worker}
+	if role == Master {
+		m.Labels = append(slices.Clone(m.Labels), node.ControlPlaneLabel+"=")
+	}
+	if role == Master && !h.Config.NoDedicated {
+		m.Taints = append(slices.Clone(m.Taints), kubelet.ControlPlaneTaint+":"+string(corev1.TaintEffectNoSchedule))
+	}
+	return m
+}
+
+// taintProblem stops a worker at new taints: the API server does not let its
+// kubelet change those that it registered with. Once somebody who may has done
+// it, the worker takes the setting over.
+func (h *Host) taintProblem(ctx context.Context, role string) error {
+	before, want := h.saved.Config.NodeTaints, h.Config.NodeTaints
+	if role != Worker || !h.installed() || slices.Equal(before, want) {
+		return nil
+	}
+	has, known, err := h.node(kubelet.Kubeconfig).Taints(ctx)
+	if err != nil || !known {
+		return err // a node that has not registered yet will do so with them
+	}
+	add, remove := node.TaintChanges(has, before, want)
+	if len(add)+len(remove) == 0 {
+		return nil
+	}
+	words := add
+	for _, word := range remove {
+		words = append(words, word+"-")
+	}
+	return &step.Problem{
+		Name:   "node-taint",
+		Text:   fmt.Sprintf("nodeTaints: %q, and %q before: a worker cannot change the taints of its node", strings.Join(want, ","), strings.Join(before, ",")),
+		Remedy: fmt.Sprintf("run `kubectl taint node --overwrite %s %s` as an administrator, then this command again", h.Config.HostName, strings.Join(words, " ")),
+	}
+}
+
+// Mark gives another node of the cluster labels and taints; to be called on a
+// control plane. A node that has not joined yet brings its own.
+func (h *Host) Mark(ctx context.Context, name string, labels, taints []string) error {
+	other := h.node(controlplane.AdminConf)
+	other.Name = name
+	if _, known, err := other.Taints(ctx); err != nil || !known {
+		return err
+	}
+	marks := node.Marks{Labels: labels, Taints: taints}
+	return (&step.Runner{}).Do(ctx, step.Plan{{other.Mark(marks)}}.Within(h.timeout()))
+}

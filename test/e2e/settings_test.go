@@ -1,0 +1,65 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"testing"
+)
+
+// badSettings gives hosts of a cluster settings that cannot be: each is refused
+// by name or fails, nothing restarts, and those in force stay in force.
+func badSettings(t *testing.T, master, worker machine) {
+	const settings = "cat /var/lib/kube-bootstrap/config.yaml /var/lib/kube-bootstrap/versions.json"
+	for _, c := range []struct {
+		on    machine
+		run   string
+		code  string
+		names []string
+	}{
+		{master, "master --service-network 10.97.0.0/16 --dns-domain k8s.lan --flannel-backend host-gw --host-name other --ip-address 192.0.2.9 --node-label a=b", "3",
+			[]string{"dns-domain", "flannel-backend", "host-name", "ip-address", "service-network"}},
+		{worker, "worker --flannel-network 10.7.0.0/16 --cni-plugin calico", "3", []string{"cni-plugin", "flannel-network"}},
+		{worker, "worker --node-taint dedicated=db:NoSchedule", "3", []string{"node-taint"}},
+		{master, "master --node-label late=yes --addons /root/bad.yaml", "1", nil},
+	} {
+		c.on.sh(t, "printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {}\n' >/root/bad.yaml")
+		before, was := c.on.sh(t, settings), c.on.running(t)
+		code, says := c.on.ask(t, "", c.run, bundle)
+		names := problemNames(says)
+		slices.Sort(names)
+		if code != c.code || !slices.Equal(names, c.names) {
+			t.Errorf("%s: exit code %s, problems %q, want %s, %q:\n%s", c.run, code, names, c.code, c.names, says)
+		}
+		if after := c.on.sh(t, settings); after != before {
+			t.Errorf("%s: the settings in force are\n%s\nand were\n%s", c.run, after, before)
+		}
+		if is := c.on.running(t); c.code == "3" && is != was {
+			t.Errorf("%s: it restarted something:\n%s\nthen\n%s", c.run, was, is)
+		}
+		c.on.sh(t, "rm /root/bad.yaml")
+	}
+	master.sh(t, "kube-bootstrap master && kube-bootstrap status")
+	if label := master.kubectl(t, "get node "+master.name+" -o 'jsonpath={.metadata.labels.late}'"); label != "" {
+		t.Errorf("the label of a run that failed is still there: %s", label)
+	}
+	markOwn(t, master, worker)
+}
+
+// markOwn changes what a host may change about its node.
+func markOwn(t *testing.T, master, worker machine) {
+	for _, c := range []struct {
+		on        machine
+		run, want string
+	}{
+		{worker, "worker --node-label disk=ssd", "ssd"},
+		{worker, "worker --node-label=", ""},
+		{master, "master --no-dedicated --node-taint mine=x:PreferNoSchedule", "mine"},
+		{master, "master --no-dedicated=false --node-taint=", "node-role.kubernetes.io/control-plane"},
+	} {
+		c.on.sh(t, "kube-bootstrap "+c.run)
+		if got := master.kubectl(t, "get node "+c.on.name+" -o 'jsonpath={.metadata.labels.disk}{.spec.taints[*].key}'"); got != c.want {
+			t.Errorf("%s: labels and taints are %q, want %q", c.run, got, c.want)
+		}
+	}
+}
