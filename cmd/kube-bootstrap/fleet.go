@@ -188,9 +188,23 @@ func (s fleetStatus) print(w io.Writer) {
 	if s.Error != "" {
 		fmt.Fprintln(w, "no answer about the nodes: "+s.Error)
 	}
-	if !s.Ready {
+	switch {
+	case s.Ready:
+	case s.quorum() != "":
+		fmt.Fprintln(w, s.quorum())
+	default:
 		fmt.Fprintln(w, "run `kube-bootstrap cluster up` again to repair it")
 	}
+}
+
+// quorum is what a control plane says of an etcd that stands still.
+func (s fleetStatus) quorum() string {
+	for _, h := range s.Hosts {
+		if text := h.report().Quorum; text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // report is what the kube-bootstrap on the host says of itself.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -84,9 +85,18 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		return status, err
 	}
 	status.Role, status.InPlace = saved.Role, true
+	// Without a quorum most looks would be answered by nobody.
+	looking, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	members := make(chan []etcd.MemberStatus, 1)
-	go func() { members <- membersOf(ctx, h, saved.Role) }()
-	for _, f := range (&step.Runner{}).Look(ctx, made) {
+	go func() {
+		all := membersOf(ctx, h, saved.Role)
+		if etcd.Quorum(all) != nil {
+			stop(errors.New("no answer, as etcd has no quorum"))
+		}
+		members <- all
+	}()
+	for _, f := range (&step.Runner{}).Look(looking, made) {
 		one := stepStatus{Row: f.Row, Step: f.Step, InPlace: f.Err == nil && len(f.Diff) == 0, Missing: append([]string{}, f.Diff...)}
 		if f.Err != nil {
 			one.Error = f.Err.Error()

@@ -87,7 +87,9 @@ func (b Balancer) apply(ctx context.Context) error {
 	if err := b.service().Run(ctx); err != nil {
 		return err
 	}
-	return step.Until(ctx, b.listens, func() string { return b.service().Tail(ctx, 15) })
+	return step.Watching(ctx, b.service().Watch, func(ctx context.Context) error {
+		return step.Until(ctx, b.listens, func() string { return b.service().Tail(ctx, 15) })
+	})
 }
 
 func (b Balancer) service() docker.Service {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -18,7 +19,7 @@ func StopNode(ctx context.Context, options Options, name string, force bool, mov
 		if force || !running(found, m) {
 			return f.run(ctx, step.Plan{{f.switchOff(m)}})
 		}
-		if err := f.canStop(m, found); err != nil {
+		if err := errors.Join(f.canStop(m, found), f.lostQuorum(ctx, found)); err != nil {
 			return err
 		}
 		return f.run(ctx, step.Plan{{moves.Drain(f.api(ctx, m), m.name)}, {f.switchOff(m)}})

@@ -21,7 +21,7 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, m
 		if force {
 			return f.removeAtOnce(ctx, m, found, moves)
 		}
-		if err := f.canRemove(m, found); err != nil {
+		if err := errors.Join(f.canRemove(m, found), f.lostQuorum(ctx, found)); err != nil {
 			return err
 		}
 		drain := moves.Drain(f.api(ctx, m), m.name)
@@ -35,10 +35,13 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, m
 }
 
 func (f *fleet) removeAtOnce(ctx context.Context, m member, found []docker.FoundMachine, moves Moves) error {
-	switch {
-	case f.lastMaster(m, found):
+	if f.lastMaster(m, found) {
 		return f.run(ctx, step.Plan{{f.removeHost(m)}})
-	case !running(found, m):
+	}
+	if err := f.lostQuorum(ctx, found); err != nil {
+		return err
+	}
+	if !running(found, m) {
 		return f.run(ctx, step.Plan{{f.forget(m)}, {f.removeHost(m)}})
 	}
 	return f.run(ctx, step.Plan{{f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)}})

@@ -52,6 +52,9 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Address)
 	case now.Container.Config.Labels[specLabel] != hashOf(c):
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
+	case now.Container.State.Restarting: // an engine says of it that it runs
+		last, _ := endOf(now.Container)
+		return []string{fmt.Sprintf("have container %s run: %s: %s", c.Name, last, lastLine(d.Tail(ctx, c.Name, 1)))}, nil
 	case !now.Container.State.Running:
 		return []string{"start container " + c.Name + ": it is " + string(now.Container.State.Status)}, nil
 	}

@@ -88,7 +88,9 @@ func (m Member) ready(ctx context.Context) error {
 	}
 	defer client.Close()
 	probe := func(ctx context.Context) error { return read(ctx, client) }
-	return step.Until(ctx, probe, func() string { return m.logTail(ctx) })
+	return step.Watching(ctx, m.service().Watch, func(ctx context.Context) error {
+		return step.Until(ctx, probe, func() string { return m.logTail(ctx) })
+	})
 }
 
 // Look asks this host's etcd in a Check. One that never ran here lacks all of

@@ -17,6 +17,9 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 	if err != nil {
 		return "", err
 	}
+	if lost := Quorum(all); lost != nil {
+		return "", lost
+	}
 	client, err := m.Client(ctx)
 	if err != nil {
 		return "", err

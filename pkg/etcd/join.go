@@ -63,7 +63,7 @@ func (m Member) join(ctx context.Context) error {
 	if err := m.run(ctx); err != nil {
 		return err
 	}
-	if err := m.promote(ctx, client); err != nil {
+	if err := step.Watching(ctx, m.service().Watch, func(ctx context.Context) error { return m.promote(ctx, client) }); err != nil {
 		return err
 	}
 	return m.ready(ctx)

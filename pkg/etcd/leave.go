@@ -27,6 +27,9 @@ func (m Member) Leave(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
+	if lost := m.lostQuorum(ctx); lost != nil {
+		return cannotLeave(lost)
+	}
 	// etcd trusts a member that came back only after seconds, and until then
 	// counts it as one that is down. Longer than a look nobody waits for it.
 	var last error

@@ -26,7 +26,7 @@ func (d Daemon) runAndWait(ctx context.Context) error {
 		return err
 	}
 	step.Report(ctx, "waiting for this host's subnet in "+d.leasePath(), 0, 0)
-	return d.wait(ctx, events, tick)
+	return step.Watching(ctx, d.service().Watch, func(ctx context.Context) error { return d.wait(ctx, events, tick) })
 }
 
 func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {

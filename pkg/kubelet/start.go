@@ -178,5 +178,9 @@ func (k Kubelet) Joined() step.Step {
 		_, err := k.currentCertificate()
 		return err
 	}
-	return step.Wait("wait for the kubelet's certificate", probe, k.Explain)
+	return step.Wait("wait for the kubelet's certificate", probe, k.Explain).Watched(k.Watch)
 }
+
+// Watch returns an error as soon as the kubelet has ended for good, or ends again
+// and again: what it is to start, or to tell the API server, will never come.
+func (k Kubelet) Watch(ctx context.Context) error { return k.service().Watch(ctx) }

@@ -31,6 +31,19 @@ func (h *Host) reviveAPIServer() step.Step {
 	})
 }
 
+// watched ends a wait early for what only a kubelet that runs can bring.
+func (h *Host) watched(s step.Step) step.Step {
+	if s.Apply == nil {
+		return s // left out, see step.Plan.Compact
+	}
+	return s.Watched(h.kubelet(Worker).Watch)
+}
+
+// apiServerReady waits for the API server, which the kubelet starts.
+func (h *Host) apiServerReady() step.Step {
+	return h.watched(h.controlPlane().Ready().Watched(h.runtime().Watch("kube-apiserver-" + h.Config.HostName)))
+}
+
 func (h *Host) cni() step.Step {
 	return h.runtime().WriteCNI(func() (netip.Prefix, int, error) {
 		l, err := h.lease()

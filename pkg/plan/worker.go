@@ -24,7 +24,7 @@ func (h *Host) Worker() step.Plan {
 		{h.runtime().Pods()},
 		{agent.Start()},
 		{agent.Joined()},
-		{h.join.Forget(), node.Mark(h.marks(Worker)), h.ifNetwork(node.WaitReady())},
+		{h.join.Forget(), h.watched(node.Mark(h.marks(Worker))), h.watched(h.ifNetwork(node.WaitReady()))},
 		{h.accept(Worker)},
 		h.dropReplaced(),
 	}.Compact().Within(h.timeout())

@@ -64,8 +64,11 @@ func check(ctx context.Context, s Step) (Diff, error) {
 	defer cancel()
 	started := time.Now()
 	diff, err := s.Check(limited)
-	if limited.Err() == nil || errors.Is(ctx.Err(), context.Canceled) {
+	switch {
+	case limited.Err() == nil:
 		return diff, err
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, context.Cause(ctx)
 	}
 	late := fmt.Errorf("no answer within %s", time.Since(started).Round(time.Second))
 	if err != nil {

@@ -26,17 +26,19 @@ var spans = map[string]string{
 	"pkg/docker.removeContainer": "step.Limit",
 
 	// Pauses, and periods of what goes on for ever.
-	"pkg/balancer.probeEvery": "period",
-	"pkg/balancer.retryEvery": "pause between tries",
-	"pkg/balancer.watchPause": "pause between tries",
-	"pkg/docker.result":       "pause between looks",
-	"pkg/docker.whileTaken":   "pause between tries",
-	"pkg/etcd.eager":          "pauses between tries",
-	"pkg/fetch.add":           "how often progress is told",
-	"pkg/flannel.runAndWait":  "period of looks",
-	"pkg/link.firstPause":     "pause between tries",
-	"pkg/link.longestWait":    "the longest pause that a server may ask for",
-	"pkg/link.maxPause":       "pause between tries",
+	"pkg/balancer.probeEvery":   "period",
+	"pkg/balancer.retryEvery":   "pause between tries",
+	"pkg/balancer.watchPause":   "pause between tries",
+	"pkg/containerd.watchPause": "pause between looks",
+	"pkg/docker.result":         "pause between looks",
+	"pkg/docker.watchPause":     "pause between looks",
+	"pkg/docker.whileTaken":     "pause between tries",
+	"pkg/etcd.eager":            "pauses between tries",
+	"pkg/fetch.add":             "how often progress is told",
+	"pkg/flannel.runAndWait":    "period of looks",
+	"pkg/link.firstPause":       "pause between tries",
+	"pkg/link.longestWait":      "the longest pause that a server may ask for",
+	"pkg/link.maxPause":         "pause between tries",
 
 	// How long a connection may be silent, or a server that others stand in
 	// for. What was cut is tried again.

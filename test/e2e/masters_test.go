@@ -184,8 +184,27 @@ func refusedTurndown(t *testing.T, first, second machine) {
 	if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, "[etcd-") || !strings.Contains(out, "--force") {
 		t.Errorf("want a refusal, got:\n%s", out)
 	}
+	namesWhoIsDown(t, first, second)
 	power(t, "start", first)
 	voters(t, second, 2)
+}
+
+// namesWhoIsDown asks an etcd that has lost its quorum: nobody knows what is in
+// it, so nothing of it is missing, and no run on this host would help.
+func namesWhoIsDown(t *testing.T, off, on machine) {
+	out := on.sh(t, "kube-bootstrap status || [ $? = 5 ]")
+	for _, want := range []string{"UNKNOWN", "1 of 2 members answer and 2 are needed; down: " + off.name, "switch on their hosts", "[etcd-quorum]"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("status does not say %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "add etcd user") || strings.Contains(out, "to repair it") {
+		t.Errorf("status takes no answer for something to repair:\n%s", out)
+	}
+	out = on.sh(t, "{ kube-bootstrap forget "+off.name+"; } 2>&1; echo exit $?")
+	if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, "down: "+off.name) {
+		t.Errorf("forget does not say who is down:\n%s", out)
+	}
 }
 
 func refusedForget(t *testing.T, first, second machine) {

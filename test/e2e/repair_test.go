@@ -39,11 +39,24 @@ func repairs(t *testing.T, master, worker machine) {
 	} {
 		t.Run(c.name, func(t *testing.T) { repair(t, master, "master", c.do, c.step) })
 	}
+	t.Run("a slow etcd", func(t *testing.T) { slowEtcd(t, master) })
 	before := newest(t, master)
 	master.sh(t, "kube-bootstrap master 2>&1")
 	if after := newest(t, master); after != before {
 		t.Errorf("a run on a whole host restarted something:\n%s\nbefore:\n%s", after, before)
 	}
+}
+
+// slowEtcd has etcd answer only after seconds. Status does not know what is in it
+// then, and a run waits for the answer and changes nothing.
+func slowEtcd(t *testing.T, master machine) {
+	const etcd = "docker -H unix:///run/docker-bootstrap.sock "
+	master.sh(t, etcd+"pause etcd")
+	out := master.sh(t, "kube-bootstrap status || [ $? = 5 ]")
+	if strings.Contains(out, "MISSING  give etcd its users") || strings.Contains(out, "add etcd user") || !strings.Contains(out, "UNKNOWN") {
+		t.Errorf("status takes no answer for a difference:\n%s", out)
+	}
+	master.sh(t, "(sleep 15; "+etcd+"unpause etcd) >/dev/null 2>&1 & kube-bootstrap master 2>&1")
 }
 
 func verb(isMaster bool) string {

@@ -1,0 +1,97 @@
+package containerd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	// manyStarts of a program, each of which ended soon, are more than one needs
+	// that waits for another. The kubelet waits longer before each.
+	manyStarts = 3
+	watchPause = time.Second
+)
+
+// Watch returns an error as soon as the program of a static pod ends again and
+// again, with the last line that it wrote; nil when ctx ends. The first end is
+// reported.
+func (r Runtime) Watch(pod string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		since, told := time.Now(), ""
+		tick := time.NewTicker(watchPause)
+		defer tick.Stop()
+		for {
+			last := r.lastEnd(ctx, pod, since)
+			if last != nil && last.final(step.CheckLimit(ctx)) {
+				return fmt.Errorf("%s %s", pod, r.describe(last))
+			}
+			if last != nil && told != last.status.Id {
+				told = last.status.Id
+				step.Report(ctx, pod+" "+r.describe(last), 0, 0)
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// end is how the last program of a pod ended, which was the nth.
+type end struct {
+	status *runtime.ContainerStatus
+	nth    uint32
+}
+
+func (e end) ran() time.Duration { return time.Duration(e.status.FinishedAt - e.status.StartedAt) }
+
+func (e end) final(soon time.Duration) bool { return e.nth >= manyStarts && e.ran() < soon }
+
+// lastEnd is nil of a pod whose program runs, or ended before since: that one
+// another has followed, or is about to.
+func (r Runtime) lastEnd(ctx context.Context, pod string, since time.Time) (last *end) {
+	_ = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { // the wait itself tells of a CRI that is away
+		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: labelsOf(pod)}})
+		if err != nil || len(answer.Containers) == 0 {
+			return err
+		}
+		newest := slices.MaxFunc(answer.Containers, func(a, b *runtime.Container) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
+		if newest.State != runtime.ContainerState_CONTAINER_EXITED {
+			return nil
+		}
+		found, err := cri.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: newest.Id})
+		if err == nil && time.Unix(0, found.Status.FinishedAt).After(since) {
+			last = &end{found.Status, newest.Metadata.Attempt + 1}
+		}
+		return err
+	})
+	return last
+}
+
+func (r Runtime) describe(e *end) string {
+	return fmt.Sprintf("ended %d times, the last time with exit code %d after %s: %s", e.nth, e.status.ExitCode, e.ran().Round(watchPause/10), r.lastWords(e.status.LogPath))
+}
+
+// lastWords is the last line of a log as CRI writes it: time, stream and a mark
+// stand before each.
+func (r Runtime) lastWords(path string) string {
+	data, err := r.Files.Read(path)
+	if err != nil {
+		return "it has no log"
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	last := lines[len(lines)-1]
+	if words := strings.SplitN(last, " ", 4); len(words) == 4 {
+		return words[3]
+	}
+	return last
+}

@@ -1,0 +1,55 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWatch runs containers that have nothing but the programs of this machine.
+func TestWatch(t *testing.T) {
+	engine, err := Choice{}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const image = "kube-bootstrap-test-watch:1"
+	empty := bytes.NewReader(make([]byte, 1024)) // the end of a tar
+	if err := engine.ImportImage(t.Context(), image, empty); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.RemoveImage(context.Background(), image) })
+	for name, c := range map[string]struct{ restart, script, want string }{
+		"again and again":     {"unless-stopped", "echo unknown flag --x; exit 3", "the last time with exit code 3"},
+		"for good":            {"no", "echo unknown flag --x; exit 3", "ended with exit code 3"},
+		"it waits for others": {"unless-stopped", "[ -e /tmp/second ] && exec sleep 600; touch /tmp/second; exit 1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Service{
+				Docker: func() (*Engine, error) { return engine, nil }, Name: "kube-bootstrap-test-watch",
+				Container: func() (Container, error) {
+					var programs []Mount
+					for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {
+						programs = append(programs, Mount{Source: dir, Target: dir, ReadOnly: true})
+					}
+					return Container{Name: "kube-bootstrap-test-watch", Image: image, Restart: c.restart, Mounts: programs,
+						Command: []string{"/bin/sh", "-c", "sleep 0.2; mkdir -p /tmp; " + c.script}}, nil
+				},
+			}
+			if err := s.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Remove(context.Background()) })
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			if c.want == "" {
+				ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
+			}
+			defer cancel()
+			err := s.Watch(ctx)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasSuffix(err.Error(), "unknown flag --x")) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
