@@ -54,7 +54,7 @@ network across hosts, and every change made to a host can be taken back.`,
 	}
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	root.PersistentFlags().StringVar(&p.progress, "progress", "auto", "how progress is shown on stderr: auto, bars, plain, json or none")
+	root.PersistentFlags().StringVar(&p.progress, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(

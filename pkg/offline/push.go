@@ -112,7 +112,7 @@ func (p push) pushed(s stored) []Pushed {
 // known is how this very bundle lies in the registry, if it was pushed before.
 func (p push) known(ctx context.Context) (stored, bool) {
 	there, s, err := readIndex(ctx, p.to, p.Versions.Kubernetes)
-	if err != nil { // not there, or not to be told: the push itself will show
+	if err != nil { // absent or unreadable: the push itself reports why
 		return s, false
 	}
 	return s, bytes.Equal(there.raw, p.raw) && bytes.Equal(there.signature, p.signature)
@@ -136,7 +136,7 @@ func (p push) missing(ctx context.Context, s stored) ([]Entry, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		// Not there, or not to be told: the push itself will show.
+		// Absent or unreadable: the push itself reports why.
 		if err != nil || found.Digest.String() != s.Indexes[e.Ref].String() {
 			missing = append(missing, e)
 		}

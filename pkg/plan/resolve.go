@@ -11,18 +11,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// answer is what somebody was asked for before the host was looked at, and why
-// there is none.
+// answer is the result of a question that was asked before the host is checked.
 type answer struct {
 	name, title string
 	err         error
 }
 
-// Resolve returns this host with all that others know better than its
-// settings: the master that it joins has those that are the same on all hosts,
-// and the way to the registry, and the registry has the versions. It comes
-// before anything is looked at or planned, and changes nothing. Who does not
-// answer is one of the problems that Preflight tells.
+// Resolve returns a copy of this host, completed with what others know: the
+// master of a joining host has the shared settings and the address of the
+// registry, and the registry has the versions. It runs before all checks and
+// before planning, and changes nothing. A question without an answer is one of
+// the problems that Preflight reports.
 func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	ctx = h.limited(ctx)
 	resolved := *h
@@ -34,7 +33,7 @@ func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	return &resolved
 }
 
-// ask keeps why there is no answer, unless the user ignores it by that name.
+// ask keeps the error of a question that the user does not ignore by its name.
 func (h *Host) ask(name, title string, question func() error) {
 	if slices.Contains(h.Config.IgnorePreflight, name) {
 		return
@@ -42,7 +41,7 @@ func (h *Host) ask(name, title string, question func() error) {
 	h.answers = append(h.answers, answer{name, title, question()})
 }
 
-// unanswered are the looks that tell why there was no answer.
+// unanswered are the checks that report why a question has no answer.
 func (h *Host) unanswered() []step.Step {
 	var looks []step.Step
 	for _, a := range h.answers {
