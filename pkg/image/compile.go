@@ -108,7 +108,7 @@ func (c compilation) buildTests(ctx context.Context, work, pkg, out string) erro
 	if err := copySources(strings.TrimSpace(string(from)), filepath.Join(work, name)); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(work, name, "kube_bootstrap_test.go"), []byte(c.beside), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(work, name, "a_kube_bootstrap_test.go"), []byte(c.beside), 0o644); err != nil {
 		return err
 	}
 	return c.linkTests(ctx, work, "./"+name, out)
