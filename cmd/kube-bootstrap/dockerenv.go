@@ -81,7 +81,7 @@ func (p *program) printDockerEnv(c *cobra.Command, o cluster.Options, node, shel
 	}
 	return p.print(format, env, func(w io.Writer) {
 		variables := dockerVariables{{"DOCKER_HOST", env.Host}, {"DOCKER_TLS_VERIFY", "1"}, {"DOCKER_CERT_PATH", env.CertPath}, {ownEngine, env.Engine}}
-		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node))
+		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node+clusterFlag(o)))
 	})
 }
 

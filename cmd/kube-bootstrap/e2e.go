@@ -109,7 +109,7 @@ func printSuite(w io.Writer, r cluster.SuiteResult) {
 // that the chosen tests need.
 func buildSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, suite *cluster.Suite) error {
 	if len(nodes) == 0 {
-		return &firmError{errors.New("the cluster has no nodes; run `kube-bootstrap cluster up`")}
+		return &firmError{errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`")}
 	}
 	// A version of its own, as reup makes them, is tested as what it was made of.
 	version, _, _ := strings.Cut(nodes[0].Version, "+")

@@ -95,7 +95,7 @@ func (p *program) tellWayOn(err error) {
 	}
 	text := "nothing was changed"
 	ignorable := slices.DeleteFunc(found, func(p *step.Problem) bool { return p.Firm })
-	if len(ignorable) > 0 {
+	if p.ignores && len(ignorable) > 0 {
 		text += "; put this right, or go on in spite of it with --ignore-preflight " + names(ignorable)
 	}
 	p.complain(text)

@@ -126,6 +126,11 @@ func (p *program) hint(ctx context.Context, o cluster.Options) error {
 	return err
 }
 
+// clusterFlag is nameFlag for the verbs about nodes.
+func clusterFlag(o cluster.Options) string {
+	return strings.Replace(nameFlag(o), "--name", "--cluster", 1)
+}
+
 func nameFlag(o cluster.Options) string {
 	if o.Name == cluster.DefaultName {
 		return ""
@@ -193,7 +198,7 @@ func (s fleetStatus) print(w io.Writer) {
 	case s.quorum() != "":
 		fmt.Fprintln(w, s.quorum())
 	default:
-		fmt.Fprintln(w, "run `kube-bootstrap cluster up` again to repair it")
+		fmt.Fprintln(w, s.repair())
 	}
 }
 
@@ -205,6 +210,16 @@ func (s fleetStatus) quorum() string {
 		}
 	}
 	return ""
+}
+
+// repair says what brings the cluster back: a node that is off is switched on.
+func (s fleetStatus) repair() string {
+	o := cluster.Options{Name: s.Name}
+	off := slices.DeleteFunc(slices.Clone(s.Hosts), func(h fleetHost) bool { return h.State == "running" })
+	if len(off) == 0 || len(off) == len(s.Hosts) {
+		return "run `kube-bootstrap cluster up" + nameFlag(o) + "` to repair it"
+	}
+	return "run `kube-bootstrap node start " + off[0].Name + clusterFlag(o) + "` to switch that node on, or `kube-bootstrap cluster up" + nameFlag(o) + "` to repair all"
 }
 
 // report is what the kube-bootstrap on the host says of itself.

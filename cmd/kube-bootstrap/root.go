@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -26,15 +25,17 @@ type program struct {
 	timeline string
 	config   string
 	report   reporter // set while a plan is walked
+	ignores  bool     // the command goes on in spite of problems, if told so
 }
 
 func (p *program) run(ctx context.Context, args []string) int {
 	klog.SetLogger(logr.Discard()) // client-go would write between our lines; what matters comes back as an error
 	root := p.root()
 	root.SetArgs(args)
-	err := argError(root.ExecuteContext(ctx))
+	command, err := root.ExecuteContextC(ctx)
 	p.endProgress()
-	return p.tell(ctx, err)
+	p.ignores = command.Flags().Lookup("ignore-preflight") != nil
+	return p.tell(ctx, argError(command, err))
 }
 
 func (p *program) root() *cobra.Command {
@@ -78,7 +79,7 @@ func group(id string, commands ...*cobra.Command) []*cobra.Command {
 
 // parent is a command that only holds others.
 func parent(use, short string, children ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, SuggestionsMinimumDistance: 2, RunE: func(c *cobra.Command, _ []string) error {
 		_ = c.Help()
 		return &usageError{errors.New("say which: see the list above")}
 	}}
@@ -100,16 +101,4 @@ func flagError(c *cobra.Command, err error) error {
 		}
 	}
 	return &usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())}
-}
-
-// argError words cobra's error about an unknown command in one line.
-func argError(err error) error {
-	if err == nil || !strings.HasPrefix(err.Error(), "unknown command") {
-		return err
-	}
-	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
-	if names := strings.Fields(suggestions); len(names) > 0 {
-		text += ", did you mean " + strings.Join(names, " or ") + "?"
-	}
-	return &usageError{errors.New(text + "; `kube-bootstrap --help` lists them")}
 }

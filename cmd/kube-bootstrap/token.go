@@ -14,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -169,7 +170,8 @@ func adminClient() (kubernetes.Interface, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(adminKubeconfig); err != nil {
-		return nil, fmt.Errorf("%w; run this on the control-plane host, after `kube-bootstrap master`", err)
+		return nil, &step.Problem{Name: "role", Text: "this host is not a control plane: " + err.Error(), Firm: true,
+			Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}
 	}
 	rest, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
 	if err != nil {

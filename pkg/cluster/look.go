@@ -51,11 +51,25 @@ func (f *fleet) look(ctx context.Context) error {
 }
 
 func (f *fleet) noAnswer(err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ") // that of ssh has several lines
 	return &step.Problem{
-		Name:   "engine",
-		Text:   fmt.Sprintf("the Docker engine on %s does not answer: %v", f.docker.Address, err),
-		Remedy: "start Docker (scripts/start-docker.sh does, with an init system or without)",
+		Name: "engine", Text: fmt.Sprintf("the Docker engine on %s does not answer: %s", f.docker.Address, text),
+		Remedy: engineRemedy(f.docker.Address, text), Firm: true,
 	}
+}
+
+// engineRemedy goes by the way to the engine, and by why that is closed.
+func engineRemedy(address, text string) string {
+	way, _, _ := strings.Cut(address, "://")
+	switch {
+	case strings.Contains(text, "permission denied") && way == "unix":
+		return "run it with sudo, or add your user to the group of that socket (`usermod -aG docker USER`, then log in again)"
+	case way == "ssh":
+		return "check that `ssh " + strings.TrimPrefix(address, "ssh://") + " docker version` works without a password"
+	case way == "tcp" || way == "http" || way == "https":
+		return "check that Docker listens there, that no firewall is in between, and DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
+	}
+	return "start Docker there (`systemctl start docker`), or name another engine with --docker-host or --docker-context"
 }
 
 // engineFit looks for what a host needs of the engine: cgroup namespaces.

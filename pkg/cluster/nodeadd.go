@@ -125,7 +125,7 @@ func (f *fleet) canJoin(m member, joined []string) error {
 	var errs []error
 	if slices.Contains(joined, m.name) {
 		errs = append(errs, &step.Problem{Name: "node-exists", Text: "there is a node " + m.name + " already",
-			Remedy: "use another --name, or `kube-bootstrap node start " + m.name + "`"})
+			Remedy: "use another --name, or `kube-bootstrap node start " + m.name + " --cluster " + f.Name + "`"})
 	}
 	if !validName.MatchString(m.spec.Name) {
 		errs = append(errs, &step.Problem{Name: "cluster-name", Text: fmt.Sprintf("name %q can not be the name of a host", m.spec.Name),

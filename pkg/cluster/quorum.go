@@ -27,7 +27,7 @@ func (f *fleet) lastMaster(m member, found []docker.FoundMachine) bool {
 
 func (f *fleet) lastProblem(m member, verb string) error {
 	return &step.Problem{Name: "last-control-plane", Text: m.name + " is the last control plane that runs: without it there is no cluster",
-		Remedy: "use `kube-bootstrap cluster down`, or " + verb + " it with --force"}
+		Remedy: "use `kube-bootstrap cluster down --name " + f.Name + "`, or " + verb + " it with --force"}
 }
 
 // canStop refuses to switch off a control plane without which the API server

@@ -73,7 +73,7 @@ func notNow(server string, err error) error {
 	return &step.Problem{
 		Name:   "clock",
 		Text:   fmt.Sprintf("the certificate of %s is not valid at the time that this host's clock shows: %v", server, err),
-		Remedy: "set the clock of this host, or run `kube-bootstrap certs renew` on the master if it has really expired",
+		Remedy: "set the clock of this host, or run `kube-bootstrap master` on the master, which renews it, if it has really expired",
 	}
 }
 

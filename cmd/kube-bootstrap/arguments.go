@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// suggested are the names that other tools have for a command.
+var suggested = map[string][]string{
+	"cluster up":    {"create", "start", "apply"},
+	"cluster down":  {"stop"},
+	"cluster clean": {"delete", "remove", "rm", "destroy"},
+	"cluster list":  {"ls", "get", "ps"},
+	"node remove":   {"delete", "rm"},
+	"node list":     {"ls", "get"},
+	"node stop":     {"drain"},
+	"node add":      {"create", "join"},
+	"token create":  {"add", "new"},
+	"token list":    {"ls"},
+	"token delete":  {"remove", "rm"},
+}
+
+// mindArguments has wrong arguments be told in sentences, as errors of the one
+// who typed them.
+func mindArguments(c *cobra.Command) {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	c.SuggestFor = append(c.SuggestFor, suggested[name]...)
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return &usageError{wrongArguments(c, args, err)}
+			}
+			return nil
+		}
+	}
+	for _, child := range c.Commands() {
+		mindArguments(child)
+	}
+}
+
+// wrongArguments says which argument is missing, or which is one too many.
+func wrongArguments(c *cobra.Command, args []string, err error) error {
+	names := strings.Fields(c.Use)[1:]
+	required := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
+	several := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(strings.Trim(name, "[]"), "...") })
+	switch {
+	case c.HasSubCommands():
+		return unknownCommand(c, args[0])
+	case len(args) < len(required):
+		return fmt.Errorf("%s is missing; write `%s %s`", strings.TrimSuffix(required[len(args)], "..."), c.CommandPath(), strings.Join(names, " "))
+	case len(names) == 0:
+		return fmt.Errorf("`%s` takes no arguments, and %q is one; `%s --help` lists its flags", c.CommandPath(), args[0], c.CommandPath())
+	case len(args) > len(names) && !several:
+		return fmt.Errorf("%q is one argument too many; write `%s %s`", args[len(names)], c.CommandPath(), strings.Join(names, " "))
+	case len(c.ValidArgs) > 0:
+		return fmt.Errorf("%q: must be %s", args[0], strings.Join(c.ValidArgs, " or "))
+	}
+	return err
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown command %q for %q", name, c.CommandPath())
+	if all := meant(c, name); len(all) > 0 {
+		text += ", did you mean " + strings.Join(all, " or ") + "?"
+	}
+	return errors.New(text + "; `" + c.CommandPath() + " --help` lists them")
+}
+
+// meant are the commands that other tools call so, else those of similar names.
+func meant(c *cobra.Command, name string) (all []string) {
+	for _, child := range c.Commands() {
+		if slices.Contains(child.SuggestFor, name) {
+			all = append(all, child.Name())
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return c.SuggestionsFor(name)
+}
+
+// argError words cobra's own error about an unknown command in one line.
+func argError(c *cobra.Command, err error) error {
+	var usage *usageError
+	if err == nil || errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "unknown command") {
+		return err
+	}
+	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	if names := strings.Fields(suggestions); len(names) > 0 {
+		text += ", did you mean " + strings.Join(names, " or ") + "?"
+	}
+	return &usageError{errors.New(text + "; `" + c.CommandPath() + " --help` lists them")}
+}
