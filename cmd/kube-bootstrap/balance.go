@@ -24,3 +24,16 @@ func (p *program) balanceCommand() *cobra.Command {
 		},
 	}
 }
+
+// frontCommand is what the balancer in front of a cluster of containers runs.
+func (p *program) frontCommand() *cobra.Command {
+	front := balancer.Front{}
+	c := &cobra.Command{
+		Use: "front", Hidden: true, Args: cobra.NoArgs,
+		Short: "Lead a port to control planes that are ready",
+		RunE:  func(c *cobra.Command, _ []string) error { return front.Serve(c.Context()) },
+	}
+	c.Flags().StringVar(&front.Name, "name", "", "name that resolves to all control planes")
+	c.Flags().IntVar(&front.Port, "port", 0, "port of the API servers, and of the front")
+	return c
+}

@@ -142,6 +142,7 @@ func nameFlag(o cluster.Options) string {
 type fleetStatus struct {
 	Name  string      `json:"name"`
 	Ready bool        `json:"ready"`
+	API   string      `json:"apiServer,omitempty"` // where it answers, whichever control planes run
 	Hosts []fleetHost `json:"hosts"`
 	Error string      `json:"error,omitempty"` // why there are no nodes
 }
@@ -164,6 +165,8 @@ func (p *program) showFleet(ctx context.Context, format string, o cluster.Option
 			nodes[n.Name] = &n
 		}
 		if err != nil {
+			s.Error = err.Error()
+		} else if s.API, err = cluster.APIServer(ctx, o); err != nil {
 			s.Error = err.Error()
 		}
 	}
@@ -189,6 +192,9 @@ func (s fleetStatus) print(w io.Writer) {
 			node = *h.Node
 		}
 		cells(w, h.Name, h.Addr.String(), h.State, h.steps(), node.Status(), node.Version)
+	}
+	if s.API != "" {
+		fmt.Fprintln(w, "\nAPI server: "+s.API+", which leads to any control plane that is ready")
 	}
 	if s.Error != "" {
 		fmt.Fprintln(w, "no answer about the nodes: "+s.Error)

@@ -177,3 +177,23 @@ func TestStateOfAHostThatHasNone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFrontFindsControlPlanesByTheirName(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	t.Cleanup(server.Close)
+	f := Front{Name: "localhost", Port: server.Listener.Addr().(*net.TCPAddr).Port}
+	servers := f.servers()
+	if err := servers.probe(t.Context(), server.Listener.Addr().String()); err != nil {
+		t.Errorf("it knows no authority, and needs none: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	go f.follow(ctx, servers)
+	until(t, "a connection to what the name leads to", func() bool {
+		ip, conn, err := servers.connect()
+		if err != nil {
+			return false
+		}
+		return conn.Close() == nil && ip == "127.0.0.1"
+	})
+}

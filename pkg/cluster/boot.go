@@ -17,7 +17,7 @@ import (
 func (f *fleet) bootUp(ctx context.Context, m member, machine docker.Machine) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		if err := f.start(ctx, m, machine); err != nil {
+		if err := f.docker.StartMachine(ctx, machine); err != nil {
 			return err
 		}
 		err := f.ready(ctx, m.name)

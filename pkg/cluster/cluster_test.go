@@ -208,9 +208,23 @@ func TestImageReferenceFollowsItsContent(t *testing.T) {
 	}
 }
 
+// The front keeps its address, however many nodes there are.
+func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
+	front := addrAt(DefaultSubnet, frontAddr)
+	for _, m := range (Options{Name: "k", Masters: maxMasters, Workers: 20, Subnet: DefaultSubnet}).members() {
+		if m.addr == front {
+			t.Errorf("%s has %s", m.name, m.addr)
+		}
+	}
+	small := Options{Name: "k", Masters: 1, HostImage: DefaultHostImage, Subnet: netip.MustParsePrefix("10.192.0.0/29")}
+	if problemName(small.validate()) != "cluster-subnet" {
+		t.Error("a subnet without room for the front is accepted")
+	}
+}
+
 func TestKubeconfigPointsAtTheServer(t *testing.T) {
 	const given = "apiVersion: v1\nkind: Config\nclusters:\n- name: kubernetes\n  cluster: {server: 'https://127.0.0.1:7443'}\n"
-	got, err := server{url: "https://127.0.0.1:33001", certName: "kubernetes"}.kubeconfig([]byte(given))
+	got, err := server{url: "https://127.0.0.1:33001"}.kubeconfig([]byte(given))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func Down(ctx context.Context, options Options) error {
 		if err != nil {
 			return err
 		}
-		return f.docker.SwitchOff(ctx, names(found)...)
+		return f.docker.SwitchOff(ctx, append(names(found), f.frontName())...)
 	})
 }
 

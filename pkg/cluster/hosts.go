@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 
@@ -122,7 +121,7 @@ func (f *fleet) bootRows(all []member) step.Plan {
 	return step.Plan{
 		images,
 		{f.network(), f.shared(), f.notePrograms(), f.lookAtGround()},
-		boot,
+		append(boot, f.front()...),
 	}.Compact()
 }
 
@@ -175,7 +174,7 @@ func (f *fleet) machine(m member) docker.Machine {
 		NanoCPUs: m.spec.NanoCPUs, Memory: m.spec.Memory, Labels: m.spec.label(),
 	}
 	if m.role == Master {
-		machine.Weight = masterWeight
+		machine.Weight, machine.Aliases = masterWeight, []string{controlPlaneName}
 	}
 	if f.docker.Remote() {
 		machine.Volumes[bundleDir] = f.sharedVolume()
@@ -193,28 +192,3 @@ func (f *fleet) image() string {
 	variant := f.variant(f.members()[0])
 	return variants[variant].reference(variant)
 }
-
-// start publishes the API port of a master under a port that stays; Docker
-// itself would choose another one at every start, and kubeconfigs out there
-// would turn stale. Only the engine knows which are free on its machine. A
-// port that was asked for is the first master's.
-func (f *fleet) start(ctx context.Context, m member, machine docker.Machine) error {
-	const tries = 10
-	asked := f.Publish && m.name == f.members()[0].name
-	for try := 1; ; try++ {
-		if m.role == Master {
-			machine.Ports = map[uint16]uint16{uint16(f.APIPort): anyPort()}
-		}
-		if asked {
-			machine.Ports = map[uint16]uint16{uint16(f.APIPort): uint16(f.APIPort)}
-		}
-		err := f.docker.StartMachine(ctx, machine)
-		if !errors.Is(err, docker.ErrPortTaken) || try == tries || asked {
-			return err
-		}
-	}
-}
-
-// anyPort is below the ports that kernels give to clients, and those that
-// Kubernetes gives to services.
-func anyPort() uint16 { return uint16(20000 + rand.IntN(10000)) }

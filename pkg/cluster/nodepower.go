@@ -36,7 +36,7 @@ func StartNode(ctx context.Context, options Options, name string, moves Moves, e
 		if err := f.canStart(m, found); err != nil {
 			return err
 		}
-		if err := f.run(ctx, step.Plan{{f.boot(m)}}); err != nil {
+		if err := f.run(ctx, step.Plan{append(f.front(), f.boot(m))}); err != nil {
 			return err
 		}
 		api, back := f.api(ctx, member{}), &memberAPI{fleet: f}

@@ -155,7 +155,11 @@ func (o Options) badSubnet() []error {
 	if !o.Subnet.Addr().Is4() || o.Subnet != o.Subnet.Masked() {
 		return []error{problem("cluster-subnet", "use one like "+DefaultSubnet.String(), "--dind-subnet %s is not an IPv4 network", o.Subnet)}
 	}
-	if last := lastAddr(o.members()); last.IsValid() && !roomFor(o.Subnet, last) {
+	all := o.members()
+	if controlPlanes(all) > 0 {
+		all = append(all, member{addr: addrAt(o.Subnet, frontAddr)})
+	}
+	if last := lastAddr(all); last.IsValid() && !roomFor(o.Subnet, last) {
 		return []error{problem("cluster-subnet", "use a larger one", "--dind-subnet %s has no room for %d hosts", o.Subnet, len(o.members()))}
 	}
 	return nil

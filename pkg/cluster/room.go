@@ -38,7 +38,7 @@ func (f *fleet) room(ctx context.Context, on engineMachine) ([]error, error) {
 		return nil, nil
 	}
 	errs := f.tooMuch(missing, on)
-	errs = append(errs, f.memory(missing, on), f.disk(missing, on), f.portTaken(missing))
+	errs = append(errs, f.memory(missing, on), f.disk(missing, on), f.portTaken(ctx))
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil }), nil
 }
 
@@ -122,9 +122,13 @@ func (on engineMachine) here() bool {
 	return err == nil && name == strings.ToLower(on.name)
 }
 
-func (f *fleet) portTaken(missing []member) error {
-	if !f.Publish || !slices.ContainsFunc(missing, func(m member) bool { return m.name == f.members()[0].name }) {
+// portTaken looks for the port that was asked for, unless the front has it.
+func (f *fleet) portTaken(ctx context.Context) error {
+	if !f.Publish {
 		return nil
+	}
+	if _, there, err := f.docker.Attached(ctx, f.Name, f.frontName()); err != nil || there {
+		return err
 	}
 	err := host.PortFree(f.APIPort)
 	if err == nil {

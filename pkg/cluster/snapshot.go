@@ -34,6 +34,7 @@ type contents struct {
 	Snapshot Snapshot          `json:"snapshot"`
 	Settings *Record           `json:"settings,omitempty"` // none of a cluster that was not finished
 	Subnet   netip.Prefix      `json:"subnet"`
+	Ports    map[uint16]uint16 `json:"ports,omitempty"` // of the front, on the engine's machine
 	Machines []docker.MadeFrom `json:"machines"`
 }
 

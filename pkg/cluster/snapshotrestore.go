@@ -42,12 +42,16 @@ func (f *fleet) restoreRows(ctx context.Context, name string) (step.Plan, error)
 		return nil, &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, snapshotFormat),
 			Remedy: "use the kube-bootstrap that made it"}
 	}
-	return f.restorePlan(c), nil
+	then := *f
+	then.Subnet = c.Subnet
+	for inside, outside := range c.Ports {
+		then.APIPort, then.Publish = int(inside), inside == outside
+	}
+	return f.restorePlan(c, then), nil
 }
 
-func (f *fleet) restorePlan(c contents) step.Plan {
-	name, then := c.Snapshot.Name, *f
-	then.Subnet = c.Subnet
+func (f *fleet) restorePlan(c contents, then fleet) step.Plan {
+	name := c.Snapshot.Name
 	var copies []step.Step
 	for _, m := range c.Machines {
 		copies = append(copies, f.putBack(m, name))
@@ -66,7 +70,7 @@ func (f *fleet) restorePlan(c contents) step.Plan {
 		{then.network(), f.shared(), todo("remember the settings", remember), todo("look at the machine of the engine", ground)},
 		copies,
 		{todo("end to restore snapshot "+name, end)},
-	}, f.backRows(machineNames(c.Machines))...)
+	}, then.backRows(machineNames(c.Machines))...)
 }
 
 // rememberSettings takes over those of a snapshot. One of a cluster that was
@@ -89,7 +93,7 @@ func (f *fleet) removeHosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.removeLostVolumes(ctx); err != nil {
+	if err := errors.Join(f.removeLostVolumes(ctx), f.docker.Remove(ctx, f.frontName())); err != nil {
 		return err
 	}
 	return f.docker.RemoveNetwork(ctx, f.Name)
@@ -111,7 +115,7 @@ func (f *fleet) removeLostVolumes(ctx context.Context) error {
 // putBack is the step that makes a host out of its part of a snapshot.
 func (f *fleet) putBack(m docker.MadeFrom, snapshot string) step.Step {
 	again := m.Machine
-	again.Ports, again.RootFS = m.Ports, rootOf(m.Name, snapshot)
+	again.RootFS = rootOf(m.Name, snapshot)
 	return todo("put back "+m.Name, func(ctx context.Context) error {
 		again.Ground = f.ground
 		for _, volume := range f.ownVolumes(again) {

@@ -215,8 +215,12 @@ func (s *saving) note(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	front, _, err := s.docker.Attached(ctx, s.Name, s.frontName())
+	if err != nil {
+		return err
+	}
 	c := contents{
-		Format: snapshotFormat, Settings: now, Subnet: subnet,
+		Format: snapshotFormat, Settings: now, Subnet: subnet, Ports: front.Ports,
 		Snapshot: Snapshot{Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.version(), Bytes: s.bytes},
 	}
 	for _, h := range s.hosts {

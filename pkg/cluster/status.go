@@ -4,20 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"sync"
 
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -85,7 +81,7 @@ func (f *fleet) hostStatus(ctx context.Context, m docker.FoundMachine) HostStatu
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
 // Kubeconfig returns the admin's kubeconfig of a cluster, for use on this
-// machine.
+// machine. It leads to any control plane that is ready.
 func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 	f, err := open(options, nil)
 	if err != nil {
@@ -95,7 +91,8 @@ func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 	return f.kubeconfig(ctx, "")
 }
 
-// kubeconfig is that of the first control plane that runs, but for one.
+// kubeconfig is that of the first control plane that runs, but for one; its
+// address leads to any of them.
 func (f *fleet) kubeconfig(ctx context.Context, but string) ([]byte, error) {
 	master, err := f.firstMaster(ctx, but)
 	if err != nil {
@@ -110,7 +107,7 @@ func (f *fleet) kubeconfig(ctx context.Context, but string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := f.reach(ctx, master)
+	server, err := f.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,51 +131,13 @@ func (f *fleet) firstMaster(ctx context.Context, but string) (docker.FoundMachin
 	return docker.FoundMachine{}, &step.Problem{Name: "cluster-off", Text: "no control plane of cluster " + f.Name + " runs", Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "`"}
 }
 
-// server is how the API server is reached from here.
-type server struct {
-	url      string
-	certName string // "": the one in url
-}
-
-// reach prefers the host's own address, which needs a route to the fleet's
-// network; an engine in a virtual machine or far away gives none, but it
-// publishes a port.
-func (f *fleet) reach(ctx context.Context, m docker.FoundMachine) (server, error) {
-	engine, err := f.docker.MachineName(ctx)
-	if err != nil {
-		return server{}, err
-	}
-	if engine != "" {
-		return publishedAt(engine, m)
-	}
-	routes, err := host.Routes()
-	if err != nil {
-		return server{}, fmt.Errorf("routes: %w", err)
-	}
-	for _, r := range routes {
-		for inside := range m.Ports {
-			if r.Dst.Bits() > 0 && r.Dst.Contains(m.Addr) {
-				return server{url: fmt.Sprintf("https://%s:%d", m.Addr, inside)}, nil
-			}
-		}
-	}
-	return publishedAt("127.0.0.1", m)
-}
-
-func publishedAt(address string, m docker.FoundMachine) (server, error) {
-	for _, port := range m.Ports {
-		return server{url: "https://" + net.JoinHostPort(address, strconv.Itoa(int(port))), certName: "kubernetes"}, nil
-	}
-	return server{}, errors.New(m.Name + " publishes no port of its API server; make the cluster anew")
-}
-
 func (s server) kubeconfig(data []byte) ([]byte, error) {
 	kubeconfig, err := clientcmd.Load(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", adminKubeconfig, err)
 	}
 	for _, c := range kubeconfig.Clusters {
-		c.Server, c.TLSServerName = s.url, s.certName
+		c.Server, c.TLSServerName = s.url, certName
 	}
 	return clientcmd.Write(*kubeconfig)
 }

@@ -36,7 +36,8 @@ type Container struct {
 	Privileged bool
 	Caps       []string // capabilities to keep; all others are dropped unless Privileged
 	HostPID    bool
-	Restart    string // restart policy: "unless-stopped"
+	Restart    string     // restart policy: "unless-stopped"
+	On         Attachment `json:",omitzero"` // none: the host's own network
 }
 
 // Running lists what Run would do: create, start, or replace a container that
@@ -61,19 +62,18 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	return nil, nil
 }
 
-// Run makes the container run as described, replacing one that differs. It
-// uses the host's network. A running one that is right is not touched.
+// Run makes the container run as described, replacing one that differs. A running one that is right is not touched.
 func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	if err == nil && now.Container.Config.Labels[specLabel] == hashOf(c) {
 		_, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
-		return err
+		return portError(err)
 	}
 	if err := d.replace(ctx, c); err != nil {
 		return fmt.Errorf("create container %s: %w", c.Name, err)
 	}
 	if _, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{}); err != nil {
-		return fmt.Errorf("start container %s: %w", c.Name, err)
+		return fmt.Errorf("start container %s: %w", c.Name, portError(err))
 	}
 	return nil
 }
@@ -84,7 +84,9 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 		if err := d.Remove(ctx, c.Name); err != nil {
 			return err
 		}
-		_, err := d.ContainerCreate(ctx, c.createOptions())
+		options := c.createOptions()
+		c.On.apply(&options, d.publishOn())
+		_, err := d.ContainerCreate(ctx, options)
 		return err
 	})
 }

@@ -29,12 +29,14 @@ type FoundMachine struct {
 	Image   string
 	Addr    netip.Addr
 	Created int64
-	Ports   map[uint16]uint16 // port of the machine: port on this host
 	Labels  map[string]string
 }
 
-// Machines lists all containers of the engine, ours and others, but for those
-// that only help for a moment.
+// machineOwner is what OurLabel says of machines.
+const machineOwner = "cluster"
+
+// Machines lists all containers of the engine, ours and others, without those
+// that serve a fleet and are no machines of it.
 func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
 	if err != nil {
@@ -42,19 +44,19 @@ func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 	}
 	var all []FoundMachine
 	for _, c := range list.Items {
-		if c.Labels[OurLabel] == helper {
-			continue
+		if c.Labels[FleetLabel] == "" || c.Labels[OurLabel] == machineOwner {
+			all = append(all, foundMachine(c))
 		}
-		m := FoundMachine{ID: c.ID, Name: nameOf(c), Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels, Ports: map[uint16]uint16{}}
-		if c.NetworkSettings != nil && m.Fleet != "" {
-			m.Addr = machineAddr(c.NetworkSettings.Networks)
-		}
-		for _, p := range c.Ports {
-			m.Ports[p.PrivatePort] = p.PublicPort
-		}
-		all = append(all, m)
 	}
 	return all, nil
+}
+
+func foundMachine(c container.Summary) FoundMachine {
+	m := FoundMachine{ID: c.ID, Name: nameOf(c), Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
+	if c.NetworkSettings != nil && m.Fleet != "" {
+		m.Addr = machineAddr(c.NetworkSettings.Networks)
+	}
+	return m
 }
 
 // nameOf is the name that a container was given, or its ID.

@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -71,6 +73,37 @@ func (d *Engine) Save(ctx context.Context, w io.Writer, refs ...string) error {
 // ImportImage makes an image out of a root file system in a tar stream.
 func (d *Engine) ImportImage(ctx context.Context, ref string, rootfs io.Reader) error {
 	answer, err := d.ImageImport(ctx, client.ImageImportSource{Source: rootfs, SourceName: "-"}, ref, client.ImageImportOptions{})
+	if err != nil {
+		return fmt.Errorf("import image %s: %w", ref, err)
+	}
+	defer answer.Close()
+	return failureIn(answer, "import image", ref)
+}
+
+// ImportProgram makes an image of a fleet that holds one program, /PROGRAM, and
+// nothing else.
+func (d *Engine) ImportProgram(ctx context.Context, ref, fleet, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	reader, writer := io.Pipe()
+	defer reader.Close()
+	go func() {
+		archive := tar.NewWriter(writer)
+		err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "kube-bootstrap", Mode: 0o755, Size: info.Size()})
+		if err == nil {
+			_, err = io.Copy(archive, file)
+		}
+		writer.CloseWithError(errors.Join(err, archive.Close()))
+	}()
+	label := "LABEL " + FleetLabel + "=" + fleet
+	answer, err := d.ImageImport(ctx, client.ImageImportSource{Source: reader, SourceName: "-"}, ref, client.ImageImportOptions{Changes: []string{label}})
 	if err != nil {
 		return fmt.Errorf("import image %s: %w", ref, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -29,6 +28,7 @@ type Machine struct {
 	StopSignal string
 	Network    string
 	Addr       netip.Addr
+	Aliases    []string          `json:",omitempty"` // further names on its network, also of others
 	Volumes    map[string]string // path: name of the volume
 	Mounts     []Mount
 	NanoCPUs   int64             // 0: all there are
@@ -36,12 +36,8 @@ type Machine struct {
 	Weight     int64             // beside other containers where processors are short; 0: theirs, 1024
 	Labels     map[string]string // further ones, for who looks at it later
 	Ground     Ground            `json:"-"` // what there is to give
-	Ports      map[uint16]uint16 `json:"-"` // port of the machine: port on the engine's machine
 	RootFS     string            `json:"-"` // the image to start from, when it is not Image but what became of it
 }
-
-// ErrPortTaken says that a port of the engine's machine is in use.
-var ErrPortTaken = errors.New("the port is taken")
 
 // MachineMissing lists what StartMachine would do. A machine that is not ours is
 // an error.
@@ -93,7 +89,7 @@ func (d *Engine) bootMachine(ctx context.Context, m Machine) error {
 }
 
 func (d *Engine) createAndStart(ctx context.Context, m Machine, privileged bool) error {
-	options := m.createOptions(d.publishOn())
+	options := m.createOptions()
 	options.HostConfig.Privileged = privileged
 	if !privileged {
 		options.HostConfig.CapAdd = m.Ground.Caps
@@ -105,40 +101,21 @@ func (d *Engine) createAndStart(ctx context.Context, m Machine, privileged bool)
 	}
 	if _, err := d.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
 		_, removed := d.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
-		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, portError(err)), removed)
+		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removed)
 	}
 	return nil
-}
-
-// portError knows the two forms in which an engine says that a port is in use:
-// by another container, and by anybody else.
-func portError(err error) error {
-	if strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use") {
-		return fmt.Errorf("%w: %w", ErrPortTaken, err)
-	}
-	return err
-}
-
-// publishOn keeps ports to this machine where that is the engine's; to us,
-// another machine's loopback is out of reach.
-func (d *Engine) publishOn() netip.Addr {
-	if d.Remote() {
-		return netip.IPv4Unspecified()
-	}
-	return netip.MustParseAddr("127.0.0.1")
 }
 
 // stopTimeout lets a machine shut down its own containers, each of which may
 // take the ten seconds that its Docker gives it.
 var stopTimeout = 30
 
-func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptions {
-	exposed, published := m.ports(publishOn)
+func (m Machine) createOptions() client.ContainerCreateOptions {
 	return client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &container.Config{
 			Hostname: m.Name, Image: cmp.Or(m.RootFS, m.Image), Entrypoint: m.Command, StopSignal: m.StopSignal, StopTimeout: &stopTimeout,
-			Env: []string{"container=docker"}, ExposedPorts: exposed,
+			Env:    []string{"container=docker"},
 			Labels: m.labels(),
 		},
 		HostConfig: &container.HostConfig{
@@ -149,13 +126,13 @@ func (m Machine) createOptions(publishOn netip.Addr) client.ContainerCreateOptio
 			MaskedPaths:   []string{},
 			ReadonlyPaths: []string{},
 			Tmpfs:         map[string]string{"/run": "exec", "/tmp": "exec"},
-			Mounts:        m.mounts(), PortBindings: published,
+			Mounts:        m.mounts(),
 			Resources:     container.Resources{NanoCPUs: m.NanoCPUs, Memory: m.Memory, MemorySwap: m.Memory, CPUShares: m.Weight},
 			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyUnlessStopped},
 			LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "2"}},
 		},
 		NetworkingConfig: &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
-			m.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: m.Addr}},
+			m.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: m.Addr}, Aliases: m.Aliases},
 		}},
 	}
 }
@@ -165,7 +142,7 @@ func (m Machine) labels() map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	all[OurLabel], all[FleetLabel] = "cluster", m.Fleet
+	all[OurLabel], all[FleetLabel] = machineOwner, m.Fleet
 	all[machineLabel] = m.madeFrom()
 	return all
 }
@@ -180,16 +157,6 @@ func (m Machine) mounts() []mount.Mount {
 		all = append(all, mount.Mount{Type: mount.TypeVolume, Source: volume, Target: target})
 	}
 	return all
-}
-
-func (m Machine) ports(on netip.Addr) (network.PortSet, network.PortMap) {
-	exposed, published := network.PortSet{}, network.PortMap{}
-	for inside, outside := range m.Ports {
-		port, _ := network.PortFrom(inside, network.TCP)
-		exposed[port] = struct{}{}
-		published[port] = []network.PortBinding{{HostIP: on, HostPort: strconv.Itoa(int(outside))}}
-	}
-	return exposed, published
 }
 
 // capabilities are those that every engine since 20.10 knows by name, in the

@@ -18,11 +18,10 @@ const machineLabel = "kube-bootstrap.dev/machine"
 // MadeFrom is a machine with all that it was made from.
 type MadeFrom struct {
 	Machine
-	Ports map[uint16]uint16 `json:"ports,omitempty"`
 }
 
 func (m Machine) madeFrom() string {
-	data, err := json.Marshal(MadeFrom{Machine: m, Ports: m.Ports})
+	data, err := json.Marshal(MadeFrom{m})
 	if err != nil {
 		panic(err) // strings, numbers and addresses only
 	}
@@ -55,7 +54,6 @@ func (d *Engine) Kept(ctx context.Context, name string, size bool) (KeptMachine,
 	if err := json.Unmarshal([]byte(c.Config.Labels[machineLabel]), &kept.MadeFrom); err != nil {
 		return kept, fmt.Errorf("what %s was made from is not known: %w", name, err)
 	}
-	kept.Machine.Ports = kept.MadeFrom.Ports
 	return kept, nil
 }
 

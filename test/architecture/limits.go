@@ -26,6 +26,9 @@ var spans = map[string]string{
 	"pkg/docker.removeContainer": "step.Limit",
 
 	// Pauses, and periods of what goes on for ever.
+	"pkg/balancer.firstLook":    "pause between looks",
+	"pkg/balancer.follow":       "lookEvery",
+	"pkg/balancer.lookEvery":    "period",
 	"pkg/balancer.probeEvery":   "period",
 	"pkg/balancer.retryEvery":   "pause between tries",
 	"pkg/balancer.watchPause":   "pause between tries",

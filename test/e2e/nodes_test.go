@@ -106,7 +106,7 @@ func (l fleetUser) remark(t *testing.T) {
 // lost.
 func (l fleetUser) poll(t *testing.T) (stop func()) {
 	t.Helper()
-	ask := "docker exec e2e-n-master-1 curl -sf -m 5 http://" + l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") + ":8080/"
+	ask := "docker exec e2e-n-db curl -sf -m 5 http://" + l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") + ":8080/"
 	eventually(t, time.Minute, "the first answer", func() error { _, err := l.try(t.Context(), ask); return err })
 	ctx, cancel := context.WithCancel(t.Context())
 	var asked int
@@ -144,13 +144,22 @@ func (l fleetUser) builtOnANode(t *testing.T) {
 	l.sh(t, "kubectl delete pod own others --now")
 }
 
-// controlPlanes adds two, kills one of them and removes both.
+// controlPlanes adds two, kills one of the three after the other and removes
+// those two. The user's kubeconfig is of the time when there was only one.
 func (l fleetUser) controlPlanes(t *testing.T) {
 	first := l.node(t, "master-1")
 	l.sh(t, "kube-bootstrap node add --role control-plane --name second")
 	l.sh(t, "kube-bootstrap node add --role control-plane --name third")
 	voters(t, first, 3)
 	second, third := l.node(t, "second"), l.node(t, "third")
+	power(t, "kill", first)
+	eventually(t, time.Minute, "an answer by the kubeconfig from before", func() error {
+		_, err := l.try(t.Context(), "kubectl get nodes --request-timeout 10s")
+		return err
+	})
+	power(t, "start", first)
+	eventually(t, 2*time.Minute, "the API from "+first.name, func() error { return asksAPI(t, first) })
+	voters(t, first, 3)
 	power(t, "kill", third)
 	l.sh(t, "kube-bootstrap node remove third --force")
 	l.gone(t, third)

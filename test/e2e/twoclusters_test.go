@@ -56,7 +56,7 @@ func TestTwoClusters(t *testing.T) {
 
 // third asks for what can not be beside a cluster that is there.
 func (l fleetUser) third(t *testing.T) {
-	port := l.sh(t, "docker port e2e-one-master-1 6443 | sed 's/.*://;q'")
+	port := l.sh(t, "docker port e2e-one.api 6443 | sed 's/.*://;q'")
 	const file = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.219.0.0/16\nnodes:\n- {role: control-plane, %s}\n`
 	for name, c := range map[string]struct{ command, want string }{
 		"name":   {"docker create --name e2e-three-master-1 " + l.image(t) + " true && kube-bootstrap cluster up --name e2e-three --dind-subnet 10.219.0.0/16", "container e2e-three-master-1 is there already and is not of cluster e2e-three; use another --name, or remove it [cluster-name-taken]"},
