@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -179,6 +180,11 @@ func (k Kubelet) Joined() step.Step {
 		return err
 	}
 	return step.Wait("wait for the kubelet's certificate", probe, k.Explain).Watched(k.Watch)
+}
+
+// StartedAt returns when the kubelet was started last; ok is false unless it runs.
+func (k Kubelet) StartedAt(ctx context.Context) (at time.Time, ok bool, err error) {
+	return k.service().StartedAt(ctx)
 }
 
 // Watch returns an error as soon as the kubelet has ended for good, or ends again

@@ -4,7 +4,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,22 +30,45 @@ type Node struct {
 	API     kube.Connect
 	Name    string
 	Explain func() string // what to add when the wait fails; may be nil
+	// Started returns when the node's kubelet was started last; ok is false unless
+	// it runs. nil: that does not matter.
+	Started func(context.Context) (at time.Time, ok bool, err error)
 }
 
-// WaitReady waits until the kubelet says that the node is Ready.
+// WaitReady waits until the kubelet that runs now says that the node is Ready.
+// What an earlier one said holds for a while after its end.
 func (n Node) WaitReady() step.Step {
 	name := "wait for the node to be Ready"
 	return step.Step{
 		Name:  name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			err := n.probe(ctx, ready)
+			since, err := n.since(ctx)
+			if err == nil {
+				err = n.probe(ctx, func(node *corev1.Node) error { return ready(node, since) })
+			}
 			return step.DiffOf(err, fmt.Sprintf("%s: %v", name, err))
 		},
 		Apply: func(ctx context.Context) error {
-			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node)) }, n.Explain)
+			since, err := n.since(ctx)
+			if err != nil {
+				return err
+			}
+			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node), since) }, n.Explain)
 		},
 	}
+}
+
+// since is when the kubelet was started, in the grain of the API's times.
+func (n Node) since(ctx context.Context) (time.Time, error) {
+	if n.Started == nil {
+		return time.Time{}, nil
+	}
+	at, ok, err := n.Started(ctx)
+	if err == nil && !ok {
+		err = errors.New("the kubelet does not run")
+	}
+	return at.Truncate(time.Second), err
 }
 
 // Remove takes the node out of the cluster's list. One that is not there is no
@@ -86,8 +111,11 @@ func (n Node) patch(ctx context.Context, client kubernetes.Interface, patch stri
 
 // ready also wants the Ready taint gone: the node controller takes it away a
 // moment after the condition turned, and pods are placed only then.
-func ready(node *corev1.Node) error {
+func ready(node *corev1.Node, since time.Time) error {
 	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.LastHeartbeatTime.Time.Before(since) {
+			return fmt.Errorf("node %s has not reported since its kubelet was started", node.Name)
+		}
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
 			return fmt.Errorf("node %s is not Ready: %s", node.Name, c.Message)
 		}

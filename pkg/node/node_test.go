@@ -3,8 +3,10 @@ package node
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -20,10 +22,25 @@ func TestReady(t *testing.T) {
 			Status: status(corev1.ConditionTrue, ""),
 		},
 	} {
-		err := ready(&node)
+		err := ready(&node, time.Time{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// What a kubelet said before it was started again says nothing of this one.
+func TestReadySinceTheKubeletWasStarted(t *testing.T) {
+	node := corev1.Node{Status: status(corev1.ConditionTrue, "")}
+	said := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for i := range node.Status.Conditions {
+		node.Status.Conditions[i].LastHeartbeatTime = metav1.NewTime(said)
+	}
+	if err := ready(&node, said); err != nil {
+		t.Error(err)
+	}
+	if err := ready(&node, said.Add(time.Second)); err == nil || !strings.Contains(err.Error(), "has not reported since") {
+		t.Errorf("got %v", err)
 	}
 }
 

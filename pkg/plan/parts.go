@@ -175,7 +175,8 @@ func (h *Host) applyAddons() step.Step {
 }
 
 func (h *Host) node(kubeconfig string) node.Node {
-	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: h.kubelet(Worker).Explain}
+	agent := h.kubelet(Worker)
+	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: agent.Explain, Started: agent.StartedAt}
 }
 
 // later is a step that can only be made once earlier ones have been applied.

@@ -95,7 +95,7 @@ func TestAWaitTriesAgainWithMoreTime(t *testing.T) {
 
 func TestAFinalErrorEndsAWait(t *testing.T) {
 	refused := errors.New("permission denied")
-	if err := Until(t.Context(), func(context.Context) error { return Final(refused) }, nil); err != refused {
+	if err := Until(t.Context(), func(context.Context) error { return Final(refused) }, nil); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestWatchingEndsWhatWaitsInVain(t *testing.T) {
 	if err := Watching(t.Context(), lives, func(context.Context) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	if err := Watching(t.Context(), lives, func(context.Context) error { return ended }); err != ended {
+	if err := Watching(t.Context(), lives, func(context.Context) error { return ended }); !errors.Is(err, ended) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -40,6 +40,7 @@ func repairs(t *testing.T, master, worker machine) {
 		t.Run(c.name, func(t *testing.T) { repair(t, master, "master", c.do, c.step) })
 	}
 	t.Run("a slow etcd", func(t *testing.T) { slowEtcd(t, master) })
+	t.Run("a kubelet that ends", func(t *testing.T) { endingKubelet(t, master) })
 	before := newest(t, master)
 	master.sh(t, "kube-bootstrap master 2>&1")
 	if after := newest(t, master); after != before {
@@ -57,6 +58,16 @@ func slowEtcd(t *testing.T, master machine) {
 		t.Errorf("status takes no answer for a difference:\n%s", out)
 	}
 	master.sh(t, "(sleep 15; "+etcd+"unpause etcd) >/dev/null 2>&1 & kube-bootstrap master 2>&1")
+}
+
+// endingKubelet gives the kubelet a setting that it ends at.
+func endingKubelet(t *testing.T, master machine) {
+	master.sh(t, "printf 'apiVersion: kubelet.config.k8s.io/v1beta1\\nkind: KubeletConfiguration\\nmaxPods: -1\\n' >/root/kubelet.yaml")
+	out := master.sh(t, "{ timeout 120 kube-bootstrap master --kubelet-config /root/kubelet.yaml; } 2>&1; echo exit $?")
+	if !strings.HasSuffix(out, "exit 1") || !strings.Contains(out, "container kubelet ended") || !strings.Contains(out, "maxPods") {
+		t.Errorf("want the last line of the kubelet's log, got:\n%s", out)
+	}
+	master.sh(t, "rm /root/kubelet.yaml; kube-bootstrap master 2>&1")
 }
 
 func verb(isMaster bool) string {
