@@ -31,7 +31,7 @@ test: check unit e2e ## everything: check, tests, a real cluster on test hosts
 
 unit: ## tests that need this machine alone, with the race detector
 	scripts/install-tools.sh test
-	go test -race -timeout 30m ./...
+	CGO_ENABLED=1 go test -race -timeout 30m ./...
 
 e2e: build ## a real cluster on test hosts
 	scripts/install-tools.sh test
