@@ -29,7 +29,7 @@ func (f *fleet) backRows(hosts []string) step.Plan {
 		waits = append(waits, todo("wait for "+name+" to be Ready", func(ctx context.Context) error { return api.awaitNode(ctx, name) }))
 	}
 	on := func(ctx context.Context) error { return f.docker.SwitchOn(ctx, hosts...) }
-	return step.Plan{{todo(fmt.Sprintf("switch %d hosts on", len(hosts)), on)}, waits}
+	return step.Plan{append(f.front(), todo(fmt.Sprintf("switch %d hosts on", len(hosts)), on)), waits}
 }
 
 // memberAPI reaches the API server of a cluster whose hosts are booting.
