@@ -58,6 +58,9 @@ func TestQuorum(t *testing.T) {
 	}
 	learner := down("l")
 	learner.Learner = true
+	if err := Quorum(nil); err != nil {
+		t.Errorf("of unknown members: %v", err)
+	}
 	for want, members := range map[string][]MemberStatus{
 		"":  {up("a"), up("b"), down("c"), learner},
 		" ": {up("a"), learner},

@@ -87,7 +87,8 @@ func (m Member) lostQuorum(ctx context.Context) error {
 }
 
 // Quorum returns the problem that too few members are up for etcd to answer, and
-// which hosts to switch on [etcd-quorum]; nil if there are enough.
+// which hosts to switch on [etcd-quorum]; nil if there are enough, and of members
+// that nobody knows.
 func Quorum(all []MemberStatus) error {
 	var down []string
 	voters := 0
@@ -101,7 +102,7 @@ func Quorum(all []MemberStatus) error {
 		}
 	}
 	need, up := voters/2+1, voters-len(down)
-	if up >= need {
+	if voters == 0 || up >= need {
 		return nil
 	}
 	remedy := "switch on their hosts, or repair them"
