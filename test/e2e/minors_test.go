@@ -26,7 +26,7 @@ func TestMinors(t *testing.T) {
 			})
 			bundle := filepath.Join(l.dir, "bundle")
 			l.sh(t, "kube-bootstrap offline build --quick --progress none --kubernetes-version "+m.String()+" --to "+bundle)
-			l.sh(t, "kube-bootstrap cluster up --progress none --bundle "+bundle+" --kubernetes-version "+m.String())
+			l.sh(t, "kube-bootstrap cluster up --progress none --bundle "+bundle+" --kubernetes-version "+m.String()+" && kube-bootstrap cluster kubeconfig --merge")
 			l.runs(t, m)
 			l.refusesSkew(t, m)
 			if err := os.Remove(bundle); err != nil {
