@@ -51,13 +51,12 @@ func repairs(t *testing.T, master, worker machine) {
 // slowEtcd has etcd answer only after seconds. Status does not know what is in it
 // then, and a run waits for the answer and changes nothing.
 func slowEtcd(t *testing.T, master machine) {
-	const etcd = "docker -H unix:///run/docker-bootstrap.sock "
-	master.sh(t, etcd+"pause etcd")
+	master.sh(t, "pkill -STOP -x etcd")
 	out := master.sh(t, "kube-bootstrap status || [ $? = 5 ]")
 	if strings.Contains(out, "MISSING  give etcd its users") || strings.Contains(out, "add etcd user") || !strings.Contains(out, "UNKNOWN") {
 		t.Errorf("status takes no answer for a difference:\n%s", out)
 	}
-	master.sh(t, "(sleep 15; "+etcd+"unpause etcd) >/dev/null 2>&1 & kube-bootstrap master 2>&1")
+	master.sh(t, "(sleep 15; pkill -CONT -x etcd) >/dev/null 2>&1 & kube-bootstrap master 2>&1")
 }
 
 // endingKubelet gives the kubelet a setting that it ends at.
