@@ -61,12 +61,11 @@ func slowEtcd(t *testing.T, master machine) {
 
 // endingKubelet gives the kubelet a setting that it ends at.
 func endingKubelet(t *testing.T, master machine) {
-	master.sh(t, "printf 'apiVersion: kubelet.config.k8s.io/v1beta1\\nkind: KubeletConfiguration\\nmaxPods: -1\\n' >/root/kubelet.yaml")
-	out := master.sh(t, "{ timeout 120 kube-bootstrap master --kubelet-config /root/kubelet.yaml; } 2>&1; echo exit $?")
+	out := master.sh(t, "{ timeout 120 kube-bootstrap master --kubelet-config '{maxPods: -1}'; } 2>&1; echo exit $?")
 	if !strings.HasSuffix(out, "exit 1") || !strings.Contains(out, "container kubelet ended") || !strings.Contains(out, "maxPods") {
 		t.Errorf("want the last line of the kubelet's log, got:\n%s", out)
 	}
-	master.sh(t, "rm /root/kubelet.yaml; kube-bootstrap master 2>&1")
+	master.sh(t, "kube-bootstrap master 2>&1")
 }
 
 func verb(isMaster bool) string {
