@@ -44,6 +44,13 @@ func TestSuiteProgress(t *testing.T) {
 	}
 }
 
+func TestShortNameKeepsWhatATestDoes(t *testing.T) {
+	const name = "[sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should perform canary updates and phased rolling updates of template modifications [Conformance]"
+	if got, want := shortName(name), "StatefulSet Basic St…lling updates of template modifications"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestSuiteChoosesTests(t *testing.T) {
 	for want, s := range map[string]Suite{
 		"--label-filter=!Serial && !Disruptive && !Flaky && Conformance": {},

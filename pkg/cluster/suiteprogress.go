@@ -101,9 +101,10 @@ func (p *suiteProgress) left() time.Duration {
 	return left.Round(time.Second)
 }
 
-// shortName leaves the tags in brackets out, and what is too much for a line.
+// shortName leaves out the tags in brackets, and the middle of a name that is
+// too long for a line: it ends with what the test does.
 func shortName(test string) string {
-	const longest = 60
+	const head, tail = 20, 40
 	var words []string
 	for word := range strings.FieldsSeq(test) {
 		if !strings.HasPrefix(word, "[") && !strings.HasSuffix(word, "]") {
@@ -111,8 +112,8 @@ func shortName(test string) string {
 		}
 	}
 	letters := []rune(strings.Join(words, " "))
-	if len(letters) > longest {
-		return string(letters[:longest-1]) + "…"
+	if len(letters) > head+tail {
+		return string(letters[:head]) + "…" + string(letters[len(letters)-tail+1:])
 	}
 	return string(letters)
 }
