@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -69,7 +70,7 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--etcd-certfile=" + EtcdRoot + ".crt",
 		"--etcd-keyfile=" + EtcdRoot + ".key",
 
-		"--kubelet-certificate-authority=" + clusterCA + ".crt",
+		"--kubelet-certificate-authority=" + kubeletCA + ".crt",
 		"--kubelet-client-certificate=" + kubeletClient + ".crt",
 		"--kubelet-client-key=" + kubeletClient + ".key",
 		"--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname",
@@ -110,16 +111,31 @@ func (c ControlPlane) managerArgs() []string {
 	if c.PodCIDR.IsValid() {
 		cidrs = []string{"--allocate-node-cidrs=true", "--cluster-cidr=" + c.PodCIDR.String()}
 	}
-	return append(append(c.clientArgs(managerConf), cidrs...),
+	return slices.Concat(c.clientArgs(managerConf), cidrs, signingArgs(), []string{
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
-		"--root-ca-file="+clusterCA+".crt",
-		"--service-account-private-key-file="+accountKey,
-		"--cluster-signing-cert-file="+clusterCA+".crt",
-		"--cluster-signing-key-file="+clusterCA+".key",
-		"--client-ca-file="+clusterCA+".crt",
-		"--requestheader-client-ca-file="+frontProxyCA+".crt",
-	)
+		"--root-ca-file=" + clusterCA + ".crt",
+		"--service-account-private-key-file=" + accountKey,
+		"--client-ca-file=" + clusterCA + ".crt",
+		"--requestheader-client-ca-file=" + frontProxyCA + ".crt",
+	})
+}
+
+// signingArgs name the authority of each signer. What kubelets serve with has an
+// authority of its own, so that no such certificate is valid for the API server,
+// whatever names it carries.
+func signingArgs() (args []string) {
+	for _, s := range []struct{ signer, authority string }{
+		{"kubelet-serving", kubeletCA},
+		{"kubelet-client", clusterCA},
+		{"kube-apiserver-client", clusterCA},
+		{"legacy-unknown", clusterCA},
+	} {
+		args = append(args,
+			"--cluster-signing-"+s.signer+"-cert-file="+s.authority+".crt",
+			"--cluster-signing-"+s.signer+"-key-file="+s.authority+".key")
+	}
+	return args
 }
 
 func (c ControlPlane) scheduler() component {

@@ -68,21 +68,15 @@ func (c ControlPlane) issuer() string {
 	return "https://kubernetes.default.svc." + c.DNSDomain
 }
 
-// sharedFiles are what proves the cluster's identity and opens its
-// secrets: what a further control plane must be handed.
-var sharedFiles = []string{
-	PKIDir + "/ca.key", PKIDir + "/ca.crt",
-	PKIDir + "/front-proxy-ca.key", PKIDir + "/front-proxy-ca.crt",
-	PKIDir + "/etcd/ca.key", PKIDir + "/etcd/ca.crt",
-	PKIDir + "/sa.key", PKIDir + "/sa.pub",
-	encryptionFile,
-}
-
-// SharedFiles lists what a further control plane must be handed, without the
-// content.
+// SharedFiles lists what another control plane needs, without the content:
+// every authority, the service-account keys and the key that decrypts Secrets.
 func SharedFiles() []host.File {
+	files := []string{accountKey, accountPublic, encryptionFile}
+	for _, a := range authorities {
+		files = append(files, a.path+".key", a.path+".crt")
+	}
 	var all []host.File
-	for _, file := range sharedFiles {
+	for _, file := range files {
 		all = append(all, host.File{Path: file, Mode: modeOf(file)})
 	}
 	return all

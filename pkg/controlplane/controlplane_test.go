@@ -213,6 +213,34 @@ func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
 	}
 }
 
+// TestAuthoritiesAreApart: what a worker holds must not be valid where control
+// planes trust one another, nor what a kubelet serves with for the API server.
+func TestAuthoritiesAreApart(t *testing.T) {
+	c := fresh(t)
+	signers := map[string]string{}
+	for _, l := range c.leaves() {
+		signers[l.path] = l.signer
+		if l.signer == kubeletCA {
+			t.Errorf("%s comes from the authority of the kubelets", l.path)
+		}
+	}
+	for path, signer := range signers {
+		if (signer == EtcdPeerCA) != (path == EtcdPeer) {
+			t.Errorf("%s comes from %s", path, signer)
+		}
+	}
+	args := strings.Join(append(c.managerArgs(), c.apiserverArgs()...), "\n")
+	for _, want := range []string{
+		"--cluster-signing-kubelet-serving-cert-file=" + kubeletCA + ".crt",
+		"--cluster-signing-kube-apiserver-client-cert-file=" + clusterCA + ".crt",
+		"--kubelet-certificate-authority=" + kubeletCA + ".crt",
+	} {
+		if !strings.Contains(args, want) {
+			t.Errorf("no %s in\n%s", want, args)
+		}
+	}
+}
+
 func snapshot(t *testing.T, c ControlPlane) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}

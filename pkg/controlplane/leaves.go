@@ -7,6 +7,7 @@ import (
 // Pairs of files that others read: these plus ".crt" and ".key".
 const (
 	EtcdCA        = PKIDir + "/etcd/ca"
+	EtcdPeerCA    = PKIDir + "/etcd/peer-ca" // known to control planes only: see PeerName
 	EtcdServer    = PKIDir + "/etcd/server"
 	EtcdPeer      = PKIDir + "/etcd/peer"
 	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
@@ -14,12 +15,19 @@ const (
 
 	clusterCA     = PKIDir + "/ca"
 	frontProxyCA  = PKIDir + "/front-proxy-ca"
+	kubeletCA     = PKIDir + "/kubelet-ca" // signs what kubelets serve with, and nothing else
 	apiserver     = PKIDir + "/apiserver"
 	kubeletClient = PKIDir + "/apiserver-kubelet-client"
 	frontProxy    = PKIDir + "/front-proxy-client"
 	accountKey    = PKIDir + "/sa.key"
 	accountPublic = PKIDir + "/sa.pub"
 )
+
+// PeerName is the common name of every etcd member on the peer port. A client of
+// that port can propose a change as etcd's user root: the port authenticates by
+// TLS alone, and a raft proposal states its own user. EtcdPeerCA therefore signs
+// no certificate that leaves the control planes.
+const PeerName = "etcd-peer"
 
 // KubeletClientUser is whom the API server is to a kubelet.
 const KubeletClientUser = "kube-apiserver-kubelet-client"
@@ -29,7 +37,9 @@ type authority struct{ path, name string }
 var authorities = []authority{
 	{clusterCA, "kubernetes"},
 	{frontProxyCA, "front-proxy-ca"},
+	{kubeletCA, "kubelet-ca"},
 	{EtcdCA, "etcd-ca"},
+	{EtcdPeerCA, "etcd-peer-ca"},
 }
 
 // leaf is a certificate that an authority signs, in a pair of files or inside
@@ -61,7 +71,7 @@ func (c ControlPlane) leaves() []leaf {
 		client(kubeletClient, clusterCA, KubeletClientUser),
 		client(frontProxy, frontProxyCA, "front-proxy-client"),
 		pair(EtcdServer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),
-		pair(EtcdPeer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),
+		pair(EtcdPeer, EtcdPeerCA, pki.Request{CommonName: PeerName, Hosts: etcdHosts, Client: true}),
 		client(EtcdRoot, EtcdCA, "root"),
 		client(FlannelClient, EtcdCA, "flannel"),
 		conf(AdminConf, "kubernetes-admin", AdminGroup),

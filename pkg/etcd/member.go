@@ -2,7 +2,7 @@
 // every port and users by certificate.
 //
 //	kube-apiserver ──CN root───────▶ :2379 ◀──CN flannel── flanneld (only /coreos.com/network/)
-//	other members  ──peer cert─────▶ :2380
+//	other members  ──CN etcd-peer──▶ :2380 (an authority that only control planes know)
 //	health, metrics, this host only  127.0.0.1:2381
 package etcd
 
@@ -35,8 +35,14 @@ type Member struct {
 	IP            string
 	RestartPolicy string // "unless-stopped"
 
-	CA, Cert, Key     string // the authority, and what etcd shows to clients and peers
+	CA, Cert, Key     string // the authority of clients, and what etcd shows to them
 	RootCert, RootKey string // a client certificate with the common name root
+
+	// Members show PeerCert to one another. The peer port accepts only the common
+	// name PeerName, signed by PeerCA. PeerCA must sign nothing else: a client of
+	// the peer port can act as root.
+	PeerCA, PeerCert, PeerKey string
+	PeerName                  string
 
 	// Peers are the addresses of control planes whose cluster this member joins,
 	// as far as they are known. None: a cluster of its own.
@@ -94,7 +100,7 @@ func (m Member) undo(ctx context.Context) error {
 }
 
 func (m Member) container() (docker.Container, error) {
-	print, err := m.Files.Fingerprint(m.CA, m.Cert)
+	print, err := m.Files.Fingerprint(m.CA, m.Cert, m.PeerCA, m.PeerCert)
 	if err != nil {
 		return docker.Container{}, err
 	}
@@ -135,9 +141,10 @@ func (m Member) command(cluster string) []string {
 		"--cert-file=" + m.Cert,
 		"--key-file=" + m.Key,
 		"--peer-client-cert-auth",
-		"--peer-trusted-ca-file=" + m.CA,
-		"--peer-cert-file=" + m.Cert,
-		"--peer-key-file=" + m.Key,
+		"--peer-cert-allowed-cn=" + m.PeerName,
+		"--peer-trusted-ca-file=" + m.PeerCA,
+		"--peer-cert-file=" + m.PeerCert,
+		"--peer-key-file=" + m.PeerKey,
 		"--tls-min-version=TLS1.2",
 		"--listen-metrics-urls=http://127.0.0.1:2381",
 		"--quota-backend-bytes=2147483648", // what a 32-bit board can map
@@ -161,7 +168,7 @@ func (m Member) env(print string) []string {
 
 func (m Member) mounts() []docker.Mount {
 	mounts := []docker.Mount{{Source: m.Files.Path(dataDir), Target: inside}}
-	for _, path := range []string{m.CA, m.Cert, m.Key} {
+	for _, path := range []string{m.CA, m.Cert, m.Key, m.PeerCA, m.PeerCert, m.PeerKey} {
 		mounts = append(mounts, docker.Mount{Source: m.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
 	}
 	return mounts

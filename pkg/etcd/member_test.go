@@ -14,6 +14,8 @@ func testMember(t *testing.T) Member {
 	return Member{
 		Files: host.Files{Root: t.TempDir()}, Image: "etcd:test", Name: "one", IP: "10.0.0.1", RestartPolicy: "unless-stopped",
 		CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/etcd/server.crt", Key: "/etc/kubernetes/pki/etcd/server.key",
+		PeerCA: "/etc/kubernetes/pki/etcd/peer-ca.crt", PeerCert: "/etc/kubernetes/pki/etcd/peer.crt", PeerKey: "/etc/kubernetes/pki/etcd/peer.key",
+		PeerName: "etcd-peer",
 		RootCert: "/etc/kubernetes/pki/etcd/root.crt", RootKey: "/etc/kubernetes/pki/etcd/root.key",
 	}
 }
@@ -49,6 +51,13 @@ func TestEveryPortNeedsACertificate(t *testing.T) {
 			t.Errorf("%s is open", arg)
 		}
 	}
+}
+
+// TestPeerPortTrustsPeersOnly: no certificate of a worker may open the peer port,
+// where a client can act as root.
+func TestPeerPortTrustsPeersOnly(t *testing.T) {
+	m := testMember(t)
+	wantArgs(t, m, "--peer-trusted-ca-file="+m.PeerCA, "--peer-cert-file="+m.PeerCert, "--peer-key-file="+m.PeerKey, "--peer-cert-allowed-cn=etcd-peer")
 }
 
 func TestInitialCluster(t *testing.T) {

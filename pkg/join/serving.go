@@ -162,6 +162,12 @@ func (a Approver) checkNames(request *x509.CertificateRequest, node string, node
 	if len(request.DNSNames)+len(request.IPAddresses) == 0 {
 		return errors.New("it asks for no name")
 	}
+	if reservedName(node) {
+		return fmt.Errorf("the name %s is reserved for the API server", node)
+	}
+	if !slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == node }) {
+		return fmt.Errorf("there is no node %s", node)
+	}
 	for _, name := range request.DNSNames {
 		if name != node {
 			return fmt.Errorf("it asks for the name %s, which is not that of node %s", name, node)
@@ -174,6 +180,13 @@ func (a Approver) checkNames(request *x509.CertificateRequest, node string, node
 		}
 	}
 	return nil
+}
+
+// reservedName reports whether clients use that name for the API server or for
+// their own host. No node may have such a name.
+func reservedName(name string) bool {
+	return name == "localhost" || name == "kubernetes" || strings.HasPrefix(name, "kubernetes.") ||
+		strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.")
 }
 
 func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node) error {

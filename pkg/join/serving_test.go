@@ -30,6 +30,13 @@ type ask struct {
 	spec    certificatesv1.CertificateSigningRequestSpec
 }
 
+// become has another node ask for its own name.
+func (a *ask) become(node string) {
+	a.spec.Username = "system:node:" + node
+	a.request.Subject.CommonName = a.spec.Username
+	a.request.DNSNames = []string{node}
+}
+
 func TestApproverCheck(t *testing.T) {
 	// worker-1 also claims the master's address and one of a Service.
 	nodes := []corev1.Node{nodeAt("master-1", "10.0.0.1"), nodeAt("worker-1", "10.0.0.2", "10.0.0.1", "10.96.0.1", "127.0.0.1")}
@@ -42,22 +49,28 @@ func TestApproverCheck(t *testing.T) {
 		"with key encipherment": {func(a *ask) {
 			a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageKeyEncipherment)
 		}, ""},
-		"another signer":       {func(a *ask) { a.spec.SignerName = certificatesv1.KubeAPIServerClientSignerName }, "signer"},
-		"a token's":            {func(a *ask) { a.spec.Username = "system:bootstrap:abcdef" }, "no node"},
-		"not of the group":     {func(a *ask) { a.spec.Groups = nil }, "no node"},
-		"another node":         {func(a *ask) { a.spec.Username = "system:node:master-1" }, "subject"},
-		"another subject":      {func(a *ask) { a.request.Subject.CommonName = "kubernetes-admin" }, "subject"},
-		"another group":        {func(a *ask) { a.request.Subject.Organization = []string{"system:masters"} }, "subject"},
-		"for a client":         {func(a *ask) { a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageClientAuth) }, "usage"},
-		"for nothing":          {func(a *ask) { a.spec.Usages = nil }, "not for serving"},
-		"another name":         {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
-		"a stranger's address": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "does not have"},
-		"the master's address": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of node master-1"},
-		"a Service's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")} }, "can not be a node's"},
-		"loopback":             {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")} }, "can not be a node's"},
-		"no name":              {func(a *ask) { a.request.DNSNames, a.request.IPAddresses = nil, nil }, "no name"},
-		"a URI":                {func(a *ask) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, "URIs"},
-		"a mail address":       {func(a *ask) { a.request.EmailAddresses = []string{"a@b"} }, "mail"},
+		"another signer":        {func(a *ask) { a.spec.SignerName = certificatesv1.KubeAPIServerClientSignerName }, "signer"},
+		"a token's":             {func(a *ask) { a.spec.Username = "system:bootstrap:abcdef" }, "no node"},
+		"not of the group":      {func(a *ask) { a.spec.Groups = nil }, "no node"},
+		"another node":          {func(a *ask) { a.spec.Username = "system:node:master-1" }, "subject"},
+		"another subject":       {func(a *ask) { a.request.Subject.CommonName = "kubernetes-admin" }, "subject"},
+		"another group":         {func(a *ask) { a.request.Subject.Organization = []string{"system:masters"} }, "subject"},
+		"for a client":          {func(a *ask) { a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageClientAuth) }, "usage"},
+		"for nothing":           {func(a *ask) { a.spec.Usages = nil }, "not for serving"},
+		"another name":          {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
+		"a stranger's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "does not have"},
+		"the master's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of node master-1"},
+		"a Service's address":   {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")} }, "can not be a node's"},
+		"loopback":              {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")} }, "can not be a node's"},
+		"the API server's name": {func(a *ask) { a.become("kubernetes.default.svc") }, "reserved"},
+		"localhost":             {func(a *ask) { a.become("localhost") }, "reserved"},
+		"a node that is not there": {func(a *ask) {
+			a.become("worker-9")
+			a.request.IPAddresses = nil
+		}, "no node worker-9"},
+		"no name":        {func(a *ask) { a.request.DNSNames, a.request.IPAddresses = nil, nil }, "no name"},
+		"a URI":          {func(a *ask) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, "URIs"},
+		"a mail address": {func(a *ask) { a.request.EmailAddresses = []string{"a@b"} }, "mail"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := approver.Check(servingRequest(t, c.change), nodes)

@@ -28,6 +28,8 @@ func security(t *testing.T, master, worker machine) {
 		}
 	})
 	t.Run("etcd as flannel", func(t *testing.T) { etcdAsFlannel(t, master) })
+	t.Run("etcd's peer port", func(t *testing.T) { peerPort(t, master, worker) })
+	t.Run("a kubelet's certificate", func(t *testing.T) { notTheAPIServer(t, master, worker) })
 	t.Run("secrets at rest", func(t *testing.T) { secretsAtRest(t, master) })
 	for _, m := range []machine{master, worker} {
 		t.Run("kubelet of "+m.name, func(t *testing.T) { anonymousKubelet(t, m) })
@@ -80,6 +82,48 @@ func etcdAsFlannel(t *testing.T, master machine) {
 	} {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "permission denied") {
 			t.Errorf("flannel's certificate %s: %v", what, err)
+		}
+	}
+}
+
+// peerPort tries every certificate of a worker on the port that etcd's members
+// use among themselves: a client of that port can write as root.
+func peerPort(t *testing.T, master, worker machine) {
+	t.Helper()
+	pairs := strings.Fields(worker.sh(t, "find "+pkiDir+" /var/lib/kubelet/pki -name '*.pem' -o -name '*.crt' | grep -v ca.crt"))
+	if len(pairs) < 3 {
+		t.Fatalf("only %q were found", pairs)
+	}
+	for _, path := range []string{"members", "raft", "raft/snapshot", "version"} {
+		ask := "curl -sk -o /dev/null -w '%{http_code} %{errormsg}' --max-time 10 "
+		url := " https://" + master.ip + ":2380/" + path
+		for _, cert := range append(pairs, "") {
+			shown := ""
+			if cert != "" {
+				shown = "--cert " + cert + " --key " + strings.Replace(cert, ".crt", ".key", 1)
+			}
+			if out, err := worker.try(t.Context(), ask+shown+url); err == nil || !strings.Contains(out, "000") || !strings.Contains(out, "alert") {
+				t.Errorf("/%s with %q: %s, %v", path, cert, out, err)
+			}
+		}
+		own := "--cert " + pkiDir + "/etcd/peer.crt --key " + pkiDir + "/etcd/peer.key --cacert " + pkiDir + "/etcd/peer-ca.crt"
+		if out := master.sh(t, ask+own+url+" || true"); strings.HasPrefix(out, "000") {
+			t.Errorf("/%s as a peer: %s", path, out)
+		}
+	}
+}
+
+// notTheAPIServer: a client that trusts the cluster's authority must not accept a
+// kubelet's certificate as the API server's.
+func notTheAPIServer(t *testing.T, hosts ...machine) {
+	t.Helper()
+	for _, m := range hosts {
+		verify := "openssl verify -CAfile " + pkiDir + "/ca.crt /var/lib/kubelet/pki/kubelet-server-current.pem"
+		if out, err := m.try(t.Context(), verify); err == nil {
+			t.Errorf("%s: %s", m.name, out)
+		}
+		if out, err := m.try(t.Context(), strings.Replace(verify, "server", "client", 1)); err != nil {
+			t.Errorf("%s: the check itself fails: %s", m.name, out)
 		}
 	}
 }
