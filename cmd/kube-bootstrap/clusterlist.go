@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +40,7 @@ engine that runs the nodes, or with --from from the Docker of a node, where
 		}
 		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
 			return cluster.LoadImage(ctx, *o, *from, args, emit)
-		}, func() string { return fmt.Sprintf("%d images are in all nodes that run", len(args)) })
+		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
 	}
 	return c
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -17,11 +20,7 @@ type reporter interface {
 
 // begin starts to draw and returns the runner whose events are drawn.
 func (p *program) begin() (*step.Runner, error) {
-	drawn, err := p.newReporter()
-	if err != nil {
-		return nil, err
-	}
-	all := reporters{drawn}
+	all := reporters{p.newReporter()}
 	if p.timeline != "" {
 		file, err := os.Create(p.timeline)
 		if err != nil {
@@ -33,7 +32,16 @@ func (p *program) begin() (*step.Runner, error) {
 	return &step.Runner{Emit: all.event}, nil
 }
 
-func (p *program) newReporter() (reporter, error) {
+// checkProgress refuses a mode that does not exist, also where a command draws
+// nothing.
+func (p *program) checkProgress(*cobra.Command, []string) error {
+	if slices.Contains([]string{"auto", "bars", "plain", "json", "none"}, p.progress) {
+		return nil
+	}
+	return &usageError{fmt.Errorf("--progress %q: must be auto, bars, plain, json or none", p.progress)}
+}
+
+func (p *program) newReporter() reporter {
 	mode := p.progress
 	if mode == "auto" {
 		mode = "plain"
@@ -43,15 +51,13 @@ func (p *program) newReporter() (reporter, error) {
 	}
 	switch mode {
 	case "bars":
-		return newBars(p.err, sizeOf(p.err)), nil
-	case "plain":
-		return newPlain(p.err), nil
+		return newBars(p.err, sizeOf(p.err))
 	case "json":
-		return newJSONLines(p.err), nil
+		return newJSONLines(p.err)
 	case "none":
-		return reporters{}, nil
+		return reporters{}
 	}
-	return nil, &usageError{fmt.Errorf("--progress %q: must be auto, bars, plain, json or none", p.progress)}
+	return newPlain(p.err)
 }
 
 // endProgress ends the drawing, so that what follows is not drawn over.

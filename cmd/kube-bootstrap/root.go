@@ -31,6 +31,7 @@ type program struct {
 func (p *program) run(ctx context.Context, args []string) int {
 	klog.SetLogger(logr.Discard()) // client-go would write between our lines; what matters comes back as an error
 	root := p.root()
+	checkOwnOfCobra(root)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	p.endProgress()
@@ -56,6 +57,7 @@ network across hosts, and every change made to a host can be taken back.`,
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	root.PersistentFlags().StringVar(&p.progress, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
+	root.PersistentPreRunE = p.checkProgress
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
@@ -70,6 +72,35 @@ network across hosts, and every change made to a host can be taken back.`,
 	return root
 }
 
+// checkOwnOfCobra has the commands that cobra adds refuse what they do not know:
+// by themselves they print a help text and end with 0.
+func checkOwnOfCobra(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.RunE = sayWhich
+			mindArguments(c)
+		case "help":
+			show := c.Run
+			c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
+				if topic, rest, err := root.Find(args); err != nil || len(rest) > 0 && topic.HasSubCommands() {
+					return &usageError{unknownCommand(topic, rest[0])}
+				}
+				show(c, args)
+				return nil
+			}
+		}
+	}
+}
+
+// sayWhich ends a command that only holds others.
+func sayWhich(c *cobra.Command, _ []string) error {
+	_ = c.Help()
+	return &usageError{errors.New("say which: see the list above")}
+}
+
 func group(id string, commands ...*cobra.Command) []*cobra.Command {
 	for _, c := range commands {
 		c.GroupID = id
@@ -79,10 +110,7 @@ func group(id string, commands ...*cobra.Command) []*cobra.Command {
 
 // parent is a command that only holds others.
 func parent(use, short string, children ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, SuggestionsMinimumDistance: 2, RunE: func(c *cobra.Command, _ []string) error {
-		_ = c.Help()
-		return &usageError{errors.New("say which: see the list above")}
-	}}
+	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, SuggestionsMinimumDistance: 2, RunE: sayWhich}
 	c.AddCommand(children...)
 	return c
 }

@@ -89,12 +89,19 @@ func shortSpan(d time.Duration) string {
 	return s
 }
 
+// list is split at commas alone: a space inside of an item is for its check to
+// refuse, not the start of the next item.
 func list(field func(*Config) *[]string) func(*Config) value {
 	return func(c *Config) value {
 		p := field(c)
 		set := func(s string) error {
-			words := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
-			*p = slices.Compact(words)
+			var items []string
+			for item := range strings.SplitSeq(s, ",") {
+				if item = strings.TrimSpace(item); item != "" {
+					items = append(items, item)
+				}
+			}
+			*p = slices.Compact(items)
 			return nil
 		}
 		return value{kind: "list", set: set, get: func() string { return strings.Join(*p, ",") }}

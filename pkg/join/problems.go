@@ -26,6 +26,14 @@ func unreachable(server string, err error) error {
 	}
 }
 
+func missingHash() error {
+	return &step.Problem{
+		Name:   "ca-cert-hash",
+		Text:   "--ca-cert-hash is missing: a host that joins knows its cluster by it",
+		Remedy: "copy it as `kube-bootstrap token create` printed it",
+	}
+}
+
 func malformedHash() error {
 	return &step.Problem{
 		Name:   "ca-cert-hash",

@@ -38,6 +38,9 @@ func CAHashOf(caPEM []byte) (string, error) {
 // ParseCAHash checks a --ca-cert-hash as a user gives it.
 func ParseCAHash(text string) (string, error) {
 	hash := strings.ToLower(strings.TrimSpace(text))
+	if hash == "" {
+		return "", missingHash()
+	}
 	if !hashPattern.MatchString(hash) {
 		return "", malformedHash()
 	}
