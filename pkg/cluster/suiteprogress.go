@@ -71,11 +71,11 @@ func (p *suiteProgress) end(e image.TestEvent) {
 
 func (p *suiteProgress) done() int { return p.counts.Passed + p.counts.Skipped + len(p.counts.Failed) }
 
-// line is "12 of 417, 0 failed, 9m left: name, name".
+// line is "12 of 417, 12 passed, 0 failed, 9m left: name, name".
 func (p *suiteProgress) line() string {
 	text := fmt.Sprintf("%d of %d, %d passed, %d failed", p.done(), p.total, p.counts.Passed, len(p.counts.Failed))
-	if left := p.left(); left > 0 {
-		text += ", " + left.String() + " left"
+	if left := p.left(); left != "" {
+		text += ", " + left + " left"
 	}
 	var names []string
 	for _, test := range p.running {
@@ -88,17 +88,16 @@ func (p *suiteProgress) line() string {
 }
 
 // left guesses from the tests that ended, once they are enough for a guess.
-func (p *suiteProgress) left() time.Duration {
+func (p *suiteProgress) left() string {
 	done := p.done()
 	if done < 10 {
-		return 0
+		return ""
 	}
-	each := p.now().Sub(p.started) / time.Duration(done)
-	left := each * time.Duration(p.total-done)
+	left := p.now().Sub(p.started) / time.Duration(done) * time.Duration(p.total-done)
 	if left > 2*time.Minute {
-		return left.Round(time.Minute)
+		return fmt.Sprintf("%.0fm", left.Minutes())
 	}
-	return left.Round(time.Second)
+	return fmt.Sprintf("%.0fs", left.Seconds())
 }
 
 // shortName leaves out the tags in brackets, and the middle of a name that is
