@@ -122,11 +122,12 @@ func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event
 }
 
 // suiteScript runs ginkgo in a container of the kubelet's image, which has
-// kubectl and all that the tests need. The events of the tests are its stdout.
+// kubectl. diff, which kubectl calls, is that of the host. The events of the tests
+// are its stdout.
 const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
 exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -e ` + image.TestEvents + `=/proc/1/fd/3 -w ` + suiteDir + ` \
 	-v ` + suiteDir + `:` + suiteDir + ` -v ` + binaryPath + `:` + binaryPath + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
-	-v ` + adminKubeconfig + `:` + adminKubeconfig + `:ro "$image" \
+	-v /usr/bin/diff:/usr/bin/diff:ro -v ` + adminKubeconfig + `:` + adminKubeconfig + `:ro "$image" \
 	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + binaryPath + ` serve-images "$0" & exec "$@"' "$@"`
 
 // tests is the step that runs the tests. Those that fail do not make it fail.

@@ -27,10 +27,10 @@ func TestSuite(t *testing.T) {
 		"DNS should provide DNS for the cluster",
 		"Secrets should be consumable from pods in volume with defaultMode",
 		"Networking Granular Checks: Pods should function for intra-pod communication: http",
-		"StatefulSet Basic StatefulSet functionality .StatefulSetBasic. should perform canary updates", // nginx
-		"Aggregator Should be able to support the 1.17 Sample API Server",                              // sample-apiserver and its etcd
-		"ImageVolume should succeed with pod and pull policy of Always",                                // kitten, pulled again
-		"Update Demo should scale a replication controller",                                            // nautilus
+		"StatefulSet Basic StatefulSet functionality .StatefulSetBasic. should have a working scale", // nginx
+		"Aggregator Should be able to support the 1.17 Sample API Server",                            // sample-apiserver and its etcd
+		"ImageVolume should succeed with pod and pull policy of Always",                              // kitten, pulled again
+		"Update Demo should scale a replication controller",                                          // nautilus
 	} {
 		out := l.sh(t, "kube-bootstrap cluster e2e '"+focus+"' --report-dir report -o json 2>log || { tail -50 log; exit 1; }")
 		if !strings.Contains(out, `"tests": `) || strings.Contains(out, `"tests": 0`) || strings.Contains(out, "failed") {
