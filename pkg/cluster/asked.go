@@ -10,8 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Asked says which nodes a user asks for, and how the user wrote each setting:
-// "" if nothing was said.
+// Asked holds the nodes that a user requests, and how the user wrote each
+// setting ("" if the setting was not given).
 type Asked struct {
 	Masters, Workers     int
 	Nodes                []Spec
@@ -19,9 +19,9 @@ type Asked struct {
 	ByNodes              string
 }
 
-// Resolve returns the nodes that the cluster is to have: those that it was
-// created with where nothing is said, and those that are asked for. Each node
-// that it has and that is not asked for is an error: only a user removes one.
+// Resolve returns the nodes that the cluster must have: the requested ones and,
+// for settings that were not given, the recorded ones. A recorded node that the
+// request leaves out is an error, because `cluster up` never removes nodes.
 func (r *Record) Resolve(cluster string, asked Asked) (nodes []Spec, errs []error) {
 	nodes = slices.Clone(r.Nodes)
 	if asked.ByNodes != "" {
@@ -53,8 +53,8 @@ func fewer(cluster, text, omit, node string) error {
 		Remedy: omit + ", or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "`"}
 }
 
-// resize appends or drops nodes of a role until there are count of them. It also
-// returns how many there were.
+// resize appends or drops nodes of a role until there are count of them. It
+// also returns the previous number.
 func resize(nodes []Spec, role Role, count int) ([]Spec, int) {
 	var has int
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(s Spec) bool {
@@ -74,8 +74,8 @@ func resize(nodes []Spec, role Role, count int) ([]Spec, int) {
 	return nodes, has
 }
 
-// Differs is the problem that a cluster exists with other settings than those
-// that are given; nil if there are none.
+// Differs returns the problem that the existing cluster has other settings than
+// the given ones; nil if there are no differences.
 func Differs(cluster string, all []config.Difference) error {
 	if len(all) == 0 {
 		return nil

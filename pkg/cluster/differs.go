@@ -12,8 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// differs names what keeps the cluster that exists from being the one that is
-// asked for. Nothing does when it is removed first.
+// differs lists the differences between the existing cluster and the requested
+// one that `cluster up` cannot change. With --recreate there are none, because
+// the cluster is removed first.
 func (f *fleet) differs(ctx context.Context) ([]error, error) {
 	notes, err := f.docker.Notes(ctx, f.Name)
 	if err != nil || f.Recreate || notes[restoringKey] != "" {
@@ -42,14 +43,14 @@ func (f *fleet) hostsGone() error {
 		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + f.Name + "`, or add --recreate to create new hosts"}
 }
 
-// grown names control planes that a used cluster does not have. Those of a new
-// cluster may join at the same time; a used one would be without a quorum as
-// soon as one of several that join etcd fails.
+// grown rejects adding control planes to a cluster that has been up. A new
+// cluster may add several at a time, but a cluster in use would lose its etcd
+// quorum if one of several joining members failed.
 func (f *fleet) grown(then *Record, found []docker.FoundMachine) []error {
 	var names []string
 	for _, m := range f.missing(found) {
 		known := slices.ContainsFunc(then.Nodes, func(s Spec) bool { return f.hostName(s) == m.name })
-		if m.role == Master && !known { // one that was lost is created again
+		if m.role == Master && !known { // a recorded control plane that was lost is created again
 			names = append(names, m.name)
 		}
 	}
@@ -62,7 +63,8 @@ func (f *fleet) grown(then *Record, found []docker.FoundMachine) []error {
 	}}
 }
 
-// changed names what hosts that exist would have to be created with.
+// changed lists settings of existing hosts that can only change when the hosts
+// are created again.
 func (f *fleet) changed(found []docker.FoundMachine) (errs []error) {
 	for _, m := range f.members() {
 		at := slices.IndexFunc(found, func(is docker.FoundMachine) bool { return is.Name == m.name })
@@ -78,8 +80,8 @@ func (f *fleet) changed(found []docker.FoundMachine) (errs []error) {
 	return errs
 }
 
-// unlike compares what is part of a host's container. What the host verb is
-// told beyond that, the host compares itself.
+// unlike compares the settings that are part of a host's container. The host
+// verb (master or worker) compares all other settings itself.
 func (f *fleet) unlike(m member, is docker.FoundMachine) (all []string) {
 	was := specOf(is)
 	for _, one := range []struct{ name, was, now string }{
@@ -110,8 +112,8 @@ func size(bytes int64) string {
 	return resource.NewQuantity(bytes, resource.BinarySI).String()
 }
 
-// variantOf is what a host was made of; "" if its image does not tell, as after a
-// restore.
+// variantOf returns the variant that a host was made of; "" if its image name
+// does not contain it, as after a restore.
 func variantOf(image string) string {
 	tag, ours := strings.CutPrefix(image, hostImages+":")
 	if at := strings.LastIndex(tag, "-"); ours && at > 0 {

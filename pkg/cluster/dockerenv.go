@@ -27,8 +27,9 @@ const dockerPort = 2376
 
 const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
 
-// serveDocker makes the node's Docker answer on its TLS port, now and after a
-// reboot. Docker itself is not touched: a proxy stands before its socket.
+// serveDocker makes the node's Docker reachable on its TLS port, also after a
+// reboot. Docker itself is not changed: a proxy forwards the port to Docker's
+// socket.
 //
 //go:embed rootfs/docker-tls.sh
 var serveDocker string
@@ -105,8 +106,8 @@ func dockerAddress(m member) string {
 	return net.JoinHostPort(m.addr.String(), strconv.Itoa(dockerPort))
 }
 
-// reachable asks for any answer from the node's address, even that nothing
-// listens there: an address that no route leads to never gives one.
+// reachable tries to connect to the node's address and accepts "connection
+// refused" too: only an address without a route never answers.
 func reachable(ctx context.Context, m member) error {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()

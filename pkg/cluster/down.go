@@ -9,9 +9,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
-// Down switches all hosts of a fleet off at the same time. What is on them
-// stays, so that Up brings it back. It is harmless when nothing runs. A cluster
-// that does not exist is a problem, here and for every other verb.
+// Down stops all hosts of a cluster at the same time. Their data stays, so that
+// Up can start them again. Down does nothing if no host runs. As for every
+// other verb, a cluster that does not exist is a problem.
 func Down(ctx context.Context, options Options) error {
 	return alone(ctx, options, func(f *fleet) error {
 		found, err := f.found(ctx)
@@ -22,10 +22,10 @@ func Down(ctx context.Context, options Options) error {
 	})
 }
 
-// Clean removes a fleet and everything that was made for it: hosts, volumes,
+// Clean removes a cluster and everything that was made for it: hosts, volumes,
 // network, entries in the user's kubeconfig, certificates, and the host images
-// once no fleet uses them, unless KeepImages is set. What was downloaded or
-// built stays in the cache.
+// unless another cluster uses them or KeepImages is set. The cache of downloads
+// and builds stays.
 func Clean(ctx context.Context, options Options) error {
 	return alone(ctx, options, func(f *fleet) error {
 		release, err := f.lockCache(ctx, "snapshot-"+f.Name) // also one that a killed run left
@@ -59,7 +59,8 @@ func (f *fleet) removeImages(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// alone is withCluster while no other run changes the fleet.
+// alone is withCluster under the lock: no other run can change the cluster
+// meanwhile.
 func alone(ctx context.Context, options Options, do func(*fleet) error) error {
 	return withCluster(ctx, options, func(f *fleet) error {
 		release, err := f.lock()
@@ -84,7 +85,7 @@ func withFleet(ctx context.Context, options Options, do func(*fleet) error) erro
 	return do(f)
 }
 
-// withCluster does something to a cluster that exists.
+// withCluster calls do for a cluster that exists.
 func withCluster(ctx context.Context, options Options, do func(*fleet) error) error {
 	return withFleet(ctx, options, func(f *fleet) error {
 		if err := f.mustExist(ctx); err != nil {

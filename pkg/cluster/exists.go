@@ -8,8 +8,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// mustExist is a problem if neither the engine nor this machine has anything of
-// the cluster.
+// mustExist returns a problem if neither the engine nor this machine has any
+// part of the cluster.
 func (f *fleet) mustExist(ctx context.Context) error {
 	there, err := f.exists(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (f *fleet) mustExist(ctx context.Context) error {
 	return f.unknown(all)
 }
 
-// noHosts is the problem of a cluster without any host.
+// noHosts returns the problem that the cluster has no hosts.
 func (f *fleet) noHosts(ctx context.Context) error {
 	if err := f.mustExist(ctx); err != nil {
 		return err
@@ -33,7 +33,8 @@ func (f *fleet) noHosts(ctx context.Context) error {
 	return f.hostsGone()
 }
 
-// unknown is the problem that there is no cluster of that name, but others.
+// unknown returns the problem that no cluster has this name, and lists the
+// others.
 func (f *fleet) unknown(others []string) error {
 	remedy := "this engine has none; create one with `kube-bootstrap cluster up --name " + f.Name + "`"
 	if len(others) > 0 {
@@ -42,8 +43,8 @@ func (f *fleet) unknown(others []string) error {
 	return &step.Problem{Name: "cluster-missing", Text: "cluster " + f.Name + " does not exist", Remedy: remedy, Firm: true}
 }
 
-// exists reports whether something of the cluster is there: also what a run left
-// that was killed while it created or removed the cluster.
+// exists reports whether any part of the cluster exists, including remains of a
+// run that was killed while it created or removed the cluster.
 func (f *fleet) exists(ctx context.Context) (bool, error) {
 	if fileThere(f.sharedDir()) || fileThere(f.privateDir()) {
 		return true, nil
@@ -59,7 +60,8 @@ func (f *fleet) exists(ctx context.Context) (bool, error) {
 	return len(images) > 0, err
 }
 
-// clusters names those that the engine has hosts or networks of.
+// clusters returns the names of all clusters that have hosts or networks on the
+// engine.
 func (f *fleet) clusters(ctx context.Context) ([]string, error) {
 	machines, err := f.docker.Machines(ctx)
 	if err != nil {
@@ -77,7 +79,7 @@ func (f *fleet) clusters(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" }), err
 }
 
-// Exists reports whether something of a cluster is there.
+// Exists reports whether any part of a cluster exists.
 func Exists(ctx context.Context, options Options) (there bool, err error) {
 	err = withFleet(ctx, options, func(f *fleet) error {
 		there, err = f.exists(ctx)

@@ -17,23 +17,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// The front is a container that leads to the API server of any control plane
-// that is ready, under one address that stays: however many control planes
-// there are, whichever dies or comes. It is this program in an image of its own,
-// without credentials, capabilities or anything to write to.
+// The front is a container with a fixed address that forwards connections to
+// the API server of any control plane that is ready, however many control
+// planes there are. It runs this program from an image of its own, without
+// credentials, without capabilities, and with a read-only file system.
 
 const (
-	// frontAddr is its place in the subnet, between control planes and workers.
+	// frontAddr is the index of the front's address in the subnet, between the
+	// control planes and the workers.
 	frontAddr = 1 + masterAddrs
-	// controlPlaneName is what all control planes are called on the network.
+	// controlPlaneName is the network alias of all control planes.
 	controlPlaneName = "control-plane"
 	frontImages      = "kube-bootstrap/front:"
 )
 
-// frontName has a dot, as no host has.
+// frontName contains a dot, which no host name does.
 func (f *fleet) frontName() string { return f.Name + ".api" }
 
-// front is the step that makes the front run. A fleet of bare hosts has none.
+// front returns the step that starts the front. A cluster of bare hosts has no
+// front.
 func (f *fleet) front() []step.Step {
 	if len(f.Hosts) > 0 {
 		return nil
@@ -51,8 +53,8 @@ func (f *fleet) front() []step.Step {
 	}}
 }
 
-// frontContainer keeps the ports of a front that exists: not every command knows
-// the settings of the cluster.
+// frontContainer describes the front. An existing front keeps its published
+// ports, because not every command knows the settings of the cluster.
 func (f *fleet) frontContainer(ctx context.Context) (docker.Container, error) {
 	sum, err := sumOf(f.Binary)
 	if err != nil {
@@ -72,7 +74,7 @@ func (f *fleet) frontContainer(ctx context.Context) (docker.Container, error) {
 	return docker.Container{
 		Name: f.frontName(), Image: frontImages + f.Name + "." + sum[:12],
 		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
-		Env:     []string{"GOGC=25"}, // it holds a few addresses and connections
+		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
 		On:      docker.Attachment{Fleet: f.Name, Network: f.Name, Addr: addrAt(f.Subnet, frontAddr), Ports: ports},
 	}, nil
@@ -96,9 +98,10 @@ func (f *fleet) startFront(ctx context.Context) error {
 	return f.dropOldFronts(ctx, c.Image)
 }
 
-// publishFront publishes its port on the engine's machine, where an engine in a
-// virtual machine or far away is reached. It is the port that was asked for, or
-// one that is the same each time; only the engine knows which are free.
+// publishFront publishes the front's port on the engine's machine, for clients
+// without a route to the containers: the engine may run in a virtual machine or
+// on another machine. Without --apiserver-port it tries the same pseudo-random
+// ports each time, because only the engine knows which ports are free.
 func (f *fleet) publishFront(ctx context.Context, c docker.Container) error {
 	const tries = 10
 	if len(c.On.Ports) > 0 {
@@ -108,7 +111,7 @@ func (f *fleet) publishFront(ctx context.Context, c docker.Container) error {
 	_, _ = choice.Write([]byte(f.Name))
 	ports := rand.New(rand.NewPCG(choice.Sum64(), 0)) //nolint:gosec // no secret
 	for try := 1; ; try++ {
-		// Below the ports that kernels give to clients, and those of Services.
+		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
 		c.On.Ports = map[uint16]uint16{uint16(f.APIPort): uint16(20000 + ports.IntN(10000))}
 		err := f.docker.Run(ctx, c)
 		if !errors.Is(err, docker.ErrPortTaken) || try == tries {
@@ -120,7 +123,7 @@ func (f *fleet) publishFront(ctx context.Context, c docker.Container) error {
 	}
 }
 
-// dropOldFronts removes the images of programs that were there before.
+// dropOldFronts removes the front images of earlier program versions.
 func (f *fleet) dropOldFronts(ctx context.Context, now string) error {
 	images, err := f.docker.Images(ctx, f.Name)
 	errs := []error{err}
@@ -132,8 +135,8 @@ func (f *fleet) dropOldFronts(ctx context.Context, now string) error {
 	return errors.Join(errs...)
 }
 
-// APIServer is where the API server of a cluster answers on this machine,
-// whichever control planes run.
+// APIServer returns the URL at which this machine reaches the API server of a
+// cluster, whichever control planes run.
 func APIServer(ctx context.Context, options Options) (string, error) {
 	f, err := open(options, nil)
 	if err != nil {
@@ -144,15 +147,15 @@ func APIServer(ctx context.Context, options Options) (string, error) {
 	return s.url, err
 }
 
-// server is how the API server is reached from here. Its certificates hold for
-// certName.
+// server is the URL at which this machine reaches the API server. The
+// certificates of all API servers are valid for certName.
 type server struct{ url string }
 
 const certName = "kubernetes"
 
-// reach prefers the front's own address, which needs a route to the fleet's
-// network; an engine in a virtual machine or far away gives none, but it
-// publishes a port.
+// reach returns the front's own address if this machine has a route to the
+// cluster's network. An engine in a virtual machine or on another machine has
+// no such route. There, reach returns the published port.
 func (f *fleet) reach(ctx context.Context) (server, error) {
 	front, _, err := f.docker.Attached(ctx, f.Name, f.frontName())
 	if err != nil {

@@ -100,7 +100,7 @@ func (f *fleet) do(ctx context.Context, rows step.Plan) error {
 	if kerr == nil && len(kept) == 0 {
 		return errors.Join(err, f.remove(cleanup))
 	}
-	return errors.Join(err, kerr, f.removeHosts(cleanup)) // snapshots of an earlier one stay
+	return errors.Join(err, kerr, f.removeHosts(cleanup)) // snapshots of an earlier cluster of this name stay
 }
 
 // hostRows make the hosts: what they need first, then all of them at once.

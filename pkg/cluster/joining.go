@@ -63,8 +63,9 @@ func (j *joining) worker(ctx context.Context, m member) error {
 	return j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil)
 }
 
-// mark has a control plane give a worker that has joined before the labels and
-// taints that it is to have now: its own kubelet cannot change its taints.
+// mark makes a control plane apply the current labels and taints to a worker
+// that joined earlier: the worker's own kubelet is not allowed to change its
+// taints.
 func (j *joining) mark(ctx context.Context, m member) error {
 	args := []string{"mark", m.name, "--progress", "json"}
 	for _, arg := range m.spec.Args {
@@ -114,8 +115,9 @@ func (j *joining) welcome() step.Step {
 	})
 }
 
-// revoke deletes the token after a run that failed or was interrupted: it would
-// let hosts in for an hour. With the control plane the token is gone as well.
+// revoke deletes the token after a run that failed or was interrupted, because
+// the token stays valid for an hour. If the control plane is gone, so is the
+// token.
 func (j *joining) revoke(ctx context.Context) {
 	if j.token.Token == "" {
 		return

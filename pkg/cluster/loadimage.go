@@ -22,8 +22,8 @@ cat >"$f"
 docker load -q -i "$f" >/dev/null
 ctr -n k8s.io images import "$f" >/dev/null`
 
-// LoadImage copies images into all nodes that run: from the engine that runs
-// the nodes, or from the Docker of one node. They are sent once.
+// LoadImage copies images into all running nodes, either from the engine that
+// runs the nodes or from the Docker of one node. The source is read once.
 func LoadImage(ctx context.Context, options Options, from string, images []string, emit func(Event)) error {
 	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		source, err := f.imageSource(from, found)
@@ -41,14 +41,15 @@ func LoadImage(ctx context.Context, options Options, from string, images []strin
 	})
 }
 
-// imageSource is a Docker that images are copied from.
+// imageSource is a Docker engine from which images are copied.
 type imageSource struct {
 	name string
 	has  func(ctx context.Context, image string) (bool, error)
 	save func(ctx context.Context, to io.Writer, images ...string) error
 }
 
-// imageSource is the engine, or the Docker of the node of that name.
+// imageSource returns the engine if name is empty, otherwise the Docker of the
+// node of that name.
 func (f *fleet) imageSource(name string, found []docker.FoundMachine) (imageSource, error) {
 	if name == "" {
 		return imageSource{"the engine", f.docker.HasImage, f.docker.Save}, nil
@@ -71,7 +72,7 @@ func (f *fleet) imageSource(name string, found []docker.FoundMachine) (imageSour
 	}, err
 }
 
-// lacks names the images that the source does not have.
+// lacks returns the images that the source does not have.
 func (s imageSource) lacks(ctx context.Context, images []string) error {
 	var errs []error
 	for _, image := range images {

@@ -51,14 +51,15 @@ func (f *fleet) look(ctx context.Context) error {
 }
 
 func (f *fleet) noAnswer(err error) error {
-	text := strings.Join(strings.Fields(err.Error()), " ") // that of ssh has several lines
+	text := strings.Join(strings.Fields(err.Error()), " ") // an error of ssh has several lines
 	return &step.Problem{
 		Name: "engine", Text: fmt.Sprintf("the Docker engine on %s does not answer: %s", f.docker.Address, text),
 		Remedy: engineRemedy(f.docker.Address, text), Firm: true,
 	}
 }
 
-// engineRemedy goes by the way to the engine, and by why that is closed.
+// engineRemedy returns a remedy for the kind of the engine's address and for
+// the error of the connection.
 func engineRemedy(address, text string) string {
 	way, _, _ := strings.Cut(address, "://")
 	switch {
@@ -139,7 +140,7 @@ func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
 		}
 		switch {
 		case len(n.Subnets) == 0 || n.Subnets[0] == f.Subnet:
-			return nil, nil // its own route is the overlap
+			return nil, nil // the overlapping route is the cluster's own
 		case f.Recreate:
 			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == f.Name })
 			return f.overlapping(others, n.Subnets[0])
@@ -151,8 +152,8 @@ func (f *fleet) overlaps(ctx context.Context) ([]error, error) {
 	return f.overlapping(networks, netip.Prefix{})
 }
 
-// overlapping compares the subnet with all networks and routes but for one that
-// will be gone.
+// overlapping compares the subnet with all networks and routes, except with the
+// subnet gone, which is about to be removed.
 func (f *fleet) overlapping(networks []docker.Network, gone netip.Prefix) ([]error, error) {
 	var errs []error
 	taken := map[string]bool{gone.String(): true}

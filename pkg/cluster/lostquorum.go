@@ -10,9 +10,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// lostQuorum returns the problem that so many control planes are off that the
-// others can not answer [etcd-quorum]. Whether each that is off was a member of
-// etcd, a control plane that runs knows.
+// lostQuorum returns the problem that too many control planes are off for etcd
+// to have a quorum [etcd-quorum]. It asks a running control plane, because only
+// etcd knows which of the hosts that are off are members.
 func (f *fleet) lostQuorum(ctx context.Context, found []docker.FoundMachine) error {
 	var on []docker.FoundMachine
 	var off []string

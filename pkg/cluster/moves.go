@@ -56,7 +56,8 @@ func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fl
 	return do(f, found)
 }
 
-// takeOver has new hosts be as those that the cluster was created with.
+// takeOver makes new hosts use the recorded host image and API port of the
+// cluster.
 func (f *fleet) takeOver(ctx context.Context) error {
 	r, err := f.noted(ctx)
 	if err == nil && r != nil {
@@ -99,7 +100,7 @@ func (f *fleet) pick(name string) (member, error) {
 		Remedy: "use one of " + strings.Join(all, ", ")}
 }
 
-// pickRunning is pick for a node that must run.
+// pickRunning is pick for a node that must be running.
 func (f *fleet) pickRunning(name string, found []docker.FoundMachine) (member, error) {
 	m, err := f.pick(name)
 	if err == nil && !running(found, m) {

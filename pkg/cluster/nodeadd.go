@@ -55,7 +55,7 @@ func (f *fleet) newcomer(ctx context.Context, spec Spec, found []docker.FoundMac
 	return m, f.canJoin(m, joined)
 }
 
-// joiningNow is how nodes join a cluster that runs.
+// joiningNow returns the join data of a running cluster.
 func (f *fleet) joiningNow(ctx context.Context) (*joining, error) {
 	first, err := f.firstMaster(ctx, "")
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *fleet) joiningNow(ctx context.Context) (*joining, error) {
 	return join, nil
 }
 
-// admission is how one node joins.
+// admission returns the plan by which one node joins.
 func (f *fleet) admission(m member, join *joining) step.Plan {
 	verb := join.worker
 	if m.role == Master {

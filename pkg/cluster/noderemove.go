@@ -25,7 +25,7 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, m
 			return err
 		}
 		drain := moves.Drain(f.api(ctx, m), m.name)
-		if _, err := drain.Check(ctx); err != nil { // before a node that is off is switched on
+		if _, err := drain.Check(ctx); err != nil { // before a stopped node is started
 			return err
 		}
 		return f.run(ctx, step.Plan{

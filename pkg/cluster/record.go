@@ -12,25 +12,26 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Record is what a cluster was created with. It is kept on the engine once the
-// cluster is up. What it lacks is not known, and differs from nothing.
+// Record holds the settings that a cluster was created with. It is stored on
+// the engine once the cluster is up. A value that the record does not have
+// counts as equal to any other.
 type Record struct {
 	Format     int         `json:"format"`
 	Kubernetes string      `json:"kubernetes,omitempty"` // version; "": the cluster has never been up
-	Program    string      `json:"program,omitempty"`    // checksum of the kube-bootstrap that its hosts have
+	Program    string      `json:"program,omitempty"`    // checksum of kube-bootstrap on the hosts
 	Settings   config.Made `json:"settings"`
 	HostImage  string      `json:"hostImage,omitempty"`
 	APIPort    int         `json:"apiPort,omitempty"`
-	Nodes      []Spec      `json:"nodes,omitempty"` // without those of `node add`
-	Bundle     string      `json:"-"`               // that its hosts load, if it is on this machine
+	Nodes      []Spec      `json:"nodes,omitempty"` // without nodes added by `node add`
+	Bundle     string      `json:"-"`               // path of the bundle that the hosts load, if this machine has it
 }
 
 const (
 	recordFormat = 1
-	recordKey    = "settings" // of the note that holds it
+	recordKey    = "settings" // name of the note that holds the record
 )
 
-// record is the one of a cluster that is as the options say.
+// record returns the record of a cluster with these options.
 func (o Options) record() (Record, error) {
 	program, err := sumOf(o.Binary)
 	return Record{
@@ -39,8 +40,8 @@ func (o Options) record() (Record, error) {
 	}, err
 }
 
-// Recorded returns what a cluster was created with; of one that is not finished
-// what is known, nil if there is none.
+// Recorded returns the settings that a cluster was created with. For a cluster
+// that is not finished it returns the known part, and nil if no cluster exists.
 func Recorded(ctx context.Context, options Options) (r *Record, err error) {
 	err = withFleet(ctx, options, func(f *fleet) error {
 		r, err = f.recorded(ctx)
@@ -58,7 +59,7 @@ func (f *fleet) recorded(ctx context.Context) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := notes[restoringKey]; name != "" { // it will be what the snapshot is
+	if name := notes[restoringKey]; name != "" { // the restore will go on, so the snapshot's settings apply
 		all, err := f.snapshots(ctx)
 		if err != nil {
 			return nil, err
@@ -74,7 +75,8 @@ func (f *fleet) recorded(ctx context.Context) (*Record, error) {
 	return r, nil
 }
 
-// unfinished is the record of a cluster that has only begun to exist.
+// unfinished returns the record of a cluster that has never been up: only the
+// subnet of its network is known.
 func (f *fleet) unfinished(ctx context.Context) (*Record, error) {
 	networks, err := f.docker.Networks(ctx)
 	for _, n := range networks {
@@ -85,7 +87,7 @@ func (f *fleet) unfinished(ctx context.Context) (*Record, error) {
 	return nil, err
 }
 
-// noted reads the record of the cluster; nil if it has never been up.
+// noted reads the record of the cluster; nil if the cluster has never been up.
 func (f *fleet) noted(ctx context.Context) (*Record, error) {
 	notes, err := f.docker.Notes(ctx, f.Name)
 	if err != nil {
@@ -117,15 +119,15 @@ func (f *fleet) note(ctx context.Context, r *Record) error {
 	return f.docker.Note(ctx, f.Name, recordKey, string(word))
 }
 
-// asks reports whether now asks for something that the cluster does not have.
+// asks reports whether now requests a setting that the cluster does not have.
 func (r Record) asks(now Record) bool {
 	return !r.Settings.Includes(now.Settings) || slices.ContainsFunc(now.Nodes, func(s Spec) bool {
 		return !slices.ContainsFunc(r.Nodes, func(was Spec) bool { return reflect.DeepEqual(was, s) })
 	})
 }
 
-// dropNode takes a node that was removed out of the record, so that Up does not
-// create it again.
+// dropNode deletes a removed node from the record, so that Up does not create
+// it again.
 func (f *fleet) dropNode(ctx context.Context, name string) error {
 	r, err := f.noted(ctx)
 	if err != nil || r == nil {
@@ -139,7 +141,7 @@ func (f *fleet) dropNode(ctx context.Context, name string) error {
 	return f.note(ctx, r)
 }
 
-// version is that of Kubernetes; "" if it is not known.
+// version returns the Kubernetes version; "" if it is not known.
 func (r *Record) version() string {
 	if r == nil {
 		return ""

@@ -63,11 +63,12 @@ func (r *relay) line(text []byte) {
 	r.emit(e)
 }
 
-// refuses is the exit code of a program that has found problems of its host, and
-// has changed nothing there.
+// refuses is the exit code of a host verb whose preflight found problems, so
+// that it changed nothing.
 const refuses = 3
 
-// Refused says what a host must be rid of before it can be part of a cluster.
+// Refused lists the problems that a host must solve before it can join a
+// cluster.
 type Refused struct {
 	Host     string
 	Problems []*step.Problem

@@ -17,9 +17,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// remerge renews the entries that MergeKubeconfig wrote, once the cluster has
-// other certificates or another address: after it was created again, or restored
-// from an earlier one. Entries that the user has removed stay removed.
+// remerge updates the entries that MergeKubeconfig wrote after the cluster got
+// other certificates or another address, because it was created again or
+// restored from an earlier cluster. It does not add entries that the user has
+// removed.
 func (f *fleet) remerge(ctx context.Context) error {
 	note, err := f.merged()
 	if err != nil || note == nil {
@@ -60,7 +61,7 @@ func (f *fleet) renew(note merged, own *api.Config) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Equal(now, note.After) { // unmerge may still put back the whole file
+	if bytes.Equal(now, note.After) { // nobody edited the file: unmerge may still restore all of it
 		note.After = data
 		if err := f.noteMerged(note); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (f *fleet) renew(note merged, own *api.Config) error {
 	return host.WriteFile(note.Path, data, 0o600)
 }
 
-// enter writes the one cluster of own and its user.
+// enter copies the only cluster and user of own into config.
 func (f *fleet) enter(config, own *api.Config) {
 	name := f.entry()
 	for _, c := range own.Clusters {
@@ -80,7 +81,7 @@ func (f *fleet) enter(config, own *api.Config) {
 	}
 }
 
-// merged is what MergeKubeconfig did; nil if nothing is merged.
+// merged returns what MergeKubeconfig wrote; nil if nothing is merged.
 func (f *fleet) merged() (*merged, error) {
 	data, err := os.ReadFile(filepath.Join(f.privateDir(), mergedFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,9 +14,9 @@ import (
 // FirstSnapshot is what Up calls the snapshot that it takes by itself.
 const FirstSnapshot = "first"
 
-// comeBack brings a cluster back that is off, or goes on with a restore that was
-// interrupted. It reports whether the cluster is complete then. Nothing is
-// removed, unless the options say so.
+// comeBack starts a cluster that is off, or continues an interrupted restore.
+// It reports whether the cluster is complete afterwards. It removes nothing
+// unless the options say so.
 func (f *fleet) comeBack(ctx context.Context, now Record) (whole bool, err error) {
 	notes, err := f.docker.Notes(ctx, f.Name)
 	if err != nil {
@@ -43,7 +43,7 @@ func (f *fleet) comeBack(ctx context.Context, now Record) (whole bool, err error
 	if err != nil || !allOff(found) {
 		return false, err
 	}
-	// Another program brings its own host verbs, which must run.
+	// Another version of kube-bootstrap has other host verbs, which must run.
 	same := then.Program == now.Program && f.Programs.areThose(notes[programsKey]) && !then.asks(now) && len(f.missing(found)) == 0
 	return same, f.run(ctx, f.backRows(names(found)))
 }
@@ -57,8 +57,8 @@ func allOff(found []docker.FoundMachine) bool {
 	return len(found) > 0
 }
 
-// startOver removes the cluster. Its snapshots stay, but for the first, which is
-// of a cluster that is to be created again.
+// startOver removes the cluster before it is created again. Its snapshots stay,
+// except the first, which Up takes again.
 func (f *fleet) startOver(ctx context.Context) error {
 	what, err := f.whatRecreateRemoves(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *fleet) startOver(ctx context.Context) error {
 		if err := f.removeHosts(ctx); err != nil {
 			return err
 		}
-		for _, key := range []string{restoringKey, programsKey, recordKey} { // the record last: a run that is killed before begins here again
+		for _, key := range []string{restoringKey, programsKey, recordKey} { // the record last: if the run is killed before, the next one starts over again
 			if err := f.docker.Forget(ctx, f.Name, key); err != nil {
 				return err
 			}
@@ -81,7 +81,8 @@ func (f *fleet) startOver(ctx context.Context) error {
 	})
 }
 
-// whatRecreateRemoves is a step's name that says what is lost and what is not.
+// whatRecreateRemoves returns a step name that states what is removed and what
+// stays.
 func (f *fleet) whatRecreateRemoves(ctx context.Context) (string, error) {
 	kept, err := f.snapshots(ctx)
 	if err != nil {

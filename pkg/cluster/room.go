@@ -122,7 +122,8 @@ func (on engineMachine) here() bool {
 	return err == nil && name == strings.ToLower(on.name)
 }
 
-// portTaken looks for the port that was asked for, unless the front has it.
+// portTaken checks that the requested API port is free, unless the front
+// already has it.
 func (f *fleet) portTaken(ctx context.Context) error {
 	if !f.Publish {
 		return nil

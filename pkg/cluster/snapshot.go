@@ -32,7 +32,7 @@ type Snapshot struct {
 type contents struct {
 	Format   int               `json:"format"`
 	Snapshot Snapshot          `json:"snapshot"`
-	Settings *Record           `json:"settings,omitempty"` // none of a cluster that was not finished
+	Settings *Record           `json:"settings,omitempty"` // nil if the cluster was not finished
 	Subnet   netip.Prefix      `json:"subnet"`
 	Ports    map[uint16]uint16 `json:"ports,omitempty"` // of the front, on the engine's machine
 	Machines []docker.MadeFrom `json:"machines"`

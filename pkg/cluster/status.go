@@ -28,9 +28,8 @@ type HostStatus struct {
 	Error  string          `json:"error,omitempty"`  // why there is no report
 }
 
-// Status tells what hosts a fleet has, and of each that runs a kube-bootstrap
-// what that reports. It can be asked of
-// some hosts only, by name.
+// Status returns the hosts of a cluster and, for each running kube-bootstrap
+// host, its own report. Names in only restrict the result to these hosts.
 func Status(ctx context.Context, options Options, only ...string) ([]HostStatus, error) {
 	f, err := open(options, nil)
 	if err != nil {
@@ -80,8 +79,8 @@ func (f *fleet) hostStatus(ctx context.Context, m docker.FoundMachine) HostStatu
 
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
-// Kubeconfig returns the admin's kubeconfig of a cluster, for use on this
-// machine. It leads to any control plane that is ready.
+// Kubeconfig returns the admin kubeconfig of a cluster for use on this machine.
+// Its server is any control plane that is ready.
 func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 	f, err := open(options, nil)
 	if err != nil {
@@ -91,8 +90,8 @@ func Kubeconfig(ctx context.Context, options Options) ([]byte, error) {
 	return f.kubeconfig(ctx, "")
 }
 
-// kubeconfig is that of the first control plane that runs, but for one; its
-// address leads to any of them.
+// kubeconfig reads the admin kubeconfig from the first running control plane
+// other than but. Its server address reaches any control plane.
 func (f *fleet) kubeconfig(ctx context.Context, but string) ([]byte, error) {
 	master, err := f.firstMaster(ctx, but)
 	if err != nil {

@@ -25,20 +25,20 @@ import (
 // Suite is a run of Kubernetes' own end-to-end tests.
 type Suite struct {
 	Programs image.Suite
-	Images   []image.SuiteImage // that the tests run
-	Tests    []string           // that Choice chooses
+	Images   []image.SuiteImage // images that the tests use
+	Tests    []string           // tests that Choice selects
 
 	Focus     string // regular expression of the tests to run; "": the conformance tests
-	Serial    bool   // the tests that run alone, instead of all others
+	Serial    bool   // run the serial tests instead of the parallel ones
 	Processes int    // that run tests side by side
-	ReportDir string // where the JUnit file and the log go; "": nowhere
+	ReportDir string // directory for the JUnit file and the log; "": keep neither
 }
 
 // SuiteResult counts what a run of the suite has found.
 type SuiteResult struct {
-	Tests     int           `json:"tests"` // that ran
+	Tests     int           `json:"tests"` // number of tests that ran
 	Passed    int           `json:"passed"`
-	Skipped   int           `json:"skipped,omitempty"` // by themselves, as the cluster lacks something
+	Skipped   int           `json:"skipped,omitempty"` // tests that skipped themselves, because the cluster lacks something
 	Failed    []TestFailure `json:"failed,omitempty"`
 	Seconds   float64       `json:"seconds"`
 	Processes int           `json:"processes"`
@@ -54,7 +54,7 @@ type TestFailure struct {
 	At      string  `json:"at"` // file:line
 }
 
-// Where the suite is on the control plane that runs it.
+// Paths of the suite on the control plane that runs it.
 const (
 	suiteDir       = "/var/lib/kube-bootstrap-e2e"
 	suiteReport    = "junit.xml"
@@ -62,8 +62,8 @@ const (
 	suiteContainer = "kube-bootstrap-e2e"
 )
 
-// Choice are the arguments that choose the tests, with the prefix that the
-// flags of the program have.
+// Choice returns the arguments that select the tests, with the prefix that the
+// program's flags have.
 func (s Suite) Choice(prefix string) []string {
 	args := []string{prefix + "label-filter=" + s.labels()}
 	if s.Focus != "" {
@@ -72,7 +72,7 @@ func (s Suite) Choice(prefix string) []string {
 	return args
 }
 
-// labels choose between the tests that may run side by side and the others.
+// labels returns the label filter for the parallel or the serial tests.
 func (s Suite) labels() string {
 	labels := "!Serial && !Disruptive && !Flaky"
 	if s.Serial {
@@ -84,11 +84,11 @@ func (s Suite) labels() string {
 	return labels
 }
 
-// RunSuite runs the suite on the first control plane, which is a part of the
-// cluster's networks as its author expects, wherever the engine is. An error
-// means that it could not be run; tests that fail are in the result. Nothing of
-// the run stays behind, even if it is interrupted; what a run left that was
-// killed is removed first.
+// RunSuite runs the suite on the first control plane: there it is inside the
+// cluster's networks, as the tests expect, also with a remote engine. It
+// returns an error only if the suite could not run; failed tests are in the
+// result. Everything that the run creates is removed, even after an interrupt.
+// Remains of a run that was killed are removed first.
 func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event)) (result SuiteResult, err error) {
 	f, err := open(options, emit)
 	if err != nil {
@@ -121,16 +121,17 @@ func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event
 	return result, nil
 }
 
-// suiteScript runs ginkgo in a container of the kubelet's image, which has
-// kubectl. diff, which kubectl calls, is that of the host. The events of the tests
-// are its stdout.
+// suiteScript runs ginkgo in a container of the kubelet's image, which contains
+// kubectl. kubectl calls the host's diff. The script writes the events of the
+// tests to stdout.
 const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
 exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -e ` + image.TestEvents + `=/proc/1/fd/3 -w ` + suiteDir + ` \
 	-v ` + suiteDir + `:` + suiteDir + ` -v ` + binaryPath + `:` + binaryPath + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
 	-v /usr/bin/diff:/usr/bin/diff:ro -v ` + adminKubeconfig + `:` + adminKubeconfig + `:ro "$image" \
 	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + binaryPath + ` serve-images "$0" & exec "$@"' "$@"`
 
-// tests is the step that runs the tests. Those that fail do not make it fail.
+// tests returns the step that runs the tests. Failed tests do not make the step
+// fail.
 func (s *suiteRun) tests(result *SuiteResult) step.Step {
 	const name = "run the tests"
 	return step.Step{
@@ -171,8 +172,8 @@ func (s *suiteRun) command() []string {
 		"--provider=local", "--kubeconfig="+adminKubeconfig, "--disable-log-dump", "--dump-logs-on-failure=false")
 }
 
-// finish keeps the report and the log. A run that failed without a failed test
-// is an error.
+// finish keeps the report and the log. If the run failed although no test did,
+// finish returns an error.
 func (s *suiteRun) finish(ctx context.Context, result *SuiteResult, failed error, said string) error {
 	var err error
 	if s.ReportDir != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// What the tests find on the nodes, and what is removed after them.
+// These steps prepare the nodes for the tests and clean up after them.
 
 const (
 	contentDir = "/var/lib/containerd/io.containerd.content.v1.content"
@@ -25,7 +25,8 @@ const (
 	mirrorMark = "# written by kube-bootstrap cluster e2e"
 )
 
-// rows bring the programs to the control plane and the images to every node.
+// rows returns the steps that copy the programs to the control plane and the
+// images to every node.
 func (s *suiteRun) rows() step.Plan {
 	row := []step.Step{
 		s.put("put the tests on "+s.master.name, s.master, s.Programs.Test, suiteDir+"/e2e.test", 0o755),
@@ -40,7 +41,7 @@ func (s *suiteRun) rows() step.Plan {
 	return step.Plan{row, append(mirrors, s.digest())}
 }
 
-// load is the step that loads the images of the tests into a node.
+// load returns the step that loads the test images into a node.
 func (s *suiteRun) load(m docker.FoundMachine) step.Step {
 	node := driver.OpenDocker(s.docker, m.Name)
 	missing := func(ctx context.Context) (images []image.SuiteImage, refs step.Diff, err error) {
@@ -71,7 +72,7 @@ func (s *suiteRun) load(m docker.FoundMachine) step.Step {
 	}
 }
 
-// imagesOn lists the images of a node with the digests of their manifests.
+// imagesOn lists the images of a node with their manifest digests.
 func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error) {
 	var out bytes.Buffer
 	if err := node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "ls"}, Stdout: &out}); err != nil {
@@ -88,7 +89,8 @@ func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error)
 	return all, nil
 }
 
-// digest is the step that asks which manifests the control plane serves.
+// digest returns the step that determines which manifests the control plane
+// serves.
 func (s *suiteRun) digest() step.Step {
 	return step.Step{
 		Name: "look up the images of the tests on " + s.master.name, Waits: true,
@@ -106,13 +108,14 @@ func (s *suiteRun) digest() step.Step {
 
 func (s *suiteRun) mirror() string { return net.JoinHostPort(s.master.addr.String(), mirrorPort) }
 
-// leadScript writes a hosts.toml, unless the node has one of its own.
+// leadScript writes a hosts.toml unless the node already has one.
 const leadScript = `dir=/etc/containerd/certs.d/$1
 if [ -e "$dir/hosts.toml" ] && ! grep -q '^` + mirrorMark + `' "$dir/hosts.toml"; then exit 0; fi
 mkdir -p "$dir" && cat >"$dir/hosts.toml"`
 
-// lead is the step that makes a node ask the control plane for the images of the
-// tests. It has them, but some tests demand that they are pulled again.
+// lead returns the step that makes a node pull the test images from the control
+// plane. The node already has them, but some tests require that they are pulled
+// again.
 func (s *suiteRun) lead(m docker.FoundMachine) step.Step {
 	name := "let " + m.Name + " pull the images of the tests from " + s.master.name
 	return step.Step{
@@ -140,10 +143,10 @@ func registriesOf(images []image.SuiteImage) (all []string) {
 	return slices.Compact(all)
 }
 
-// endScript ends the tests that still run: interrupted, they remove what they
-// made, for which they get a minute. Then it removes the namespaces that are
-// left, which carry the label of the suite. Some tests add finalizers that
-// nobody but they would take away.
+// endScript stops tests that still run. After an interrupt they get a minute to
+// remove what they created. Then the script removes the remaining namespaces,
+// found by the label of the suite, and the finalizers in them that only the
+// tests would remove.
 const endScript = `if docker inspect ` + suiteContainer + ` >/dev/null 2>&1; then
 	docker exec ` + suiteContainer + ` /bin/sh -c 'kill -INT -1' >/dev/null 2>&1
 	timeout 60 docker wait ` + suiteContainer + ` >/dev/null 2>&1
@@ -163,7 +166,7 @@ for namespace in $(kubectl get namespaces -l e2e-run -o name); do
 done
 kubectl wait --for=delete --timeout=2m $left >/dev/null`
 
-// leftScript tells of what endScript would end.
+// leftScript lists what endScript would remove.
 const leftScript = `docker ps -aq --filter name=^/` + suiteContainer + `$
 docker exec kubelet kubectl --kubeconfig ` + adminKubeconfig + ` get namespaces -l e2e-run -o name`
 
@@ -171,7 +174,7 @@ const unleadScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
 	if grep -qs '^` + mirrorMark + `' "$f"; then rm -r "${f%/*}"; fi
 done`
 
-// tidy is the step that removes what a run left.
+// tidy returns the step that removes the remains of a run.
 func (s *suiteRun) tidy(name string) step.Step {
 	return step.Step{
 		Name: name, Waits: true,
@@ -186,7 +189,7 @@ func (s *suiteRun) tidy(name string) step.Step {
 	}
 }
 
-// leave removes what this run made, also when it was interrupted.
+// leave removes everything that this run created, also after an interrupt.
 func (s *suiteRun) leave(ctx context.Context) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()

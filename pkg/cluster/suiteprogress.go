@@ -11,16 +11,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// suiteProgress reads the events of tests, one a line, as they happen.
+// suiteProgress reads the events of the tests, one per line, while they run.
 type suiteProgress struct {
 	now    func() time.Time
-	report func(line string) // how far the run is
-	tell   func(text string) // a failure
+	report func(line string) // called with the progress of the run
+	tell   func(text string) // called for each failure
 
-	total   int // tests that are about to run
+	total   int // number of tests to run
 	started time.Time
 	partial []byte
-	running []string // in the order in which they began
+	running []string // in the order of their start
 	counts  SuiteResult
 }
 
@@ -36,7 +36,7 @@ func (p *suiteProgress) Write(data []byte) (int, error) {
 			return len(data), nil
 		}
 		var e image.TestEvent
-		if json.Unmarshal(line, &e) == nil { // the rest of a line that was cut is of no use
+		if json.Unmarshal(line, &e) == nil { // skip a truncated line
 			p.event(e)
 		}
 		p.partial = bytes.Clone(rest)
@@ -71,7 +71,7 @@ func (p *suiteProgress) end(e image.TestEvent) {
 
 func (p *suiteProgress) done() int { return p.counts.Passed + p.counts.Skipped + len(p.counts.Failed) }
 
-// line is "12 of 417, 12 passed, 0 failed, 9m left: name, name".
+// line returns "12 of 417, 12 passed, 0 failed, 9m left: name, name".
 func (p *suiteProgress) line() string {
 	text := fmt.Sprintf("%d of %d, %d passed, %d failed", p.done(), p.total, p.counts.Passed, len(p.counts.Failed))
 	if left := p.left(); left != "" {
@@ -87,7 +87,8 @@ func (p *suiteProgress) line() string {
 	return text
 }
 
-// left guesses from the tests that ended, once they are enough for a guess.
+// left estimates the remaining time from the finished tests, once there are
+// enough of them.
 func (p *suiteProgress) left() string {
 	done := p.done()
 	if done < 10 {
@@ -100,8 +101,8 @@ func (p *suiteProgress) left() string {
 	return fmt.Sprintf("%.0fs", left.Seconds())
 }
 
-// shortName leaves out the tags in brackets, and the middle of a name that is
-// too long for a line: it ends with what the test does.
+// shortName drops the tags in brackets. It shortens a long name in the middle,
+// because the end says what the test does.
 func shortName(test string) string {
 	const head, tail = 20, 40
 	var words []string

@@ -19,12 +19,11 @@ import (
 // binaryPath is where our program stands on every host.
 const binaryPath = "/usr/local/bin/kube-bootstrap"
 
-// Up makes the hosts and runs kube-bootstrap on each: master on the first one,
-// then master --join or worker on all others at once. Run again, it finds
-// everything in place. A cluster that Down switched off comes back as it was,
-// without any of this. One that exists with other settings is left alone, unless
-// the options say that it is to be created again. The events of the hosts come
-// with their names.
+// Up creates the hosts and runs kube-bootstrap on each: master on the first
+// one, then master --join or worker on all others at once. If everything is in
+// place, Up changes nothing. A cluster that was stopped by Down is only started
+// again. An existing cluster with other settings is not changed unless
+// Options.Recreate is set. Events of a host carry its name.
 func Up(ctx context.Context, options Options, emit func(Event)) error {
 	f, err := open(options, emit)
 	if err != nil {
@@ -179,7 +178,7 @@ const busy = 4
 // relay runs our program on a host, once nothing else does.
 func (f *fleet) relay(ctx context.Context, m member, args, env []string) error {
 	var failed error
-	err := step.Until(ctx, func(context.Context) error { // a run has no limit, only the wait for another one's end
+	err := step.Until(ctx, func(context.Context) error { // the limit applies to the wait for another run, not to the run itself
 		var exit *driver.ExitError
 		failed = f.runProgram(ctx, m, args, env)
 		if errors.As(failed, &exit) && exit.Code == busy {
