@@ -9,37 +9,39 @@ import (
 )
 
 const (
-	// lookEvery is how often a Front asks which control planes there are.
-	// Whether one of them is ready it finds out by itself, and sooner.
+	// lookEvery is the interval between two DNS lookups of the control planes.
+	// The pool checks more often whether each control plane is ready.
 	lookEvery = 3 * time.Second
-	// firstLook is how often it asks until there is one.
+	// firstLook is the interval until the first lookup succeeds.
 	firstLook = 200 * time.Millisecond
 )
 
-// Front leads clients outside of a cluster to a control plane that is ready. It
-// finds the control planes by a name, and holds no credentials.
+// Front forwards connections from clients outside of a cluster to a control
+// plane that is ready. It finds the control planes by a DNS name and has no
+// credentials.
 type Front struct {
 	Name string // resolves to the addresses of all control planes that run
-	Port int    // of the API servers, and its own
+	Port int    // of the API servers, and the one that Front listens on
 }
 
-// Serve leads until ctx ends.
+// Serve forwards connections until ctx ends.
 func (f Front) Serve(ctx context.Context) error {
 	servers := f.servers()
 	go f.follow(ctx, servers)
 	return servers.serve(ctx, ":"+strconv.Itoa(f.Port))
 }
 
-// servers are asked whether they are ready, by a question that tells them
-// nothing. Clients verify for themselves who answers: TLS goes through from end
-// to end.
+// servers returns a pool that checks readiness with GET /readyz. The check does
+// not verify the server's certificate, because it sends nothing secret. Clients
+// verify the certificate themselves: TLS is passed through end to end.
 func (f Front) servers() *pool {
 	trust := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // see above
 	return newPool("", f.Port, get(trust, "/readyz"))
 }
 
-// follow keeps the pool on the addresses that the name has. While it has none,
-// every control plane is off: they come back under the same addresses.
+// follow updates the pool with the addresses of the name. While the name has no
+// address, all control planes are off. The pool then keeps the old addresses,
+// which the control planes get again.
 func (f Front) follow(ctx context.Context, servers *pool) {
 	for pause := firstLook; ctx.Err() == nil; {
 		limited, cancel := context.WithTimeout(ctx, lookEvery)

@@ -8,22 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// The form of a component's version; etcd's may name the revision of its image.
+// componentForm is the form of a component's version. An etcd version may
+// include the revision of its image.
 var componentForm = regexp.MustCompile(`^v?\d{1,3}\.\d{1,3}\.\d{1,3}(-\d+)?$`)
 
-// CheckEtcd says why an etcd version cannot be used.
+// CheckEtcd returns an error if an etcd version cannot be used.
 func CheckEtcd(text string) error {
 	return checkSeries("etcd", text, func(m Minor) string { return m.Etcd })
 }
 
-// CheckFlannel says why a flannel version cannot be used.
+// CheckFlannel returns an error if a flannel version cannot be used.
 func CheckFlannel(text string) error {
 	return checkSeries("flannel", text, func(m Minor) string { return m.Flannel })
 }
 
-// checkSeries accepts the minor versions of a component that some Kubernetes
-// version is used with: older ones lack what the cluster needs, and newer ones
-// were not tried.
+// checkSeries accepts the minor versions of a component that belong to a
+// supported Kubernetes version. Older versions lack features that the cluster
+// needs, and newer ones are untested.
 func checkSeries(name, text string, of func(Minor) string) error {
 	oldest, newest := minors[0], Newest()
 	if componentForm.MatchString(text) {
@@ -43,13 +44,13 @@ func supportedSeries(name, oldest, newest string) string {
 	return fmt.Sprintf("%s %d.%d to %d.%d", name, from.Major(), from.Minor(), to.Major(), to.Minor())
 }
 
-// release is a version without the revision of its image.
+// release returns a version without the revision of its image.
 func release(text string) string {
 	bare, _, _ := strings.Cut(text, "-")
 	return bare
 }
 
-// series is a version without its patch.
+// series returns the minor version that a version belongs to.
 func series(text string) *version.Version {
 	v := version.MustParseGeneric(text)
 	return version.MajorMinor(v.Major(), v.Minor())

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// CheckKubeletField says why the kubelet of a release does not have a field of
-// the KubeletConfiguration. It would only log that it ignores it. A release
-// that is none is told of elsewhere.
+// CheckKubeletField returns an error if the kubelet of a release does not know
+// a field of the KubeletConfiguration: the kubelet itself would only log that
+// it ignores the field. An invalid release is not an error here, because
+// another check reports it.
 func CheckKubeletField(release, field string) error {
 	_, m, err := Kubernetes(release)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 
 var kubernetesForm = regexp.MustCompile(`^v?1\.(\d{1,3})(\.\d{1,3}(-[0-9A-Za-z.-]+)?)?$`)
 
-// Kubernetes returns the release that a text names, and what belongs to it:
-// "v1.36.3" or "1.36.3" is itself, "1.36" the newest patch of that minor
-// version, "" and "stable" the default.
+// Kubernetes resolves a version to a release and its row of the catalog:
+// "v1.36.3" and "1.36.3" name that release, "1.36" the newest patch of the
+// minor version, "" and "stable" the default.
 func Kubernetes(text string) (release string, m Minor, err error) {
 	if text == "" || text == "stable" {
 		return Newest().Patch, Newest(), nil
@@ -33,7 +33,8 @@ func Kubernetes(text string) (release string, m Minor, err error) {
 	return "v" + strings.TrimPrefix(text, "v"), m, nil
 }
 
-// wanted tells the form and the range of a Kubernetes version.
+// wanted returns an error that states the accepted forms and the supported
+// range of a Kubernetes version.
 func wanted(verb string) error {
 	return fmt.Errorf("%s a release of Kubernetes %s, such as %s, or a minor version for its newest patch, such as %s",
 		verb, Supported(), Newest().Patch, Newest())

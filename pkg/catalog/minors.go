@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Minor is what belongs to one minor version of Kubernetes. The components are
-// those of its kubeadm, and the same whether they are built or pulled.
+// Minor lists the component versions for one minor version of Kubernetes. They
+// are the versions that kubeadm of that release uses, whether the images are
+// built or pulled.
 type Minor struct {
 	Number  int
 	Patch   string // the newest release that both origins have
@@ -18,17 +19,19 @@ type Minor struct {
 	CNI     string
 	Flannel string
 
-	// Containerd is the oldest release whose CRI it works with. From 1.38 on that
-	// is 2.0.0: until then the kubelet itself can be told the cgroup driver.
+	// Containerd is the oldest containerd release whose CRI this Kubernetes
+	// version supports. From Kubernetes 1.38 on, that is 2.0.0: the kubelet
+	// then reads the cgroup driver from the CRI, and no longer from its own
+	// configuration.
 	Containerd string
 
-	// KubeletAdded are the fields of the KubeletConfiguration that came with it,
-	// and KubeletRemoved those that went.
+	// KubeletAdded are the fields of the KubeletConfiguration that this version
+	// introduced, and KubeletRemoved the ones that it dropped.
 	KubeletAdded, KubeletRemoved []string
 }
 
-// minors has one row per supported minor version, without a gap, the oldest
-// first. The last one is the default.
+// minors has one row per supported minor version, without gaps, oldest first.
+// The last row is the default.
 var minors = []Minor{
 	{
 		Number: 34, Patch: "v1.34.4", Etcd: "3.6.5-0", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
@@ -48,10 +51,10 @@ var minors = []Minor{
 	},
 }
 
-// Minors returns every supported minor version, the oldest first.
+// Minors returns all supported minor versions, oldest first.
 func Minors() []Minor { return slices.Clone(minors) }
 
-// Newest is the minor version that a cluster gets when none is named.
+// Newest returns the default minor version.
 func Newest() Minor { return minors[len(minors)-1] }
 
 // Find returns the row of a minor version by its number, 36 for 1.36.
@@ -63,8 +66,8 @@ func Find(number int) (Minor, bool) {
 	return minors[i], true
 }
 
-// Supported names the range of supported versions: "1.34 to 1.37".
+// Supported returns the range of supported versions: "1.34 to 1.37".
 func Supported() string { return minors[0].String() + " to " + Newest().String() }
 
-// String is the minor version as users write it: "1.37".
+// String returns the minor version as users write it: "1.37".
 func (m Minor) String() string { return fmt.Sprintf("1.%d", m.Number) }

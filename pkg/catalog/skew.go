@@ -6,11 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// olderKubelet is how many minor versions a kubelet may be behind the API server.
+// olderKubelet is the number of minor versions that a kubelet may be older than
+// the API server.
 const olderKubelet = 3
 
-// CheckChange says why a host, or a cluster, cannot go from one release of
-// Kubernetes to another. A newer patch of the same minor version is fine.
+// CheckChange returns an error if a host or cluster cannot change from one
+// Kubernetes release to another. Only a newer patch of the same minor version
+// is allowed.
 func CheckChange(from, to string) error {
 	return compare(from, to, func(f, t *version.Version) error {
 		switch {
@@ -25,7 +27,7 @@ func CheckChange(from, to string) error {
 	})
 }
 
-// CheckKubelet says why a node with a kubelet of one release cannot join an API
+// CheckKubelet returns an error if a kubelet of one release cannot join an API
 // server of another.
 func CheckKubelet(kubelet, server string) error {
 	return compare(kubelet, server, func(k, s *version.Version) error {
@@ -39,8 +41,9 @@ func CheckKubelet(kubelet, server string) error {
 	})
 }
 
-// CheckControlPlane says why a control plane of one release cannot join one of
-// another: it would share etcd and the leases of the controllers with it.
+// CheckControlPlane returns an error if control planes of the two releases
+// cannot run in one cluster, where they share etcd and the leases of the
+// controllers.
 func CheckControlPlane(own, server string) error {
 	return compare(own, server, func(o, s *version.Version) error {
 		if o.Minor() != s.Minor() {
@@ -50,8 +53,8 @@ func CheckControlPlane(own, server string) error {
 	})
 }
 
-// CheckEtcdChange says why the data of one etcd release cannot be used by
-// another: etcd refuses to start on data of a newer minor version.
+// CheckEtcdChange returns an error if an etcd release cannot use the data of
+// another one: etcd refuses to start on data of a newer minor version.
 func CheckEtcdChange(from, to string) error {
 	return compare(from, to, func(f, t *version.Version) error {
 		if t.Major() < f.Major() || t.Major() == f.Major() && t.Minor() < f.Minor() {

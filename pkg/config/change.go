@@ -1,20 +1,23 @@
 package config
 
-// Change says what a later run may do to a setting of a host that is set up.
+// Change says whether a later run may change a setting of an installed host.
 type Change int
 
-// How far a setting may change.
+// The values of Change.
 const (
-	unstated Change = iota // no row may leave it out
-	// Never: the cluster, or the place of the host in it, was made with it.
+	unstated Change = iota // every row must state a Change
+	// Never: the cluster, or the host's membership in it, depends on the value.
 	Never
-	// NeverOnMaster is Never on a control plane. The next worker applies it.
+	// NeverOnMaster: a control plane cannot change it; on a worker, the next
+	// run applies it.
 	NeverOnMaster
 	// Freely: the next run of the command applies it.
 	Freely
-	// OnCluster: likewise, and the hosts of a cluster must agree.
+	// OnCluster: the next run applies it, and all hosts of a cluster must
+	// agree.
 	OnCluster
-	// EachRun belongs to one run or to joining: there is nothing to change.
+	// EachRun: the setting is not kept, because it applies to a single run or
+	// to joining.
 	EachRun
 )
 
@@ -34,29 +37,30 @@ func (c Change) String() string {
 	return "unstated"
 }
 
-// Difference is a setting that was given another value than the one in force,
-// which stays.
+// Difference is a setting that was given a value other than the one in force.
+// The value in force stays.
 type Difference struct {
 	Setting
 	Given, InForce string
 	From           Origin // of the value that was given
 }
 
-// FixedFor reports for a setting whether it stays as it is on a host that is
-// set up with that role.
+// FixedFor returns a function that reports whether a setting cannot change on
+// an installed host of that role.
 func FixedFor(role string) func(Setting) bool {
 	return func(s Setting) bool { return s.Change == Never || s.Change == NeverOnMaster && role == RoleMaster }
 }
 
-// SharedFixed reports whether a setting is the cluster's and stays as it is.
+// SharedFixed reports whether a setting belongs to the whole cluster and cannot
+// change.
 func SharedFixed(s Setting) bool { return s.Shared && s.Change == Never }
 
 // IsShared reports whether all hosts of a cluster have the same value.
 func IsShared(s Setting) bool { return s.Shared }
 
-// Keep returns c with the values that inForce has for some settings, and the
-// differences of those that somebody gave another value: a default asks for
-// nothing.
+// Keep returns c with the values of inForce for the settings that some selects.
+// It also returns those settings for which a user gave another value; a default
+// value is never a difference.
 func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Config, []Difference) {
 	var differences []Difference
 	for _, s := range settings {
@@ -67,7 +71,7 @@ func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Co
 		if from := given[s.Field]; from.Source > FromHost {
 			differences = append(differences, Difference{s, s.masked(now.get()), s.masked(old), from})
 		}
-		_ = now.set(old) // a value that was accepted before
+		_ = now.set(old) // the value was accepted before
 	}
 	return c, differences
 }

@@ -33,7 +33,7 @@ func kubernetesVersion(s string) string {
 func etcdVersion(s string) string    { return must(catalog.CheckEtcd(s)) }
 func flannelVersion(s string) string { return must(catalog.CheckFlannel(s)) }
 
-// must is what a value must be, or nothing.
+// must returns the text of err, or "" if the value is valid.
 func must(err error) string {
 	if err == nil {
 		return ""

@@ -116,7 +116,7 @@ func Default() Config {
 // complete brings spellings that mean the same to one form and derives what
 // follows from other settings.
 func (c Config) complete() Config {
-	if release, _, err := catalog.Kubernetes(c.KubernetesVersion); err == nil { // else the check tells why
+	if release, _, err := catalog.Kubernetes(c.KubernetesVersion); err == nil { // Validate reports an invalid version
 		c.KubernetesVersion = release
 	}
 	c.EtcdVersion, c.FlannelVersion = withV(c.EtcdVersion), withV(c.FlannelVersion)

@@ -157,8 +157,8 @@ func (d decoder) wrong(at *yaml.Node, name, text string) error {
 	return fmt.Errorf("%s:%d: %s: %s", d.path, at.Line, name, text)
 }
 
-// isNull reports whether nothing was written, as when all lines of a block are
-// comments.
+// isNull reports whether a node has no value, for example because all lines of
+// a block are comments.
 func isNull(val *yaml.Node) bool { return val.Kind == yaml.ScalarNode && val.Tag == "!!null" }
 
 func scalar(val *yaml.Node, kind string) (string, error) {

@@ -50,9 +50,9 @@ func AddFlags(flags *pflag.FlagSet, verb Verb) {
 	}
 }
 
-// Args returns the settings of verb that were given, or that are no longer the
-// default, as flags for a program on another machine. Secrets, paths of this machine and what only one machine can
-// have are left out.
+// Args returns the settings of verb as flags for kube-bootstrap on another
+// machine, without settings that have their default. It omits secrets, paths of
+// this machine, and settings of a single machine.
 func (c Config) Args(verb Verb, given Origins) []string {
 	var args []string
 	for _, s := range Settings(verb) {

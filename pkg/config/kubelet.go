@@ -41,13 +41,13 @@ func kubeletConfig(s string) string {
 	return ""
 }
 
-// newerFields names the fields that the kubelet of the wanted version does not
-// have, for all nodes and for single ones.
+// newerFields reports the kubelet fields, of all nodes and of single ones, that
+// the kubelet of the wanted version does not have.
 func (c Config) newerFields(wrong func(name, value, format string, args ...any)) {
 	check := func(path, own string) {
 		var given map[string]json.RawMessage
 		if json.Unmarshal([]byte(own), &given) != nil {
-			return // told already, or empty
+			return // empty, or invalid JSON that another check reports
 		}
 		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if err := catalog.CheckKubeletField(c.KubernetesVersion, name); err != nil {

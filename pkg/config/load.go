@@ -16,8 +16,8 @@ type Source int
 // The places, weakest first.
 const (
 	FromDefault Source = iota
-	FromHost           // the settings that this host was set up with
-	FromCluster        // what the cluster was created with
+	FromHost           // the saved settings of this host
+	FromCluster        // the recorded settings of the cluster
 	FromFile
 	FromEnvironment
 	FromFlag
@@ -168,15 +168,15 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, 4096))
 }
 
-// Env looks up a variable, and tells the name under which it was found.
+// Env looks up a variable and also returns the name under which it was found.
 type Env func(name string) (value, found string)
 
-// HostEnv knows each variable by its own name.
+// HostEnv looks up each variable by its own name only.
 func HostEnv(env func(string) string) Env {
 	return func(name string) (string, string) { return env(name), name }
 }
 
-// FleetEnv also knows the K8S_DIND_ names, for the verbs about clusters of
+// FleetEnv also accepts the K8S_DIND_ names, for the commands about clusters of
 // containers.
 func FleetEnv(env func(string) string) Env {
 	return func(name string) (string, string) {

@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// Made is what a cluster was created with, by the fields of the file. It is
-// kept with the cluster as JSON. A field that it lacks, or that this program
-// does not know, is not compared: a program with more settings, or with other
-// defaults, finds the same cluster.
+// Made holds the settings that a cluster was created with, keyed by the fields
+// of the configuration file. It is stored with the cluster as JSON. A field
+// that is missing in it, or unknown to this program, is not compared, so that a
+// program with more settings or other defaults accepts the same cluster.
 type Made struct {
-	Given    map[string]string `json:"given,omitempty"`    // values that the user gave
-	Defaults map[string]string `json:"defaults,omitempty"` // all other values, as the program had them then
+	Given    map[string]string `json:"given,omitempty"`    // values given by the user
+	Defaults map[string]string `json:"defaults,omitempty"` // all other values, as the program set them at that time
 }
 
-// Name is how the user wrote the setting.
+// Name returns the setting as the user wrote it.
 func (d Difference) Name() string { return nameOf(d.Setting, d.From) }
 
-// describing are the settings of `cluster up` that say what the cluster is, but
-// for its nodes, which pkg/cluster knows.
+// describing returns the settings of `cluster up` that define the cluster,
+// except its nodes, which pkg/cluster compares.
 func describing() []Setting {
 	return slices.DeleteFunc(Settings(Fleet), func(s Setting) bool {
 		return s.Change == EachRun || slices.Contains([]string{"name", "bundle", "masters", "workers"}, s.Field)
 	})
 }
 
-// changes reports whether `cluster up` changes a setting of a cluster. Versions
-// are changed host by host.
+// changes reports whether `cluster up` can change a setting of an existing
+// cluster. It does not change versions; the host verbs do, one host at a time.
 func (s Setting) changes() bool { return s.Change != Never && !strings.HasSuffix(s.Field, "Version") }
 
-// Made returns what a cluster is created with that has these settings.
+// Made returns these settings as the record of a new cluster.
 func (c Config) Made(origins Origins) Made {
 	m := Made{Given: map[string]string{}, Defaults: map[string]string{}}
 	for _, s := range describing() {
@@ -42,9 +42,9 @@ func (c Config) Made(origins Origins) Made {
 	return m
 }
 
-// WithMade gives each setting about which nothing was said now the value that
-// the cluster was created with. It returns the settings that were given now with
-// another value, but for those that a cluster can change.
+// WithMade sets each setting that was not given to the value that the cluster
+// was created with. It also returns the settings that were given with another
+// value and that an existing cluster cannot change.
 func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 	var all []Difference
 	if origins["dnsServerIP"].Source == FromDefault {
@@ -64,7 +64,7 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 			if _, given := m.Given[s.Field]; given {
 				origins[s.Field] = Origin{FromCluster, ""}
 			}
-			_ = s.at(&c).set(was) // it was checked when the cluster was created; Validate checks it again
+			_ = s.at(&c).set(was) // valid when the cluster was created, and Validate checks it again
 		case was != now && !s.changes():
 			all = append(all, Difference{s, now, was, origins[s.Field]})
 		}
@@ -72,8 +72,8 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 	return c.complete(), all
 }
 
-// nameOf is how the user wrote a setting: a flag, a variable, or a field with
-// its place in the file.
+// nameOf returns a setting as the user wrote it: a flag, a variable, or a field
+// with its position in the file.
 func nameOf(s Setting, from Origin) string {
 	if from.Source == FromFile {
 		return s.Field + " (" + from.Where + ")"
@@ -81,7 +81,7 @@ func nameOf(s Setting, from Origin) string {
 	return from.Where
 }
 
-// Said is how the user wrote a setting; "" if nothing was said about it.
+// Said returns a setting as the user wrote it; "" if the user did not give it.
 func (o Origins) Said(field string) string {
 	if o[field].Source <= FromCluster {
 		return ""
@@ -89,8 +89,8 @@ func (o Origins) Said(field string) string {
 	return nameOf(Setting{Field: field}, o[field])
 }
 
-// Includes reports whether a cluster that was created with m has all of now. What
-// m does not know it does not lack.
+// Includes reports whether a cluster that was created with m has all values of
+// now. A field that m does not contain counts as equal.
 func (m Made) Includes(now Made) bool {
 	for _, values := range []map[string]string{now.Given, now.Defaults} {
 		for field, value := range values {
@@ -106,8 +106,9 @@ func (m Made) Includes(now Made) bool {
 	return true
 }
 
-// Remembered drops the manifests that the cluster was created with: its hosts
-// keep them, and here they may be gone. It is for a cluster that stays.
+// Remembered resets addons and cniPlugin if their values come from the
+// cluster's record: the manifests may no longer exist on this machine, and the
+// hosts have their own copies. Use it only if the cluster is not created again.
 func (c Config) Remembered(origins Origins) Config {
 	for _, field := range []string{"addons", "cniPlugin"} {
 		if s, _ := byField(field); origins[field].Source == FromCluster {

@@ -36,8 +36,8 @@ var nodeFields = map[string]string{
 
 var nodeFieldNames = []string{"role", "name", "count", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet"}
 
-// Args returns the node's own settings as flags of its host verb. An empty one
-// is said too: the node may have had another value.
+// Args returns the node's own settings as flags of its host verb. It includes
+// empty values, because they reset an earlier value.
 func (n Node) Args() []string {
 	var args []string
 	for _, s := range nodeSettings {

@@ -29,8 +29,8 @@ func atLeast(least int) func(string) string {
 	}
 }
 
-// A kubelet may label its own node in these domains that Kubernetes reserves,
-// and with these labels; it and the API server refuse the others.
+// A kubelet may set labels of its own node in these domains that Kubernetes
+// reserves, and these labels. The kubelet and the API server reject all others.
 var (
 	allowedPrefixes = []string{"node.kubernetes.io", "kubelet.kubernetes.io"}
 	allowedLabels   = []string{"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}

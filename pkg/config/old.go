@@ -46,7 +46,7 @@ var oldRemedies = map[string]string{
 	"source.hyperkubeSha1": "images come in a bundle (--bundle), which `kube-bootstrap offline build` makes",
 }
 
-// OldFlag says what to use instead of a flag of the tools before this one.
+// OldFlag returns the replacement for a flag of the previous tools.
 func OldFlag(flag string) (remedy string, known bool) {
 	switch flag {
 	case "nodes":
@@ -64,7 +64,7 @@ func OldFlag(flag string) (remedy string, known bool) {
 	return "", false
 }
 
-// oldFlag is the flag of a field: build-kubeadm of source.buildKubeadm.
+// oldFlag returns the flag of a field: build-kubeadm for source.buildKubeadm.
 func oldFlag(field string) string {
 	var flag strings.Builder
 	for _, letter := range field[strings.Index(field, ".")+1:] {
@@ -76,7 +76,8 @@ func oldFlag(field string) string {
 	return flag.String()
 }
 
-// OldFleetVariables names the variables of these flags that are set.
+// OldFleetVariables returns an error that lists the set variables of these
+// flags.
 func OldFleetVariables(env func(string) string) error {
 	var errs []error
 	for _, field := range slices.Sorted(maps.Keys(oldRemedies)) {
@@ -100,7 +101,7 @@ func (d decoder) old(c *Config, root *yaml.Node, origins Origins) error {
 			continue
 		}
 		if isNull(val) {
-			continue // all its lines are comments
+			continue // all lines of the block are comments
 		}
 		if val.Kind != yaml.MappingNode {
 			errs = append(errs, d.wrong(val, section.Value, "must be fields with values"))
@@ -147,15 +148,17 @@ func oldSuggestion(path string) string {
 	return "; there are " + strings.Join(known, ", ")
 }
 
-// oldVariables of the scripts chose what is not a choice of its own any more.
+// oldVariables are variables of the previous scripts whose choice no longer
+// exists as a setting.
 var oldVariables = []struct{ name, remedy string }{
 	{"USE_CNI", "use --cni-plugin flannel for a network of pods alone"},
 	{"USE_CONTAINERIZED", "the kubelet always runs in a container"},
 	{"PAUSE_VERSION", "the pause image goes with the Kubernetes version"},
 }
 
-// OldVariables names the variables of the scripts that are set and no longer
-// read: to ignore them would make another cluster than was asked for.
+// OldVariables returns an error that lists the variables of the previous
+// scripts that are set but no longer read: ignoring them would create a
+// different cluster than the user expects.
 func OldVariables(env func(string) string) error {
 	var errs []error
 	for _, v := range oldVariables {

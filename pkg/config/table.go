@@ -46,11 +46,11 @@ type Setting struct {
 	Help    string   // one sentence, no full stop
 	Values  []string // if only these are allowed
 	Verbs   Verb
-	Change  Change // what a later run may make of it
-	Shared  bool   // the same on every host of a cluster; a joining host is handed it
+	Change  Change // whether a later run may change it
+	Shared  bool   // the same on all hosts of a cluster; a joining host gets it from the master
 	Secret  bool   // never printed, never saved
-	NoFlag  bool   // a secret that must not show in everybody's `ps`
-	Once    bool   // what follows from it is kept elsewhere, so it is not saved
+	NoFlag  bool   // a secret that must not appear in the output of `ps`
+	Once    bool   // not saved, because its result is kept elsewhere
 	// Holds is the secret that the file of that name holds.
 	Holds string
 

@@ -89,8 +89,8 @@ func shortSpan(d time.Duration) string {
 	return s
 }
 
-// list is split at commas alone: a space inside of an item is for its check to
-// refuse, not the start of the next item.
+// list splits at commas only. A space inside an item does not begin a new item;
+// the item's check rejects it.
 func list(field func(*Config) *[]string) func(*Config) value {
 	return func(c *Config) value {
 		p := field(c)
