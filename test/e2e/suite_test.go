@@ -31,6 +31,7 @@ func TestSuite(t *testing.T) {
 		"Aggregator Should be able to support the 1.17 Sample API Server",                            // sample-apiserver and its etcd
 		"ImageVolume should succeed with pod and pull policy of Always",                              // kitten, pulled again
 		"Update Demo should scale a replication controller",                                          // nautilus
+		"Kubectl diff should check if kubectl diff finds a difference",                               // diff, next to the tests
 	} {
 		out := l.sh(t, "kube-bootstrap cluster e2e '"+focus+"' --report-dir report -o json 2>log || { tail -50 log; exit 1; }")
 		if !strings.Contains(out, `"tests": `) || strings.Contains(out, `"tests": 0`) || strings.Contains(out, "failed") {
