@@ -47,8 +47,9 @@ func busybox(ctx context.Context, b *Builder, _ Versions, arch string, own *cont
 	}
 	own.Files["bin/busybox"] = filepath.Join(dir, "busybox")
 	own.Links = map[string]string{}
+	// Upstream's image has all of them in /bin, and some tests call them there.
 	for _, applet := range strings.Fields(string(applets)) {
-		own.Links[applet] = "/bin/busybox"
+		own.Links[applet], own.Links["bin/"+filepath.Base(applet)] = "/bin/busybox", "/bin/busybox"
 	}
 	delete(own.Links, "bin/busybox")
 	return nil
