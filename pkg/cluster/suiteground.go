@@ -46,12 +46,20 @@ func (s *suiteRun) load(m docker.FoundMachine) step.Step {
 	node := driver.OpenDocker(s.docker, m.Name)
 	missing := func(ctx context.Context) (images []image.SuiteImage, refs step.Diff, err error) {
 		has, err := imagesOn(ctx, node)
+		if err != nil {
+			return nil, nil, err
+		}
 		for _, img := range s.Images {
-			if _, ok := has[img.Ref]; !ok {
+			digest, err := img.OCI.Digest()
+			if err != nil {
+				return nil, nil, err
+			}
+			// An image of the cluster itself stays as it is.
+			if now, ok := has[img.Ref]; !ok || image.OfTests(img.Ref) && now != digest {
 				images, refs = append(images, img), append(refs, "load "+img.Ref)
 			}
 		}
-		return images, refs, err
+		return images, refs, nil
 	}
 	return step.Step{
 		Name: "load the images of the tests into " + m.Name,

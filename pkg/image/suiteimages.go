@@ -51,6 +51,9 @@ func findSuiteImage(ref string) (suiteImage, bool) {
 	return all[i], true
 }
 
+// OfTests reports whether an image has a name that only tests use.
+func OfTests(ref string) bool { return strings.HasPrefix(ref, suiteRegistry) }
+
 const (
 	suiteRegistry = "registry.k8s.io/e2e-test-images/"
 	agnhostImage  = suiteRegistry + "agnhost"
