@@ -126,7 +126,7 @@ func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 
 var stagingLine = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(k8s\.io/\S+) => (\./staging/\S+)$`)
 
-// downloaded is a module in the cache of the toolchain.
+// downloaded is a module in the Go module cache.
 type downloaded struct{ GoMod, Dir, Error string }
 
 // download fetches a module.

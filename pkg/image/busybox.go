@@ -18,21 +18,21 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// busybox is compiled from the source as its authors publish it, in the copy
-// that Debian keeps: the shell of Debian's own build drops variables whose names
-// are not names of a shell, and tests look at them.
+// busybox is compiled from the upstream source that Debian's archive contains.
+// Debian's own binary does not fit: its shell drops environment variables whose
+// names are not valid shell names, and some tests check them.
 const (
 	busyboxVersion = "1.37.0"
 	busyboxSource  = "/pool/main/b/busybox/busybox_" + busyboxVersion + ".orig.tar.bz2"
 	busyboxSHA256  = "3311dff32e746499f4df0d5df04d7eb396382d7e108bb9250e7b519b837043a4"
 )
 
-// busyboxOptions are added to its default configuration. tc does not compile
-// with the headers of a kernel from 6.8 on.
+// busyboxOptions change the default configuration. tc does not compile with the
+// headers of Linux 6.8 and newer.
 var busyboxOptions = strings.NewReplacer("# CONFIG_STATIC is not set", "CONFIG_STATIC=y", "CONFIG_TC=y", "# CONFIG_TC is not set",
 	"CONFIG_FEATURE_TC_INGRESS=y", "# CONFIG_FEATURE_TC_INGRESS is not set")
 
-// busybox adds the program and a link for each of its commands.
+// busybox adds the program and one link for each of its commands.
 func busybox(ctx context.Context, b *Builder, _ Versions, arch string, own *content) error {
 	if arch != hostArch() {
 		return fmt.Errorf("busybox is compiled with the C compiler of this machine, and only for %s", hostArch())
@@ -89,7 +89,7 @@ func makeBusybox(ctx context.Context, dir string) error {
 		os.WriteFile(filepath.Join(dir, "applets"), []byte(applets), 0o644))
 }
 
-// fetchBusybox unpacks the source, once its sum is right.
+// fetchBusybox downloads the source, verifies its checksum and unpacks it.
 func fetchBusybox(ctx context.Context, work string) error {
 	mirror, err := host.DebianMirror()
 	if err != nil {

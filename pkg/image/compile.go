@@ -97,8 +97,8 @@ func (c compilation) buildAll(ctx context.Context, work, dir string) error {
 	return nil
 }
 
-// buildTests compiles a copy of the package, as a module in the cache of the
-// toolchain takes no further file.
+// buildTests compiles a copy of the package, because files cannot be added to a
+// module in the module cache.
 func (c compilation) buildTests(ctx context.Context, work, pkg, out string) error {
 	from, err := host.Command{Args: []string{"go", "list", "-f", "{{.Dir}}", pkg}, Dir: work, Env: append(slices.Clone(goEnv), c.env...)}.Run(ctx)
 	if err != nil {
@@ -144,8 +144,9 @@ func (c compilation) build(ctx context.Context, work, pkg, out string) error {
 	return c.toolchain(ctx, log, host.Command{Args: append(slices.Clone(c.args), "-o", out, pkg), Dir: work})
 }
 
-// linkTests compiles what the tests need before the tests: `go test -c` does
-// not name the packages that it compiles, so nobody could see how far it is.
+// linkTests compiles the dependencies of the tests before the tests: `go test
+// -c` does not print the packages that it compiles, so its progress would not
+// be visible.
 func (c compilation) linkTests(ctx context.Context, work, pkg, out string) error {
 	program := filepath.Base(out)
 	stale, err := c.stale(ctx, work, program, "-test", pkg)
@@ -162,8 +163,8 @@ func (c compilation) linkTests(ctx context.Context, work, pkg, out string) error
 	return c.toolchain(ctx, c.log(ctx, program, "link", 0), host.Command{Args: append(args, "-o", out, pkg), Dir: work})
 }
 
-// list compiles the packages, and those they need, and writes what the
-// toolchain knows of each.
+// list compiles the packages and their dependencies, and writes what the
+// toolchain reports about each.
 func (c compilation) list(ctx context.Context, work string, out io.Writer) error {
 	const what = "Kubernetes"
 	flags := append([]string{"-export", "-deps", "-trimpath"}, c.recipe.Packages...)
@@ -175,11 +176,11 @@ func (c compilation) list(ctx context.Context, work string, out io.Writer) error
 	return c.toolchain(ctx, c.log(ctx, what, "compare", len(stale)), host.Command{Args: args, Dir: work, Stdout: out})
 }
 
-// staleFormat is the name of each package that must be compiled; those made
-// for one test program alone are not.
+// staleFormat prints each package that must be compiled, except packages that
+// exist only for one test program.
 const staleFormat = `{{if and .Stale (not .ForTest) (ne .Name "main")}}{{.ImportPath}}{{end}}`
 
-// stale are the packages that a compilation will not find in Go's build cache.
+// stale returns the packages that are missing in Go's build cache.
 func (c compilation) stale(ctx context.Context, work, what string, pkgs ...string) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"go", "list", "-deps", "-f", staleFormat}, c.args[3:]...)
@@ -188,8 +189,8 @@ func (c compilation) stale(ctx context.Context, work, what string, pkgs ...strin
 	return strings.Fields(out.String()), err
 }
 
-// log reports how many of the packages to compile were begun, then what
-// follows.
+// log returns a writer that reports how many of the packages were started, and
+// then the next stage.
 func (c compilation) log(ctx context.Context, what, then string, total int) *compileLog {
 	what = fmt.Sprintf("compile %s %s for %s", what, c.recipe.Version, c.arch)
 	return &compileLog{what: what, then: then, total: total, report: func(message string) { step.Report(ctx, message, 0, 0) }}

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// compileLog counts the packages that `go build -v` names, one a line, reports
-// the modules that are downloaded, and keeps everything else for the error.
+// compileLog counts the packages that `go build -v` prints, one per line,
+// reports downloads of modules, and keeps all other lines for the error
+// message.
 type compileLog struct {
 	what    string // "compile kubelet v1.36.3 for amd64"
-	then    string // what follows when all packages are compiled: "link"
-	total   int    // packages to compile
+	then    string // the stage after all packages are compiled: "link"
+	total   int    // number of packages to compile
 	report  func(message string)
 	partial []byte
 	count   int

@@ -57,13 +57,14 @@ func (l fileLayer) Uncompressed() (io.ReadCloser, error) { return os.Open(l.path
 func (l fileLayer) Size() (int64, error)                 { return l.size, nil }
 func (l fileLayer) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
 
-// content says what an own layer holds. All keys are paths in the image.
+// content lists the files of a layer that this program creates. All keys are
+// paths in the image.
 type content struct {
-	Files map[string]string // the file here
-	Links map[string]string // the target
-	Texts map[string][]byte `json:",omitempty"` // what is in the file; not a program
-	Dirs  map[string]int64  `json:",omitempty"` // the mode
-	Modes map[string]int64  `json:",omitempty"` // of a file of Files, where it is not 0755
+	Files map[string]string // path on this machine
+	Links map[string]string // target of the link
+	Texts map[string][]byte `json:",omitempty"` // content of the file, which is not executable
+	Dirs  map[string]int64  `json:",omitempty"` // mode of the directory
+	Modes map[string]int64  `json:",omitempty"` // mode of an entry of Files, if not 0755
 }
 
 // layer packs a content, in the cache under a name that is unique for it.

@@ -19,7 +19,7 @@ type recipe struct {
 	Replace  map[string]string // module: "module version" or a directory
 	Packages []string          // what to build; the last element names the program
 	Tests    []string          `json:",omitempty"` // packages whose tests are the program, NAME.test
-	Beside   string            `json:",omitempty"` // file below recipes that is compiled into each of Tests
+	Beside   string            `json:",omitempty"` // file in recipes/ that is compiled into each of Tests
 	LDFlags  []string
 	// CgoOn lists architectures where a feature needs C code; it is then
 	// linked statically.
@@ -82,7 +82,8 @@ func (r recipe) source() (string, error) {
 	return recipeFile(r.Main)
 }
 
-// beside is what is compiled into the tests, "" if there is no such file.
+// beside returns the source that is compiled into the tests; "" if there is
+// none.
 func (r recipe) beside() (string, error) {
 	if r.Beside == "" {
 		return "", nil

@@ -19,44 +19,45 @@ import (
 
 // Suite is the end-to-end tests of a Kubernetes version, made from its source.
 type Suite struct {
-	Test   string // the program with all tests
-	Ginkgo string // what runs it in parallel
+	Test   string // path of the program that contains all tests
+	Ginkgo string // path of the program that runs it in parallel
 }
 
-// SuiteImage is an image that tests run, under the name that they use.
+// SuiteImage is an image that tests use, with the name by which they refer to
+// it.
 type SuiteImage struct {
 	Ref string
 	OCI v1.Image
 }
 
-// Unbuilt is an image that tests run and that cannot be built.
+// Unbuilt is an image that tests use and that cannot be built.
 type Unbuilt struct {
 	Ref    string
 	Reason string
-	Tests  []string // that need it, of those that are about to run
+	Tests  []string // selected tests that need the image
 }
 
-// TestEvent is what the program with the tests writes when a test begins or
-// ends; recipes/suiteevents_test.go.tmpl is its other side.
+// TestEvent is one event that the test program writes when a test starts or
+// ends. recipes/suiteevents_test.go.tmpl writes it.
 type TestEvent struct {
 	Kind    string  `json:"kind"` // "start" or "end"
 	Test    string  `json:"test"`
-	State   string  `json:"state"` // "passed", "skipped", and others that are failures
+	State   string  `json:"state"` // "passed", "skipped"; every other state is a failure
 	Seconds float64 `json:"seconds"`
 	Message string  `json:"message"` // of a failure
 	At      string  `json:"at"`      // file:line of a failure
 }
 
-// TestEvents names the variable with the file that the events go to.
+// TestEvents is the environment variable with the path of the event file.
 const TestEvents = "KUBE_BOOTSTRAP_TEST_EVENTS"
 
-// Suite compiles the tests of a version, or finds them in the cache.
+// Suite compiles the tests of a version, or takes them from the cache.
 func (b *Builder) Suite(ctx context.Context, v Versions, arch string) (Suite, error) {
 	part, err := b.compile(ctx, v, "suite", arch)
 	return Suite{Test: filepath.Join(part.Dir, "e2e.test"), Ginkgo: filepath.Join(part.Dir, "ginkgo")}, err
 }
 
-// Tests asks the program which tests it would run with these arguments.
+// Tests lists the tests that the program would run with these arguments.
 func (s Suite) Tests(ctx context.Context, args ...string) ([]string, error) {
 	file, err := os.CreateTemp("", "kube-bootstrap-tests-*")
 	if err != nil {
@@ -81,8 +82,8 @@ func (s Suite) Tests(ctx context.Context, args ...string) ([]string, error) {
 	return names, nil
 }
 
-// SuiteImages builds the images that tests run, or finds them in the cache. What
-// cannot be built does not keep the others from being built.
+// SuiteImages builds the images that tests use, or takes them from the cache.
+// If an image cannot be built, the others are still built.
 func (b *Builder) SuiteImages(ctx context.Context, v Versions, s Suite, tests []string, arch string) ([]SuiteImage, []Unbuilt, error) {
 	out, err := host.Run(ctx, s.Test, "--list-images")
 	if err != nil {
@@ -131,8 +132,8 @@ func (b *Builder) suiteImage(ctx context.Context, v Versions, img suiteImage, re
 	return assemble(layers, config)
 }
 
-// suiteLayers are those of the image that it is like, of the
-// userland, and of its own files.
+// suiteLayers returns the layers of the image that img is based on, then those
+// of the userland and of img's own files.
 func (b *Builder) suiteLayers(ctx context.Context, v Versions, img suiteImage, tag, arch string) (layers []v1.Layer, err error) {
 	if img.like != "" {
 		base, _ := findSuiteImage(img.like)
@@ -155,7 +156,7 @@ func (b *Builder) suiteLayers(ctx context.Context, v Versions, img suiteImage, t
 	return append(layers, layer), err
 }
 
-// suiteContent compiles the programs of an image and gathers its other files.
+// suiteContent compiles the programs of an image and collects its other files.
 func (b *Builder) suiteContent(ctx context.Context, v Versions, img suiteImage, tag, arch string) (content, error) {
 	own := content{Files: map[string]string{}, Links: img.links, Texts: map[string][]byte{}, Dirs: img.dirs, Modes: img.modes}
 	for name, text := range img.texts {
@@ -207,7 +208,7 @@ func (b *Builder) suiteUserland(ctx context.Context, arch string) (v1.Layer, err
 	return openLayer(filepath.Join(dir, "userland.tar"))
 }
 
-// pauseStore is what the registry in agnhost serves: the pause image under the
+// pauseStore adds the data for agnhost's registry: the pause image under the
 // tag "testing", as an index with one entry.
 func pauseStore(ctx context.Context, b *Builder, v Versions, arch string, own *content) error {
 	pause, err := b.Build(ctx, v, Image{Name: "pause", Ref: Ref(v, "pause")}, arch)

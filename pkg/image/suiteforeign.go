@@ -4,8 +4,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// otherImages are those that only tests beyond conformance run. They are built
-// when such tests are chosen.
+// otherImages returns the images that only tests beyond conformance use. They
+// are built when such tests are selected.
 func otherImages() []suiteImage {
 	program := func(at, pkg string) map[string]func(Versions, string) recipe {
 		return map[string]func(Versions, string) recipe{at: ofKubernetes(pkg)}
@@ -31,7 +31,8 @@ const (
 	csiTests     = `Driver: csi|csi-hostpath|[Cc][Ss][Ii][ -][Mm]ock`
 )
 
-// foreignImages are not made of the Kubernetes sources and Debian packages.
+// foreignImages returns the images that cannot be built from the Kubernetes
+// sources and Debian packages.
 func foreignImages() (all []suiteImage) {
 	for repo, tests := range map[string]string{
 		"csi-attacher": csiTests, "csi-external-health-monitor-controller": csiTests, "csi-node-driver-registrar": csiTests,
@@ -43,7 +44,7 @@ func foreignImages() (all []suiteImage) {
 		all = append(all, suiteImage{repo: "registry.k8s.io/sig-storage/" + repo, tests: tests, cannot: notInSources})
 	}
 	for repo, tests := range map[string]string{
-		"volume/nfs": `nfs|NFS`, "volume/iscsi": `iscsi|iSCSI`, // made of packages of Fedora and CentOS
+		"volume/nfs": `nfs|NFS`, "volume/iscsi": `iscsi|iSCSI`, // based on Fedora and CentOS packages
 		"node-perf/npb-ep": nodeTests, "node-perf/npb-is": nodeTests, "node-perf/tf-wide-deep": nodeTests, "node-perf/pytorch-wide-deep": nodeTests,
 	} {
 		all = append(all, suiteImage{repo: suiteRegistry + repo, tests: tests, cannot: notInSources})
@@ -56,6 +57,6 @@ func foreignImages() (all []suiteImage) {
 	)
 }
 
-// nodeTests matches none: these images are for the tests of single nodes, which
-// are another program.
+// nodeTests matches no test of the suite: these images belong to the node e2e
+// tests, which are another program.
 const nodeTests = `\[NodePerformance\]`

@@ -9,18 +9,18 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// suiteImage is the recipe of an image that tests run. Its paths are those in
-// the image, without the leading slash.
+// suiteImage is the recipe of an image that tests use. Paths in the image have
+// no leading slash.
 type suiteImage struct {
-	repo   string // with its registry, without a tag
-	tests  string // regular expression of the tests that run it; "": any may
-	cannot string // why it is not built
-	absent bool   // tests rely on that nobody serves it
+	repo   string // repository with its registry, without a tag
+	tests  string // regular expression for the tests that use it; "": any test may
+	cannot string // reason why it cannot be built
+	absent bool   // tests expect that no registry serves it
 
-	like     string // repo of the image whose layers it begins with
-	debian   bool   // it has the userland of the tests
+	like     string // repo of its base image
+	debian   bool   // contains the userland of the tests
 	programs map[string]func(v Versions, tag string) recipe
-	sources  map[string]string // files below test/images of the Kubernetes sources
+	sources  map[string]string // files in test/images of the Kubernetes sources
 	texts    map[string]string
 	links    map[string]string
 	dirs     map[string]int64
@@ -29,7 +29,7 @@ type suiteImage struct {
 	config   v1.Config
 }
 
-// users are the tests that run the image.
+// users returns the tests that use the image.
 func (i suiteImage) users(tests []string) []string {
 	if i.tests == "" {
 		return tests
@@ -59,14 +59,14 @@ const (
 	agnhostImage  = suiteRegistry + "agnhost"
 	busyboxImage  = suiteRegistry + "busybox"
 
-	// Accounts that every image has, as tests choose users by name.
+	// Every image has these accounts, because tests select users by name.
 	accountsOfTests = "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/usr/sbin:/bin/false\nbin:x:2:2:bin:/bin:/bin/false\n" +
 		"nobody:x:65534:65534:nobody:/:/bin/false\n"
 	groupsOfTests = "root:x:0:\ndaemon:x:1:\nbin:x:2:\nnogroup:x:65534:\n"
 )
 
-// testPackages make one userland for all images that have one, so that it is
-// fetched once, and stored on a node once.
+// testPackages form a single userland for all images that have one, so that it
+// is downloaded once and stored once per node.
 var testPackages = []string{"apparmor", "base-files", "base-passwd", "bash", "bind9-dnsutils", "ca-certificates", "conntrack", "coreutils", "curl", "dash",
 	"findutils", "grep", "hostname", "iperf", "iproute2", "ipset", "iptables", "kmod", "libc-bin", "netcat-openbsd", "nftables", "nginx", "perl", "procps", "sed",
 	"stress", "util-linux"}
@@ -76,7 +76,7 @@ var (
 	shell        = v1.Config{Cmd: []string{"sh"}}
 )
 
-// ofKubernetes is the program of a package of the Kubernetes sources.
+// ofKubernetes returns the recipe for a program in the Kubernetes sources.
 func ofKubernetes(pkg string) func(Versions, string) recipe {
 	return func(v Versions, _ string) recipe {
 		return recipe{Name: pkg[strings.LastIndex(pkg, "/")+1:], Version: v.Kubernetes, Packages: []string{"k8s.io/kubernetes/" + pkg},
@@ -88,36 +88,38 @@ func componentOf(name string) func(Versions, string) recipe {
 	return func(v Versions, _ string) recipe { return v.recipe(name) }
 }
 
-// sampleAPIServer is cut from the same release, as the modules of Kubernetes are.
+// sampleAPIServer is published with the same version as the staging modules of
+// Kubernetes.
 func sampleAPIServer(v Versions, _ string) recipe {
 	const module = "k8s.io/sample-apiserver"
 	return recipe{Name: "sample-apiserver", Version: staging(v.Kubernetes), Packages: []string{module}, Require: map[string]string{module: staging(v.Kubernetes)}}
 }
 
-// etcdOfTag is the etcd that an image names: "3.6.8-0" is etcd 3.6.8.
+// etcdOfTag returns the recipe for the etcd version in an image tag: "3.6.8-0"
+// is etcd 3.6.8.
 func etcdOfTag(v Versions, tag string) recipe {
 	v.Etcd = tag
 	return v.recipe("etcd")
 }
 
 // suiteImages has a row for every image that the tests of a supported version
-// name. Upstream's are made of Alpine and Debian images, these of Debian's
-// packages and the Kubernetes sources.
+// list. The upstream images are based on Alpine and Debian images; these are
+// built from Debian packages and the Kubernetes sources.
 func suiteImages() []suiteImage {
 	return slices.Concat(conformanceImages(), otherImages(), foreignImages())
 }
 
-// conformanceImages are those that the conformance tests run.
+// conformanceImages returns the images that the conformance tests use.
 func conformanceImages() []suiteImage {
 	return []suiteImage{
 		agnhost(),
 		{repo: busyboxImage, more: []func(context.Context, *Builder, Versions, string, *content) error{busybox}, texts: accountFiles,
 			dirs: map[string]int64{"tmp": 0o1777, "root": 0o700, "var": 0o755}, config: shell},
 		webServer("nginx", "usr/share/nginx/html", "<h1>Welcome to nginx!</h1>"),
-		{repo: suiteRegistry + "httpd", like: busyboxImage, texts: page("usr/local/apache2/htdocs", "<h1>It works!</h1>"), // to 1.34
+		{repo: suiteRegistry + "httpd", like: busyboxImage, texts: page("usr/local/apache2/htdocs", "<h1>It works!</h1>"), // up to 1.34
 			config: v1.Config{Cmd: []string{"httpd", "-f", "-p", "80", "-h", "/usr/local/apache2/htdocs"}}},
 		pet("kitten"), pet("nautilus"),
-		resolver("jessie-dnsutils"), // to 1.35
+		resolver("jessie-dnsutils"), // up to 1.35
 		resolver("glibc-dns-testing"),
 		{repo: suiteRegistry + "perl", debian: true, texts: accountFiles, config: v1.Config{Cmd: []string{"perl", "-de0"}}},
 		{repo: suiteRegistry + "ipc-utils", debian: true, texts: accountFiles, config: shell},
@@ -135,7 +137,7 @@ func conformanceImages() []suiteImage {
 	}
 }
 
-// agnhost holds what upstream's Dockerfile puts there.
+// agnhost contains the same files as upstream's image.
 func agnhost() suiteImage {
 	return suiteImage{
 		repo: agnhostImage, debian: true,
@@ -146,15 +148,15 @@ func agnhost() suiteImage {
 			"etc/group":  groupsOfTests + "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n",
 		},
 		links: map[string]string{"agnhost-2": "agnhost", "usr/local/bin/iperf": "/usr/bin/iperf",
-			"usr/bin/nc": "nc.openbsd"}, // which the script of its package would make
+			"usr/bin/nc": "nc.openbsd"}, // normally created by the package's postinst script
 		dirs:   map[string]int64{"uploads": 0o755, "home/user-defined-in-image": 0o755},
 		more:   []func(context.Context, *Builder, Versions, string, *content) error{pauseStore},
 		config: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
 	}
 }
 
-// pet serves a picture. A test of image volumes looks into etc/os-release for
-// the name of upstream's base.
+// pet serves a picture. A test of image volumes expects the name of upstream's
+// base image in etc/os-release.
 func pet(name string) suiteImage {
 	return suiteImage{
 		repo: suiteRegistry + name, like: agnhostImage,
@@ -164,7 +166,8 @@ func pet(name string) suiteImage {
 	}
 }
 
-// resolver has dig and getent; the tests bring the script that calls them.
+// resolver contains dig and getent. The tests provide the script that calls
+// them.
 func resolver(name string) suiteImage {
 	return suiteImage{repo: suiteRegistry + name, debian: true, texts: accountFiles,
 		programs: map[string]func(Versions, string) recipe{"coredns": componentOf("coredns")}, config: v1.Config{Cmd: []string{"bash"}}}
@@ -174,7 +177,7 @@ func page(dir, heading string) map[string]string {
 	return map[string]string{dir + "/index.html": "<!DOCTYPE html>\n<html>\n<body>\n" + heading + "\n</body>\n</html>\n"}
 }
 
-// nginxConfig has no other server than that of upstream's image.
+// nginxConfig defines only the server that upstream's image has.
 const nginxConfig = `user nobody nogroup;
 error_log /dev/stderr notice;
 pid /run/nginx.pid;

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// WriteLayout writes images as the tar of an OCI image layout, which containerd
-// imports. What several images share is in it once.
+// WriteLayout writes images as a tar of an OCI image layout, which containerd
+// can import. It writes each shared blob once.
 func WriteLayout(w io.Writer, images []SuiteImage) error {
 	l := layoutWriter{archive: tar.NewWriter(w), written: map[v1.Hash]bool{}}
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}

@@ -9,12 +9,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
-// errMalformed is what For finds wrong with the version of a component.
+// errMalformed is the error of For for a malformed component version.
 var errMalformed = errors.New("not a version like 1.2.3")
 
-// Versions names the version of every component, each with its own spelling:
-// Kubernetes with a leading v, all others bare, etcd with the revision of its
-// image.
+// Versions holds the version of every component in the component's own
+// notation: Kubernetes with a leading v, all others without, etcd with the
+// revision of its image.
 type Versions struct {
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
@@ -61,8 +61,8 @@ func For(kubernetes string, override Versions) (Versions, error) {
 	return v, nil
 }
 
-// withRevision names the first image of an etcd release, unless another one is
-// named: 3.7.0 is published as 3.7.0-0.
+// withRevision appends the revision -0 to an etcd version without one: 3.7.0 is
+// published as image 3.7.0-0.
 func withRevision(etcd string) string {
 	if etcd == "" || strings.Contains(etcd, "-") {
 		return etcd
@@ -83,7 +83,7 @@ func parseComponent(name, text string) (string, error) {
 // release: v1.36.3 has k8s.io/api v0.36.3.
 func staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
 
-// etcdRelease is the version of etcd without the revision of its image.
+// etcdRelease returns the etcd version without the revision of its image.
 func (v Versions) etcdRelease() string {
 	release, _, _ := strings.Cut(v.Etcd, "-")
 	return release

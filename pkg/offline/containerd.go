@@ -82,9 +82,9 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 	return state, err
 }
 
-// compare goes by the digest, by the config where the image was pulled from a
-// registry and so has another manifest, or by the layers where only they are
-// known. One that is not whole counts as absent.
+// compare compares the digest, or the config if the image was pulled from a
+// registry and so has another manifest, or the layers if nothing else is known.
+// An incomplete image counts as absent.
 func (s containerdStore) compare(ctx context.Context, img containerd.Image, e Entry, v Variant) (State, error) {
 	if v.Manifest != "" {
 		if d := img.Target().Digest; d != v.Manifest && d != e.Index && !hasConfig(ctx, img, v.Config) {
@@ -195,8 +195,8 @@ func nameImage(ctx context.Context, c *containerd.Client, img images.Image) erro
 	return err
 }
 
-// Users is empty: containerd lets go of an image although containers use it,
-// and in this namespace all of them are pods.
+// Users returns none: containerd can remove an image that containers use, and
+// all containers in this namespace are pods.
 func (containerdStore) Users(context.Context, string) ([]string, error) { return nil, nil }
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {

@@ -8,9 +8,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Drop is the step that removes from a store the images that we loaded and that
-// are wanted no more. It comes when nothing of the cluster runs from them. One
-// that a container of the owner uses stays until a later run, or turndown.
+// Drop returns the step that removes from a store the images that we loaded and
+// no longer need. It must run after everything of the cluster has stopped using
+// them. An image that a user's container uses stays until a later run, or until
+// turndown.
 func (s Source) Drop(into Target) step.Step {
 	l := loading{s, into}
 	return step.Step{
@@ -36,7 +37,7 @@ func (s Source) Drop(into Target) step.Step {
 	}
 }
 
-// replaced splits what we loaded into what stays and what is to go.
+// replaced splits the loaded images into those to keep and those to remove.
 func (l loading) replaced(ctx context.Context) (kept, replaced []string, err error) {
 	refs, err := l.recorded()
 	if err != nil {

@@ -39,7 +39,8 @@ func OpenRegistry(ctx context.Context, from *registry.Registry, kubernetes strin
 	return b, nil
 }
 
-// readIndex reads what the bundle says of itself, and how it is stored.
+// readIndex reads the bundle's manifest and how the bundle is stored in the
+// registry.
 func readIndex(ctx context.Context, from *registry.Registry, kubernetes string) (*Bundle, stored, error) {
 	repo, err := from.Repository(IndexPath)
 	if err != nil {
@@ -70,7 +71,7 @@ func readIndex(ctx context.Context, from *registry.Registry, kubernetes string) 
 	return b, s, errors.Join(err, b.validate(math.MaxInt64))
 }
 
-// smallLayers are the layers of an artifact, by their kind.
+// smallLayers returns the layers of an artifact by media type.
 func smallLayers(artifact v1.Image) (map[types.MediaType][]byte, error) {
 	layers, err := artifact.Layers()
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	digest "github.com/opencontainers/go-digest"
 )
 
-// packedLayers are compressed layers in a directory, on their way into a
-// registry.
+// packedLayers are compressed layers in a directory, before they are uploaded
+// to a registry.
 type packedLayers struct {
 	dir      string
 	files    map[digest.Digest]packedBlob // by the digest of the packed layer
-	progress *progress                    // of what is sent; nil: not yet
+	progress *progress                    // progress of the upload; nil before it
 }
 
 // pack compresses layers in one pass over the bundle.
@@ -73,14 +73,14 @@ func (p *packedLayers) byDigest(d digest.Digest) (*packedLayer, error) {
 	return &packedLayer{packedBlob: one, path: p.path(d), progress: p.progress}, nil
 }
 
-// packedLayer is a compressed layer as go-containerregistry sees it.
+// packedLayer implements go-containerregistry's layer for a compressed layer.
 type packedLayer struct {
 	packedBlob
 	path     string
 	progress *progress // may be nil
 
 	mu   sync.Mutex
-	done int64 // bytes that were counted
+	done int64 // bytes counted so far
 }
 
 func (l *packedLayer) Digest() (v1.Hash, error)            { return v1.NewHash(l.packedBlob.Digest.String()) }
@@ -98,13 +98,13 @@ func (l *packedLayer) Compressed() (io.ReadCloser, error) {
 	}{io.TeeReader(file, l), file}, nil
 }
 
-// Write counts what is sent, once if it is sent again.
+// Write counts uploaded bytes. It counts bytes that are sent again only once.
 func (l *packedLayer) Write(data []byte) (int, error) {
 	l.add(int64(len(data)))
 	return len(data), nil
 }
 
-// count takes what the registry had already for done.
+// count counts the whole layer, if the registry already had it.
 func (l *packedLayer) count() { l.add(l.packedBlob.Size) }
 
 func (l *packedLayer) add(n int64) {
@@ -117,7 +117,7 @@ func (l *packedLayer) add(n int64) {
 	}
 }
 
-// contextWriter stops a long copy once the context ends.
+// contextWriter makes a copy fail once the context ends.
 type contextWriter struct {
 	ctx context.Context
 	w   io.Writer

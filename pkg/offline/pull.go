@@ -17,15 +17,16 @@ type PullOptions struct {
 	Versions image.Versions
 	Archs    []string // none: this machine's
 	Output   string   // "": PulledPath
-	Base     string   // a bundle: what it has is left out
-	SignKey  string   // file of the key to sign with
-	Quick    bool     // compress for this machine, where size is no matter
+	Base     string   // path of a bundle whose blobs are left out
+	SignKey  string   // path of the signing key
+	Quick    bool     // compress fast, for a bundle that stays on this machine
 	Sites    image.Sites
 	Client   *fetch.Client
 }
 
-// PulledPath is where a pulled bundle goes when no other path is named. Build's
-// has another name, since the same versions have other content there.
+// PulledPath returns the default path of a pulled bundle. It differs from the
+// default path of Build, because a built bundle of the same versions has other
+// content.
 func PulledPath(v image.Versions, archs ...string) string {
 	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+"-official.tar.zst")
 }

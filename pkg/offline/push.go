@@ -26,9 +26,9 @@ type Pushed struct {
 	Digest digest.Digest `json:"digest"`
 }
 
-// Push brings all images of a bundle, of every architecture, into a registry:
-// each under its own path, with compressed layers. What is there already stays,
-// so a run that was cut short is finished by the next.
+// Push uploads all images of a bundle, for every architecture, to a registry:
+// each image to its own repository, with compressed layers. It skips what the
+// registry already has, so the next run completes an interrupted one.
 func Push(ctx context.Context, path string, to *registry.Registry, options ...Option) ([]Pushed, error) {
 	b, err := Open(path, options...)
 	if err != nil {
@@ -102,14 +102,15 @@ func (p push) all(ctx context.Context) ([]Pushed, error) {
 func (p push) pushed(s stored) []Pushed {
 	var pushed []Pushed
 	for _, e := range p.Images {
-		if tag, err := p.tag(e); err == nil { // missing has made the same
+		if tag, err := p.tag(e); err == nil { // missing has parsed the same tag
 			pushed = append(pushed, Pushed{tag.Name(), s.Indexes[e.Ref]})
 		}
 	}
 	return pushed
 }
 
-// known is how this very bundle lies in the registry, if it was pushed before.
+// known returns how this bundle is stored in the registry, if it was pushed
+// before.
 func (p push) known(ctx context.Context) (stored, bool) {
 	there, s, err := readIndex(ctx, p.to, p.Versions.Kubernetes)
 	if err != nil { // absent or unreadable: the push itself reports why
@@ -156,8 +157,9 @@ func (p push) allLayers() []digest.Digest {
 	return slices.Collect(maps.Keys(all))
 }
 
-// blobs uploads each layer once, several at a time; to further repositories
-// that need it the registry itself links it. Configs go with the manifests.
+// blobs uploads each layer once, several at a time. For further repositories it
+// requests a mount from the first one. The configs are uploaded together with
+// the manifests.
 func (p push) blobs(ctx context.Context, entries []Entry, s stored) error {
 	repos := map[digest.Digest][]string{}
 	var total int64
@@ -219,8 +221,8 @@ func (p push) layer(ctx context.Context, d digest.Digest, paths []string) error 
 	return nil
 }
 
-// manifests puts those of each architecture, then the list of them, and sees
-// that the registry keeps it under its digest.
+// manifests uploads the manifest of each architecture, then the index, and
+// verifies that the registry returns the index under its digest.
 func (p push) manifests(ctx context.Context, e Entry, img registryImage) error {
 	tag, err := p.tag(e)
 	if err != nil {

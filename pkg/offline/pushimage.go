@@ -43,7 +43,7 @@ func (b *Bundle) text(d digest.Digest) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// pushedIndex is an image as go-containerregistry sees it.
+// pushedIndex implements go-containerregistry's index for an image.
 type pushedIndex struct {
 	push  push
 	image registryImage
@@ -88,8 +88,8 @@ func (i pushedImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	return i.push.layers.byDigest(digest.Digest(h.String()))
 }
 
-// artifact holds the manifest of the bundle, how it is stored, and its signature
-// if it has one, as layers of an image that is none.
+// artifact returns an OCI artifact whose layers are the manifest of the bundle,
+// the description of how it is stored, and its signature, if it has one.
 func (b *Bundle) artifact(s stored) (v1.Image, error) {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -20,8 +20,8 @@ type Target interface {
 	State(ctx context.Context, e Entry, v Variant) (State, error)
 	// Load takes those images from the streams it opens.
 	Load(ctx context.Context, open Stream, entries []Entry) error
-	// Users names the containers that keep an image from being removed. A store
-	// that does not answer has none.
+	// Users returns the containers that prevent the removal of an image. It
+	// returns none if the store does not answer.
 	Users(ctx context.Context, ref string) ([]string, error)
 	// Remove takes references away; those that are not there are no error.
 	Remove(ctx context.Context, refs []string) error
@@ -78,7 +78,7 @@ func (s dockerStore) Load(ctx context.Context, open Stream, entries []Entry) err
 
 func (s dockerStore) Users(ctx context.Context, ref string) ([]string, error) {
 	if s.kind == image.Bootstrap {
-		return nil, nil // no container of others runs there
+		return nil, nil // only our own containers run there
 	}
 	return s.engine.ImageUsers(ctx, ref)
 }
@@ -98,7 +98,8 @@ func (s dockerStore) Remove(ctx context.Context, refs []string) error {
 	return nil
 }
 
-// listens dials a socket, as a client would wait for somebody to listen on it.
+// listens dials a socket once, because the client would wait for somebody to
+// listen on it.
 func listens(ctx context.Context, socket string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// stored says how the images of a bundle lie in a registry. There each layer is
-// compressed by itself, as everything that pulls images expects, so manifests
-// and indexes are others than those of the bundle. Configs are the same, and so
-// is the ID of an image.
+// stored describes how a registry stores the images of a bundle. There, each
+// layer is compressed by itself, as all clients that pull images expect.
+// Manifests and indexes therefore differ from the bundle's, but configs, and so
+// image IDs, are the same.
 //
-// It needs no signature: what is unpacked must have the digests that the
-// manifest of the bundle says.
+// stored needs no signature: unpacked layers must have the digests in the
+// manifest of the bundle.
 type stored struct {
-	Layers    map[digest.Digest]packedBlob `json:"layers"`    // by the digest of the plain layer
-	Indexes   map[string]digest.Digest     `json:"indexes"`   // in the registry, by reference
-	Manifests map[digest.Digest]string     `json:"manifests"` // those of the bundle
+	Layers    map[digest.Digest]packedBlob `json:"layers"`    // by digest of the uncompressed layer
+	Indexes   map[string]digest.Digest     `json:"indexes"`   // digest in the registry, by reference
+	Manifests map[digest.Digest]string     `json:"manifests"` // manifests of the bundle, by digest
 }
 
 // packedBlob is a compressed layer.
@@ -32,13 +32,14 @@ type packedBlob struct {
 	Size   int64         `json:"size"`
 }
 
-// registryImage is an image as it lies in a registry.
+// registryImage is an image as the registry stores it.
 type registryImage struct {
 	index     []byte
 	manifests map[digest.Digest][]byte
 }
 
-// rewrite returns the image of an entry with its layers as they are stored.
+// rewrite returns the image of an entry with its layers as the registry stores
+// them.
 func (s stored) rewrite(b *Bundle, e Entry) (registryImage, error) {
 	img := registryImage{manifests: map[digest.Digest][]byte{}}
 	text, err := b.text(e.Index)
@@ -62,8 +63,8 @@ func (s stored) rewrite(b *Bundle, e Entry) (registryImage, error) {
 	return img, err
 }
 
-// manifest returns a manifest with compressed layers, and keeps the one of the
-// bundle.
+// manifest returns a manifest with compressed layers, and remembers the
+// original manifest of the bundle.
 func (s stored) manifest(b *Bundle, d digest.Digest) ([]byte, error) {
 	text, err := b.text(d)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s stored) manifest(b *Bundle, d digest.Digest) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// fetching opens the blobs of a bundle that lies in a registry.
+// fetching returns a function that opens the blobs of a bundle in a registry.
 func (s stored) fetching(b *Bundle, blob func(path string, d digest.Digest, size int64) io.ReadCloser) func(digest.Digest) (io.ReadCloser, error) {
 	paths := b.paths()
 	return func(d digest.Digest) (io.ReadCloser, error) {
@@ -102,7 +103,7 @@ func (s stored) fetching(b *Bundle, blob func(path string, d digest.Digest, size
 	}
 }
 
-// paths are the repositories that hold configs and layers.
+// paths returns the repository of each config and layer.
 func (b *Bundle) paths() map[digest.Digest]string {
 	paths := map[digest.Digest]string{}
 	for _, e := range b.Images {
@@ -116,8 +117,8 @@ func (b *Bundle) paths() map[digest.Digest]string {
 	return paths
 }
 
-// plainLayer reads no more of a compressed layer than it may have; whoever reads
-// compares the digest.
+// plainLayer unpacks a compressed layer and reads at most size bytes of it. The
+// caller verifies the digest.
 func plainLayer(layer io.ReadCloser, size int64) (io.ReadCloser, error) {
 	decoder, err := newDecoder(layer, 1)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// usedImage is an image of ours that containers of the owner have come to use.
+// usedImage is an image that we loaded and that containers of the user now use.
 type usedImage struct {
 	ref   string
 	users []string
@@ -23,8 +23,8 @@ func (u usedImage) String() string {
 	return fmt.Sprintf("image %s in %s: used by %s %s", u.ref, place(u.store), containers, strings.Join(u.users, ", "))
 }
 
-// sort separates the images that can be removed from those in use. These stay:
-// a container whose image is gone can not be made again.
+// sort separates images that can be removed from images in use. Images in use
+// stay, because a container cannot be created again without its image.
 func (l loading) sort(ctx context.Context, refs []string) (free []string, used []usedImage, err error) {
 	for _, ref := range refs {
 		users, err := l.into.Users(ctx, ref)

@@ -20,15 +20,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Served says which images a host serves to others, from the content store of
-// its containerd.
+// Served lists the images that a host serves from the content store of its
+// containerd.
 type Served struct {
 	Listen  string             `json:"listen"`  // address:port
-	Content string             `json:"content"` // the directory of the store
-	Images  map[string]v1.Hash `json:"images"`  // the digest of the manifest that a name stands for
+	Content string             `json:"content"` // directory of the content store
+	Images  map[string]v1.Hash `json:"images"`  // manifest digest by image name
 }
 
-// Serve is a registry for reading, until its context ends.
+// Serve runs a read-only registry until ctx ends.
 func Serve(ctx context.Context, s Served) error {
 	handler, err := s.handler()
 	if err != nil {
@@ -46,7 +46,7 @@ func Serve(ctx context.Context, s Served) error {
 	return nil
 }
 
-// handler knows the manifests; the other blobs it reads when they are asked for.
+// handler loads the manifests at once and reads all other blobs on request.
 func (s Served) handler() (http.Handler, error) {
 	blobs := filepath.Join(s.Content, "blobs")
 	all := ggcr.New(ggcr.WithBlobHandler(ggcr.NewDiskBlobHandler(blobs)), ggcr.Logger(log.New(io.Discard, "", 0)))
@@ -84,7 +84,8 @@ func onlyReading(all http.Handler) http.Handler {
 	})
 }
 
-// status is the answer to a request that never leaves this process.
+// status records the status code of a request that is handled inside this
+// process.
 type status struct {
 	code int
 	text bytes.Buffer
