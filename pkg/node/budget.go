@@ -14,8 +14,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// blocked names pods whose disruption budget never lets one go. A budget that
-// merely has to wait for another pod is no problem: the drain waits for it.
+// blocked returns the pods whose disruption budget never allows an eviction. A
+// budget that only waits for another pod is not a problem, because the drain
+// waits too.
 func (n Node) blocked(ctx context.Context, pods []corev1.Pod) error {
 	if len(pods) == 0 {
 		return nil
@@ -48,7 +49,8 @@ func blockedBy(budget policyv1.PodDisruptionBudget, pods []corev1.Pod) error {
 	}
 	var held []corev1.Pod
 	for _, p := range pods {
-		// Pods that are not Ready may have rules of their own: the API server decides.
+		// The API server may apply other rules to pods that are not Ready, so
+		// leave the decision to it.
 		if p.Namespace == budget.Namespace && kube.PodReady(p) && p.DeletionTimestamp == nil && selector.Matches(labels.Set(p.Labels)) {
 			held = append(held, p)
 		}

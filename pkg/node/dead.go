@@ -39,7 +39,7 @@ func (n Node) Dead(ctx context.Context) (ip string, err error) {
 // speaksTLS does not care whose certificate it is shown: a machine that died
 // shows none.
 func speaksTLS(ctx context.Context, address string) bool {
-	ctx, cancel := step.Checking(ctx) // a host that is off does not say so
+	ctx, cancel := step.Checking(ctx) // a host that is off does not even refuse the connection
 	defer cancel()
 	conn, err := (&tls.Dialer{}).DialContext(ctx, "tcp", address)
 	if err == nil {

@@ -22,7 +22,7 @@ import (
 // back only what we did ourselves.
 const cordonedByUs = "kube-bootstrap.dev/cordoned"
 
-// Uncordon puts a node that Drain took out back into scheduling.
+// Uncordon makes a node schedulable again after Drain.
 func (n Node) Uncordon() step.Step {
 	return step.Step{
 		Name: "put node " + n.Name + " back into scheduling",
@@ -48,17 +48,17 @@ func (n Node) uncordon(ctx context.Context) error {
 	return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":null}},"spec":{"unschedulable":null}}`)
 }
 
-// Drain says how a node is emptied.
+// Drain holds the options of a drain.
 type Drain struct {
-	Limit    time.Duration // for the pods to move away
-	LoseBare bool          // delete pods that no controller makes again, instead of refusing
+	Limit    time.Duration // time for the pods to end
+	LoseBare bool          // delete pods that no controller recreates, instead of refusing
 }
 
-// Drain keeps new pods from the node and moves its pods away: each is evicted,
-// which its disruption budget may delay, and awaited until it has ended. Pods of
-// DaemonSets and static pods stay, as they belong to the node. What can never
-// move is a problem before anything is changed; when the drain fails, the node
-// takes pods again.
+// Drain cordons the node and evicts its pods. It respects disruption budgets,
+// which may delay an eviction, and waits until each pod has ended. Pods of
+// DaemonSets and static pods stay, because they belong to the node. A pod that
+// can never be evicted is a problem before anything is changed. If the drain
+// fails, the node becomes schedulable again.
 func (n Node) Drain(d Drain) step.Step {
 	return step.Step{
 		Name:  "drain node " + n.Name,
@@ -107,8 +107,8 @@ func (n Node) toDrain(ctx context.Context, d Drain) (step.Diff, error) {
 	return diff, errors.Join(errs...)
 }
 
-// cordon reports whether the cordon is ours. One that somebody else made stays,
-// whatever becomes of the drain.
+// cordon cordons the node, unless it is cordoned already, and reports whether
+// the cordon is ours. A cordon by somebody else stays, even if the drain fails.
 func (n Node) cordon(ctx context.Context) (ours bool, err error) {
 	node, err := n.get(ctx)
 	if err != nil {
@@ -120,7 +120,8 @@ func (n Node) cordon(ctx context.Context) (ours bool, err error) {
 	return true, n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":"true"}},"spec":{"unschedulable":true}}`)
 }
 
-// takeAgain lets pods come to a node whose drain failed or was interrupted.
+// takeAgain makes the node schedulable again after a drain that failed or was
+// interrupted.
 func (n Node) takeAgain(ctx context.Context, failed error) error {
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
@@ -179,7 +180,8 @@ func staysOnNode(p corev1.Pod) bool {
 	return static || ended || owner != nil && owner.Kind == "DaemonSet"
 }
 
-// bare names pods that no controller makes again elsewhere.
+// bare returns an error that lists the pods without a controller that recreates
+// them.
 func bare(pods []corev1.Pod) error {
 	lost := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
 		return metav1.GetControllerOf(&p) != nil || p.DeletionTimestamp != nil

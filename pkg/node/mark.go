@@ -17,23 +17,26 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// marksAnnotation holds the labels and taints that the settings of a host gave
-// its node. Others are those of users and controllers, which stay.
+// marksAnnotation stores the labels and taints that a host's settings gave to
+// its node. All other labels and taints belong to users and controllers, and
+// stay.
 const marksAnnotation = "kube-bootstrap.dev/marks"
 
-// Marks are the labels and taints of a node that settings ask for.
+// Marks are the labels and taints that the settings request for a node.
 type Marks struct {
 	Labels []string `json:"labels,omitempty"` // KEY=VALUE
 	Taints []string `json:"taints,omitempty"` // KEY=VALUE:EFFECT
-	// Own says that the node's kubelet sets them. The API server lets it
-	// change its labels, but not the taints with which it registered.
+	// Own means that the node's kubelet applies the marks. The API server
+	// allows it to change its labels, but not its taints after the
+	// registration.
 	Own bool `json:"-"`
 }
 
 func (m Marks) none() bool { return len(m.Labels)+len(m.Taints) == 0 }
 
-// Mark gives the node its labels and taints, and takes back those that earlier
-// settings gave it. A kubelet gives them only to a node that it registers.
+// Mark applies labels and taints to the node and removes the ones that earlier
+// settings added. The kubelet itself only applies them when it registers the
+// node.
 func (n Node) Mark(marks Marks) step.Step {
 	return step.Step{
 		Name:  "label the node",
@@ -61,7 +64,7 @@ func (n Node) Mark(marks Marks) step.Step {
 	}
 }
 
-// all is what there is to do for a node that there is not yet.
+// all returns the complete diff of a node that does not exist yet.
 func (m Marks) all(name string) (diff []string) {
 	for _, word := range m.Labels {
 		diff = append(diff, "label node "+name+": "+word)
@@ -72,18 +75,18 @@ func (m Marks) all(name string) (diff []string) {
 	return diff
 }
 
-// changes is what a node is to become.
+// changes holds the patch for a node.
 type changes struct {
 	diff       step.Diff
-	labels     map[string]*string // nil: none
+	labels     map[string]*string // nil: remove the label
 	taints     []corev1.Taint
 	annotation string
-	version    string // of the node; empty while the taints stay as they are
+	version    string // resource version of the node; empty if the taints do not change
 }
 
 func (m Marks) changes(node *corev1.Node) changes {
 	var before Marks
-	_ = json.Unmarshal([]byte(node.Annotations[marksAnnotation]), &before) // none, or not by us: nothing is to be taken back
+	_ = json.Unmarshal([]byte(node.Annotations[marksAnnotation]), &before) // missing or invalid: there is nothing to remove
 	c := changes{labels: map[string]*string{}, taints: node.Spec.Taints}
 	c.label(node, before.Labels, m.Labels)
 	if !m.Own {
@@ -119,7 +122,7 @@ func (c *changes) taint(node *corev1.Node, before, want []string) {
 	if len(add)+len(remove) == 0 {
 		return
 	}
-	c.version = node.ResourceVersion // controllers change the list of taints too
+	c.version = node.ResourceVersion // controllers may change the list of taints at the same time
 	c.taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool {
 		same := func(word string) bool { other := ParseTaint(word); return t.MatchTaint(&other) }
 		return slices.ContainsFunc(add, same) || slices.ContainsFunc(remove, same)
@@ -133,8 +136,8 @@ func (c *changes) taint(node *corev1.Node, before, want []string) {
 	}
 }
 
-// Taints returns the taints of the node; known is false if there is none of
-// that name, or no credentials to ask with yet.
+// Taints returns the taints of the node; known is false if the node does not
+// exist, or if there are no credentials yet.
 func (n Node) Taints(ctx context.Context) (taints []corev1.Taint, known bool, err error) {
 	node, err := n.get(ctx)
 	if apierrors.IsNotFound(err) || errors.Is(err, fs.ErrNotExist) {
@@ -146,8 +149,8 @@ func (n Node) Taints(ctx context.Context) (taints []corev1.Taint, known bool, er
 	return node.Spec.Taints, true, nil
 }
 
-// TaintChanges returns the taints of want that a node lacks, and those of
-// before that it has and that are not wanted any more.
+// TaintChanges returns the taints of want that a node lacks, and the node's
+// taints of before that are no longer wanted.
 func TaintChanges(has []corev1.Taint, before, want []string) (add, remove []string) {
 	for _, word := range want {
 		if taint := ParseTaint(word); !slices.ContainsFunc(has, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value }) {
@@ -164,7 +167,7 @@ func TaintChanges(has []corev1.Taint, before, want []string) (add, remove []stri
 	return add, remove
 }
 
-// ParseTaint reads KEY=VALUE:EFFECT, of which the value may be left out.
+// ParseTaint parses KEY=VALUE:EFFECT; the value is optional.
 func ParseTaint(word string) corev1.Taint {
 	taint, effect, _ := strings.Cut(word, ":")
 	key, value, _ := strings.Cut(taint, "=")
@@ -186,7 +189,7 @@ func (c changes) patch() string {
 	}
 	data, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // words only
+		panic(err) // strings always marshal
 	}
 	return string(data)
 }

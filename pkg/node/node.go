@@ -30,13 +30,15 @@ type Node struct {
 	API     kube.Connect
 	Name    string
 	Explain func() string // what to add when the wait fails; may be nil
-	// Started returns when the node's kubelet was started last; ok is false unless
-	// it runs. nil: that does not matter.
+	// Started returns the time of the last start of the node's kubelet; ok is
+	// false unless it runs. If Started is nil, WaitReady accepts any Ready
+	// condition.
 	Started func(context.Context) (at time.Time, ok bool, err error)
 }
 
-// WaitReady waits until the kubelet that runs now says that the node is Ready.
-// What an earlier one said holds for a while after its end.
+// WaitReady waits until the running kubelet reports the node as Ready. The
+// condition of an earlier kubelet process stays in the API for a while after
+// its end.
 func (n Node) WaitReady() step.Step {
 	name := "wait for the node to be Ready"
 	return step.Step{
@@ -59,7 +61,8 @@ func (n Node) WaitReady() step.Step {
 	}
 }
 
-// since is when the kubelet was started, in the grain of the API's times.
+// since returns the start time of the kubelet, rounded to the precision of API
+// times.
 func (n Node) since(ctx context.Context) (time.Time, error) {
 	if n.Started == nil {
 		return time.Time{}, nil

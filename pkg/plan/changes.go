@@ -9,8 +9,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// settingsProblem names the settings that were given a value which they cannot
-// have on this host any more, or not in the cluster that it joins.
+// settingsProblem lists the given settings that cannot change on this host, or
+// that differ from those of the cluster that the host joins.
 func (h *Host) settingsProblem(context.Context) error {
 	var problems []*step.Problem
 	for _, d := range h.refused {
@@ -26,11 +26,12 @@ func (h *Host) settingsProblem(context.Context) error {
 	return joinProblems(problems)
 }
 
-// keepsAddress reports whether this host is known by its address for good, as a
-// control plane is: to etcd, by its certificates, and to the other hosts.
+// keepsAddress reports whether the address of this host cannot change. That of
+// a control plane cannot: etcd, its certificates and the other hosts refer to
+// it.
 func (h *Host) keepsAddress() bool { return h.saved.Role == Master }
 
-// Changing reports whether this run has other settings than those in force.
+// Changing reports whether the settings of this run differ from those in force.
 func (h *Host) Changing() bool {
 	if !h.installed() {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Moves says how the nodes of a fleet come and go in their cluster, and how a
-// node is drained before it goes.
+// Moves returns the actions by which nodes join, leave, stop and start in a
+// cluster, with drain as the options for draining a node.
 func Moves(drain node.Drain) cluster.Moves {
 	of := func(api kube.Connect, name string) node.Node { return node.Node{API: api, Name: name} }
 	return cluster.Moves{

@@ -37,7 +37,8 @@ func (h *Host) Forget(ctx context.Context, name string) error {
 	return h.removeNode(ctx, name)
 }
 
-// removeNode does not wait longer than a look: the host goes without it too.
+// removeNode gives up after the time of a Check, because the host can leave
+// without it.
 func (h *Host) removeNode(ctx context.Context, name string) error {
 	return step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), h.anywhere(name).Remove, nil)
 }

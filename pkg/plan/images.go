@@ -78,8 +78,8 @@ func (h *Host) criSocket() string {
 	return "/run/containerd/containerd.sock"
 }
 
-// bundleProblem says that the bundle can not be read or trusted, is damaged, is
-// of another version, or is missing.
+// bundleProblem returns the problem that the bundle cannot be read or trusted,
+// is damaged, is of another version, or is missing.
 func (h *Host) bundleProblem(ctx context.Context, role string) error {
 	if h.Config.Bundle == "" {
 		return h.imagesProblem(ctx, role)
@@ -92,7 +92,7 @@ func (h *Host) bundleProblem(ctx context.Context, role string) error {
 		return problem(err, "get it from who has the key, or give --verify-key another one")
 	}
 	if errors.Is(err, fs.ErrNotExist) && h.saved.Role != "" && h.saved.Config.Bundle == h.Config.Bundle {
-		return h.imagesProblem(ctx, role) // this host was set up with it, and need not have it any more
+		return h.imagesProblem(ctx, role) // this host was set up with it and may not need it any more
 	}
 	if err != nil {
 		return problem(err, "make it with `kube-bootstrap offline build`")
@@ -111,8 +111,9 @@ func (h *Host) bundleProblem(ctx context.Context, role string) error {
 	return nil
 }
 
-// imagesProblem says that this host lacks images and has nothing to take them
-// from. A registry, or a Docker that was loaded by hand, is looked at elsewhere.
+// imagesProblem returns the problem that this host lacks images and has no
+// bundle to load them from. Other checks cover registries and a Docker into
+// which images were loaded by hand.
 func (h *Host) imagesProblem(ctx context.Context, role string) error {
 	if h.byHand || h.fromRegistry() {
 		return nil
@@ -126,5 +127,5 @@ func (h *Host) imagesProblem(ctx context.Context, role string) error {
 				Remedy: "give one with --bundle (`kube-bootstrap offline build` makes it), or a registry with --registry"}
 		}
 	}
-	return nil // other errors are told by the steps themselves
+	return nil // the steps themselves report other errors
 }

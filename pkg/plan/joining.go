@@ -10,8 +10,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// follow takes over what is the same on all hosts of the cluster that this host
-// joins. Later only what cannot change is sure to be as it was then.
+// follow adopts the shared settings of the cluster that this host joins. On an
+// installed host it only adopts the shared settings that cannot change, because
+// the others may have changed since.
 func (h *Host) follow(theirs config.Config) {
 	which := config.IsShared
 	if h.installed() {

@@ -31,15 +31,16 @@ func (h *Host) reviveAPIServer() step.Step {
 	})
 }
 
-// watched ends a wait early for what only a kubelet that runs can bring.
+// watched ends a wait early if the kubelet, which the wait depends on, fails.
 func (h *Host) watched(s step.Step) step.Step {
 	if s.Apply == nil {
-		return s // left out, see step.Plan.Compact
+		return s // an omitted step, see step.Plan.Compact
 	}
 	return s.Watched(h.kubelet(Worker).Watch)
 }
 
-// apiServerReady waits for the API server, which the kubelet starts.
+// apiServerReady waits for the API server, and fails early if the kubelet or
+// the API server's container crashes repeatedly.
 func (h *Host) apiServerReady() step.Step {
 	return h.watched(h.controlPlane().Ready().Watched(h.runtime().Watch("kube-apiserver-" + h.Config.HostName)))
 }
@@ -58,8 +59,9 @@ func (h *Host) podProblems(ctx context.Context) error {
 	return errors.Join(h.runtime().MissingProblem(), h.oldContainerd(ctx), h.runtime().CNIProblems(h.ownNetwork()), h.runtime().PodProblems(ctx))
 }
 
-// oldContainerd compares with what the wanted Kubernetes needs. A CRI socket of
-// the user's own is not containerd's.
+// oldContainerd compares the installed containerd with the oldest one that the
+// wanted Kubernetes supports. It skips a CRI socket that the user chose, which
+// need not be containerd's.
 func (h *Host) oldContainerd(ctx context.Context) error {
 	_, m, err := catalog.Kubernetes(h.Config.KubernetesVersion)
 	if err != nil || h.Config.CRISocket != "" {

@@ -61,8 +61,9 @@ func (m manifest) keep() error {
 	return m.Files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
-// applyManifest is the step that applies one, and keeps it once the API server
-// has taken it. The objects go away with the cluster.
+// applyManifest returns the step that applies a manifest, and saves it once the
+// API server has accepted it. It has no Undo, because the objects disappear
+// with the cluster.
 func (h *Host) applyManifest(name string, m manifest) step.Step {
 	s := h.addons().ApplyManifest(name, m.text)
 	apply := s.Apply

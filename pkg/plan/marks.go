@@ -14,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// marks are the labels and taints of this host's node.
+// marks returns the labels and taints of this host's node.
 func (h *Host) marks(role string) node.Marks {
 	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == Worker}
 	if role == Master {
@@ -26,9 +26,9 @@ func (h *Host) marks(role string) node.Marks {
 	return m
 }
 
-// taintProblem stops a worker at new taints: the API server does not let its
-// kubelet change those that it registered with. Once somebody who may has done
-// it, the worker takes the setting over.
+// taintProblem refuses changed taints on a worker: the API server does not
+// allow its kubelet to change them after the registration. Once an
+// administrator has changed the node, the worker accepts the setting.
 func (h *Host) taintProblem(ctx context.Context, role string) error {
 	before, want := h.saved.Config.NodeTaints, h.Config.NodeTaints
 	if role != Worker || !h.installed() || slices.Equal(before, want) {
@@ -36,7 +36,7 @@ func (h *Host) taintProblem(ctx context.Context, role string) error {
 	}
 	has, known, err := h.node(kubelet.Kubeconfig).Taints(ctx)
 	if err != nil || !known {
-		return err // a node that has not registered yet will do so with them
+		return err // an unregistered node will register with the taints
 	}
 	add, remove := node.TaintChanges(has, before, want)
 	if len(add)+len(remove) == 0 {
@@ -53,8 +53,8 @@ func (h *Host) taintProblem(ctx context.Context, role string) error {
 	}
 }
 
-// Mark gives another node of the cluster labels and taints; to be called on a
-// control plane. A node that has not joined yet brings its own.
+// Mark applies labels and taints to another node of the cluster. It runs on a
+// control plane. A node that has not joined yet registers with its own.
 func (h *Host) Mark(ctx context.Context, name string, labels, taints []string) error {
 	other := h.node(controlplane.AdminConf)
 	other.Name = name

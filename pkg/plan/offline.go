@@ -30,7 +30,7 @@ func (h *Host) Load() step.Plan {
 // loaded them by hand, unless there is a bundle or a registry.
 func (h *Host) TakeLoaded() { h.byHand = h.Config.Bundle == "" && h.registry == nil }
 
-// preflightLoad is Preflight for Load.
+// preflightLoad returns the preflight checks of Load.
 func (h *Host) preflightLoad() step.Plan {
 	return step.Plan{
 		append([]step.Step{

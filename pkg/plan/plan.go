@@ -37,27 +37,28 @@ type Host struct {
 	Units  host.Units
 
 	saved     Saved
-	given     config.Origins      // where the settings come from; nil: all are those in force
-	refused   []config.Difference // what was given and cannot change
+	given     config.Origins      // where the settings come from; nil: all are in force
+	refused   []config.Difference // settings that were given but cannot change
 	registry  *registry.Registry  // nil: none
-	pushed    image.Versions      // of the bundle in the registry, once it was asked
+	pushed    image.Versions      // versions of the bundle in the registry, once Resolve has read them
 	byHand    bool                // images are taken from the main Docker
 	versions  image.Versions
 	images    []image.Image
-	answers   []answer // of those whom Resolve asked
+	answers   []answer // results of the questions of Resolve
 	loads     *offline.Feed
 	downloads *downloads
 	join      *join.Joining
 	detectErr error
 }
 
-// Open looks at this machine and completes the settings in force: host name,
-// address and architecture where they are not given, and the versions of
-// components. Nothing is changed.
+// Open completes the settings in force from this machine: host name, address
+// and architecture if they are not given, and the versions of components. It
+// changes nothing.
 func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
 
-// OpenWith is Open with settings that somebody may have changed: given says
-// where they come from. Preflight refuses those that cannot change.
+// OpenWith is Open with settings that may differ from those in force: given
+// says where each comes from. Preflight refuses a change of a setting that
+// cannot change.
 func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 	h := &Host{Config: cfg, given: given, Units: host.OpenUnits(), loads: &offline.Feed{}, downloads: &downloads{}}
 	var err error
@@ -79,8 +80,8 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 	return h, h.useCatalogue()
 }
 
-// detectAddress finds the address that is not given. That of another interface
-// is another one.
+// detectAddress detects the address if it is not given. Another interface means
+// another address.
 func (h *Host) detectAddress() {
 	moved := h.given["netInterface"].Source > config.FromHost && h.given["ipAddress"].Source <= config.FromHost && !h.keepsAddress()
 	if h.Config.IPAddress != "" && !moved {
@@ -118,7 +119,7 @@ func (h *Host) lease() (flannel.Lease, error) {
 
 func (h *Host) timeout() time.Duration { return h.Config.TimeoutForServices }
 
-// limited is for what is no step: its waits and requests have the same limit.
+// limited gives waits and requests outside of steps the same limit as in steps.
 func (h *Host) limited(ctx context.Context) context.Context { return step.WithLimit(ctx, h.timeout()) }
 
 func mustPrefix(cidr string) netip.Prefix {
@@ -153,12 +154,12 @@ type Saved struct {
 	Config config.Config
 }
 
-// Installed reports whether the host is set up, wholly or half. One that only
-// has the images is not.
+// Installed reports whether the host is set up completely or partly. A host
+// with loaded images only is not installed.
 func (s Saved) Installed() bool { return s.Role != "" && s.Role != Loaded }
 
-// Keep returns cfg with what cannot change on this host as it is, and the
-// differences of what was given otherwise.
+// Keep returns cfg with the saved values of all settings that cannot change on
+// this host, and the given values that differ from them.
 func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
 	if !s.Installed() {
 		return cfg, nil

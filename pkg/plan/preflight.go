@@ -20,8 +20,8 @@ const (
 	Worker = "worker"
 )
 
-// Preflight is what is looked at before anything on a resolved host is touched:
-// one row, so that every problem is told at once.
+// Preflight returns the checks that run on a resolved host before anything is
+// changed. They are one row, so that all problems are reported at once.
 func (h *Host) Preflight(role string) step.Plan {
 	if role == Loaded {
 		return h.preflightLoad()

@@ -11,11 +11,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// remember keeps the program, its role and the first settings on the host, so
-// that turndown, status and the boot unit need nothing else. It is the first
-// step to be done and the last one to be undone. Where settings are in force
-// already they stay so until accept: a run that fails must not leave its own to
-// the next. Turndown needs none of those that may change.
+// remember saves the program, its role and the first settings on the host, for
+// turndown, status and the boot unit. It is the first step to be applied and
+// the last one to be undone. On an installed host the settings in force stay
+// until accept, so that a failed run does not leave its settings to the next
+// run. Turndown does not depend on settings that can change.
 func (h *Host) remember(role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
@@ -26,7 +26,7 @@ func (h *Host) remember(role string) step.Step {
 	}
 }
 
-// accept keeps the settings of a run, once all that they ask for is in place.
+// accept saves the settings of a run after all other steps have succeeded.
 func (h *Host) accept(role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
@@ -76,8 +76,8 @@ func (m memory) apply(context.Context) error {
 	return errors.Join(m.Files.InstallSelf(Binary), m.Files.Remove(keptFile))
 }
 
-// first is what a host remembers from the beginning. The role comes last: it
-// says that the rest is there.
+// first returns the files that are saved at the start of the first run. The
+// role is last, because it indicates that the other files are complete.
 func (m memory) first() ([]host.File, error) {
 	role := host.File{Path: roleFile, Data: []byte(m.role + "\n")}
 	if m.saved.Role == m.role {

@@ -11,17 +11,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// answer is the result of a question that was asked before the host is checked.
+// answer is the result of a question that is asked before preflight.
 type answer struct {
 	name, title string
 	err         error
 }
 
-// Resolve returns a copy of this host, completed with what others know: the
-// master of a joining host has the shared settings and the address of the
-// registry, and the registry has the versions. It runs before all checks and
-// before planning, and changes nothing. A question without an answer is one of
-// the problems that Preflight reports.
+// Resolve returns a copy of this host, completed with answers from other
+// machines: a joining host gets the shared settings and the registry's address
+// from the master, and the registry provides the versions. Resolve runs before
+// all checks and before planning, and changes nothing. Preflight reports each
+// question without an answer as a problem.
 func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	ctx = h.limited(ctx)
 	resolved := *h
@@ -33,7 +33,8 @@ func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	return &resolved
 }
 
-// ask keeps the error of a question that the user does not ignore by its name.
+// ask records the error of a question, unless the user ignores the problem of
+// that name.
 func (h *Host) ask(name, title string, question func() error) {
 	if slices.Contains(h.Config.IgnorePreflight, name) {
 		return
@@ -41,7 +42,7 @@ func (h *Host) ask(name, title string, question func() error) {
 	h.answers = append(h.answers, answer{name, title, question()})
 }
 
-// unanswered are the checks that report why a question has no answer.
+// unanswered returns the checks that report why a question has no answer.
 func (h *Host) unanswered() []step.Step {
 	var looks []step.Step
 	for _, a := range h.answers {
@@ -50,8 +51,8 @@ func (h *Host) unanswered() []step.Step {
 	return looks
 }
 
-// askMaster finds the cluster that this host joins, and takes over what is the
-// same on all its hosts.
+// askMaster contacts the cluster that this host joins, and adopts its shared
+// settings.
 func (h *Host) askMaster(ctx context.Context) error {
 	handover, err := h.join.Handover(ctx)
 	if err != nil {
@@ -68,8 +69,9 @@ func (h *Host) askMaster(ctx context.Context) error {
 	return errors.Join(h.useCatalogue(), h.joinSkewProblem(handover.ServerVersion))
 }
 
-// askRegistry takes over the versions of the bundle in the registry. One that
-// this host was set up with may be away: it need not be asked for what is here.
+// askRegistry adopts the versions of the bundle in the registry. An installed
+// host does not ask the registry that it was set up with, which need not be
+// reachable any more.
 func (h *Host) askRegistry(ctx context.Context) error {
 	if h.registry == nil || h.saved.Role != "" && h.Config.Registry.Address == "" {
 		return nil

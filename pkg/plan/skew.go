@@ -8,7 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// skewProblem compares the versions that this host runs with those wanted
+// skewProblem compares the wanted versions with the ones that this host runs
 // [version-skew].
 func (h *Host) skewProblem(role string) error {
 	if !h.installed() {
@@ -28,8 +28,8 @@ func (h *Host) skewProblem(role string) error {
 	return errors.Join(problems...)
 }
 
-// joinSkewProblem compares the version wanted on a host with that of the API
-// server that it joins [version-skew].
+// joinSkewProblem compares the wanted version with the version of the API
+// server that this host joins [version-skew].
 func (h *Host) joinSkewProblem(server string) error {
 	wanted, remedy := h.versions.Kubernetes, "set K8S_VERSION to "+server+", or leave it out"
 	if h.Config.Join {

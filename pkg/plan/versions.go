@@ -11,9 +11,9 @@ import (
 // gone when it is looked at again.
 const versionsFile = host.StateDir + "/versions.json"
 
-// useCatalogue decides which version of each component this host runs. What
-// the user set wins; then what the bundle holds, since it may have been made
-// with other versions; then what the host was made with.
+// useCatalogue decides which version of each component this host runs. The
+// user's settings have priority, then the bundle, which may have been built
+// with other versions, then the versions that the host was set up with.
 func (h *Host) useCatalogue() error {
 	known := h.knownVersions()
 	known.Kubernetes = "" // the config has it, and preflight compares the bundle's
@@ -31,10 +31,10 @@ func (h *Host) useCatalogue() error {
 	return nil
 }
 
-// Versions are the versions of the components that this host runs.
+// Versions returns the versions of the components that this host runs.
 func (h *Host) Versions() image.Versions { return h.versions }
 
-// withImages is the same host, which runs only these.
+// withImages returns a copy of the host that runs only these images.
 func (h *Host) withImages(images []image.Image) *Host {
 	other := *h
 	other.images = images

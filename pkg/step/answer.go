@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Unanswered is the error of a Check that asked and got no answer: whether the
-// goal is reached is not known. The Runner applies such a step, as its Apply
-// waits for the answer and changes nothing when there is nothing to change.
+// Unanswered is the error of a Check whose request got no answer, so that the
+// state is unknown. The Runner then applies the step: Apply waits for the
+// answer, and changes nothing if nothing is missing.
 type Unanswered struct{ Err error }
 
 func (u *Unanswered) Error() string { return u.Err.Error() }
 func (u *Unanswered) Unwrap() error { return u.Err }
 
-// NoAnswer makes an error Unanswered; nil stays nil.
+// NoAnswer wraps an error in Unanswered; nil stays nil.
 func NoAnswer(err error) error {
 	if err == nil || IsUnanswered(err) {
 		return err
@@ -25,11 +25,11 @@ func NoAnswer(err error) error {
 	return &Unanswered{err}
 }
 
-// IsUnanswered reports whether an error says that nothing is known.
+// IsUnanswered reports whether an error means that the state is unknown.
 func IsUnanswered(err error) bool { return errors.As(err, new(*Unanswered)) }
 
-// Serves sorts the error of asking a server whether it serves: that nobody
-// listens is seen, and everything else is no answer.
+// Serves classifies the error of a readiness request: a refused connection is a
+// certain result and stays as it is, every other error becomes Unanswered.
 func Serves(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -37,9 +37,9 @@ func Serves(err error) error {
 	return NoAnswer(err)
 }
 
-// DiffOf is the result of a Check whose look failed with err: what is missing
-// if something was seen to be missing, a file among that, and an error if the
-// look got no answer. Without an error nothing is missing.
+// DiffOf returns the result of a Check whose request failed with err. The
+// result is missing if something, such as a file, was seen to be missing, and
+// err if the request got no answer. Without an error nothing is missing.
 func DiffOf(err error, missing ...string) (Diff, error) {
 	switch {
 	case err == nil:
@@ -50,9 +50,9 @@ func DiffOf(err error, missing ...string) (Diff, error) {
 	return missing, nil
 }
 
-// check calls the Check of a step, which has no more time than CheckLimit. What
-// it says after that is not an observation. A step that only looks is given
-// the time it needs.
+// check calls the Check of a step with CheckLimit as its deadline. A result
+// after the deadline is not an observation. A step without Apply has no such
+// deadline.
 func check(ctx context.Context, s Step) (Diff, error) {
 	if s.Check == nil {
 		return nil, nil

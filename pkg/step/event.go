@@ -17,8 +17,8 @@ const (
 	Undone   Kind = "undone"   // Undo returned
 	Failed   Kind = "failed"   // see Err
 	Planned  Kind = "planned"  // a look found a Diff
-	Note     Kind = "note"     // Message is something to read while the step goes on
-	Left     Kind = "left"     // Undo leaves something on purpose, see Message
+	Note     Kind = "note"     // Message is information to read while the step runs
+	Left     Kind = "left"     // Undo leaves something behind on purpose, see Message
 )
 
 // Event is one thing that happened to a step. Steps never print; whoever
@@ -28,7 +28,7 @@ type Event struct {
 	Row     int
 	Step    string
 	Kind    Kind
-	Message string // Progress: what is being done or waited for. Left: what is left, and why
+	Message string // Progress: the current action or wait. Left: what Undo leaves behind, and why
 	Bytes   int64  // Progress: done so far, in bytes; 0 if not counted
 	Total   int64  // Progress: of how many bytes; 0 if unknown
 	Diff    Diff   // Planned and Started
@@ -52,8 +52,9 @@ func WithReporter(ctx context.Context, report func(message string, bytes, total 
 
 type leftKey struct{}
 
-// Leave tells who undoes the plan what Undo leaves on the host on purpose, and
-// why: "image web:1: container shop uses it". Outside of Undo it does nothing.
+// Leave reports something that Undo leaves on the host on purpose, with the
+// reason: "image web:1: container shop uses it". Outside of Undo it does
+// nothing.
 func Leave(ctx context.Context, what string) {
 	if leave, ok := ctx.Value(leftKey{}).(func(string)); ok {
 		leave(what)

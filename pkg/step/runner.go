@@ -17,7 +17,7 @@ type Runner struct {
 	left []string
 }
 
-// Left lists what Undo has left on the host on purpose, and why.
+// Left lists what Undo has left on the host on purpose, with the reasons.
 func (r *Runner) Left() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -29,7 +29,7 @@ type Finding struct {
 	Row  int
 	Step string
 	Diff Diff  // empty: in place
-	Err  error // the look itself failed, or got no answer
+	Err  error // the check itself failed, or got no answer
 }
 
 // Look checks every step of every row, all at the same time, and changes
@@ -88,8 +88,8 @@ func (r *Runner) checkRow(ctx context.Context, row int, steps []Step) ([]Diff, e
 	return diffs, errors.Join(errs...)
 }
 
-// toApply is what a step has to do; of one whose Check got no answer, to find
-// that out.
+// toApply returns the work of a step. If its Check got no answer, the work is
+// to check again.
 func toApply(ctx context.Context, s Step) (Diff, error) {
 	diff, err := check(ctx, s)
 	switch {
@@ -154,7 +154,7 @@ func (r *Runner) apply(ctx context.Context, row int, s Step, diff Diff) error {
 	return nil
 }
 
-// converged looks again, until it gets an answer.
+// converged repeats the Check until it gets an answer.
 func converged(ctx context.Context, s Step) error {
 	var left Diff
 	err := Until(ctx, func(ctx context.Context) (err error) {
@@ -173,7 +173,7 @@ func converged(ctx context.Context, s Step) error {
 	return nil
 }
 
-// within has the waits and requests of the step take no longer than its limit.
+// within limits the waits and requests of the step to its limit.
 func (s Step) within(ctx context.Context) context.Context {
 	if s.Limit == 0 {
 		return ctx

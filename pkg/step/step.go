@@ -27,12 +27,12 @@ func (d Diff) String() string { return strings.Join(d, "; ") }
 type Step struct {
 	// Name is the imperative that the user reads: "start etcd".
 	Name string
-	// Check compares host and goal and changes nothing. A Diff is what it has
-	// seen to differ. A request that fails (no time left, connection refused,
-	// not authorized) shows nothing: then Check returns NoAnswer of its error.
-	// What is asked by a file that the host lacks, a certificate or a socket,
-	// has never been set up: that is a Diff, so Check also answers on a host
-	// where the steps before it have not been applied yet.
+	// Check compares host and goal and changes nothing. A Diff lists observed
+	// differences. A request that fails (timeout, connection refused, not
+	// authorized) observes nothing: then Check returns NoAnswer of its error.
+	// If a file that the request needs, such as a certificate or a socket, does
+	// not exist, the component was never set up. That is a Diff, so Check also
+	// works on a host where the previous steps have not been applied.
 	Check func(context.Context) (Diff, error)
 	// Apply closes the Diff; it may run again after stopping half-way. A step
 	// without Apply only looks: its Diff, like its error, is a failure.
@@ -40,8 +40,8 @@ type Step struct {
 	// Undo puts back what Apply found, from the host alone. It does nothing
 	// when Apply never ran. A step without Undo leaves nothing behind.
 	Undo func(context.Context) error
-	// Limit is how long each wait and each request may take; 0 is DefaultLimit.
-	// See Plan.Within. A Check as a whole has CheckLimit.
+	// Limit is the limit of each wait and each request; 0 is DefaultLimit. See
+	// Plan.Within. The limit of a whole Check is CheckLimit.
 	Limit time.Duration
 	// Waits says that Apply returns only once it has seen the goal itself, so
 	// that a second Check would only repeat its last look.
@@ -61,7 +61,7 @@ func (p Plan) Steps() []Step {
 	return all
 }
 
-// Within gives all steps their limit.
+// Within sets the limit of all steps.
 func (p Plan) Within(limit time.Duration) Plan {
 	for _, row := range p {
 		for i := range row {
@@ -87,9 +87,9 @@ func (p Plan) Compact() Plan {
 // Problem is something a user must put right, or ignore by its name, before
 // anything on the host is touched.
 type Problem struct {
-	Name   string `json:"name"`             // what --ignore-preflight takes: "docker-version"
-	Text   string `json:"text"`             // what is wrong, naming field and value
-	Remedy string `json:"remedy,omitempty"` // what to do about it, an imperative
+	Name   string `json:"name"`             // argument of --ignore-preflight: "docker-version"
+	Text   string `json:"text"`             // the problem, with field and value
+	Remedy string `json:"remedy,omitempty"` // how to solve it, in the imperative
 	Firm   bool   `json:"firm,omitempty"`   // it cannot be ignored
 }
 

@@ -11,16 +11,17 @@ const (
 	firstPause = 5 * time.Millisecond
 	maxPause   = 250 * time.Millisecond
 
-	// A try that gets no answer is given up for the next one, as what it asked
-	// may have lost the question. It has a part of the limit at first, which is
-	// two seconds of the default, and twice as long each time that was too short.
+	// A try without an answer is abandoned for the next one, because the server
+	// may have lost the request. The first tries have this part of the limit,
+	// which is two seconds of the default. The time doubles whenever it was too
+	// short.
 	tryPart     = 150
 	minTryLimit = 2 * time.Second
 )
 
-// Wait is a step that holds once probe returns nil. It gives up after its limit
-// with the last answer of probe and whatever explain adds (the tail of a log;
-// may be nil). It leaves nothing behind.
+// Wait returns a step that is done once probe returns nil. If its limit is
+// over, it fails with the last error of probe and the text of explain (the tail
+// of a log; may be nil). It has no Undo.
 func Wait(name string, probe func(context.Context) error, explain func() string) Step {
 	return Step{
 		Name:  name,
@@ -34,7 +35,7 @@ func Wait(name string, probe func(context.Context) error, explain func() string)
 }
 
 // Until calls probe until it returns nil, with pauses that grow from
-// milliseconds to a quarter of a second. It ends early with an error that is
+// milliseconds to a quarter of a second. It returns at once if an error is
 // Final, and gives up after the limit of ctx.
 func Until(ctx context.Context, probe func(context.Context) error, explain func() string) error {
 	ctx, cancel := Limited(ctx)
@@ -67,7 +68,8 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 	}
 }
 
-// try calls probe with no more time than limit, and reports whether that is over.
+// try calls probe with limit as its deadline, and reports whether the deadline
+// has passed.
 func try(ctx context.Context, limit time.Duration, probe func(context.Context) error) (late bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -75,7 +77,7 @@ func try(ctx context.Context, limit time.Duration, probe func(context.Context) e
 	return ctx.Err() != nil, err
 }
 
-// Final marks an error that no waiting helps against.
+// Final marks an error that retrying cannot solve.
 func Final(err error) error {
 	if err == nil {
 		return nil
@@ -101,9 +103,8 @@ func gaveUp(ctx context.Context, last error, explain func() string) error {
 	return err
 }
 
-// Watching calls do, and ends it as soon as watch returns an error: the reason
-// why what do waits for will never come. watch returns nil when its context
-// ends.
+// Watching calls do, and cancels it as soon as watch returns an error: the
+// reason why do cannot succeed. watch must return nil when its context ends.
 func Watching(ctx context.Context, watch, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -123,8 +124,8 @@ func Watching(ctx context.Context, watch, do func(context.Context) error) error 
 	return err
 }
 
-// Watched has the Apply of a step end as soon as watch knows why it can not
-// succeed, see Watching.
+// Watched makes the Apply of a step fail as soon as watch returns the reason
+// why it cannot succeed, see Watching.
 func (s Step) Watched(watch func(context.Context) error) Step {
 	apply := s.Apply
 	s.Apply = func(ctx context.Context) error { return Watching(ctx, watch, apply) }

@@ -17,11 +17,11 @@ type wire struct {
 	Total   int64     `json:"total,omitempty"`
 	Diff    Diff      `json:"diff,omitempty"`
 	Error   string    `json:"error,omitempty"`
-	// Problems are those that Error tells of.
+	// Problems are the problems that Error contains.
 	Problems []*Problem `json:"problems,omitempty"`
 }
 
-// told is an error of another program.
+// told is an error that another program reported.
 type told struct {
 	text     string
 	problems []*Problem
@@ -37,7 +37,7 @@ func (t *told) Unwrap() []error {
 	return all
 }
 
-// MarshalJSON writes Err as its text and its problems.
+// MarshalJSON encodes Err as its text and its problems.
 func (e Event) MarshalJSON() ([]byte, error) {
 	w := wire{At: e.At, Row: e.Row, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Diff: e.Diff}
 	if e.Err != nil {
@@ -46,8 +46,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; of Err the text and the problems
-// are left.
+// UnmarshalJSON decodes the output of MarshalJSON. Err then only contains the
+// text and the problems.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	var w wire
 	if err := json.Unmarshal(data, &w); err != nil {
