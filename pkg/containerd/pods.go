@@ -202,8 +202,8 @@ func removeHostPorts(b before) error {
 	})
 }
 
-// removeCgroups removes the control groups of pods: those of the cgroupfs
-// driver, and the slices of the systemd driver.
+// removeCgroups removes the cgroups of pods: those of the cgroupfs driver, and
+// the slices of the systemd driver.
 func removeCgroups(ctx context.Context) error {
 	// What was about to start when its shim ended may still run.
 	return errors.Join(host.EndCgroup(ctx, "kubepods"), host.EndSlice(ctx, "kubepods"))

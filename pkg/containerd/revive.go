@@ -55,7 +55,7 @@ func (r Runtime) stuck(ctx context.Context, pod StaticPod) (reason string, err e
 		if step.IsUnanswered(err) {
 			return "", err
 		}
-		return "", nil // without CRI there is no pod
+		return "", nil // no pod runs without CRI
 	}
 	since, ok, err := pod.Needs(ctx)
 	if err != nil || !ok {

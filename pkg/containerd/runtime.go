@@ -169,8 +169,9 @@ func (r Runtime) restartDiff(ctx context.Context) (step.Diff, error) {
 	return step.DiffOf(err, fmt.Sprintf("restart containerd: %v", err))
 }
 
-// awaitRestartDiff has a containerd that is only slow answer before it is
-// restarted. One that stays silent is restarted, as nothing else helps.
+// awaitRestartDiff waits for the answer of a slow containerd, so that it is not
+// restarted without need. If containerd does not answer within the limit, the
+// diff is a restart.
 func (r Runtime) awaitRestartDiff(ctx context.Context) (diff step.Diff, err error) {
 	err = step.Until(ctx, func(ctx context.Context) error {
 		diff, err = r.restartDiff(ctx)
@@ -208,7 +209,7 @@ func (r Runtime) criServes(ctx context.Context) error {
 	})
 }
 
-// notRunning says that nobody listens at containerd's socket.
+// notRunning is the error that no process listens on containerd's socket.
 type notRunning struct{ error }
 
 func (n notRunning) Unwrap() error { return n.error }

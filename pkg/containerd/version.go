@@ -13,10 +13,11 @@ import (
 
 var versionPattern = regexp.MustCompile(` v?(\d+\.\d+(\.\d+)?)`)
 
-// unstamped is what a containerd counts as whose builder gave it no version.
+// unstamped is the assumed version of a containerd that was built without one.
 const unstamped = "2.0.0"
 
-// MissingProblem says that there is no containerd [containerd-missing].
+// MissingProblem returns the problem that containerd is not installed
+// [containerd-missing].
 func (Runtime) MissingProblem() error {
 	if host.HasProgram("containerd") {
 		return nil
@@ -24,8 +25,9 @@ func (Runtime) MissingProblem() error {
 	return &step.Problem{Name: "containerd-missing", Text: "there is no containerd on this host", Remedy: "install it (containerd or containerd.io)"}
 }
 
-// OldProblem says that the containerd of this host is older than a release
-// [containerd-version]. None is MissingProblem's matter.
+// OldProblem returns the problem that the host's containerd is older than a
+// release [containerd-version]. MissingProblem reports a host without
+// containerd.
 func (r Runtime) OldProblem(ctx context.Context, oldest string) error {
 	if r.MissingProblem() != nil {
 		return nil
@@ -48,7 +50,8 @@ func tooOld(installed, oldest string) error {
 	}
 }
 
-// installedVersion asks the program, as containerd may not run yet.
+// installedVersion runs `containerd --version`, because the daemon may not run
+// yet.
 func installedVersion(ctx context.Context) (string, error) {
 	text, err := host.Run(ctx, "containerd", "--version")
 	return parseVersion(text), err
@@ -61,7 +64,8 @@ func parseVersion(text string) string {
 	return unstamped
 }
 
-// majorVersion decides which form the config file has.
+// majorVersion returns containerd's major version, which determines the format
+// of its configuration file.
 func majorVersion(ctx context.Context) (int, error) {
 	if err := (Runtime{}).MissingProblem(); err != nil {
 		return 0, err

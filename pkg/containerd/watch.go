@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// manyStarts of a program, each of which ended soon, are more than one needs
-	// that waits for another. The kubelet waits longer before each.
+	// manyStarts is the number of short runs after which Watch gives up. A
+	// program that only waits for another one needs fewer: the kubelet waits
+	// longer before each restart.
 	manyStarts = 3
 	watchPause = time.Second
 )
 
-// Watch returns an error as soon as the program of a static pod ends again and
-// again, with the last line that it wrote; nil when ctx ends. The first end is
-// reported.
+// Watch returns an error, with the last line of the log, once the container of
+// a static pod crashes repeatedly; nil when ctx ends. It reports the first
+// crash as progress.
 func (r Runtime) Watch(pod string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		since, told := time.Now(), ""
@@ -46,7 +47,7 @@ func (r Runtime) Watch(pod string) func(context.Context) error {
 	}
 }
 
-// end is how the last program of a pod ended, which was the nth.
+// end describes how the last container of a pod ended. It was the nth.
 type end struct {
 	status *runtime.ContainerStatus
 	nth    uint32
@@ -56,10 +57,10 @@ func (e end) ran() time.Duration { return time.Duration(e.status.FinishedAt - e.
 
 func (e end) final(soon time.Duration) bool { return e.nth >= manyStarts && e.ran() < soon }
 
-// lastEnd is nil of a pod whose program runs, or ended before since: that one
-// another has followed, or is about to.
+// lastEnd returns nil if the pod's container runs, or if it ended before since:
+// then the kubelet has restarted it, or is about to.
 func (r Runtime) lastEnd(ctx context.Context, pod string, since time.Time) (last *end) {
-	_ = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { // the wait itself tells of a CRI that is away
+	_ = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { // the wait itself reports a CRI that does not answer
 		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: labelsOf(pod)}})
 		if err != nil || len(answer.Containers) == 0 {
 			return err
@@ -81,8 +82,8 @@ func (r Runtime) describe(e *end) string {
 	return fmt.Sprintf("ended %d times, the last time with exit code %d after %s: %s", e.nth, e.status.ExitCode, e.ran().Round(watchPause/10), r.lastWords(e.status.LogPath))
 }
 
-// lastWords is the last line of a log as CRI writes it: time, stream and a mark
-// stand before each.
+// lastWords returns the last line of a CRI log, without the time, stream and
+// tag at its beginning.
 func (r Runtime) lastWords(path string) string {
 	data, err := r.Files.Read(path)
 	if err != nil {

@@ -121,9 +121,9 @@ func (c ControlPlane) managerArgs() []string {
 	})
 }
 
-// signingArgs name the authority of each signer. What kubelets serve with has an
-// authority of its own, so that no such certificate is valid for the API server,
-// whatever names it carries.
+// signingArgs sets the CA for each signer. Kubelet serving certificates have a
+// CA of their own, so that none of them is valid for the API server, whatever
+// names it contains.
 func signingArgs() (args []string) {
 	for _, s := range []struct{ signer, authority string }{
 		{"kubelet-serving", kubeletCA},

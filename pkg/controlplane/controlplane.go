@@ -68,8 +68,9 @@ func (c ControlPlane) issuer() string {
 	return "https://kubernetes.default.svc." + c.DNSDomain
 }
 
-// SharedFiles lists what another control plane needs, without the content:
-// every authority, the service-account keys and the key that decrypts Secrets.
+// SharedFiles lists the files that another control plane needs, without their
+// content: every CA, the service-account keys and the encryption key for
+// Secrets.
 func SharedFiles() []host.File {
 	files := []string{accountKey, accountPublic, encryptionFile}
 	for _, a := range authorities {

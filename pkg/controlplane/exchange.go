@@ -26,9 +26,9 @@ func (c ControlPlane) exchange(ctx context.Context, pods []host.File) error {
 	return errors.Join(err, c.Files.Put(pods))
 }
 
-// awaitEnd waits until the kubelet has ended static pods, and not for the whole
-// limit, as a kubelet that does not run never does. One that takes too long is no
-// error: the new one then starts later.
+// awaitEnd waits until the kubelet has stopped the static pods, but not for the
+// whole limit, because a kubelet that does not run never stops them. A timeout
+// is not an error: the new pod then only starts later.
 func (c ControlPlane) awaitEnd(ctx context.Context, names []string) error {
 	err := step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error {
 		if at := slices.IndexFunc(names, c.lives); at >= 0 {

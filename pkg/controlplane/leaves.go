@@ -7,7 +7,7 @@ import (
 // Pairs of files that others read: these plus ".crt" and ".key".
 const (
 	EtcdCA        = PKIDir + "/etcd/ca"
-	EtcdPeerCA    = PKIDir + "/etcd/peer-ca" // known to control planes only: see PeerName
+	EtcdPeerCA    = PKIDir + "/etcd/peer-ca" // trusted by control planes only: see PeerName
 	EtcdServer    = PKIDir + "/etcd/server"
 	EtcdPeer      = PKIDir + "/etcd/peer"
 	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
@@ -15,7 +15,7 @@ const (
 
 	clusterCA     = PKIDir + "/ca"
 	frontProxyCA  = PKIDir + "/front-proxy-ca"
-	kubeletCA     = PKIDir + "/kubelet-ca" // signs what kubelets serve with, and nothing else
+	kubeletCA     = PKIDir + "/kubelet-ca" // signs only serving certificates of kubelets
 	apiserver     = PKIDir + "/apiserver"
 	kubeletClient = PKIDir + "/apiserver-kubelet-client"
 	frontProxy    = PKIDir + "/front-proxy-client"
@@ -23,10 +23,10 @@ const (
 	accountPublic = PKIDir + "/sa.pub"
 )
 
-// PeerName is the common name of every etcd member on the peer port. A client of
-// that port can propose a change as etcd's user root: the port authenticates by
-// TLS alone, and a raft proposal states its own user. EtcdPeerCA therefore signs
-// no certificate that leaves the control planes.
+// PeerName is the common name of every etcd member on the peer port. A client
+// of that port can propose a change as etcd's root user: the port authenticates
+// by TLS only, and a raft proposal contains the user that it acts for.
+// EtcdPeerCA therefore only signs certificates that stay on control planes.
 const PeerName = "etcd-peer"
 
 // KubeletClientUser is whom the API server is to a kubelet.

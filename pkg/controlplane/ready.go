@@ -146,7 +146,8 @@ func (c ControlPlane) GrantAdmin() step.Step {
 	}
 }
 
-// bound asks for a binding. Before there is a cluster, there is none.
+// bound reports whether a ClusterRoleBinding exists. Without a client the
+// cluster does not exist yet, and neither does the binding.
 func bound(ctx context.Context, client *kubernetes.Clientset, name string) (bool, error) {
 	if client == nil {
 		return false, nil

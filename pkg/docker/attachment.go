@@ -14,16 +14,16 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Attachment is the place of a container that serves a fleet, on the network
-// of its machines.
+// Attachment attaches a helper container of a cluster to the network of its
+// machines.
 type Attachment struct {
 	Fleet, Network string
 	Addr           netip.Addr
 	Ports          map[uint16]uint16 `json:"-"` // port of the container: port on the engine's machine
 }
 
-// apply puts the container there. Nothing in it can be written, and its process
-// is no root: it needs neither.
+// apply sets the network, the ports and the confinement of the container: a
+// read-only root file system and an unprivileged user.
 func (a Attachment) apply(o *client.ContainerCreateOptions, publishOn netip.Addr) {
 	if a.Network == "" {
 		return
@@ -38,7 +38,7 @@ func (a Attachment) apply(o *client.ContainerCreateOptions, publishOn netip.Addr
 	}}
 }
 
-// ErrPortTaken says that a port of the engine's machine is in use.
+// ErrPortTaken is the error that a port of the engine's machine is in use.
 var ErrPortTaken = errors.New("the port is taken")
 
 func published(ports map[uint16]uint16, on netip.Addr) (network.PortSet, network.PortMap) {
@@ -51,8 +51,8 @@ func published(ports map[uint16]uint16, on netip.Addr) (network.PortSet, network
 	return exposed, published
 }
 
-// portError knows the two forms in which an engine says that a port is in use:
-// by another container, and by anybody else.
+// portError returns ErrPortTaken for the two messages by which an engine
+// reports a port in use: by another container, or by any other process.
 func portError(err error) error {
 	if err == nil {
 		return nil
@@ -63,8 +63,9 @@ func portError(err error) error {
 	return err
 }
 
-// publishOn keeps ports to this machine where that is the engine's; to us,
-// another machine's loopback is out of reach.
+// publishOn returns the address on which ports are published: loopback if the
+// engine runs on this machine, and all addresses for a remote engine, whose
+// loopback is not reachable from here.
 func (d *Engine) publishOn() netip.Addr {
 	if d.Remote() {
 		return netip.IPv4Unspecified()
@@ -72,14 +73,14 @@ func (d *Engine) publishOn() netip.Addr {
 	return netip.MustParseAddr("127.0.0.1")
 }
 
-// Attached is a container that serves a fleet, as it is now.
+// Attached is the observed state of a helper container of a cluster.
 type Attached struct {
 	Attachment
 	Running bool
 }
 
-// Attached returns a container that serves a fleet; ok is false if there is
-// none.
+// Attached returns a helper container of a cluster; ok is false if it does not
+// exist.
 func (d *Engine) Attached(ctx context.Context, fleet, name string) (at Attached, ok bool, err error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	c := now.Container

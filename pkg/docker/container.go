@@ -37,11 +37,11 @@ type Container struct {
 	Caps       []string // capabilities to keep; all others are dropped unless Privileged
 	HostPID    bool
 	Restart    string     // restart policy: "unless-stopped"
-	On         Attachment `json:",omitzero"` // none: the host's own network
+	On         Attachment `json:",omitzero"` // zero: the host's own network
 }
 
-// Running lists what Run would do: create, start, or replace a container that
-// was made from another Container, or one that ends again and again.
+// Running lists the changes that Run would make: create or start the container,
+// or replace it if its definition differs or if it crashes repeatedly.
 func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	switch {
@@ -53,7 +53,7 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Address)
 	case now.Container.Config.Labels[specLabel] != hashOf(c):
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
-	case now.Container.State.Restarting: // an engine says of it that it runs
+	case now.Container.State.Restarting: // the engine also reports State.Running for it
 		last, _ := endOf(now.Container)
 		return []string{fmt.Sprintf("have container %s run: %s: %s", c.Name, last, lastLine(d.Tail(ctx, c.Name, 1)))}, nil
 	case !now.Container.State.Running:
@@ -62,7 +62,8 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	return nil, nil
 }
 
-// Run makes the container run as described, replacing one that differs. A running one that is right is not touched.
+// Run makes the container run as described and replaces one with another
+// definition. A running container that matches is not touched.
 func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	if err == nil && now.Container.Config.Labels[specLabel] == hashOf(c) {

@@ -30,8 +30,8 @@ func Open(socket string) (*Engine, error) {
 	return Choice{Address: "unix://" + socket}.Open()
 }
 
-// Answers returns nil once the engine answers. That nobody listens at its
-// socket is seen; any other error is no answer.
+// Answers returns nil once the engine answers. A refused connection is a
+// certain result; every other error means that the state is unknown.
 func (d *Engine) Answers(ctx context.Context) error {
 	if socket, ok := strings.CutPrefix(d.Address, "unix://"); ok {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
@@ -44,14 +44,13 @@ func (d *Engine) Answers(ctx context.Context) error {
 	return step.NoAnswer(err)
 }
 
-// absent reports whether there is no engine to ask: none was ever started here,
-// or it was stopped in good order. Such a one has no containers and images that
-// could be used.
+// absent reports whether no engine runs: it was never started, or it was
+// stopped cleanly. Its containers and images then cannot be in use.
 func absent(err error) bool {
 	return client.IsErrConnectionFailed(err) && errors.Is(err, fs.ErrNotExist)
 }
 
-// noAnswer is the error of a question that the engine left open.
+// noAnswer marks an error of a request that the engine did not answer.
 func noAnswer(err error) error {
 	if client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) {
 		return step.NoAnswer(err)

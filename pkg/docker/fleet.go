@@ -32,11 +32,11 @@ type FoundMachine struct {
 	Labels  map[string]string
 }
 
-// machineOwner is what OurLabel says of machines.
+// machineOwner is the value of OurLabel for machines.
 const machineOwner = "cluster"
 
-// Machines lists all containers of the engine, ours and others, without those
-// that serve a fleet and are no machines of it.
+// Machines lists all containers of the engine, ours and others, except helper
+// containers of a cluster, which are not machines.
 func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
 	if err != nil {
@@ -59,7 +59,7 @@ func foundMachine(c container.Summary) FoundMachine {
 	return m
 }
 
-// nameOf is the name that a container was given, or its ID.
+// nameOf returns the name of a container, or its ID if it has none.
 func nameOf(c container.Summary) string {
 	if len(c.Names) == 0 {
 		return c.ID[:min(12, len(c.ID))]

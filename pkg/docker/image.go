@@ -80,8 +80,8 @@ func (d *Engine) ImportImage(ctx context.Context, ref string, rootfs io.Reader) 
 	return failureIn(answer, "import image", ref)
 }
 
-// ImportProgram makes an image of a fleet that holds one program, /PROGRAM, and
-// nothing else.
+// ImportProgram creates an image for a cluster that contains a single file, the
+// executable /PROGRAM.
 func (d *Engine) ImportProgram(ctx context.Context, ref, fleet, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -129,9 +129,10 @@ func (d *Engine) RemoveImage(ctx context.Context, ref string) error {
 	return err
 }
 
-// ImageUsers names the containers that keep an image from being removed by its
-// reference: they run from it, stopped ones too, or mount it, and it has no
-// other name. An engine that does not answer has none.
+// ImageUsers returns the containers that prevent the removal of an image
+// reference: running or stopped containers of the image, and containers that
+// mount it. It returns none if the image has further references, or if the
+// engine does not answer.
 func (d *Engine) ImageUsers(ctx context.Context, ref string) ([]string, error) {
 	found, err := d.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {

@@ -28,7 +28,7 @@ type Machine struct {
 	StopSignal string
 	Network    string
 	Addr       netip.Addr
-	Aliases    []string          `json:",omitempty"` // further names on its network, also of others
+	Aliases    []string          `json:",omitempty"` // network aliases, which several machines may share
 	Volumes    map[string]string // path: name of the volume
 	Mounts     []Mount
 	NanoCPUs   int64             // 0: all there are
@@ -39,8 +39,8 @@ type Machine struct {
 	RootFS     string            `json:"-"` // the image to start from, when it is not Image but what became of it
 }
 
-// MachineMissing lists what StartMachine would do. A machine that is not ours is
-// an error.
+// MachineMissing lists the changes that StartMachine would make. It returns an
+// error for a container that is not a machine of ours.
 func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {

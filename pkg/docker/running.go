@@ -61,7 +61,7 @@ func (d *Engine) startEach(ctx context.Context, ids []string) (failed []string, 
 	return failed, errors.Join(errs...)
 }
 
-// StartedAt returns when a container was started last; ok is false unless it
+// StartedAt returns the time of a container's last start; ok is false unless it
 // runs.
 func (d *Engine) StartedAt(ctx context.Context, name string) (at time.Time, ok bool, err error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})

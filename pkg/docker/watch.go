@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// manyRestarts in a row, each soon after the last, are more than a program
-	// needs that waits for another one.
+	// manyRestarts is the number of successive short runs after which Watch
+	// gives up. A program that only waits for another one needs fewer.
 	manyRestarts = 3
 	watchPause   = 500 * time.Millisecond
 )
 
-// Watch returns an error as soon as the container has ended for good, or ends
-// again and again, with the last line that it wrote; nil when ctx ends. An end
-// that may pass is reported.
+// Watch returns an error, with the last line of the log, once the container has
+// exited for good or crashes repeatedly; nil when ctx ends. It reports any
+// other exit as progress.
 func (s Service) Watch(ctx context.Context) error {
 	docker, err := s.Docker()
 	if err != nil {
@@ -43,14 +43,14 @@ func (s Service) Watch(ctx context.Context) error {
 	}
 }
 
-// end is how a container ended that does not run now.
+// end describes how a container exited that does not run now.
 type end struct {
 	container string
 	code      int
 	at        string
 	ran       time.Duration
 	restarts  int
-	restarted bool // it will be started again
+	restarted bool // the engine will restart it
 }
 
 func (e end) String() string {
@@ -60,18 +60,18 @@ func (e end) String() string {
 	return fmt.Sprintf("container %s ended with exit code %d after %s", e.container, e.code, e.ran.Round(watchPause/5))
 }
 
-// final reports whether nothing is to be expected of the container any more. A
-// program that ran for longer than soon has started.
+// final reports whether the container will not recover by itself. A program
+// that ran for longer than soon counts as started.
 func (e end) final(soon time.Duration) bool {
 	return !e.restarted || e.restarts >= manyRestarts && e.ran < soon
 }
 
-// lastEnd is false of a container that runs, or that ended before since and will
-// be started again.
+// lastEnd returns false for a container that runs, or that exited before since
+// and will be restarted.
 func (d *Engine) lastEnd(ctx context.Context, name string, since time.Time) (end, bool) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil {
-		return end{}, false // the wait itself tells that
+		return end{}, false // the wait itself reports it
 	}
 	last, ended := endOf(now.Container)
 	at, err := time.Parse(time.RFC3339Nano, last.at)

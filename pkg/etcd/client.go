@@ -93,8 +93,8 @@ func (m Member) ready(ctx context.Context) error {
 	})
 }
 
-// Look asks this host's etcd in a Check. One that never ran here lacks all of
-// new.
+// Look runs ask, a query of a Check, against this host's etcd. If etcd has
+// never run here, all of new is missing.
 func (m Member) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
 	client, err := m.Client(ctx)
 	if errors.Is(err, fs.ErrNotExist) || !m.hasData() {
@@ -114,7 +114,7 @@ func (m Member) Look(ctx context.Context, new step.Diff, ask func(context.Contex
 	return diff, step.NoAnswer(err)
 }
 
-// answers looks once, and tells what is wrong with an etcd that is silent.
+// answers sends one request. If etcd is silent, it returns the reason.
 func (m Member) answers(ctx context.Context) error {
 	if err := m.listens(ctx); err != nil {
 		return err
@@ -132,7 +132,8 @@ func (m Member) answers(ctx context.Context) error {
 	return nil
 }
 
-// listens dials, as the client would try a port that is closed again and again.
+// listens dials the port once, because the client would retry a closed port
+// until its deadline.
 func (m Member) listens(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(m.IP, "2379"))
 	if err != nil {

@@ -178,7 +178,7 @@ func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 // errAdded has the members asked for once more, this host among them.
 var errAdded = errors.New("added")
 
-// retry tries again what failed for a reason that passes.
+// retry repeats try until it succeeds or fails with a permanent error.
 func retry(ctx context.Context, try func(context.Context) error, explain func() string) error {
 	return step.Until(ctx, func(ctx context.Context) error {
 		err := try(ctx)

@@ -30,8 +30,8 @@ func (m Member) Leave(ctx context.Context) error {
 	if lost := m.lostQuorum(ctx); lost != nil {
 		return cannotLeave(lost)
 	}
-	// etcd trusts a member that came back only after seconds, and until then
-	// counts it as one that is down. Longer than a look nobody waits for it.
+	// etcd counts a member that came back as down for some seconds. The wait is
+	// no longer than a check, because the caller does not depend on it.
 	var last error
 	if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(ctx context.Context) error {
 		last = m.leave(ctx, client)

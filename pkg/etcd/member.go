@@ -35,12 +35,12 @@ type Member struct {
 	IP            string
 	RestartPolicy string // "unless-stopped"
 
-	CA, Cert, Key     string // the authority of clients, and what etcd shows to them
+	CA, Cert, Key     string // the CA of clients, and etcd's serving certificate
 	RootCert, RootKey string // a client certificate with the common name root
 
-	// Members show PeerCert to one another. The peer port accepts only the common
-	// name PeerName, signed by PeerCA. PeerCA must sign nothing else: a client of
-	// the peer port can act as root.
+	// Members authenticate to one another with PeerCert. The peer port accepts
+	// only the common name PeerName, signed by PeerCA. PeerCA must sign nothing
+	// else: a client of the peer port can act as root.
 	PeerCA, PeerCert, PeerKey string
 	PeerName                  string
 

@@ -19,7 +19,7 @@ type MemberStatus struct {
 	IP      string `json:"ip"`
 	Learner bool   `json:"learner"`
 	Leader  bool   `json:"leader"`
-	// Up says that the member answers, Healthy that it also has a leader.
+	// Up means that the member answers, Healthy that it also has a leader.
 	Up      bool `json:"up"`
 	Healthy bool `json:"healthy"`
 	// Revision is of the last change that the member has seen.
@@ -27,8 +27,8 @@ type MemberStatus struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Status asks every member how it is. Who they are is known to this host's own,
-// also without a quorum.
+// Status asks every member for its state. It reads the member list from this
+// host's own member, which works without a quorum.
 func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
@@ -60,7 +60,7 @@ func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
 }
 
 func (m Member) ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatus) {
-	ctx, cancel := step.Half(ctx) // a host that is off never answers
+	ctx, cancel := step.Half(ctx) // a host that is off does not even refuse the connection
 	defer cancel()
 	other := m
 	other.IP = s.IP
@@ -77,7 +77,8 @@ func (m Member) ask(ctx context.Context, client *clientv3.Client, id uint64, s *
 	s.Leader, s.Revision = answer.Leader == id, answer.Header.Revision
 }
 
-// lostQuorum returns the problem of Quorum; nil also if nobody can be asked.
+// lostQuorum returns the problem of Quorum, and nil if the members cannot be
+// listed.
 func (m Member) lostQuorum(ctx context.Context) error {
 	all, err := m.Status(ctx)
 	if err != nil {
@@ -86,9 +87,8 @@ func (m Member) lostQuorum(ctx context.Context) error {
 	return Quorum(all)
 }
 
-// Quorum returns the problem that too few members are up for etcd to answer, and
-// which hosts to switch on [etcd-quorum]; nil if there are enough, and of members
-// that nobody knows.
+// Quorum returns the problem that too few members are up, with the hosts to
+// start [etcd-quorum]. It returns nil if etcd has a quorum or if all is empty.
 func Quorum(all []MemberStatus) error {
 	var down []string
 	voters := 0

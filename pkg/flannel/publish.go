@@ -16,11 +16,11 @@ const (
 	subnetsKey = prefix + "/subnets/"
 )
 
-// Store is the etcd that has the network's description.
+// Store is the etcd that stores the network configuration.
 type Store interface {
 	Client(context.Context) (*clientv3.Client, error)
-	// Look calls ask, unless no etcd ever ran on this host: then all of new is
-	// missing.
+	// Look calls ask, unless etcd has never run on this host: then all of new
+	// is missing.
 	Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
 }
 
@@ -53,8 +53,7 @@ func (n Network) check(ctx context.Context, etcd Store) (step.Diff, error) {
 	})
 }
 
-// apply waits for an etcd that is slow: each request may take as long as any
-// service may.
+// apply gives each request the limit of the step, because etcd may be slow.
 func (n Network) apply(ctx context.Context, etcd Store) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 )
 
 // OtherRules lists the rules of a chain whose comment begins with mark, except
-// the wanted ones. A chain that does not exist has none.
+// the wanted ones. The result is empty if the chain does not exist.
 func OtherRules(table, chain, mark string, wanted []Rule) (texts []string, err error) {
 	err = eachOtherRule(table, chain, mark, wanted, func(_ *iptables.IPTables, _ int, text string) error {
 		texts = append(texts, text)
@@ -26,7 +26,8 @@ func DeleteOtherRules(table, chain, mark string, wanted []Rule) error {
 }
 
 // eachOtherRule calls do with the number and the text of each rule. It begins
-// with the last rule: a deletion does not change the numbers of those before.
+// with the last rule, because a deletion changes the numbers of the rules after
+// it.
 func eachOtherRule(table, chain, mark string, wanted []Rule, do func(ipt *iptables.IPTables, number int, text string) error) error {
 	if !HasProgram("iptables") {
 		return nil

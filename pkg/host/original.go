@@ -50,9 +50,10 @@ func (f Files) Original(path string) ([]byte, error) {
 	return kept.Data, nil
 }
 
-// PutBack restores what Replace kept, if what stands there is still ours.
-// Otherwise it leaves the file, and the original beside it, and says so.
-// Without a kept original it does nothing.
+// PutBack restores the original that Replace saved, if nobody has changed the
+// file since. Otherwise it leaves the file, saves the original under another
+// name, and reports both with step.Leave. Without a saved original it does
+// nothing.
 func (f Files) PutBack(ctx context.Context, path string) error {
 	kept, err := f.original(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +78,7 @@ func (f Files) PutBack(ctx context.Context, path string) error {
 	return f.Remove(originalPath(path))
 }
 
-// leave keeps a file that somebody has changed since we replaced it.
+// leave keeps a file that somebody changed after Replace.
 func (f Files) leave(ctx context.Context, path string, kept original) error {
 	if kept.Absent {
 		step.Leave(ctx, path+": it was changed since kube-bootstrap made it; remove it if nothing needs it")

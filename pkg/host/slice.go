@@ -11,15 +11,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// EndSlice kills all that runs in a slice of systemd, "kubepods", stops the
-// slice and the slices in it, and waits until systemd has forgotten them. With
-// them go their files in /run/systemd/transient and their control groups. It
-// does nothing on a host of another init system.
+// EndSlice kills all processes in a systemd slice such as "kubepods", stops the
+// slice and its child slices, and waits until systemd has unloaded them. This
+// also removes their files in /run/systemd/transient and their cgroups. It does
+// nothing on a host without systemd.
 func EndSlice(ctx context.Context, name string) error {
 	if OpenUnits().Init() != "systemd" {
 		return nil
 	}
-	// systemd itself would ask the processes to end, and wait for them.
+	// systemd would send SIGTERM first and wait for the processes.
 	if err := EndCgroup(ctx, name+".slice"); err != nil {
 		return err
 	}
@@ -28,7 +28,8 @@ func EndSlice(ctx context.Context, name string) error {
 	}, nil)
 }
 
-// stopUnits stops the units that match, and fails as long as there are any.
+// stopUnits stops the units that match the patterns, and returns an error while
+// any are left.
 func stopUnits(ctx context.Context, c *dbus.Conn, patterns ...string) error {
 	units, err := c.ListUnitsByPatternsContext(ctx, nil, patterns)
 	if err != nil || len(units) == 0 {
@@ -40,8 +41,8 @@ func stopUnits(ctx context.Context, c *dbus.Conn, patterns ...string) error {
 		names = append(names, u.Name)
 		_, err := c.StopUnitContext(ctx, u.Name, "replace", nil)
 		errs = append(errs, err)
-		// systemd keeps a unit that has failed. It refuses for one that it has
-		// forgotten meanwhile.
+		// systemd keeps failed units loaded until they are reset. The call
+		// fails for a unit that systemd has unloaded meanwhile.
 		_ = c.ResetFailedUnitContext(ctx, u.Name)
 	}
 	return errors.Join(append(errs, fmt.Errorf("systemd still has %s", strings.Join(names, ", ")))...)

@@ -17,8 +17,9 @@ type Units interface {
 	Start(ctx context.Context, unit string) error
 	Stop(ctx context.Context, unit string) error
 	Restart(ctx context.Context, unit string) error
-	// Enable makes the unit start at boot, Disable takes that back. Reload must
-	// follow: systemd otherwise warns of the units that the links belong to.
+	// Enable makes the unit start at boot, and Disable reverts that. Call
+	// Reload afterwards: otherwise systemd warns about the units that the links
+	// belong to.
 	Enable(ctx context.Context, unit string) error
 	Disable(ctx context.Context, unit string) error
 	// Reload makes the init system read changed unit files and links.

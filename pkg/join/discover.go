@@ -140,8 +140,8 @@ func (d *discovery) refused(response *http.Response, what string) error {
 // someone who knows the token.
 func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) {
 	var info corev1.ConfigMap
-	// The controller manager may not have signed yet with a token that was made
-	// a moment ago. With one that nobody made it never does.
+	// The controller manager signs cluster-info for a new token only after a
+	// moment. It never signs for an unknown token.
 	err = step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(context.Context) error {
 		if err := d.get(ctx, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "its cluster-info", &info); err != nil {
 			return step.Final(err)

@@ -182,8 +182,8 @@ func (a Approver) checkNames(request *x509.CertificateRequest, node string, node
 	return nil
 }
 
-// reservedName reports whether clients use that name for the API server or for
-// their own host. No node may have such a name.
+// reservedName reports whether clients use the name for the API server or for
+// their own host. A node must not have such a name.
 func reservedName(name string) bool {
 	return name == "localhost" || name == "kubernetes" || strings.HasPrefix(name, "kubernetes.") ||
 		strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.")

@@ -38,8 +38,8 @@ func Apply(ctx context.Context, connect Connect, objects []*Object) error {
 	return nil
 }
 
-// Missing lists, one line each, what Apply would change. Without a kubeconfig
-// there is no cluster yet, and so none of the objects.
+// Missing lists the changes that Apply would make, one per line. Without a
+// kubeconfig there is no cluster yet, so all objects are missing.
 func Missing(ctx context.Context, connect Connect, objects []*Object) (step.Diff, error) {
 	server, err := dial(connect)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,8 @@ func Missing(ctx context.Context, connect Connect, objects []*Object) (step.Diff
 	return nonEmpty(lines), nil
 }
 
-// first prefers what the API server said to how it could not be reached.
+// first returns the first error that the API server itself returned. If there
+// is none, it returns the first connection error.
 func first(errs []error) (first error) {
 	for _, err := range errs {
 		if errors.As(err, new(apierrors.APIStatus)) {
@@ -122,8 +123,8 @@ func (s *server) apply(ctx context.Context, o *Object, dryRun ...string) (*Objec
 	return resource.Apply(ctx, o.GetName(), o, options)
 }
 
-// put tries again while the refusal is one that a starting server outgrows, as
-// while a namespace or a role of its own is still missing.
+// put applies an object and retries errors that pass while a server starts,
+// such as a missing namespace or a missing role of the client.
 func (s *server) put(ctx context.Context, o *Object) error {
 	err := step.Until(ctx, func(ctx context.Context) error {
 		_, err := s.apply(ctx, o)

@@ -16,8 +16,8 @@ import (
 type Watch func(context.Context) (watch.Interface, error)
 
 // Await follows a watch until holds returns nil for one of its objects. It
-// opens the watch again when that breaks, and gives up after the limit of ctx
-// with the last answer and what explain (may be nil) adds.
+// reopens a broken watch. When the limit of ctx is over, it returns the last
+// error and the text of explain, which may be nil.
 func Await(ctx context.Context, open Watch, holds func(runtime.Object) error, explain func() string) error {
 	return step.Until(ctx, func(ctx context.Context) error { return follow(ctx, open, holds) }, explain)
 }

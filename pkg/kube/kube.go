@@ -20,8 +20,8 @@ import (
 // FieldManager owns, on the API server, every field that we apply.
 const FieldManager = "kube-bootstrap"
 
-// NoAnswer is the error of a Check whose request to an API server failed, unless
-// it is an answer: that there is no such object, or no kubeconfig yet.
+// NoAnswer marks the error of a request in a Check as unanswered, unless the
+// error is itself a result: the object or the kubeconfig does not exist.
 func NoAnswer(err error) error {
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// ControlPlaneTaint keeps everyone's pods from control planes.
+// ControlPlaneTaint keeps ordinary pods off control planes.
 const ControlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
 // config renders the kubelet's configuration with fields that all supported

@@ -182,11 +182,12 @@ func (k Kubelet) Joined() step.Step {
 	return step.Wait("wait for the kubelet's certificate", probe, k.Explain).Watched(k.Watch)
 }
 
-// StartedAt returns when the kubelet was started last; ok is false unless it runs.
+// StartedAt returns the time of the kubelet's last start; ok is false unless it
+// runs.
 func (k Kubelet) StartedAt(ctx context.Context) (at time.Time, ok bool, err error) {
 	return k.service().StartedAt(ctx)
 }
 
-// Watch returns an error as soon as the kubelet has ended for good, or ends again
-// and again: what it is to start, or to tell the API server, will never come.
+// Watch returns an error once the kubelet has exited for good or crashes
+// repeatedly. A wait for its pods or its node then cannot succeed.
 func (k Kubelet) Watch(ctx context.Context) error { return k.service().Watch(ctx) }

@@ -13,13 +13,15 @@ import (
 
 const (
 	bootUnit = "kube-bootstrap-network"
-	// bootSlack is what Boot may take beside its wait for the lease.
+	// bootSlack is the time that Boot may take in addition to its wait for the
+	// lease.
 	bootSlack = time.Minute
 )
 
 // BootUnit runs `binary boot` each time before Docker starts, and after the
-// firewall is reloaded; it waits for the lease no longer than limit. Docker
-// starts also when that fails: it is wanted and ordered, not required.
+// firewall is reloaded. It waits for the lease no longer than limit. Docker
+// also starts if the unit fails, because Docker only wants it and does not
+// require it.
 func (b Bridge) BootUnit(binary string, limit time.Duration) step.Step {
 	files := bootFiles(b.Units.Init(), binary, limit)
 	return step.Step{

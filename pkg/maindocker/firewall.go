@@ -20,12 +20,12 @@ import (
 const (
 	acceptMark = "bridge-accept-fwmark"
 	ourMark    = "0x20000/0x20000" // kube-proxy has 0x4000 and 0x8000
-	// commentMark begins the comment of each of our rules, whichever backend it
-	// was made for: a rule that is not wanted any more is found by it.
+	// commentMark begins the comment of each of our rules, for every backend,
+	// so that rules that are no longer wanted can be found.
 	commentMark = "kube-bootstrap: "
 	ourComment  = commentMark + "overlay to docker0"
-	// With host-gw the packets of the hosts themselves come without a tunnel,
-	// from the addresses of the hosts and not from those of the overlay.
+	// With host-gw, packets of the hosts themselves are not tunnelled: their
+	// source is a host address, not an overlay address.
 	hostsComment = commentMark + "hosts to docker0"
 	ruleTable    = "filter"
 	ruleChain    = "DOCKER-USER"
@@ -126,7 +126,8 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 	return step.Diff{"add table " + nftFamily + " " + nftName + " of nftables"}, nil
 }
 
-// apply adds before it deletes, so that packets pass all the time.
+// apply adds the new rules before it deletes the old ones, so that traffic is
+// never interrupted.
 func (f firewall) apply(ctx context.Context) error {
 	for _, r := range f.rules {
 		if err := host.InsertRule(r); err != nil {
@@ -139,8 +140,8 @@ func (f firewall) apply(ctx context.Context) error {
 	return errors.Join(host.SetNftTable(ctx, *f.table), host.DeleteOtherRules(ruleTable, ruleChain, commentMark, nil))
 }
 
-// removeFirewall needs no lease: our rules are known by the beginning of their
-// comments, our table by its name. The chain is Docker's.
+// removeFirewall does not need the lease: it finds our rules by the prefix of
+// their comments and our table by its name. Docker owns the chain.
 func removeFirewall(ctx context.Context) error { return removeOthers(ctx, nil) }
 
 func removeOthers(ctx context.Context, wanted []host.Rule) error {

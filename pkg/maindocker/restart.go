@@ -206,7 +206,8 @@ func (b Bridge) bringBack(ctx context.Context, p pending) error {
 		return started
 	}
 	if started != nil && p.Back {
-		// Docker is as it was before: it is not for turndown to repair the container.
+		// Docker has its original settings again. Repairing the container is
+		// not turndown's task.
 		step.Leave(ctx, "a container that ran before does not run now: "+started.Error())
 		started = nil
 	}
