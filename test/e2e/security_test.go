@@ -95,7 +95,7 @@ func peerPort(t *testing.T, master, worker machine) {
 		t.Fatalf("only %q were found", pairs)
 	}
 	for _, path := range []string{"members", "raft", "raft/snapshot", "version"} {
-		ask := "curl -sk -o /dev/null -w '%{http_code} %{errormsg}' --max-time 10 "
+		ask := "curl -sk --http1.1 -o /dev/null -w '%{http_code} %{errormsg}' --max-time 10 "
 		url := " https://" + master.ip + ":2380/" + path
 		for _, cert := range append(pairs, "") {
 			shown := ""
