@@ -15,10 +15,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Spread is the step that moves a CoreDNS pod to a node that has joined, if all
-// of them stand on one that was there before: names would be lost with it, and
-// Kubernetes moves no pod by itself. As the pod that comes instead is younger
-// than the node, this happens once, wherever that one is placed.
+// Spread is the step that moves a CoreDNS pod to a node that became Ready after
+// all of them were placed on another node: names would be lost with that node,
+// and Kubernetes moves no pod by itself. The replacement is younger than the
+// node's Ready condition, so each time that the node becomes Ready costs at most
+// one eviction, wherever the scheduler places the replacement.
 func (a Addons) Spread() step.Step {
 	return step.Step{
 		Name:  "spread CoreDNS over the nodes",
@@ -76,7 +77,7 @@ func together(pods []corev1.Pod) bool {
 func crowd(pods []corev1.Pod, nodes []corev1.Node) (*corev1.Pod, string) {
 	first := slices.MinFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for _, n := range nodes {
-		if takes(n, first) && joinedAfter(n, pods) {
+		if n.Name != first.Spec.NodeName && takes(n, first) && readySince(n, pods) {
 			return &first, n.Name
 		}
 	}
@@ -85,10 +86,7 @@ func crowd(pods []corev1.Pod, nodes []corev1.Node) (*corev1.Pod, string) {
 
 func takes(n corev1.Node, p corev1.Pod) bool {
 	return !n.Spec.Unschedulable &&
-		!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return repels(t, p.Spec.Tolerations) }) &&
-		slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
+		!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return repels(t, p.Spec.Tolerations) })
 }
 
 func repels(taint corev1.Taint, tolerations []corev1.Toleration) bool {
@@ -97,8 +95,14 @@ func repels(taint corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-func joinedAfter(n corev1.Node, pods []corev1.Pod) bool {
-	return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !p.CreationTimestamp.Before(&n.CreationTimestamp) })
+// readySince reports whether a node is Ready and became so after all pods were
+// created. The age of the node would not do: a node that stops being Ready
+// between an eviction and the placement of the replacement got no pod ever.
+func readySince(n corev1.Node, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue &&
+			!slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !p.CreationTimestamp.Before(&c.LastTransitionTime) })
+	})
 }
 
 // evict leaves it to the next look where a disruption budget forbids it now.

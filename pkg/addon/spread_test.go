@@ -22,9 +22,11 @@ func dnsPod(name, node string, after time.Duration) corev1.Pod {
 
 func readyNode(name string, after time.Duration, taints ...corev1.Taint) corev1.Node {
 	return corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(began.Add(after))},
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(began)},
 		Spec:       corev1.NodeSpec{Taints: taints},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(began.Add(after))},
+		}},
 	}
 }
 
@@ -54,8 +56,7 @@ func TestCrowd(t *testing.T) {
 	if pod, room := crowd(pods, []corev1.Node{master, worker}); pod == nil || pod.Name != "a" || room != "w" {
 		t.Errorf("got %v, %q; want the first by name, and the node that joined", pod, room)
 	}
-	further := master
-	further.Name, further.CreationTimestamp = "m2", metav1.NewTime(began.Add(2*time.Minute))
+	further := readyNode("m2", 2*time.Minute, master.Spec.Taints...)
 	if _, room := crowd(pods, []corev1.Node{master, further}); room != "m2" {
 		t.Errorf("got %q; CoreDNS goes to control planes as well", room)
 	}
@@ -63,16 +64,21 @@ func TestCrowd(t *testing.T) {
 	cordoned.Spec.Unschedulable = true
 	down.Status.Conditions = nil
 	for name, n := range map[string]corev1.Node{
-		"older than the pods": readyNode("w", 0), "of the pods' second": readyNode("w", time.Minute),
-		"cordoned": cordoned, "not Ready": down,
+		"Ready before the pods": readyNode("w", 0), "Ready in the pods' second": readyNode("w", time.Minute),
+		"the node of the pods": readyNode("m", 2*time.Minute),
+		"cordoned":             cordoned, "not Ready": down,
 		"tainted": readyNode("w", 2*time.Minute, corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}),
 	} {
 		if pod, _ := crowd(pods, []corev1.Node{master, n}); pod != nil {
 			t.Errorf("%s: pod %s would be evicted for nothing", name, pod.Name)
 		}
 	}
-	// The pod that came instead is younger than the node, wherever it stands.
+	// The replacement is younger than the Ready condition, wherever it is placed.
 	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{master, worker}); pod != nil {
 		t.Error("a second eviction for the same node")
+	}
+	again := readyNode("w", 4*time.Minute)
+	if pod, _ := crowd([]corev1.Pod{pods[0], dnsPod("c", "m", 3*time.Minute)}, []corev1.Node{master, again}); pod == nil {
+		t.Error("a node that was not Ready when the replacement was placed gets no pod")
 	}
 }
