@@ -82,7 +82,7 @@ func TestMoreStepsThanRows(t *testing.T) {
 	}
 }
 
-// A narrower terminal wraps the lines that were drawn before.
+// A terminal that became narrower wraps the lines drawn before.
 func TestScreenErasesWhatWasWrapped(t *testing.T) {
 	var out bytes.Buffer
 	width := 80

@@ -14,12 +14,11 @@ import (
 	"testing"
 )
 
-// hinted is a command between backquotes, as remedies, help and pages have it.
+// hinted matches a command in backquotes, as in remedies, help texts and pages.
 var hinted = regexp.MustCompile("`((?:kube-bootstrap|cluster|node|token|offline|config) [^`]+)`")
 
-// TestHintsAreCommandsThereAre reads all sources and pages for commands that a
-// reader is told to run. Each must be one that this program has, with flags that
-// the command has.
+// TestHintsAreCommandsThereAre checks that each command which a source or a
+// page tells the reader to run exists, with its flags.
 func TestHintsAreCommandsThereAre(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
@@ -60,11 +59,11 @@ func checkHints(t *testing.T, path, text string) (seen int) {
 	return seen
 }
 
-// isCommand finds the command and reads its flags. Arguments may be left out.
+// isCommand finds the command and parses its flags. Arguments may be omitted.
 func isCommand(text string) error {
 	words := strings.Fields(text)
 	if words[0] == placeholder {
-		words[0] = "master" // or another verb of a host
+		words[0] = "master" // or another host verb
 	}
 	c, rest, err := testProgram().root().Find(words)
 	if err != nil {
@@ -80,12 +79,12 @@ func isCommand(text string) error {
 	return nil
 }
 
-// placeholder stands for what is known only when the program runs.
+// placeholder replaces values that are only known at run time.
 const placeholder = "X"
 
 var verbs = regexp.MustCompile(`%[#+]?[a-z]`)
 
-// stringsOf returns the strings of a source, put together where they are added.
+// stringsOf returns the strings of a source file, with concatenations joined.
 func stringsOf(path string) (all []string, err error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -102,7 +101,7 @@ func stringsOf(path string) (all []string, err error) {
 	return all, nil
 }
 
-// isText reports whether an expression is a string, or a sum with one in it.
+// isText reports whether an expression is a string, or a sum that contains one.
 func isText(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -123,7 +122,7 @@ func textOf(e ast.Expr) string {
 		return textOf(e.X) + textOf(e.Y)
 	case *ast.CallExpr:
 		if name, ok := e.Fun.(*ast.Ident); ok && strings.HasSuffix(name.Name, "Flag") {
-			return "" // one that is left out by default
+			return "" // a value that is empty by default
 		}
 	}
 	return placeholder

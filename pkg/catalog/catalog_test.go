@@ -27,7 +27,8 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// Every minor version from the oldest to the newest has its row, complete.
+// TestMinors checks that every minor version from the oldest to the newest has
+// a complete row.
 func TestMinors(t *testing.T) {
 	for i, m := range Minors() {
 		if m.Number != minors[0].Number+i {
@@ -45,7 +46,8 @@ func TestMinors(t *testing.T) {
 	}
 }
 
-// docs/versions.md has each row as it is.
+// TestThePageOfVersions checks that docs/versions.md contains each row
+// unchanged.
 func TestThePageOfVersions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/versions.md")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// powered is a cluster whose nodes are as said: "+master-1 -worker-1".
+// powered returns a cluster with nodes that are on or off: "+master-1
+// -worker-1".
 func powered(nodes string) (*fleet, []docker.FoundMachine) {
 	var found []docker.FoundMachine
 	for i, one := range strings.Fields(nodes) {

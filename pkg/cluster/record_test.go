@@ -11,7 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// recordOf is the one of options whose program is this test, as it is read back.
+// recordOf returns the record of options with this test as the program, as it
+// is read back.
 func recordOf(t *testing.T, o Options) Record {
 	t.Helper()
 	t.Setenv("KUBE_BOOTSTRAP_CACHE", t.TempDir())
@@ -127,6 +128,6 @@ func TestHostsThatExistWithOtherSettings(t *testing.T) {
 	then := &Record{Nodes: []Spec{{Name: "master-1", Role: Master}}}
 	f.all = Options{Name: "k", Subnet: DefaultSubnet, Nodes: []Spec{{Role: Master}, {Role: Master}}}.members()
 	if errs := f.grown(then, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), "cluster k has no control plane k-master-2;") {
-		t.Errorf("a second control plane: %v", errs) // the first one was lost, and is created again
+		t.Errorf("a second control plane: %v", errs) // the first one was lost and is created again
 	}
 }

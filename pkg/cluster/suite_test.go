@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSuiteProgress reads what a run with two processes wrote, in the pieces in
-// which a pipe delivers it.
+// TestSuiteProgress reads the events of a run with two processes, in the pieces
+// in which a pipe delivers them.
 func TestSuiteProgress(t *testing.T) {
 	recorded, err := os.ReadFile("testdata/suite-events.jsonl")
 	if err != nil {

@@ -20,7 +20,7 @@ func TestWhatCannotChangeStays(t *testing.T) {
 	inForce.ServiceNetwork, inForce.DNSServerIP, inForce.IPAddress, inForce.HostName = "10.97.0.0/16", "10.97.0.10", "10.0.0.1", "a"
 	for name, c := range map[string]struct {
 		role, flag, value string
-		refused           string // the field; none if the value is taken over
+		refused           string // the refused field; "" if the new value is accepted
 	}{
 		"the service network":        {RoleMaster, "service-network", "10.98.0.0/16", "serviceNetwork"},
 		"the DNS domain":             {RoleWorker, "dns-domain", "k8s.lan", "dnsDomain"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// made is what a cluster is created with, as it is read back later.
+// made returns the record of a cluster with these settings, as it is read back.
 func made(t *testing.T, pairs ...string) (m Made) {
 	t.Helper()
 	cfg, origins, err := Load("", hostEnv(pairs...), nil)
@@ -26,9 +26,9 @@ func made(t *testing.T, pairs ...string) (m Made) {
 
 func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 	m := made(t, "KUBE_BOOTSTRAP_DIND_SUBNET", "10.200.0.0/16", "FLANNEL_BACKEND", "host-gw", "KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.97.0.0/16")
-	m.Defaults["kubernetesVersion"] = "v1.34.4" // that of an older program
-	delete(m.Defaults, "balancerPort")          // which that did not know
-	m.Given["tomorrow"] = "x"                   // nor do we know all of a newer one
+	m.Defaults["kubernetesVersion"] = "v1.34.4" // default of an older program
+	delete(m.Defaults, "balancerPort")          // a setting that it did not have
+	m.Given["tomorrow"] = "x"                   // a setting of a newer program
 	cfg, origins, err := Load("", noEnv, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -213,8 +213,9 @@ func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
 	}
 }
 
-// TestAuthoritiesAreApart: what a worker holds must not be valid where control
-// planes trust one another, nor what a kubelet serves with for the API server.
+// TestAuthoritiesAreApart checks that a worker's certificates are not valid
+// between control planes, and that a kubelet's serving certificate is not valid
+// for the API server.
 func TestAuthoritiesAreApart(t *testing.T) {
 	c := fresh(t)
 	signers := map[string]string{}

@@ -10,8 +10,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// An engine that is silent, or that was killed and left its socket, may run the
-// container: only of one that is not there it is known that it does not.
+// TestNoAnswerIsNoDifference: an engine that is silent, or that was killed and
+// left its socket, may run the container. Only without a socket is it certain
+// that the container does not run.
 func TestNoAnswerIsNoDifference(t *testing.T) {
 	dir := t.TempDir()
 	silent, err := net.Listen("unix", filepath.Join(dir, "silent"))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestWatch runs containers that have nothing but the programs of this machine.
+// TestWatch runs containers that contain only the programs of this machine.
 func TestWatch(t *testing.T) {
 	engine, err := Choice{}.Open()
 	if err != nil {

@@ -53,8 +53,8 @@ func TestEveryPortNeedsACertificate(t *testing.T) {
 	}
 }
 
-// TestPeerPortTrustsPeersOnly: no certificate of a worker may open the peer port,
-// where a client can act as root.
+// TestPeerPortTrustsPeersOnly: the peer port must reject every certificate of a
+// worker, because a client of that port can act as root.
 func TestPeerPortTrustsPeersOnly(t *testing.T) {
 	m := testMember(t)
 	wantArgs(t, m, "--peer-trusted-ca-file="+m.PeerCA, "--peer-cert-file="+m.PeerCert, "--peer-key-file="+m.PeerKey, "--peer-cert-allowed-cn=etcd-peer")

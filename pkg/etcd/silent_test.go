@@ -11,7 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// installed is a member that has run on this host before.
+// installed returns a member that has run on this host before.
 func installed(t *testing.T, ip string) Member {
 	t.Helper()
 	m := testMember(t)
@@ -32,8 +32,8 @@ func installed(t *testing.T, ip string) Member {
 	return m
 }
 
-// An etcd that is silent, or that nobody listens for, says nothing about its
-// users and its lists.
+// TestNoAnswerIsNoDifference: if etcd is silent or does not listen, nothing is
+// known about its users and keys.
 func TestNoAnswerIsNoDifference(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.3.0.1:2379") // it accepts and never answers
 	if err != nil {

@@ -34,7 +34,8 @@ func TestReplaceAndPutBack(t *testing.T) {
 	}
 }
 
-// TestPutBackLeavesWhatTheOwnerChanged: it is told once, and no failure.
+// TestPutBackLeavesWhatTheOwnerChanged: a changed file is reported once and is
+// not a failure.
 func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 	f := Files{Root: t.TempDir()}
 	if err := os.MkdirAll(f.Path("/etc"), 0o755); err != nil {

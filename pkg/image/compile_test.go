@@ -27,8 +27,8 @@ func TestCompileLog(t *testing.T) {
 	}
 }
 
-// The real toolchain compiles a program and a test program, each of a package
-// that no build cache has.
+// TestCompilationsCountTheirPackages compiles a program and a test program with
+// the real toolchain. No build cache contains their packages.
 func TestCompilationsCountTheirPackages(t *testing.T) {
 	work, unique := t.TempDir(), fmt.Sprintf("\nconst X = %d\n", time.Now().UnixNano())
 	for name, text := range map[string]string{

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
-// TestSuiteImagesAreKnown looks for a recipe for each image that the tests of a
-// supported version list, as their --list-images prints them.
+// TestSuiteImagesAreKnown checks that every image in the --list-images output
+// of a supported version has a recipe.
 func TestSuiteImagesAreKnown(t *testing.T) {
 	for _, m := range catalog.Minors() {
 		version := m.Patch
@@ -42,8 +42,8 @@ func TestSuiteImagesAreKnown(t *testing.T) {
 	}
 }
 
-// TestConformanceNeedsNoForeignImage tries names of conformance tests, and of
-// others that do need what is not built.
+// TestConformanceNeedsNoForeignImage checks names of conformance tests, and of
+// other tests that do need an image without a recipe.
 func TestConformanceNeedsNoForeignImage(t *testing.T) {
 	conformance := []string{
 		"[sig-storage] CSIInlineVolumes should run through the lifecycle of a CSIDriver [Conformance]",

@@ -30,7 +30,7 @@ type ask struct {
 	spec    certificatesv1.CertificateSigningRequestSpec
 }
 
-// become has another node ask for its own name.
+// become makes another node request a certificate for its own name.
 func (a *ask) become(node string) {
 	a.spec.Username = "system:node:" + node
 	a.request.Subject.CommonName = a.spec.Username
@@ -60,8 +60,8 @@ func TestApproverCheck(t *testing.T) {
 		"another name":          {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
 		"a stranger's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "does not have"},
 		"the master's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of node master-1"},
-		"a Service's address":   {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")} }, "can not be a node's"},
-		"loopback":              {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")} }, "can not be a node's"},
+		"a Service's address":   {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")} }, "cannot be a node's"},
+		"loopback":              {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")} }, "cannot be a node's"},
 		"the API server's name": {func(a *ask) { a.become("kubernetes.default.svc") }, "reserved"},
 		"localhost":             {func(a *ask) { a.become("localhost") }, "reserved"},
 		"a node that is not there": {func(a *ask) {

@@ -46,8 +46,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// A fresh host has no kubeconfig, so nothing is there. Of a server that does not
-// answer nobody knows.
+// TestMissingWithoutServer: on a host without a kubeconfig all objects are
+// missing. If the server does not answer, the state is unknown.
 func TestMissingWithoutServer(t *testing.T) {
 	objects, err := Objects([]byte(two))
 	if err != nil {

@@ -42,7 +42,8 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 	return k
 }
 
-// What is written for every version is known to the oldest one.
+// TestConfigHasNoFieldThatAVersionLacks: the oldest version knows every field
+// that is written for all versions.
 func TestConfigHasNoFieldThatAVersionLacks(t *testing.T) {
 	k := fresh(t, true)
 	data, err := k.config("/etc/resolv.conf")

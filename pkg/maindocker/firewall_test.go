@@ -36,8 +36,9 @@ func saved(t *testing.T, command ...string) string {
 	return out + "\n"
 }
 
-// TestFirewall changes from one backend, subnet and firewall of Docker to the
-// next: exactly what the last one wants is left, before the owner's rules.
+// TestFirewall changes the backend, the subnet and Docker's firewall one after
+// another. Each time exactly the wanted rules must exist, before the user's
+// rules.
 func TestFirewall(t *testing.T) {
 	inNetns(t)
 	saved(t, "iptables", "-N", "DOCKER-USER")

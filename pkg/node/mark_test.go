@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// after is the node once the API server has taken over what a Mark sends.
+// after returns the node after the API server has applied the patch of Mark.
 func (m Marks) after(t *testing.T, node corev1.Node) corev1.Node {
 	t.Helper()
 	c := m.changes(&node)

@@ -29,7 +29,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// What a kubelet said before it was started again says nothing of this one.
+// A Ready condition of the previous kubelet process says nothing about the
+// current one.
 func TestReadySinceTheKubeletWasStarted(t *testing.T) {
 	node := corev1.Node{Status: status(corev1.ConditionTrue, "")}
 	said := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)

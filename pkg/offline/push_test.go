@@ -20,7 +20,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// wire counts the bytes of all blobs that go to a registry, and come from it.
+// wire counts the bytes of all blobs that are sent to and received from a
+// registry.
 type wire struct{ in, out atomic.Int64 }
 
 type countedReader struct {
@@ -55,8 +56,8 @@ func counted(t *testing.T) (*registry.Registry, *wire) {
 	return &registry.Registry{Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true}, w
 }
 
-// withRealPrograms is a bundle of images with a piece of a real program each, so that
-// it can be compressed as programs can.
+// withRealPrograms returns a bundle whose images contain part of a real
+// program, so that their layers compress like real ones.
 func withRealPrograms(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
@@ -106,7 +107,7 @@ func TestARegistryGetsAndGivesCompressedLayers(t *testing.T) {
 	}
 	blobs, _, _ := b.plan(b.Images, "amd64")
 	for _, d := range b.sorted(blobs) {
-		if err := b.copyBlob(io.Discard, d); err != nil { // compares each with its digest
+		if err := b.copyBlob(io.Discard, d); err != nil { // verifies the digest of each blob
 			t.Error(err)
 		}
 	}
@@ -115,8 +116,8 @@ func TestARegistryGetsAndGivesCompressedLayers(t *testing.T) {
 	}
 }
 
-// What pulls images finds them with compressed layers, and with the config, and
-// so the ID, that they have in the bundle.
+// TestPushedImagesCanBePulled: clients that pull get images with compressed
+// layers and with the bundle's config, and so its image ID.
 func TestPushedImagesCanBePulled(t *testing.T) {
 	path := withRealPrograms(t)
 	to, _ := counted(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// TestAnImageInUseStays: Undo removes the others, and reports the container.
+// TestAnImageInUseStays: Undo removes the other images, and reports the
+// container.
 func TestAnImageInUseStays(t *testing.T) {
 	d, _ := engine(t)
 	store := Docker(image.Main, d)

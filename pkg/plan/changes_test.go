@@ -11,7 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// installedWith is a host that is set up, with settings for its next run.
+// installedWith returns an installed host with settings for its next run.
 func installedWith(t *testing.T, files host.Files, cfg config.Config) *Host {
 	t.Helper()
 	h := &Host{Files: files, Units: host.OpenUnits(), Config: cfg}
@@ -25,7 +25,8 @@ func installedWith(t *testing.T, files host.Files, cfg config.Config) *Host {
 	return h
 }
 
-// run does what a run does first and last, and something in between.
+// run does the first and the last step of a run, and between them returns an
+// error or nothing.
 func (h *Host) run(t *testing.T, between error) error {
 	t.Helper()
 	some := step.Step{Name: "some step", Check: func(context.Context) (step.Diff, error) { return nil, between }}

@@ -25,7 +25,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// withRegistry is a host whose images come from a registry that holds a bundle
+// withRegistry returns a host whose images come from a registry with a bundle
 // of these versions.
 func withRegistry(t *testing.T, pushed image.Versions) *Host {
 	t.Helper()

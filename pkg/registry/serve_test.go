@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// TestServed pulls an image from what looks like the content store of
-// containerd: a file for each blob, by its digest.
+// TestServed pulls an image from a directory with the layout of containerd's
+// content store: one file per blob, named by its digest.
 func TestServed(t *testing.T) {
 	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), static.NewLayer([]byte("a layer"), types.OCIUncompressedLayer))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// slow is a step whose server answers that late. Its Check takes an error of
-// its request for a Diff, which the Runner must not believe.
+// slow returns a step whose server answers after a delay. Its Check wrongly
+// returns a Diff when its request fails, which the Runner must not believe.
 func slow(late time.Duration) (s Step, applied *bool) {
 	applied = new(bool)
 	answer := func(ctx context.Context) error {
@@ -50,8 +50,8 @@ func TestACheckWithoutAnAnswerFindsNothing(t *testing.T) {
 	})
 }
 
-// On a slow host a longer limit is what helps: each request may take as long,
-// and so may the Check after Apply.
+// TestTheLimitIsForEveryRequest: a longer limit helps on a slow host. It
+// applies to each request, and to the Check after Apply.
 func TestTheLimitIsForEveryRequest(t *testing.T) {
 	for limit, enough := range map[time.Duration]bool{20 * time.Minute: true, 5 * time.Second: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,8 @@ func TestAStepThatOnlyLooksHasTime(t *testing.T) {
 	})
 }
 
-// A try that is never answered does not keep the next one from being made.
+// TestAWaitTriesAgainWithMoreTime: a try without an answer must not prevent the
+// next one.
 func TestAWaitTriesAgainWithMoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0

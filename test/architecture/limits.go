@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// How long a wait or a request of a step may take is the user's to say, by
-// --timeout-for-services: it comes to a step in its context, see step.Limit. A
-// span of time that is written down in pkg is one of these, or a breach.
+// The user sets how long a wait or a request of a step may take, with
+// --timeout-for-services. The step gets the value in its context, see
+// step.Limit. Every other duration in pkg must be listed here.
 var spans = map[string]string{
 	"pkg/step.DefaultLimit": "the limit that nobody set",
 	"pkg/step.Checking":     "makes the contexts of looks",
@@ -21,11 +21,12 @@ var spans = map[string]string{
 	"pkg/step.minCheckLimit": "the least that a Check has",
 	"pkg/step.minTryLimit":   "the least that a try has",
 
-	// A request with step.Limit, and with words of its own when that is over.
+	// A request with step.Limit that has an error message of its own for a
+	// timeout.
 	"pkg/cluster.ready":          "step.Limit",
 	"pkg/docker.removeContainer": "step.Limit",
 
-	// Pauses, and periods of what goes on for ever.
+	// Pauses, and periods of loops that run for ever.
 	"pkg/balancer.firstLook":    "pause between looks",
 	"pkg/balancer.follow":       "lookEvery",
 	"pkg/balancer.lookEvery":    "period",
@@ -43,8 +44,8 @@ var spans = map[string]string{
 	"pkg/link.longestWait":      "the longest pause that a server may ask for",
 	"pkg/link.maxPause":         "pause between tries",
 
-	// How long a connection may be silent, or a server that others stand in
-	// for. What was cut is tried again.
+	// Limits for a silent connection, or for a server that has alternatives.
+	// The request is retried.
 	"pkg/balancer.dialLimit":   "a try; the next server is asked",
 	"pkg/balancer.dialer":      "keep-alive",
 	"pkg/balancer.probeLimit":  "a try; the next server is asked",
@@ -57,7 +58,7 @@ var spans = map[string]string{
 	"pkg/registry.dialLimit":   "a try of a transfer, documented",
 	"pkg/registry.stallLimit":  "a transfer that stands still, documented",
 
-	// What follows is no failure: something harder is done, or nothing.
+	// A timeout here is not a failure: a stronger action follows, or none.
 	"pkg/containerd.shimPatience": "then a signal is sent",
 	"pkg/docker.interrupt":        "how long an interrupted command may say its last words",
 	"pkg/host.WaitLock":           "another run of ours",
@@ -70,7 +71,7 @@ var spans = map[string]string{
 	"pkg/cluster.left":   "rounding",
 	"pkg/registry.Serve": "what our own server allows its clients",
 
-	// Lifetimes, and what clocks differ by.
+	// Lifetimes, and tolerances for clock skew.
 	"pkg/cluster.tokenTTL":        "lifetime",
 	"pkg/controlplane.staleAfter": "clocks",
 	"pkg/flannel.clockGrain":      "clocks",
@@ -86,14 +87,14 @@ var spans = map[string]string{
 	"pkg/pki.backdate":            "clocks",
 }
 
-// times are what spans are made of.
+// times are the constants that durations consist of.
 var times = []string{
 	"time.Millisecond", "time.Second", "time.Minute", "time.Hour",
 	"context.WithTimeout", "context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "net.DialTimeout",
 }
 
-// spansOfTime returns the declarations of a file in pkg that have a span of time
-// of their own.
+// spansOfTime returns the declarations of a file in pkg that contain a
+// duration.
 func (s source) spansOfTime() []string {
 	if s.isTest() || layer(s.dir) < 0 || s.dir == "cmd/kube-bootstrap" {
 		return nil
@@ -109,7 +110,8 @@ func (s source) spansOfTime() []string {
 	return all
 }
 
-// declared are the parts of a declaration by name; a method by its own.
+// declared returns the parts of a declaration by name, with a method by its own
+// name.
 func declared(d ast.Decl) map[string]ast.Node {
 	parts := map[string]ast.Node{}
 	switch d := d.(type) {
@@ -125,7 +127,8 @@ func declared(d ast.Decl) map[string]ast.Node {
 	return parts
 }
 
-// hasSpan looks past the arguments of Round and Truncate, which are units.
+// hasSpan reports whether a node contains a duration. It ignores the arguments
+// of Round and Truncate, which are units.
 func hasSpan(node ast.Node) (found bool) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && rounds(call) {

@@ -98,8 +98,8 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 	})
 }
 
-// downInUse takes a machine back whose owner has a container of an image of the
-// cluster: the image stays, which is reported.
+// downInUse resets a machine on which a user's container uses an image of the
+// cluster: the image stays, and turndown reports it.
 func downInUse(t *testing.T, m machine) {
 	t.Helper()
 	m.sh(t, "docker create --name shop $(docker inspect -f '{{.Config.Image}}' kubelet) true")

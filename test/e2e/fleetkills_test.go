@@ -61,8 +61,8 @@ const (
 	isThere = "kube-bootstrap node list -o json | grep -q e2e-k-more"
 )
 
-// cleaned removes what is left of the cluster; a run that was killed may have
-// removed it all.
+// cleaned removes the remains of the cluster. A run that was killed may already
+// have removed all of it.
 func (l fleetUser) cleaned(t *testing.T) {
 	t.Helper()
 	if out, err := l.try(t.Context(), "kube-bootstrap cluster clean 2>&1"); err != nil && !strings.Contains(out, "does not exist") {

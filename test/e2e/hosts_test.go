@@ -120,7 +120,7 @@ func up(t *testing.T, master, worker machine, flags string) {
 	}
 }
 
-// reloaded expects that systemd knows the files and links of every unit that
+// reloaded expects that systemd has read the files and links of every unit that
 // kube-bootstrap writes or refers to: otherwise `systemctl status` warns.
 func reloaded(t *testing.T, m machine) {
 	t.Helper()

@@ -189,8 +189,9 @@ func refusedTurndown(t *testing.T, first, second machine) {
 	voters(t, second, 2)
 }
 
-// namesWhoIsDown asks an etcd that has lost its quorum: nobody knows what is in
-// it, so nothing of it is missing, and no run on this host would help.
+// namesWhoIsDown checks status without an etcd quorum: the content of etcd is
+// unknown, so nothing in it counts as missing, and status must not suggest a
+// run on this host.
 func namesWhoIsDown(t *testing.T, off, on machine) {
 	out := on.sh(t, "kube-bootstrap status || [ $? = 5 ]")
 	for _, want := range []string{"UNKNOWN", "1 of 2 members answer and 2 are needed; down: " + off.name, "switch on their hosts", "[etcd-quorum]"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 )
 
-// TestMinors makes a cluster of every supported minor version, by its short
-// name, of what the catalogue says.
+// TestMinors creates a cluster of every supported minor version, by its short
+// name, and compares its versions with the catalog.
 func TestMinors(t *testing.T) {
 	for _, m := range catalog.Minors() {
 		t.Run(m.String(), func(t *testing.T) {
@@ -57,7 +57,7 @@ func (l fleetUser) runs(t *testing.T, m catalog.Minor) {
 	l.sh(t, "kubectl run still --image registry.k8s.io/pause:"+m.Pause+" --image-pull-policy Never && kubectl wait --for condition=Ready --timeout 3m pod/still")
 }
 
-// refusesSkew asks the control plane for versions that it cannot go to.
+// refusesSkew runs the control plane with versions that it cannot change to.
 func (l fleetUser) refusesSkew(t *testing.T, m catalog.Minor) {
 	t.Helper()
 	master := l.node(t, "master-1")

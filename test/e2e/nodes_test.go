@@ -84,8 +84,8 @@ func (l fleetUser) spec(t *testing.T) {
 	}
 }
 
-// remark changes the labels and taints of the node db in the file, and those of
-// a user by kubectl, which stay.
+// remark changes labels and taints of the node db in the file, and others with
+// kubectl as a user would. The latter stay.
 func (l fleetUser) remark(t *testing.T) {
 	const marks = `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk},{.metadata.labels.tier},{.metadata.labels.mine} {range .spec.taints[*]}{.key}={.value}:{.effect} {end}'`
 	l.sh(t, "kubectl label node e2e-n-db mine=yes && kubectl taint node e2e-n-db mine=yes:PreferNoSchedule")
@@ -131,8 +131,8 @@ func (l fleetUser) poll(t *testing.T) (stop func()) {
 	}
 }
 
-// builtOnANode builds an image by the Docker of a node. Pods of that node can
-// use it at once, and those of another one after one more command.
+// builtOnANode builds an image with the Docker of a node. Pods on that node can
+// use it at once, and pods on other nodes after load-image.
 func (l fleetUser) builtOnANode(t *testing.T) {
 	run := func(name, node string) string {
 		return "kubectl run " + name + " --image my/own:dev --image-pull-policy Never --overrides '" + `{"spec":{"nodeName":"e2e-n-` + node + `"}}` +
@@ -144,8 +144,8 @@ func (l fleetUser) builtOnANode(t *testing.T) {
 	l.sh(t, "kubectl delete pod own others --now")
 }
 
-// controlPlanes adds two, kills one of the three after the other and removes
-// those two. The user's kubeconfig is of the time when there was only one.
+// controlPlanes adds two control planes, kills each of the three in turn, and
+// removes the two. The user's kubeconfig is from the time with only one.
 func (l fleetUser) controlPlanes(t *testing.T) {
 	first := l.node(t, "master-1")
 	l.sh(t, "kube-bootstrap node add --role control-plane --name second")
@@ -247,7 +247,7 @@ func (l fleetUser) refusals(t *testing.T) {
 	}
 }
 
-// refused expects a command to end with the code of a refusal.
+// refused expects a command to exit with the code for refusals.
 func (l fleetUser) refused(t *testing.T, command, want string) {
 	t.Helper()
 	out, err := l.try(t.Context(), "code=0; kube-bootstrap "+command+" 2>&1 || code=$?; echo exit $code")
@@ -256,8 +256,9 @@ func (l fleetUser) refused(t *testing.T, command, want string) {
 	}
 }
 
-// staysSchedulable stops nodes that cannot be stopped: because of a pod of
-// nobody, of a budget that lets no pod go, and of pods that take too long.
+// staysSchedulable runs `node stop` for nodes that cannot be drained: because
+// of a pod without a controller, of a disruption budget that allows no
+// eviction, and of pods that do not end in time.
 func (l fleetUser) staysSchedulable(t *testing.T) {
 	schedulable := func() {
 		t.Helper()
@@ -284,7 +285,7 @@ func (l fleetUser) staysSchedulable(t *testing.T) {
 	l.sh(t, "kube-bootstrap node stop worker-1 --lose-pods; if kubectl get pod alone; then exit 1; fi; kube-bootstrap node start worker-1")
 }
 
-// unreachable has a node drop what comes to the port of its Docker.
+// unreachable makes a node drop packets to the port of its Docker.
 func (l fleetUser) unreachable(t *testing.T) {
 	const rule = "kube-bootstrap node ssh db -- iptables %s INPUT -p tcp --dport 2376 -j DROP"
 	l.sh(t, fmt.Sprintf(rule, "-I"))

@@ -71,9 +71,9 @@ func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
 	return pushed
 }
 
-// runUntil runs the program, which tells its progress as JSON, and calls then
-// once, when so many bytes of what it does are done. It returns what the program
-// printed.
+// runUntil runs the program with JSON progress, and calls then once, as soon as
+// a message that begins with what has reached that many bytes. It returns the
+// output of the program.
 func runUntil(t *testing.T, ctx context.Context, args []string, what string, bytes int64, then func()) string {
 	t.Helper()
 	events, progress := io.Pipe()
@@ -147,9 +147,9 @@ func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) 
 	m.sameWorld(t, "what was refused", before)
 }
 
-// sameImages sees that the registry has each image under the digest that push
-// told, and containerd this architecture's of it, by its ID: the layers in the
-// registry are compressed, so manifests differ.
+// sameImages checks that the registry has each image under the digest that push
+// printed, and that containerd has this architecture's image with the same ID.
+// Manifests differ, because the layers in the registry are compressed.
 func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]string) {
 	t.Helper()
 	if len(pushed) < 5 {
@@ -179,7 +179,7 @@ func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]s
 	}
 }
 
-// pulledByDocker pulls each image as any host may that runs Docker alone.
+// pulledByDocker pulls each image as a host with only Docker would.
 func pulledByDocker(t *testing.T, m machine, r *privateRegistry, pushed map[string]string) {
 	t.Helper()
 	for ref := range pushed {

@@ -48,8 +48,9 @@ func repairs(t *testing.T, master, worker machine) {
 	}
 }
 
-// slowEtcd has etcd answer only after seconds. Status does not know what is in it
-// then, and a run waits for the answer and changes nothing.
+// slowEtcd delays the answers of etcd by seconds. status must report the
+// content of etcd as unknown, and a run must wait for the answer and change
+// nothing.
 func slowEtcd(t *testing.T, master machine) {
 	master.sh(t, "pkill -STOP -x etcd")
 	out := master.sh(t, "kube-bootstrap status || [ $? = 5 ]")
@@ -59,7 +60,7 @@ func slowEtcd(t *testing.T, master machine) {
 	master.sh(t, "(sleep 15; pkill -CONT -x etcd) >/dev/null 2>&1 & kube-bootstrap master 2>&1")
 }
 
-// endingKubelet gives the kubelet a setting that it ends at.
+// endingKubelet gives the kubelet a setting with which it exits.
 func endingKubelet(t *testing.T, master machine) {
 	out := master.sh(t, "{ timeout 120 kube-bootstrap master --kubelet-config '{maxPods: -1}'; } 2>&1; echo exit $?")
 	if !strings.HasSuffix(out, "exit 1") || !strings.Contains(out, "container kubelet ended") || !strings.Contains(out, "maxPods") {
@@ -75,7 +76,7 @@ func verb(isMaster bool) string {
 	return "worker"
 }
 
-// otherBackend is a rule as it is made for host-gw.
+// otherBackend is a firewall rule as kube-bootstrap creates it for host-gw.
 const otherBackend = `iptables -I DOCKER-USER -s 10.193.0.0/16 -d 10.1.0.0/16 -o docker0 -m comment --comment "kube-bootstrap: hosts to docker0" -j ACCEPT`
 
 // expire replaces the API server's client certificate for kubelets by one of

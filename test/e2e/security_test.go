@@ -86,8 +86,8 @@ func etcdAsFlannel(t *testing.T, master machine) {
 	}
 }
 
-// peerPort tries every certificate of a worker on the port that etcd's members
-// use among themselves: a client of that port can write as root.
+// peerPort tries every certificate of a worker on etcd's peer port, where a
+// client can write as root.
 func peerPort(t *testing.T, master, worker machine) {
 	t.Helper()
 	pairs := strings.Fields(worker.sh(t, "find "+pkiDir+" /var/lib/kubelet/pki -name '*.pem' -o -name '*.crt' | grep -v ca.crt"))

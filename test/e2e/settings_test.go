@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// badSettings gives hosts of a cluster settings that cannot be: each is refused
-// by name or fails, nothing restarts, and those in force stay in force.
+// badSettings runs hosts of a cluster with invalid settings: each is refused by
+// name or fails, nothing restarts, and the settings in force stay.
 func badSettings(t *testing.T, master, worker machine) {
 	const settings = "cat /var/lib/kube-bootstrap/config.yaml /var/lib/kube-bootstrap/versions.json"
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func badSettings(t *testing.T, master, worker machine) {
 	markOwn(t, master, worker)
 }
 
-// markOwn changes what a host may change about its node.
+// markOwn changes the labels and taints that a host can change on its own node.
 func markOwn(t *testing.T, master, worker machine) {
 	for _, c := range []struct {
 		on        machine

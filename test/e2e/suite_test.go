@@ -62,8 +62,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// noTests expects nothing of a run of the tests: neither its container, nor the
-// namespaces of its tests, nor a way to its images.
+// noTests expects that nothing is left of a test run: no container, no
+// namespaces of the tests, and no configuration for its images.
 func (l fleetUser) noTests(t *testing.T, after string) {
 	t.Helper()
 	master := l.cluster + "-master-1"
