@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// suggested are the names that other tools have for a command.
+// suggested lists the names that other tools use for a command.
 var suggested = map[string][]string{
 	"cluster up":    {"create", "start", "apply"},
 	"cluster down":  {"stop"},
@@ -24,8 +24,8 @@ var suggested = map[string][]string{
 	"token delete":  {"remove", "rm"},
 }
 
-// mindArguments has wrong arguments be told in sentences, as errors of the one
-// who typed them.
+// mindArguments makes the command and its subcommands report wrong arguments as
+// usage errors, in full sentences.
 func mindArguments(c *cobra.Command) {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	c.SuggestFor = append(c.SuggestFor, suggested[name]...)
@@ -42,7 +42,8 @@ func mindArguments(c *cobra.Command) {
 	}
 }
 
-// wrongArguments says which argument is missing, or which is one too many.
+// wrongArguments returns an error that names the missing or superfluous
+// argument.
 func wrongArguments(c *cobra.Command, args []string, err error) error {
 	names := strings.Fields(c.Use)[1:]
 	required := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
@@ -70,7 +71,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return errors.New(text + "; `" + c.CommandPath() + " --help` lists them")
 }
 
-// meant are the commands that other tools call so, else those of similar names.
+// meant returns the commands that other tools call by this name, or else
+// commands with similar names.
 func meant(c *cobra.Command, name string) (all []string) {
 	for _, child := range c.Commands() {
 		if slices.Contains(child.SuggestFor, name) {
@@ -83,7 +85,7 @@ func meant(c *cobra.Command, name string) (all []string) {
 	return c.SuggestionsFor(name)
 }
 
-// argError words cobra's own error about an unknown command in one line.
+// argError rewrites cobra's error about an unknown command in one line.
 func argError(c *cobra.Command, err error) error {
 	var usage *usageError
 	if err == nil || errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "unknown command") {

@@ -25,7 +25,7 @@ func (p *program) balanceCommand() *cobra.Command {
 	}
 }
 
-// frontCommand is what the balancer in front of a cluster of containers runs.
+// frontCommand runs the balancer in front of a cluster of containers.
 func (p *program) frontCommand() *cobra.Command {
 	front := balancer.Front{}
 	c := &cobra.Command{

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// redrawn is how often the moving lines are drawn.
+// redrawn is the interval at which the moving lines are drawn.
 const redrawn = 200 * time.Millisecond
 
 // bars draws a moving line for each running step and leaves a still one for
@@ -86,8 +86,8 @@ func (r *bars) find(name string) int {
 	return slices.IndexFunc(r.running, func(l *barLine) bool { return l.name == name })
 }
 
-// end leaves the line of a step that has ended. A check that failed was never
-// running.
+// end prints the final line of a step that has ended. A failed check has no
+// running line.
 func (r *bars) end(e step.Event, mark string) {
 	elapsed := ""
 	if i := r.find(e.Step); i >= 0 {
@@ -97,8 +97,9 @@ func (r *bars) end(e step.Event, mark string) {
 	r.screen.draw([]string{head(mark, elapsed) + e.Step}, r.lines(e.At))
 }
 
-// lines are the moving lines: one for each running step, and the sum of what
-// is transferred at the same time. Of too many steps, the first are drawn.
+// lines returns the moving lines: one for each running step, and the sum of
+// parallel transfers. If there are too many steps for the terminal, it returns
+// the first ones.
 func (r *bars) lines(now time.Time) []string {
 	width, height := r.screen.size()
 	var last []string

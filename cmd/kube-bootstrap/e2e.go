@@ -105,8 +105,8 @@ func printSuite(w io.Writer, r cluster.SuiteResult) {
 	}
 }
 
-// buildSuite makes the tests of the version that the cluster runs, and the images
-// that the chosen tests need.
+// buildSuite builds the tests for the cluster's version, and the images that
+// the selected tests use.
 func buildSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, suite *cluster.Suite) error {
 	if len(nodes) == 0 {
 		return &firmError{errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`")}
@@ -142,7 +142,7 @@ func buildSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, 
 
 const suiteImagesStep = "build the images of the tests"
 
-// always is a step that does its work in every run.
+// always returns a step that does its work in every run.
 func always(name string, do func(context.Context) error) step.Step {
 	return step.Step{Name: name, Waits: true, Apply: do, Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil }}
 }
@@ -152,7 +152,8 @@ func noTests(focus string) error {
 		"`cluster e2e` has those that run side by side, `cluster e2e-serial` the others"}
 }
 
-// unbuiltNote names the image and the tests that are about to fail without it.
+// unbuiltNote states which image is missing and which selected tests will fail
+// without it.
 func unbuiltNote(u image.Unbuilt) string {
 	text := fmt.Sprintf("%s is not built: %s", u.Ref, u.Reason)
 	if len(u.Tests) == 0 {

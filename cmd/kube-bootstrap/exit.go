@@ -23,14 +23,14 @@ const (
 	exitPreflight   = 3
 	exitLocked      = 4
 	exitNotInPlace  = 5
-	exitNotRead     = 141 // as of a program that SIGPIPE ends
+	exitNotRead     = 141 // the code of a program killed by SIGPIPE
 	exitInterrupted = 130
 )
 
 // errNotInPlace ends a status whose table already says what is missing.
 var errNotInPlace = errors.New("not everything is in place")
 
-// errNotRead says that nobody reads stdout any more.
+// errNotRead is the error that nobody reads stdout any more.
 var errNotRead = errors.New("nobody reads the output")
 
 // usageError is an error of the one who typed the command or wrote its file.
@@ -86,7 +86,7 @@ func (p *program) tell(ctx context.Context, err error) int {
 	return code
 }
 
-// tellWayOn says that nothing was changed, and which problems can be ignored.
+// tellWayOn prints that nothing was changed, and which problems can be ignored.
 func (p *program) tellWayOn(err error) {
 	var firm *firmError
 	found := step.Problems(err)

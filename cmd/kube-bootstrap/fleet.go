@@ -22,8 +22,8 @@ import (
 // upFlags are those of `cluster up` that are no settings of the cluster.
 type upFlags struct{ retain, snapshot, recreate bool }
 
-// up creates a cluster: the bundle first, which the hosts load, then the hosts.
-// What can be refused is refused before anything is built.
+// up creates a cluster: first the bundle that the hosts load, then the hosts.
+// It refuses what it can before it builds anything.
 func (p *program) up(c *cobra.Command, flags upFlags) error {
 	cfg, origins, err := p.load(c.Flags(), config.Fleet, "")
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *program) raise(ctx context.Context, runner *step.Runner, o cluster.Opti
 	return &firmError{err}
 }
 
-// adviceAfterUp says how to go on: what failed has been removed again, unless
-// some of it was there before or the user wanted to see it.
+// adviceAfterUp returns the next step for the user. A failed Up has removed
+// what it created, unless parts existed before or the user set --retain.
 func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	again, first := "run the same command again to finish", ""
 	var refused *cluster.Refused
@@ -126,7 +126,7 @@ func (p *program) hint(ctx context.Context, o cluster.Options) error {
 	return err
 }
 
-// clusterFlag is nameFlag for the verbs about nodes.
+// clusterFlag is nameFlag for the commands about nodes.
 func clusterFlag(o cluster.Options) string {
 	return strings.Replace(nameFlag(o), "--name", "--cluster", 1)
 }
@@ -142,7 +142,7 @@ func nameFlag(o cluster.Options) string {
 type fleetStatus struct {
 	Name  string      `json:"name"`
 	Ready bool        `json:"ready"`
-	API   string      `json:"apiServer,omitempty"` // where it answers, whichever control planes run
+	API   string      `json:"apiServer,omitempty"` // URL that does not depend on which control planes run
 	Hosts []fleetHost `json:"hosts"`
 	Error string      `json:"error,omitempty"` // why there are no nodes
 }
@@ -208,7 +208,7 @@ func (s fleetStatus) print(w io.Writer) {
 	}
 }
 
-// quorum is what a control plane says of an etcd that stands still.
+// quorum returns the report of a control plane about a lost etcd quorum.
 func (s fleetStatus) quorum() string {
 	for _, h := range s.Hosts {
 		if text := h.report().Quorum; text != "" {
@@ -218,7 +218,8 @@ func (s fleetStatus) quorum() string {
 	return ""
 }
 
-// repair says what brings the cluster back: a node that is off is switched on.
+// repair returns the command that repairs the cluster. If only some nodes are
+// off, it suggests to start one of them.
 func (s fleetStatus) repair() string {
 	o := cluster.Options{Name: s.Name}
 	off := slices.DeleteFunc(slices.Clone(s.Hosts), func(h fleetHost) bool { return h.State == "running" })

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	headWidth  = 10 // of a mark and a time
-	nameColumn = 52 // where figures and messages begin, if there is room
-	leastName  = 12 // what is left of a name before figures are left out
+	headWidth  = 10 // width of the mark and the time
+	nameColumn = 52 // column of figures and messages, if the terminal is wide enough
+	leastName  = 12 // minimum width of a name; narrower lines drop the figures
 	gaugeWidth = 22
 )
 
-// head begins a line: a mark, and how long it took.
+// head returns the beginning of a line: a mark and the elapsed time.
 func head(mark, elapsed string) string {
 	return runewidth.FillRight(mark, 1) + " " + runewidth.FillLeft(elapsed, headWidth-4) + "  "
 }
 
-// line is a head and a name, then as much as fits of how far it is: figures
+// line returns a head and a name, then as much of the progress as fits: figures
 // first, then a gauge, then the message. It is narrower than the terminal, so
 // that it never wraps.
 func line(width int, head, name string, moved transfer, message string) string {
@@ -40,7 +40,8 @@ func line(width int, head, name string, moved transfer, message string) string {
 	return head + cut(name, room)
 }
 
-// figures are the longest words for a transfer that fit into the room.
+// figures returns the longest description of a transfer that fits into room
+// columns.
 func figures(moved transfer, room int) string {
 	for _, text := range moved.words() {
 		if runewidth.StringWidth(text) <= room {
@@ -50,8 +51,8 @@ func figures(moved transfer, room int) string {
 	return ""
 }
 
-// more is what follows the figures if there is room: a gauge, and a message
-// of which enough can be read.
+// more returns what follows the figures if it fits: a gauge, and the message if
+// enough of it is readable.
 func more(room int, moved transfer, message string) (text string) {
 	const readable = 10
 	if moved.total > 0 && room > gaugeWidth {

@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// outliveReaders has a write to a pipe that nobody reads be an error, and not the
-// end of the process: what was begun must be finished or taken back. The signal
-// is not ignored, as programs that are started here would inherit that.
+// outliveReaders makes a write to a closed pipe return an error instead of
+// killing the process, so that the current work can be finished or reverted. It
+// does not ignore SIGPIPE, because child processes would inherit that.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// output is stdout. A pipe that nobody reads any more is told apart from all other
-// connections that break.
+// output is stdout. It distinguishes a closed pipe from other broken
+// connections.
 type output struct{ io.Writer }
 
 func (o output) Write(p []byte) (int, error) {

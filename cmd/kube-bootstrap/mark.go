@@ -11,8 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// markCommand is what `cluster up` runs on a control plane, with what its file
-// says about a node.
+// markCommand is the command that `cluster up` runs on a control plane, with
+// the labels and taints of a node from its file.
 func (p *program) markCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "mark NODE", Hidden: true, Args: cobra.ExactArgs(1),

@@ -137,7 +137,7 @@ func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
 	return c
 }
 
-// oneNodeArg wants the node once, as an argument or by --name.
+// oneNodeArg requires exactly one node, as an argument or by --name.
 func oneNodeArg(c *cobra.Command, args []string) error {
 	if c.Flags().Changed("name") {
 		return cobra.NoArgs(c, args)

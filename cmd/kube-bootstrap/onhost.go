@@ -99,8 +99,8 @@ func asRoot() error {
 	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
 }
 
-// lookFirst returns the resolved host, and looks for everything that stands in
-// its way. It is shown as one step; its problems are told together at the end.
+// lookFirst resolves the host and runs its preflight checks. The checks are
+// shown as one step, and their problems are reported together at the end.
 func (p *program) lookFirst(ctx context.Context, h *plan.Host, role string) (*plan.Host, error) {
 	runner, err := p.begin()
 	if err != nil {
@@ -148,7 +148,8 @@ func (p *program) walk(ctx context.Context, v hostVerb, h *plan.Host) error {
 	return nil
 }
 
-// advice is what to do after a failure: new settings are not kept then.
+// advice returns the next step after a failure, which has not saved new
+// settings.
 func (v hostVerb) advice(h *plan.Host) string {
 	if !h.Changing() {
 		return resumeAdvice

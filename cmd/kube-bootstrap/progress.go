@@ -32,8 +32,8 @@ func (p *program) begin() (*step.Runner, error) {
 	return &step.Runner{Emit: all.event}, nil
 }
 
-// checkProgress refuses a mode that does not exist, also where a command draws
-// nothing.
+// checkProgress refuses an unknown progress mode, also for commands that show
+// no progress.
 func (p *program) checkProgress(*cobra.Command, []string) error {
 	if slices.Contains([]string{"auto", "bars", "plain", "json", "none"}, p.progress) {
 		return nil

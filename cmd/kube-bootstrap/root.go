@@ -19,13 +19,13 @@ import (
 type program struct {
 	out, err io.Writer
 	env      func(string) string
-	terminal bool // err is a terminal whose lines can be drawn again
+	terminal bool // err is a terminal whose lines can be redrawn
 
 	progress string
 	timeline string
 	config   string
 	report   reporter // set while a plan is walked
-	ignores  bool     // the command goes on in spite of problems, if told so
+	ignores  bool     // the command has --ignore-preflight
 }
 
 func (p *program) run(ctx context.Context, args []string) int {
@@ -72,8 +72,8 @@ network across hosts, and every change made to a host can be taken back.`,
 	return root
 }
 
-// checkOwnOfCobra has the commands that cobra adds refuse what they do not know:
-// by themselves they print a help text and end with 0.
+// checkOwnOfCobra makes cobra's own commands reject unknown arguments. By
+// default they print a help text and exit with 0.
 func checkOwnOfCobra(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -95,7 +95,7 @@ func checkOwnOfCobra(root *cobra.Command) {
 	}
 }
 
-// sayWhich ends a command that only holds others.
+// sayWhich returns a usage error for a command that only groups subcommands.
 func sayWhich(c *cobra.Command, _ []string) error {
 	_ = c.Help()
 	return &usageError{errors.New("say which: see the list above")}

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/term"
 )
 
-// screen keeps moving lines at the end of a terminal, below text that stays.
+// screen redraws moving lines at the end of a terminal, below lines that stay.
 type screen struct {
 	out   io.Writer
 	size  func() (width, height int)
-	drawn []string // the moving lines as they were drawn last
+	drawn []string // the moving lines of the last draw
 }
 
-// draw replaces the moving lines, and adds still ones above them. It writes
-// once, and erases only what it does not write over, so that nothing flickers.
+// draw replaces the moving lines and adds permanent lines above them. It writes
+// once and erases only what it does not overwrite, to avoid flicker.
 func (s *screen) draw(still, moving []string) {
 	if len(still)+len(moving)+len(s.drawn) == 0 {
 		return
@@ -37,8 +37,8 @@ func (s *screen) draw(still, moving []string) {
 	_, _ = io.WriteString(s.out, b.String())
 }
 
-// rows is how many rows of the terminal the moving lines take: it may have
-// become narrower since they were drawn.
+// rows returns the number of terminal rows that the moving lines take. The
+// terminal may have become narrower since the last draw.
 func (s *screen) rows() (n int) {
 	width, height := s.size()
 	for _, text := range s.drawn {
@@ -47,8 +47,9 @@ func (s *screen) rows() (n int) {
 	return min(n, height-1)
 }
 
-// redraws reports whether lines of a terminal can be drawn again: a serial
-// console has no size, and a log keeps the codes that move the cursor.
+// redraws reports whether lines of a terminal can be redrawn. On a serial
+// console, which has no size, they cannot, and in a log file the cursor codes
+// would stay as text.
 func redraws(file *os.File, env func(string) string) bool {
 	width, height, err := term.GetSize(int(file.Fd()))
 	if err != nil || width == 0 || height == 0 {
@@ -58,7 +59,7 @@ func redraws(file *os.File, env func(string) string) bool {
 	return env("TERM") != "dumb" && (ci == "" || ci == "false")
 }
 
-// sizeOf is the size of the terminal as it is now.
+// sizeOf returns a function that returns the current size of the terminal.
 func sizeOf(out io.Writer) func() (width, height int) {
 	return func() (int, int) {
 		if file, ok := out.(*os.File); ok {

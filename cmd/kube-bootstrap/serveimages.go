@@ -9,8 +9,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// serveImagesCommand runs next to the tests of `cluster e2e`: some of them ask
-// for an image again that every node has.
+// serveImagesCommand serves images during the tests of `cluster e2e`: some
+// tests pull an image that every node already has.
 func (p *program) serveImagesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "serve-images SETTINGS", Hidden: true, Args: cobra.ExactArgs(1),

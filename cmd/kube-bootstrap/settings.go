@@ -55,15 +55,15 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 	return cfg, origins, nil
 }
 
-// possible is cfg without the changes that preflight refuses: what follows from
-// such a change would only be a second error about it.
+// possible returns cfg without the changes that preflight refuses: other checks
+// of such a value would only report a second error.
 func (p *program) possible(cfg config.Config, origins config.Origins, verb config.Verb) config.Config {
 	if verb&(config.Master|config.Worker|config.Preflight) == 0 {
 		return cfg
 	}
 	saved, err := plan.ReadSaved(host.Files{})
 	if err != nil {
-		return cfg // told by who needs it
+		return cfg // reported where the saved settings are needed
 	}
 	kept, _ := saved.Keep(cfg, origins)
 	return kept
@@ -85,8 +85,8 @@ func (p *program) configPath(verb config.Verb) string {
 	return ""
 }
 
-// oldFile is where kubeadm-local-cluster had its configuration; empty if there
-// is none.
+// oldFile returns the configuration file of kubeadm-local-cluster; empty if it
+// does not exist.
 func (p *program) oldFile() string {
 	path := filepath.Join(p.env("HOME"), ".kubeadm-local-cluster", "config.yaml")
 	if p.env("HOME") == "" || !readable(path) {
@@ -103,8 +103,8 @@ func readable(path string) bool {
 	return file.Close() == nil
 }
 
-// tellSettings prints the settings as the scripts did, for logs, with the
-// versions that follow from others.
+// tellSettings prints the settings for logs, in the format of the previous
+// scripts, with the derived versions.
 func (p *program) tellSettings(h *plan.Host, origins config.Origins, verb config.Verb) {
 	if p.terminal && p.progress == "auto" || p.progress != "auto" && p.progress != "plain" {
 		return

@@ -25,8 +25,9 @@ type hostStatus struct {
 	Steps   []stepStatus `json:"steps"`
 	// Programs of Kubernetes that differ from the release's, with their versions.
 	Programs map[string]string `json:"programs,omitempty"`
-	// ControlPlanes are those of the cluster as this host sees them, Etcd the
-	// members as one of them does, Quorum what is wrong if they are too few.
+	// ControlPlanes are the control planes as this host sees them, Etcd the
+	// members as an etcd member sees them, and Quorum the problem if too few
+	// members are up.
 	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
 	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`
 	Quorum        string                  `json:"quorum,omitempty"`
@@ -85,7 +86,7 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		return status, err
 	}
 	status.Role, status.InPlace = saved.Role, true
-	// Without a quorum most looks would be answered by nobody.
+	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	members := make(chan []etcd.MemberStatus, 1)
@@ -111,8 +112,8 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	return status, ctx.Err()
 }
 
-// membersOf lists no members where this host's own etcd can not be asked: that
-// is told by its step.
+// membersOf returns no members if this host's own etcd cannot be asked. The
+// step of etcd reports that.
 func membersOf(ctx context.Context, h *plan.Host, role string) []etcd.MemberStatus {
 	if role != config.RoleMaster {
 		return nil
@@ -150,8 +151,9 @@ func (s hostStatus) print(w io.Writer) {
 	}
 }
 
-// hint says what to do about what is not in place. Without a quorum no run on
-// this host helps, and one is not needed for what only did not answer in time.
+// hint returns the next step if something is not in place. A run on this host
+// helps neither without an etcd quorum nor for checks that only did not answer
+// in time.
 func (s hostStatus) hint() string {
 	repair := s.Role
 	if s.Role == plan.Loaded {

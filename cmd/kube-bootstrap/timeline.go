@@ -46,11 +46,11 @@ func (t *timelineReporter) close() {
 
 const (
 	timelineWidth = 900 // of the bars
-	letterWidth   = 8   // of the widest usual letter of a label
+	letterWidth   = 8   // width of the widest usual letter
 	lineHeight    = 22
 )
 
-// labelWidth is where the bars begin: after the longest label.
+// labelWidth returns the column of the bars, after the longest label.
 func (t *timelineReporter) labelWidth() int {
 	longest := 0
 	for _, s := range t.steps {

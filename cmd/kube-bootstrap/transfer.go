@@ -64,7 +64,7 @@ func (t transfer) String() string {
 
 func remaining(left time.Duration) string { return left.Round(time.Second).String() + " left" }
 
-// words say how far a transfer is, the most detailed first.
+// words returns descriptions of a transfer's progress, the most detailed first.
 func (t transfer) words() []string {
 	if t.bytes == 0 && t.total == 0 {
 		return nil

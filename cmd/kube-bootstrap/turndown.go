@@ -90,7 +90,7 @@ func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 	return nil
 }
 
-// sayLeft says how a turndown ended, and what it left on purpose.
+// sayLeft prints how a turndown ended, and what it left on purpose.
 func (p *program) sayLeft(left []string, took string) {
 	if len(left) == 0 {
 		p.say("this host is as it was before, in " + took)

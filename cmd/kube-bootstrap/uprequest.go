@@ -9,16 +9,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// upRequest is what `cluster up` is to do, once nothing stands in its way.
+// upRequest is a checked request for `cluster up`.
 type upRequest struct {
 	settings   config.Config
 	options    cluster.Options
-	checkout   string // of Kubernetes, to build programs from; "" for none
-	keptBundle string // the one that the hosts of the cluster loaded; "" if it is not on this machine
+	checkout   string // Kubernetes checkout to build from; "" for none
+	keptBundle string // bundle that the hosts loaded; "" if this machine does not have it
 }
 
-// upRequest completes what was said by what the cluster was created with, if it
-// exists, and names everything that stands in the way.
+// upRequest completes the given settings with the recorded ones of an existing
+// cluster, and returns all problems of the request.
 func (p *program) upRequest(ctx context.Context, cfg config.Config, origins config.Origins, flags upFlags) (upRequest, error) {
 	said, err := fleetOptions(cfg, origins)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *program) upRequest(ctx context.Context, cfg config.Config, origins conf
 	return r, nil
 }
 
-// checkSaid looks at a checkout before any engine is asked.
+// checkSaid checks a given checkout before the engine is contacted.
 func checkSaid(cfg config.Config, origins config.Origins) error {
 	var v image.Versions
 	if origins.Said("kubernetesVersion") != "" {
@@ -75,7 +75,7 @@ func askedNodes(cfg config.Config, origins config.Origins) cluster.Asked {
 	}
 }
 
-// completed turns settings that are complete into options.
+// completed turns complete settings into options.
 func completed(cfg config.Config, origins config.Origins, flags upFlags, there *cluster.Record) (upRequest, error) {
 	v, err := versionsOf(cfg)
 	if err != nil {

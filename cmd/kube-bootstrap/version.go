@@ -11,8 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// version is set when the program is linked. A program of "go install" knows
-// its own from its module.
+// version is set by the linker. A program built by "go install" takes its
+// version from the module information.
 var version = ""
 
 func programVersion() string {

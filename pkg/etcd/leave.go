@@ -70,7 +70,7 @@ func remove(ctx context.Context, client *clientv3.Client, which func(*clientv3.M
 
 func cannotLeave(err error) error {
 	if lost := step.Problems(err); len(lost) > 0 {
-		return &step.Problem{Name: lost[0].Name, Text: "a host can not be taken out of etcd now: " + lost[0].Text,
+		return &step.Problem{Name: lost[0].Name, Text: "a host cannot be taken out of etcd now: " + lost[0].Text,
 			Remedy: lost[0].Remedy + "; with --force this host goes without a word"}
 	}
 	p := &step.Problem{

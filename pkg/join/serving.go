@@ -154,7 +154,7 @@ func checkSubject(request *x509.CertificateRequest, user string) error {
 
 // checkNames wants the node's own name and addresses and nothing else. A
 // kubelet writes the addresses of its Node itself, so that one that is another
-// node's as well, or can not be a node's, is refused.
+// node's as well, or cannot be a node's, is refused.
 func (a Approver) checkNames(request *x509.CertificateRequest, node string, nodes []corev1.Node) error {
 	if len(request.EmailAddresses) > 0 || len(request.URIs) > 0 {
 		return errors.New("it asks for mail addresses or URIs")
@@ -192,7 +192,7 @@ func reservedName(name string) bool {
 func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node) error {
 	reserved := func(p netip.Prefix) bool { return p.Contains(addr) }
 	if addr.IsLoopback() || slices.ContainsFunc(a.Reserved, reserved) {
-		return fmt.Errorf("it asks for the address %s, which can not be a node's", addr)
+		return fmt.Errorf("it asks for the address %s, which cannot be a node's", addr)
 	}
 	owned := false
 	for i := range nodes {
