@@ -7,10 +7,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// majority is how many of n members etcd needs to change anything.
+// majority returns the number of members out of n that etcd needs for a quorum.
 func majority(n int) int { return n/2 + 1 }
 
-// mastersOn counts the control planes that run, without m.
+// mastersOn returns the number of running control planes other than m.
 func (f *fleet) mastersOn(found []docker.FoundMachine, m member) (n int) {
 	for _, other := range f.members() {
 		if other.role == Master && other.name != m.name && running(found, other) {
@@ -30,8 +30,8 @@ func (f *fleet) lastProblem(m member, verb string) error {
 		Remedy: "use `kube-bootstrap cluster down --name " + f.Name + "`, or " + verb + " it with --force"}
 }
 
-// canStop refuses to switch off a control plane without which the API server
-// stands still.
+// canStop returns the problem that the API server would not answer without a
+// control plane.
 func (f *fleet) canStop(m member, found []docker.FoundMachine) error {
 	if f.lastMaster(m, found) {
 		return f.lastProblem(m, "stop")
@@ -39,8 +39,9 @@ func (f *fleet) canStop(m member, found []docker.FoundMachine) error {
 	return f.keepsQuorum(m, found, controlPlanes(f.members()), "stop")
 }
 
-// canRemove refuses to take out a control plane that the others cannot do
-// without. etcd would refuse it as well, but only after the node was drained.
+// canRemove returns the problem that the remaining control planes would have no
+// quorum without m. etcd itself would refuse the removal too, but only after
+// the node was drained.
 func (f *fleet) canRemove(m member, found []docker.FoundMachine) error {
 	if f.lastMaster(m, found) {
 		return f.lastProblem(m, "remove")
@@ -60,8 +61,8 @@ func (f *fleet) keepsQuorum(m member, found []docker.FoundMachine, members int, 
 	}
 }
 
-// canStart refuses to switch on a node of a cluster that is off: nobody would
-// tell when it is Ready.
+// canStart returns the problem that the cluster would have no quorum even with
+// m: no API server would report when the node is Ready.
 func (f *fleet) canStart(m member, found []docker.FoundMachine) error {
 	members, on := controlPlanes(f.members()), f.mastersOn(found, m)
 	if m.role == Master {
