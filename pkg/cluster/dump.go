@@ -51,7 +51,7 @@ func (f *fleet) dumpStep(m docker.FoundMachine, dir string, objects bool) step.S
 			if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || m.State != "running" {
 				return err
 			}
-			// A node that can not be asked does not keep the others from telling.
+			// A node that cannot be asked does not keep the others from telling.
 			if err := f.dumpHost(ctx, m, dir, objects); err != nil && ctx.Err() == nil {
 				return os.WriteFile(filepath.Join(dir, "error.txt"), blotted([]byte(err.Error()+"\n")), 0o600)
 			}

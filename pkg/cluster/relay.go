@@ -20,7 +20,7 @@ type relay struct {
 
 	mu     sync.Mutex
 	rest   []byte
-	failed []error  // errors of steps
+	failed []error  // errors of the host's steps
 	other  []string // lines that are no events
 }
 

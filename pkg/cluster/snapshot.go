@@ -34,7 +34,7 @@ type contents struct {
 	Snapshot Snapshot          `json:"snapshot"`
 	Settings *Record           `json:"settings,omitempty"` // nil if the cluster was not finished
 	Subnet   netip.Prefix      `json:"subnet"`
-	Ports    map[uint16]uint16 `json:"ports,omitempty"` // of the front, on the engine's machine
+	Ports    map[uint16]uint16 `json:"ports,omitempty"` // published ports of the front
 	Machines []docker.MadeFrom `json:"machines"`
 }
 

@@ -63,7 +63,7 @@ func (o Origins) Tell(errs field.ErrorList) error {
 
 // Load puts a configuration together: the defaults, over them the file at path
 // (none if empty), the environment and the flags that were set. The error names
-// every value that can not be read, and the configuration holds the others.
+// every value that cannot be read, and the configuration holds the others.
 func Load(path string, env Env, flags *pflag.FlagSet) (Config, Origins, error) {
 	cfg, origins := Default(), Origins{}
 	// What is derived must be derived anew from the values that win.

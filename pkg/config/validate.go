@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate names every value that can not be, each with what to write instead.
-// The role is what the host is to become; empty means nothing is asked that
-// only one role needs. It looks at the settings alone, never at the host.
+// Validate returns an error for every invalid value, each with a remedy. The
+// role is the one that the host will get; if it is empty, checks for a single
+// role are skipped. Validate checks only the settings, never the host.
 func (c Config) Validate(role string) field.ErrorList {
 	errs := c.each()
 	if len(errs) == 0 {

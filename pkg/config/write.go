@@ -82,7 +82,7 @@ func (c Config) Shared() []byte {
 }
 
 // WithShared takes over what a control-plane host handed out with Shared.
-// Fields of a newer version, which this one can not know, are passed over.
+// Fields of a newer version, which this one cannot know, are passed over.
 func (c Config) WithShared(data []byte) (Config, error) {
 	root, err := document(data)
 	if err != nil {

@@ -149,7 +149,7 @@ func (c ControlPlane) readLeaf(l leaf) (pki.Pair, error) {
 	if err != nil {
 		return pki.Pair{}, err
 	}
-	// One that can not be parsed has no pair, and is therefore stale.
+	// One that cannot be parsed has no pair, and is therefore stale.
 	config, _ := pki.ParseKubeconfig(data)
 	return config.Pair, nil
 }

@@ -78,7 +78,7 @@ func (d *Engine) startMachine(ctx context.Context, m Machine) error {
 }
 
 // bootMachine asks for everything first. An engine whose own machine lacks a
-// capability can not give that; then it is asked for what there is.
+// capability cannot give that; then it is asked for what there is.
 func (d *Engine) bootMachine(ctx context.Context, m Machine) error {
 	whole := len(m.Ground.Caps) == len(capabilities)
 	err := d.createAndStart(ctx, m, whole)
@@ -121,7 +121,7 @@ func (m Machine) createOptions() client.ContainerCreateOptions {
 		HostConfig: &container.HostConfig{
 			NetworkMode: container.NetworkMode(m.Network), CgroupnsMode: "private",
 			// The three profiles are said apart from Privileged, for engines
-			// that can not give every capability.
+			// that cannot give every capability.
 			SecurityOpt:   []string{"seccomp=unconfined", "apparmor=unconfined"},
 			MaskedPaths:   []string{},
 			ReadonlyPaths: []string{},

@@ -52,7 +52,7 @@ func fleetFilter(label, fleet string) client.Filters {
 }
 
 // copyScript begins with an empty target, as an earlier copy may have been
-// killed. What can not be copied whole, extended attributes included, which
+// killed. What cannot be copied whole, extended attributes included, which
 // overlay file systems live of, is a failure.
 const copyScript = `set -e
 find /to -mindepth 1 -delete

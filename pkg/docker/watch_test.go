@@ -15,7 +15,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	const image = "kube-bootstrap-test-watch:1"
-	empty := bytes.NewReader(make([]byte, 1024)) // the end of a tar
+	empty := bytes.NewReader(make([]byte, 1024)) // an empty tar
 	if err := engine.ImportImage(t.Context(), image, empty); err != nil {
 		t.Fatal(err)
 	}

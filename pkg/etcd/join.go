@@ -22,7 +22,7 @@ import (
 const joinedFile = host.StateDir + "/etcd-cluster"
 
 // Join makes this host's etcd a member of a cluster that is there: a learner
-// first, which has no vote and so can not harm the others, and a voter once it
+// first, which has no vote and so cannot harm the others, and a voter once it
 // has caught up. It does no more than Start on a host that has joined.
 //
 //	added as learner ──▶ cluster written down ──▶ etcd runs ──▶ caught up, promoted ──▶ answers

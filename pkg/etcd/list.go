@@ -117,7 +117,7 @@ func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
 func entries(kvs []*mvccpb.KeyValue) (all []Entry) {
 	for _, kv := range kvs {
 		var e Entry
-		// What this version can not read, a newer one has written.
+		// What this version cannot read, a newer one has written.
 		if json.Unmarshal(kv.Value, &e) == nil && e.IP != "" {
 			all = append(all, e)
 		}

@@ -208,7 +208,7 @@ func (t *transfer) begin(resp *http.Response) error {
 			t.progress.expect(t.size)
 		}
 		if t.have > 0 {
-			return t.anew() // it can not begin in the middle
+			return t.anew() // it cannot begin in the middle
 		}
 		return nil
 	}

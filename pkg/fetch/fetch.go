@@ -3,7 +3,7 @@
 //
 // Links are slow and break, so every transfer goes on where it ended, in this
 // run or the next; a server that asks to wait is waited for, one that falls
-// silent is asked again, and what can not be put right by trying again is a
+// silent is asked again, and what cannot be put right by trying again is a
 // step.Problem with a name.
 package fetch
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Forget gives back the subnet of a host that died for good: its own flanneld
-// can not do so any more.
+// cannot do so any more.
 func Forget(ctx context.Context, client *clientv3.Client, publicIP string) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()

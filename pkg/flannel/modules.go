@@ -66,7 +66,7 @@ func (d Daemon) loadModules(ctx context.Context) error {
 		}
 	}
 	if module := linkModules[d.Backend]; module != "" && !host.ModuleLoaded(module) {
-		// One that was built in is not seen, and can not be loaded either: that
+		// One that was built in is not seen, and cannot be loaded either: that
 		// there is none was told before, and flanneld tells again.
 		_ = d.load(ctx, module)
 	}

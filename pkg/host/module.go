@@ -22,7 +22,7 @@ func HasBridgeNetfilter() bool {
 }
 
 // ModuleLoaded reports whether a module is in the kernel now. One that was
-// built in and has no settings can not be seen.
+// built in and has no settings cannot be seen.
 func ModuleLoaded(name string) bool {
 	_, err := os.Stat(filepath.Join("/sys/module", name))
 	return err == nil
@@ -148,7 +148,7 @@ func (f Files) BootModules() []string {
 	var all []string
 	for _, pattern := range []string{"/etc/modules", "/etc/modules-load.d/*.conf", "/usr/lib/modules-load.d/*.conf", "/run/modules-load.d/*.conf"} {
 		for _, path := range f.Match(pattern) {
-			data, _ := f.Read(path) // one that can not be read names none
+			data, _ := f.Read(path) // one that cannot be read names none
 			all = append(all, strings.Fields(string(data))...)
 		}
 	}

@@ -54,7 +54,7 @@ func pinned(server, name, caHash string, found func(*x509.Certificate)) *tls.Con
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		ServerName: name,
-		// The CA is not known yet: the standard verification can not be used,
+		// The CA is not known yet: the standard verification cannot be used,
 		// and verify does all of it once the CA has been picked by its hash.
 		InsecureSkipVerify: true, //nolint:gosec // see above
 		VerifyConnection: func(state tls.ConnectionState) error {

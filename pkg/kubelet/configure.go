@@ -13,7 +13,7 @@ import (
 
 // Configure lays ready what the kubelet reads. Its Undo takes away all that
 // the kubelet and kube-proxy made on the host, so it must come before the
-// step that removes the pods: what is in use can not be removed.
+// step that removes the pods: what is in use cannot be removed.
 func (k Kubelet) Configure() step.Step {
 	return step.Step{
 		Name: "configure the kubelet",

@@ -6,7 +6,7 @@ import (
 
 // NeedsNetfilter reports whether the owner's Docker needs bridged packets to
 // pass the firewall: it keeps containers of one network apart, or lets them
-// reach published ports without a proxy. One that can not be asked does.
+// reach published ports without a proxy. One that cannot be asked does.
 func (b Bridge) NeedsNetfilter(ctx context.Context) bool {
 	owner, err := readSettings(b.Files, daemonJSON)
 	if err != nil || owner["icc"] == false || owner["userland-proxy"] == false {

@@ -194,7 +194,7 @@ func (b Bridge) start(ctx context.Context, p pending) error {
 	return step.Until(ctx, docker.Answers, nil)
 }
 
-// bringBack starts what ran. A container that can not start is told once and
+// bringBack starts what ran. A container that cannot start is told once and
 // does not hold up the next run.
 func (b Bridge) bringBack(ctx context.Context, p pending) error {
 	docker, err := b.Docker()

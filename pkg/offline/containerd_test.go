@@ -39,7 +39,7 @@ func noContent(ctx context.Context, socket string) error {
 	})
 }
 
-// TestContainerdNamesOnlyWhatIsUnpacked: what can not be unpacked has no name,
+// TestContainerdNamesOnlyWhatIsUnpacked: what cannot be unpacked has no name,
 // and what has lost its files is loaded again.
 func TestContainerdNamesOnlyWhatIsUnpacked(t *testing.T) {
 	_, containerdSocket := engine(t)

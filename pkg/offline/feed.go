@@ -139,7 +139,7 @@ func (f *Feed) next(b *Bundle, last digest.Digest) (next digest.Digest, to []*ta
 	return next, to
 }
 
-// hand writes a blob to all who want it. Those who can not take it any more
+// hand writes a blob to all who want it. Those who cannot take it any more
 // leave; the others go on.
 func (f *Feed) hand(from *cursor, d digest.Digest, to []*taker) {
 	var all shares

@@ -19,7 +19,7 @@ import (
 // to a registry.
 type packedLayers struct {
 	dir      string
-	files    map[digest.Digest]packedBlob // by the digest of the packed layer
+	files    map[digest.Digest]packedBlob // by digest of the compressed layer
 	progress *progress                    // progress of the upload; nil before it
 }
 

@@ -41,7 +41,7 @@ type Host struct {
 	refused   []config.Difference // settings that were given but cannot change
 	registry  *registry.Registry  // nil: none
 	pushed    image.Versions      // versions of the bundle in the registry, once Resolve has read them
-	byHand    bool                // images are taken from the main Docker
+	byHand    bool                // the images were loaded into the main Docker by hand
 	versions  image.Versions
 	images    []image.Image
 	answers   []answer // results of the questions of Resolve

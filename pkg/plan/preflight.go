@@ -162,7 +162,7 @@ func (h *Host) strange(r host.Route) bool {
 }
 
 // swapProblem: kubelets from 1.34 on keep pods out of the swap by cgroup v2;
-// with v1 they can not, and pods would grow beyond their limits.
+// with v1 they cannot, and pods would grow beyond their limits.
 func swapProblem(context.Context) error {
 	if !host.SwapOn() || host.CgroupV2() {
 		return nil

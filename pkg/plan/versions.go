@@ -42,7 +42,7 @@ func (h *Host) withImages(images []image.Image) *Host {
 }
 
 // knownVersions are those of the bundle, or those the host was made with;
-// none if both are of another Kubernetes. A bundle that can not be read is told
+// none if both are of another Kubernetes. A bundle that cannot be read is told
 // of by preflight.
 func (h *Host) knownVersions() image.Versions {
 	wanted, err := image.For(h.Config.KubernetesVersion, image.Versions{})

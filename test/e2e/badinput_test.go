@@ -104,7 +104,7 @@ var badInputs = []bad{
 	{name: "another run", prefix: "flock /run/kube-bootstrap.lock", run: asMaster, undo: "rm -f /run/kube-bootstrap.lock", says: "another run is in progress", code: "4"},
 }
 
-// swapping is bad only where the kubelet can not keep pods out of the swap.
+// swapping is bad only where the kubelet cannot keep pods out of the swap.
 var swapping = bad{
 	name: "swap", make: `printf 'Filename Type Size Used Priority\n/swap file 1048572 0 -2\n' >/tmp/swaps; mount --bind /tmp/swaps /proc/swaps`, undo: "umount /proc/swaps; rm /tmp/swaps",
 	run: asMaster, problem: "swap", says: "swap is on", code: "3",

@@ -33,7 +33,7 @@ func TestKills(t *testing.T) {
 	refusedJoins(t, made[0], made[1], bundle)
 }
 
-// TestBadInput gives a bare host what can not work.
+// TestBadInput runs commands with invalid input on a bare host.
 func TestBadInput(t *testing.T) {
 	badInput(t, hosts(t, "docker-28.5", "10.193.4.0/24", "e2e-g")[0], bundle)
 }
@@ -85,7 +85,7 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 		}
 		worker.sh(t, "kube-bootstrap turndown --keep-images")
 		downInUse(t, master)
-		down(t, worker)         // the images, where they were kept
+		down(t, worker)         // resets the images too, where they were kept
 		down(t, worker, master) // twice is harmless
 		for i, m := range made {
 			m.sameWorld(t, "master or worker, then turndown,", before[i])

@@ -36,7 +36,7 @@ func TestMinors(t *testing.T) {
 	}
 }
 
-// runs expects the versions of the row on both nodes, and a pod that starts.
+// runs expects the catalog's versions on both nodes, and that a pod starts.
 func (l fleetUser) runs(t *testing.T, m catalog.Minor) {
 	t.Helper()
 	nodes := l.sh(t, `kubectl get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}'`)

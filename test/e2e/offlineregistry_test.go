@@ -116,7 +116,7 @@ func bootstrapInPieces(t *testing.T, m machine, r *privateRegistry, run string) 
 	})
 }
 
-// refusedRegistry gives what can not work to a bare host.
+// refusedRegistry gives what cannot work to a bare host.
 func refusedRegistry(t *testing.T, m machine, r *privateRegistry, login string) {
 	before := m.world(t)
 	plain := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -209,7 +209,7 @@ func (c localCluster) killed(t *testing.T, before string) {
 	}
 }
 
-// refuses asks for what can not be.
+// refuses asks for what cannot be.
 func (c localCluster) refuses(t *testing.T) {
 	for name, args := range map[string][]string{
 		"snapshot-exists": {"save", "used"}, "snapshot-missing": {"restore", "none"}, "snapshot-name": {"save", "A b"},

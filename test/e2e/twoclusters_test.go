@@ -11,7 +11,7 @@ import (
 )
 
 // TestTwoClusters makes two clusters side by side, which share nothing. What a
-// third one can not have is told before anything of it is made.
+// third one cannot have is told before anything of it is made.
 func TestTwoClusters(t *testing.T) {
 	dir := t.TempDir()
 	one := fleetUser{cluster: "e2e-one", subnet: "10.217.0.0/16", dir: dir}
@@ -54,7 +54,7 @@ func TestTwoClusters(t *testing.T) {
 	one.leavesNothing(t, "clean of both", before)
 }
 
-// third asks for what can not be beside a cluster that is there.
+// third asks for what cannot be beside a cluster that is there.
 func (l fleetUser) third(t *testing.T) {
 	port := l.sh(t, "docker port e2e-one.api 6443 | sed 's/.*://;q'")
 	const file = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.219.0.0/16\nnodes:\n- {role: control-plane, %s}\n`
