@@ -30,6 +30,7 @@ type barLine struct {
 	name    string
 	started time.Time
 	message string
+	doing   []string
 	moved   transfer
 }
 
@@ -69,7 +70,7 @@ func (r *bars) event(e step.Event) {
 		r.running = append(r.running, &barLine{name: e.Step, started: e.At})
 	case step.Progress:
 		if i := r.find(e.Step); i >= 0 {
-			r.running[i].message, r.running[i].moved = e.Message, *moved
+			r.running[i].message, r.running[i].doing, r.running[i].moved = e.Message, e.Doing, *moved
 		}
 	case step.Note:
 		r.screen.draw(strings.Split(e.Message, "\n"), r.lines(e.At))
@@ -106,16 +107,19 @@ func (r *bars) lines(now time.Time) []string {
 	if sum, several := r.moving.sum(); several && len(r.running) > 0 {
 		last = []string{line(width, head("", ""), "total", sum, "")}
 	}
-	drawn := r.running
-	if room := max(height-2-len(last), 1); len(drawn) > room {
+	drawn, room := r.running, max(height-2-len(last), 1)
+	if len(drawn) > room {
 		drawn = drawn[:room]
 		last = append([]string{fmt.Sprintf("%s… and %d more", head("", ""), len(r.running)-room)}, last...)
 	}
 	var all []string
 	for _, l := range drawn {
 		all = append(all, l.draw(now, width))
+		for _, what := range l.doing {
+			all = append(all, line(width, head("", ""), "  "+what, transfer{}, ""))
+		}
 	}
-	return append(all, last...)
+	return append(all[:min(len(all), room)], last...)
 }
 
 func (r *bars) close() {

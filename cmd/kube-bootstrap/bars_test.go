@@ -67,6 +67,21 @@ func TestLinesFitIntoEveryTerminal(t *testing.T) {
 	}
 }
 
+// TestWhatAStepDoesAtTheSameTime draws a line for each, as far as there is room.
+func TestWhatAStepDoesAtTheSameTime(t *testing.T) {
+	var out bytes.Buffer
+	r := newBars(&out, sized(80, 5))
+	defer r.close()
+	r.event(step.Event{At: at(0), Step: "run the tests", Kind: step.Started})
+	r.event(step.Event{At: at(1), Step: "run the tests", Kind: step.Progress, Message: "312 of 417, 310 passed, 2 failed, 11m left",
+		Doing: []string{"DNS should provide DNS", "Secrets should be consumable", "not drawn"}})
+	want := "⠋   1.2s  run the tests              312 of 417, 310 passed, 2 failed, 11m left\n" +
+		"            DNS should provide DNS\n            Secrets should be consumable"
+	if got := strings.Join(r.lines(at(1.2)), "\n"); got[strings.Index(got, " "):] != want[strings.Index(want, " "):] {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestMoreStepsThanRows(t *testing.T) {
 	var out bytes.Buffer
 	r := newBars(&out, sized(40, 10))

@@ -31,6 +31,7 @@ func line(width int, head, name string, moved transfer, message string) string {
 		column = min(column, room-runewidth.StringWidth(tail)-1)
 		name = cut(name, max(column, room-runewidth.StringWidth(tail)-1))
 	case message != "":
+		column = max(min(column, room-runewidth.StringWidth(message)-1), min(column, runewidth.StringWidth(name)))
 		name = cut(name, max(column, room-runewidth.StringWidth(message)-1))
 		tail = message
 	}

@@ -80,6 +80,9 @@ func (r *plain) event(e step.Event) {
 			return
 		}
 		s.message = strings.TrimSpace(firstLine(e.Message) + " " + moved.String())
+		if len(e.Doing) > 0 {
+			s.message += ": " + strings.Join(e.Doing, ", ")
+		}
 		if e.At.Sub(s.told) >= quiet {
 			r.progress(s, e.At)
 		}

@@ -76,6 +76,12 @@ func TestPlainRemindsOfASilentStep(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
+	r.event(step.Event{At: at(95), Step: "build", Kind: step.Note, Message: "kubelet is old"})
+	r.event(step.Event{At: at(105), Step: "build", Kind: step.Progress, Message: "1 of 2", Doing: []string{"a", "b"}})
+	if want := "+++ [1121 05:51:36] kubelet is old\n+++ [1121 05:51:46] build: 1m45s, 1 of 2: a, b\n"; out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
 	r.event(step.Event{At: at(96), Step: "build", Kind: step.Failed, Err: errors.New("no space")})
 	r.remind(at(200))
 	if out.String() != "" {

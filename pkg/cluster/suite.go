@@ -138,7 +138,9 @@ func (s *suiteRun) tests(result *SuiteResult) step.Step {
 		Name: name, Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
 		Apply: func(ctx context.Context) error {
-			progress := newSuiteProgress(len(s.Tests), time.Now, func(line string) { step.Report(ctx, line, 0, 0) }, func(text string) {
+			progress := newSuiteProgress(len(s.Tests), time.Now, func(line string, running []string) {
+				s.emit(Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Progress, Message: line, Doing: running}})
+			}, func(text string) {
 				s.emit(Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
 			})
 			var last bytes.Buffer

@@ -17,7 +17,9 @@ func TestSuiteProgress(t *testing.T) {
 	}
 	var reported, told []string
 	now := time.Unix(0, 0)
-	p := newSuiteProgress(12, func() time.Time { return now }, func(line string) { reported = append(reported, line) }, func(text string) { told = append(told, text) })
+	p := newSuiteProgress(12, func() time.Time { return now }, func(line string, running []string) {
+		reported = append(reported, line+": "+strings.Join(running, ", "))
+	}, func(text string) { told = append(told, text) })
 	for piece := range slices.Chunk(recorded, 100) {
 		now = now.Add(time.Second)
 		if _, err := p.Write(piece); err != nil {

@@ -14,8 +14,8 @@ import (
 // suiteProgress reads the events of the tests, one per line, while they run.
 type suiteProgress struct {
 	now    func() time.Time
-	report func(line string) // called with the progress of the run
-	tell   func(text string) // called for each failure
+	report func(line string, running []string) // called with the progress of the run and the names of the running tests
+	tell   func(text string)                   // called for each failure
 
 	total   int // number of tests to run
 	started time.Time
@@ -24,7 +24,7 @@ type suiteProgress struct {
 	counts  SuiteResult
 }
 
-func newSuiteProgress(total int, now func() time.Time, report, tell func(string)) *suiteProgress {
+func newSuiteProgress(total int, now func() time.Time, report func(string, []string), tell func(string)) *suiteProgress {
 	return &suiteProgress{total: total, now: now, report: report, tell: tell, started: now()}
 }
 
@@ -50,7 +50,11 @@ func (p *suiteProgress) event(e image.TestEvent) {
 	case "end":
 		p.end(e)
 	}
-	p.report(p.line())
+	var names []string
+	for _, test := range p.running {
+		names = append(names, shortName(test))
+	}
+	p.report(p.line(), names)
 }
 
 func (p *suiteProgress) end(e image.TestEvent) {
@@ -71,18 +75,11 @@ func (p *suiteProgress) end(e image.TestEvent) {
 
 func (p *suiteProgress) done() int { return p.counts.Passed + p.counts.Skipped + len(p.counts.Failed) }
 
-// line returns "12 of 417, 12 passed, 0 failed, 9m left: name, name".
+// line returns "12 of 417, 12 passed, 0 failed, 9m left".
 func (p *suiteProgress) line() string {
 	text := fmt.Sprintf("%d of %d, %d passed, %d failed", p.done(), p.total, p.counts.Passed, len(p.counts.Failed))
 	if left := p.left(); left != "" {
 		text += ", " + left + " left"
-	}
-	var names []string
-	for _, test := range p.running {
-		names = append(names, shortName(test))
-	}
-	if len(names) > 0 {
-		text += ": " + strings.Join(names, ", ")
 	}
 	return text
 }

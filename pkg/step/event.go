@@ -28,11 +28,12 @@ type Event struct {
 	Row     int
 	Step    string
 	Kind    Kind
-	Message string // Progress: the current action or wait. Left: what Undo leaves behind, and why
-	Bytes   int64  // Progress: done so far, in bytes; 0 if not counted
-	Total   int64  // Progress: of how many bytes; 0 if unknown
-	Diff    Diff   // Planned and Started
-	Err     error  // Failed
+	Message string   // Progress: the current action or wait. Left: what Undo leaves behind, and why
+	Bytes   int64    // Progress: done so far, in bytes; 0 if not counted
+	Total   int64    // Progress: of how many bytes; 0 if unknown
+	Doing   []string // Progress: what the step does at the same time, a few words each
+	Diff    Diff     // Planned and Started
+	Err     error    // Failed
 }
 
 type reporterKey struct{}

@@ -15,6 +15,7 @@ type wire struct {
 	Message string    `json:"message,omitempty"`
 	Bytes   int64     `json:"bytes,omitempty"`
 	Total   int64     `json:"total,omitempty"`
+	Doing   []string  `json:"doing,omitempty"`
 	Diff    Diff      `json:"diff,omitempty"`
 	Error   string    `json:"error,omitempty"`
 	// Problems are the problems that Error contains.
@@ -39,7 +40,7 @@ func (t *told) Unwrap() []error {
 
 // MarshalJSON encodes Err as its text and its problems.
 func (e Event) MarshalJSON() ([]byte, error) {
-	w := wire{At: e.At, Row: e.Row, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Diff: e.Diff}
+	w := wire{At: e.At, Row: e.Row, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Doing: e.Doing, Diff: e.Diff}
 	if e.Err != nil {
 		w.Error, w.Problems = e.Err.Error(), Problems(e.Err)
 	}
@@ -53,7 +54,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*e = Event{At: w.At, Row: w.Row, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Diff: w.Diff}
+	*e = Event{At: w.At, Row: w.Row, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Doing: w.Doing, Diff: w.Diff}
 	if w.Error != "" {
 		e.Err = &told{w.Error, w.Problems}
 	}
