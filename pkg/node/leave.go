@@ -69,6 +69,10 @@ func (n Node) Drain(d Drain) step.Step {
 			if err != nil {
 				return err
 			}
+			// A Check that got no answer in time has refused nothing.
+			if _, err := n.toDrain(ctx, d); err != nil {
+				return err
+			}
 			ours, err := n.cordon(ctx)
 			if err == nil {
 				err = step.Until(step.WithLimit(ctx, d.Limit), func(ctx context.Context) error { return n.evict(ctx, client) }, nil)

@@ -1,11 +1,16 @@
 package node
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -47,5 +52,34 @@ func TestPodsThatWouldBeLostAreNamed(t *testing.T) {
 	problems := step.Problems(bare([]corev1.Pod{pod("a", owned("ReplicaSet")), pod("alone", func(*corev1.Pod) {})}))
 	if len(problems) != 1 || problems[0].Name != "pods-lost" {
 		t.Errorf("got %v", problems)
+	}
+}
+
+// The Runner applies a step whose Check got no answer in time.
+func TestADrainThatWasNotCheckedRefusesToo(t *testing.T) {
+	var changed []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}
+		switch {
+		case r.Method != http.MethodGet:
+			changed = append(changed, r.Method+" "+r.URL.Path)
+		case strings.HasSuffix(r.URL.Path, "/pods"):
+			answer = corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{pod("alone", func(*corev1.Pod) {})}}
+		case strings.HasSuffix(r.URL.Path, "/poddisruptionbudgets"):
+			answer = metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudgetList"}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer server.Close()
+	config := rest.Config{Host: server.URL}
+	n := Node{API: func() (*rest.Config, error) { return &config, nil }, Name: "worker-1"}
+	ctx := step.WithLimit(t.Context(), time.Second)
+	problems := step.Problems(n.Drain(Drain{Limit: time.Second}).Apply(ctx))
+	if len(problems) != 1 || problems[0].Name != "pods-lost" {
+		t.Errorf("got %v", problems)
+	}
+	if len(changed) > 0 {
+		t.Errorf("changed before it refused: %v", changed)
 	}
 }
