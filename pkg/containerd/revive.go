@@ -38,11 +38,22 @@ func (r Runtime) Revive(pod StaticPod) step.Step {
 			}
 			return step.Diff{"remove the pod " + pod.Name + ", for the kubelet to make it anew: " + reason}, nil
 		},
-		Apply: func(ctx context.Context) error { return r.removePod(ctx, pod.Name) },
+		Apply: func(ctx context.Context) error { return r.revive(ctx, pod) },
 		// The new one may end once more before all that it needs is back: whether
 		// it serves is the wait's to say.
 		Waits: true,
 	}
+}
+
+// revive looks again: a Check that got no answer has seen no reason.
+func (r Runtime) revive(ctx context.Context, pod StaticPod) error {
+	soon, cancel := step.Checking(ctx)
+	defer cancel()
+	reason, err := r.stuck(soon, pod)
+	if err != nil || reason == "" {
+		return err
+	}
+	return r.removePod(ctx, pod.Name)
 }
 
 func (r Runtime) stuck(ctx context.Context, pod StaticPod) (reason string, err error) {

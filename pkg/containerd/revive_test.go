@@ -1,6 +1,9 @@
 package containerd
 
 import (
+	"context"
+	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,5 +32,32 @@ func TestOnlyTheLastContainerCounts(t *testing.T) {
 		if got := whyStuck(c.all, etcd); (got != "") != c.stuck {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// The Runner applies a step whose Check got no answer in time.
+func TestAPodThatIsReadyIsNotRemoved(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "containerd.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan bool, 1)
+	go func() {
+		conn, err := listener.Accept()
+		accepted := err == nil
+		if accepted {
+			conn.Close()
+		}
+		listener.Close()
+		asked <- accepted
+	}()
+	pod := StaticPod{Name: "kube-apiserver-a", Ready: func(context.Context) error { return nil }}
+	if err := (Runtime{Socket: socket}).Revive(pod).Apply(t.Context()); err != nil {
+		t.Error(err)
+	}
+	listener.Close()
+	if <-asked {
+		t.Error("containerd was asked to remove a pod that is ready")
 	}
 }
