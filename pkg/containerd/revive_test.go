@@ -8,6 +8,8 @@ import (
 	"time"
 
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func TestOnlyTheLastContainerCounts(t *testing.T) {
@@ -59,5 +61,18 @@ func TestAPodThatIsReadyIsNotRemoved(t *testing.T) {
 	listener.Close()
 	if <-asked {
 		t.Error("containerd was asked to remove a pod that is ready")
+	}
+}
+
+func TestAContainerdThatIsSilentIsNotAskedForEver(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "containerd.sock")
+	listener, err := net.Listen("unix", socket) // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, err = (Runtime{Socket: socket}).hasNamespace(step.WithLimit(t.Context(), 100*time.Millisecond))
+	if !step.IsUnanswered(err) {
+		t.Errorf("got %v", err)
 	}
 }

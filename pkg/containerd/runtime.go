@@ -188,13 +188,13 @@ func (r Runtime) open(ctx context.Context) (*client.Client, error) {
 }
 
 func (r Runtime) serves(ctx context.Context) error {
-	return r.ask(ctx, func(introspection.Service) error { return nil })
+	return r.ask(ctx, func(context.Context, introspection.Service) error { return nil })
 }
 
 // criServes asks which plugins were loaded: CRI itself would answer by
 // another protocol, and says no more than this.
 func (r Runtime) criServes(ctx context.Context) error {
-	return r.ask(ctx, func(s introspection.Service) error {
+	return r.ask(ctx, func(ctx context.Context, s introspection.Service) error {
 		found, err := s.Plugins(ctx, "id==cri")
 		if err != nil {
 			return step.NoAnswer(err)
@@ -214,7 +214,9 @@ type notRunning struct{ error }
 
 func (n notRunning) Unwrap() error { return n.error }
 
-func (r Runtime) ask(ctx context.Context, question func(introspection.Service) error) error {
+func (r Runtime) ask(ctx context.Context, question func(context.Context, introspection.Service) error) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	// The client would wait for a socket to come.
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", r.Files.Path(r.Socket))
 	if err != nil && !step.IsUnanswered(step.Serves(err)) {
@@ -232,7 +234,7 @@ func (r Runtime) ask(ctx context.Context, question func(introspection.Service) e
 	if ok, err := c.IsServing(ctx); err != nil || !ok {
 		return step.NoAnswer(fmt.Errorf("it does not answer: %w", errors.Join(err, ctx.Err())))
 	}
-	return question(c.IntrospectionService())
+	return question(ctx, c.IntrospectionService())
 }
 
 // config returns the config file as it shall be, and what differs now.
