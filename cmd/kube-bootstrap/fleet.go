@@ -239,18 +239,29 @@ func (h fleetHost) ready() bool {
 	return h.Node != nil && h.Node.Ready && h.report().InPlace
 }
 
-// steps says in a few words what is in place.
+// steps says in a few words what is in place. A step that got no answer is not
+// known to be missing.
 func (h fleetHost) steps() string {
 	report := h.report()
-	var missing []string
+	var missing, unknown []string
 	for _, one := range report.Steps {
-		if !one.InPlace {
+		switch {
+		case one.Error != "":
+			unknown = append(unknown, one.Step)
+		case !one.InPlace:
 			missing = append(missing, one.Step)
 		}
 	}
+	var texts []string
+	if len(missing) > 0 {
+		texts = append(texts, "missing: "+strings.Join(missing, ", "))
+	}
+	if len(unknown) > 0 {
+		texts = append(texts, "unknown: "+strings.Join(unknown, ", "))
+	}
 	switch {
-	case len(missing) > 0:
-		return "missing: " + strings.Join(missing, ", ")
+	case len(texts) > 0:
+		return strings.Join(texts, "; ")
 	case report.InPlace:
 		return fmt.Sprintf("%d in place", len(report.Steps))
 	}
