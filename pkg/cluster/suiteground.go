@@ -179,7 +179,7 @@ const leftScript = `docker ps -aq --filter name=^/` + suiteContainer + `$
 docker exec kubelet kubectl --kubeconfig ` + adminKubeconfig + ` get namespaces -l e2e-run -o name`
 
 const unleadScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
-	if grep -qs '^` + mirrorMark + `' "$f"; then rm -r "${f%/*}"; fi
+	if grep -qs '^` + mirrorMark + `' "$f"; then rm "$f" && { rmdir "${f%/*}" 2>/dev/null || true; }; fi
 done`
 
 // tidy returns the step that removes the remains of a run.
