@@ -146,8 +146,12 @@ func parseStored(text []byte) (s stored, err error) {
 		return s, fmt.Errorf("how it is stored: %w", err)
 	}
 	for d, layer := range s.Layers {
-		if err := errors.Join(d.Validate(), layer.Digest.Validate()); err != nil || layer.Size < 0 || layer.Size > blobLimit {
-			return s, fmt.Errorf("how it is stored: layer %s: %d bytes, %w", d, layer.Size, err)
+		err := errors.Join(d.Validate(), layer.Digest.Validate())
+		if layer.Size < 0 || layer.Size > blobLimit {
+			err = errors.Join(err, fmt.Errorf("%d bytes", layer.Size))
+		}
+		if err != nil {
+			return s, fmt.Errorf("how it is stored: layer %s: %w", d, err)
 		}
 	}
 	return s, nil
