@@ -8,11 +8,12 @@ mask() { sed -E 's/[0-9a-f]{64}/ID/g; s/veth[0-9a-f]+(@if[0-9]+)?/veth/g; s/br-[
 section() { sed "s/^/$1: /"; }
 
 # What this script itself runs, and what whoever started it runs, is left out by its parent. Kernel threads, and what
-# systemd starts and stops as it likes, are not the host's state. Of shims the namespace tells whose they are.
+# systemd starts and stops as it likes, are not the host's state; nor are the commands that flanneld and kube-proxy
+# run all the time to compare firewall rules. Of shims the namespace tells whose they are.
 processes() {
   awk -v me=$began '$1 == me || $2 == me || $3 ~ /^\[/ || /contract\.test/ {next}
     /containerd-shim/ {for (i = 3; i < NF; i++) if ($i == "-namespace") print "containerd-shim", $(i+1); next}
-    {print $3, $4, $5}' "$out/ps" | grep -vE '^\(|agetty|systemd-(hostnamed|timedated|localed|tmpfiles|userwork|nsresourced|userdbd)|^docker exec|^sh -c sleep' | mask
+    {print $3, $4, $5}' "$out/ps" | grep -vE '^\(|agetty|systemd-(hostnamed|timedated|localed|tmpfiles|userwork|nsresourced|userdbd)|^docker exec|^sh -c sleep|^(/usr/s?bin/)?(ip6?tables|nft)(-[a-z]+)? ' | mask
 }
 
 # Left out: what this test keeps on the host, journals, the insides of Docker's and containerd's stores (their parts
