@@ -3,6 +3,7 @@ package containerd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +15,11 @@ import (
 )
 
 const (
-	// manyStarts is the number of short runs after which Watch gives up. A
-	// program that only waits for another one needs fewer: the kubelet waits
-	// longer before each restart.
-	manyStarts = 3
+	// manyEnds is the number of exits during a watch after which Watch gives up,
+	// if the last run was short. A program that only waits for another one needs
+	// fewer: the kubelet waits longer before each restart. Exits before the watch
+	// do not count: the attempt of a container covers the whole life of its pod.
+	manyEnds   = 3
 	watchPause = time.Second
 )
 
@@ -26,17 +28,19 @@ const (
 // crash as progress.
 func (r Runtime) Watch(pod string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		since, told := time.Now(), ""
+		since, told, times := time.Now(), "", 0
 		tick := time.NewTicker(watchPause)
 		defer tick.Stop()
 		for {
 			last := r.lastEnd(ctx, pod, since)
-			if last != nil && last.final(step.CheckLimit(ctx)) {
-				return fmt.Errorf("%s %s", pod, r.describe(last))
-			}
 			if last != nil && told != last.status.Id {
-				told = last.status.Id
-				step.Report(ctx, pod+" "+r.describe(last), 0, 0)
+				times++
+				told, last.times = last.status.Id, times
+				text := pod + " " + r.describe(last)
+				if last.final(step.CheckLimit(ctx)) {
+					return errors.New(text)
+				}
+				step.Report(ctx, text, 0, 0)
 			}
 			select {
 			case <-ctx.Done():
@@ -47,15 +51,16 @@ func (r Runtime) Watch(pod string) func(context.Context) error {
 	}
 }
 
-// end describes how the last container of a pod ended. It was the nth.
+// end describes how the last container of a pod ended, and how many ended during
+// the watch.
 type end struct {
 	status *runtime.ContainerStatus
-	nth    uint32
+	times  int
 }
 
 func (e end) ran() time.Duration { return time.Duration(e.status.FinishedAt - e.status.StartedAt) }
 
-func (e end) final(soon time.Duration) bool { return e.nth >= manyStarts && e.ran() < soon }
+func (e end) final(soon time.Duration) bool { return e.times >= manyEnds && e.ran() < soon }
 
 // lastEnd returns nil if the pod's container runs, or if it ended before since:
 // then the kubelet has restarted it, or is about to.
@@ -71,7 +76,7 @@ func (r Runtime) lastEnd(ctx context.Context, pod string, since time.Time) (last
 		}
 		found, err := cri.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: newest.Id})
 		if err == nil && time.Unix(0, found.Status.FinishedAt).After(since) {
-			last = &end{found.Status, newest.Metadata.Attempt + 1}
+			last = &end{status: found.Status}
 		}
 		return err
 	})
@@ -79,7 +84,11 @@ func (r Runtime) lastEnd(ctx context.Context, pod string, since time.Time) (last
 }
 
 func (r Runtime) describe(e *end) string {
-	return fmt.Sprintf("ended %d times, the last time with exit code %d after %s: %s", e.nth, e.status.ExitCode, e.ran().Round(watchPause/10), r.lastWords(e.status.LogPath))
+	often := "ended"
+	if e.times > 1 {
+		often = fmt.Sprintf("ended %d times, the last time", e.times)
+	}
+	return fmt.Sprintf("%s with exit code %d after %s: %s", often, e.status.ExitCode, e.ran().Round(watchPause/10), r.lastWords(e.status.LogPath))
 }
 
 // lastWords returns the last line of a CRI log, without the time, stream and

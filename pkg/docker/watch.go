@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,10 +14,12 @@ import (
 )
 
 const (
-	// manyRestarts is the number of successive short runs after which Watch
-	// gives up. A program that only waits for another one needs fewer.
-	manyRestarts = 3
-	watchPause   = 500 * time.Millisecond
+	// manyEnds is the number of exits during a watch after which Watch gives up,
+	// if the last run was short. A program that only waits for another one needs
+	// fewer. Exits before the watch do not count: Docker's own counter covers the
+	// whole life of the container.
+	manyEnds   = 3
+	watchPause = 500 * time.Millisecond
 )
 
 // Watch returns an error, with the last line of the log, once the container has
@@ -27,15 +30,18 @@ func (s Service) Watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	since, told := time.Now(), ""
+	since := time.Now()
+	var seen end
 	for {
 		last, ok := docker.lastEnd(ctx, s.Name, since)
-		if ok && last.final(step.CheckLimit(ctx)) {
-			return fmt.Errorf("%s: %s", last, lastLine(s.Tail(ctx, 1)))
-		}
-		if ok && told != last.at {
-			told = last.at
-			step.Report(ctx, fmt.Sprintf("%s: %s", last, lastLine(s.Tail(ctx, 1))), 0, 0)
+		if ok && last.at != seen.at {
+			last.times = seen.times + 1
+			seen = last
+			text := fmt.Sprintf("%s: %s", last, lastLine(s.Tail(ctx, 1)))
+			if last.final(step.CheckLimit(ctx)) {
+				return errors.New(text)
+			}
+			step.Report(ctx, text, 0, 0)
 		}
 		if pause(ctx, watchPause) != nil {
 			return nil
@@ -49,13 +55,13 @@ type end struct {
 	code      int
 	at        string
 	ran       time.Duration
-	restarts  int
+	times     int  // how often it exited during the watch
 	restarted bool // the engine will restart it
 }
 
 func (e end) String() string {
-	if e.restarts > 1 {
-		return fmt.Sprintf("container %s ended %d times, the last time with exit code %d after %s", e.container, e.restarts, e.code, e.ran.Round(watchPause/5))
+	if e.times > 1 {
+		return fmt.Sprintf("container %s ended %d times, the last time with exit code %d after %s", e.container, e.times, e.code, e.ran.Round(watchPause/5))
 	}
 	return fmt.Sprintf("container %s ended with exit code %d after %s", e.container, e.code, e.ran.Round(watchPause/5))
 }
@@ -63,7 +69,7 @@ func (e end) String() string {
 // final reports whether the container will not recover by itself. A program
 // that ran for longer than soon counts as started.
 func (e end) final(soon time.Duration) bool {
-	return !e.restarted || e.restarts >= manyRestarts && e.ran < soon
+	return !e.restarted || e.times >= manyEnds && e.ran < soon
 }
 
 // lastEnd returns false for a container that runs, or that exited before since
@@ -86,7 +92,7 @@ func endOf(c container.InspectResponse) (end, bool) {
 	finished, ferr := time.Parse(time.RFC3339Nano, c.State.FinishedAt)
 	return end{
 		container: strings.TrimPrefix(c.Name, "/"), code: c.State.ExitCode, at: c.State.FinishedAt,
-		ran: finished.Sub(started), restarts: c.RestartCount, restarted: c.State.Restarting,
+		ran: finished.Sub(started), restarted: c.State.Restarting,
 	}, err == nil && ferr == nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/moby/moby/client"
 )
 
 // TestWatch runs containers that contain only the programs of this machine.
@@ -20,10 +22,14 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.RemoveImage(context.Background(), image) })
-	for name, c := range map[string]struct{ restart, script, want string }{
-		"again and again":     {"unless-stopped", "echo unknown flag --x; exit 3", "the last time with exit code 3"},
-		"for good":            {"no", "echo unknown flag --x; exit 3", "ended with exit code 3"},
-		"it waits for others": {"unless-stopped", "[ -e /tmp/second ] && exec sleep 600; touch /tmp/second; exit 1", ""},
+	for name, c := range map[string]struct {
+		restart, script, want string
+		before                int // restarts before the watch
+	}{
+		"again and again":     {"unless-stopped", "echo unknown flag --x; exit 3", "the last time with exit code 3", 0},
+		"for good":            {"no", "echo unknown flag --x; exit 3", "ended with exit code 3", 0},
+		"it waits for others": {"unless-stopped", "[ -e /tmp/second ] && exec sleep 600; touch /tmp/second; exit 1", "", 0},
+		"it ended before":     {"unless-stopped", "[ -e /tmp/4 ] && exec sleep 600; for n in 1 2 3 4; do [ -e /tmp/$n ] || { touch /tmp/$n; exit 1; }; done", "", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Service{
@@ -41,6 +47,13 @@ func TestWatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = s.Remove(context.Background()) })
+			for restarts := 0; restarts < c.before; time.Sleep(50 * time.Millisecond) {
+				now, err := engine.ContainerInspect(t.Context(), s.Name, client.ContainerInspectOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				restarts = now.Container.RestartCount
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			if c.want == "" {
 				ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
