@@ -151,7 +151,7 @@ func (p *program) walk(ctx context.Context, v hostVerb, h *plan.Host) error {
 // advice returns the next step after a failure, which has not saved new
 // settings.
 func (v hostVerb) advice(h *plan.Host) string {
-	if !h.Changing() {
+	if !h.Changing() || h.Upgrading() {
 		return resumeAdvice
 	}
 	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " + v.role + "` to go back to them"

@@ -31,6 +31,14 @@ func (h *Host) settingsProblem(context.Context) error {
 // it.
 func (h *Host) keepsAddress() bool { return h.saved.Role == Master }
 
+// Upgrading reports whether this run has other versions than those in force. A
+// run that failed may have started components of them, and etcd cannot read its
+// data with an older version.
+func (h *Host) Upgrading() bool {
+	was, now := h.saved.Config, h.Config
+	return h.installed() && (was.KubernetesVersion != now.KubernetesVersion || was.EtcdVersion != now.EtcdVersion)
+}
+
 // Changing reports whether the settings of this run differ from those in force.
 func (h *Host) Changing() bool {
 	if !h.installed() {

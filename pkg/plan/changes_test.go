@@ -62,6 +62,20 @@ func TestARunThatFailsLeavesTheSettingsInForce(t *testing.T) {
 	}
 }
 
+func TestARunWithOtherVersionsIsToBeFinished(t *testing.T) {
+	files, first := host.Files{Root: t.TempDir()}, config.Default()
+	if err := installedWith(t, files, first).run(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	other, patch, etcd := first, first, first
+	other.NodeLabels, patch.KubernetesVersion, etcd.EtcdVersion = []string{"a=b"}, "v1.37.9", "v3.7.1"
+	for cfg, want := range map[*config.Config]bool{&first: false, &other: false, &patch: true, &etcd: true} {
+		if got := installedWith(t, files, *cfg).Upgrading(); got != want {
+			t.Errorf("%s, etcd %s: %t", cfg.KubernetesVersion, cfg.EtcdVersion, got)
+		}
+	}
+}
+
 func TestThePlansKeepTheSettingsOnceAllIsInPlace(t *testing.T) {
 	h := installedWith(t, host.Files{Root: t.TempDir()}, config.Default())
 	for name, plan := range map[string]step.Plan{"master": h.Master(), "worker": h.Worker(), "load": h.Load()} {
