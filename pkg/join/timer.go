@@ -43,12 +43,12 @@ func Approvals(files host.Files, units host.Units, binary string) step.Step {
 	tree := approvalFiles(units.Init(), binary)
 	return step.Step{
 		Name: "approve serving certificates from now on",
-		Check: func(context.Context) (step.Diff, error) {
+		Check: func(ctx context.Context) (step.Diff, error) {
 			diff, err := files.Missing(tree)
-			if err == nil && len(diff) == 0 && units.Init() == "systemd" && !files.Exists(approveLink) {
-				diff = append(diff, "enable "+approveUnit+".timer")
+			if err != nil || len(diff) > 0 || units.Init() != "systemd" {
+				return diff, err
 			}
-			return diff, err
+			return timerDiff(ctx, files, units)
 		},
 		Apply: func(ctx context.Context) error {
 			if err := files.Put(tree); err != nil || units.Init() != "systemd" {
@@ -59,6 +59,19 @@ func Approvals(files host.Files, units host.Units, binary string) step.Step {
 		},
 		Undo: func(ctx context.Context) error { return dropApprovals(ctx, files, units, tree) },
 	}
+}
+
+// timerDiff compares the state of the timer. One that is only enabled is what a
+// run leaves that is killed before it starts the timer.
+func timerDiff(ctx context.Context, files host.Files, units host.Units) (diff step.Diff, err error) {
+	if !files.Exists(approveLink) {
+		diff = append(diff, "enable "+approveUnit+".timer")
+	}
+	active, err := units.Active(ctx, approveUnit+".timer")
+	if err == nil && !active {
+		diff = append(diff, "start "+approveUnit+".timer")
+	}
+	return diff, err
 }
 
 func dropApprovals(ctx context.Context, files host.Files, units host.Units, tree []host.File) error {

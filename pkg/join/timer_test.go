@@ -1,6 +1,7 @@
 package join
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -24,5 +25,29 @@ func TestApprovalsLookWithoutTouching(t *testing.T) {
 	diff, err := Approvals(files, host.OpenUnits(), "/b").Check(t.Context())
 	if err != nil || len(diff) == 0 {
 		t.Errorf("%v %v", diff, err)
+	}
+}
+
+// systemd is an init system whose timer is in that state.
+type systemd struct {
+	host.Units
+	active bool
+}
+
+func (systemd) Init() string                                   { return "systemd" }
+func (s systemd) Active(context.Context, string) (bool, error) { return s.active, nil }
+
+// A run that was killed between enabling and starting the timer has written all
+// files, and nothing would start the timer before the next boot.
+func TestApprovalsStartATimerThatIsOnlyEnabled(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	if err := files.Put(append(approvalFiles("systemd", "/b"), host.File{Path: approveLink})); err != nil {
+		t.Fatal(err)
+	}
+	for active, want := range map[bool]int{false: 1, true: 0} {
+		diff, err := Approvals(files, systemd{active: active}, "/b").Check(t.Context())
+		if err != nil || len(diff) != want {
+			t.Errorf("active %t: %v %v", active, diff, err)
+		}
 	}
 }
