@@ -230,21 +230,25 @@ func pauseStore(ctx context.Context, b *Builder, v Versions, arch string, own *c
 	}
 	const dir = "var/registry/pause/"
 	own.Texts[dir+"manifests/testing"] = []byte(hashOf(index).String() + "\n")
-	for kind, blobs := range map[string][][]byte{"manifests/": {index, manifest}, "blobs/": {config}} {
-		for _, blob := range blobs {
-			own.Texts[dir+kind+shardOf(hashOf(blob))] = blob
-		}
-	}
+	own.blob(dir+"manifests/", index)
+	own.blob(dir+"manifests/", manifest)
+	own.blob(dir+"blobs/", config)
 	layers, err := pause.OCI.Layers()
 	for _, layer := range layers {
 		data, readErr := layerData(layer)
 		err = errors.Join(err, readErr)
-		own.Texts[dir+"blobs/"+shardOf(hashOf(data))] = data
+		own.blob(dir+"blobs/", data)
 	}
 	return err
 }
 
-func shardOf(h v1.Hash) string { return h.Algorithm + "/" + h.Hex[:2] + "/" + h.Hex + "/data" }
+// blob adds data under both names that the registry in agnhost may use: its
+// digest (up to Kubernetes 1.35), and a path made from its digest.
+func (c *content) blob(dir string, data []byte) {
+	h := hashOf(data)
+	c.Texts[dir+h.String()] = data
+	c.Texts[dir+h.Algorithm+"/"+h.Hex[:2]+"/"+h.Hex+"/data"] = data
+}
 
 func layerData(layer v1.Layer) ([]byte, error) {
 	stream, err := layer.Uncompressed()
