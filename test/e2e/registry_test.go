@@ -110,7 +110,7 @@ func (r *privateRegistry) get(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	request.SetBasicAuth(registryUser, registryPassword)
-	request.Header.Set("Accept", "application/vnd.oci.image.index.v1+json")
+	request.Header.Set("Accept", "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json")
 	answer, err := r.client.Do(request)
 	if err != nil {
 		t.Fatal(err)
