@@ -155,7 +155,8 @@ func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]s
 	if len(pushed) < 5 {
 		t.Errorf("pushed only %v", pushed)
 	}
-	has := m.sh(t, "ctr -n k8s.io images ls")
+	// The IDs of images are in their manifests.
+	has := m.sh(t, "ctr -n k8s.io images ls && ctr -n k8s.io images ls | awk 'NR > 1 {print $3}' | xargs -n 1 ctr -n k8s.io content get")
 	for ref, want := range pushed {
 		path, tag, _ := strings.Cut(ref, ":")
 		text := r.get(t, "k8s/"+path+"/manifests/"+tag)
