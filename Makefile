@@ -29,8 +29,9 @@ down: build ## remove the cluster that up made
 
 test: check unit e2e ## everything: check, tests, a real cluster on test hosts
 
-unit: ## tests that need this machine alone, with the race detector
+unit: ## tests that need only this machine and its Docker, with the race detector
 	scripts/install-tools.sh test
+	scripts/start-docker.sh
 	CGO_ENABLED=1 go test -race -timeout 30m ./...
 
 e2e: build ## a real cluster on test hosts
