@@ -34,7 +34,7 @@ func (p *program) approveCommand() *cobra.Command {
 
 // keep leaves it to a run that is in progress: the timer comes again.
 func keep(ctx context.Context, h *plan.Host) error {
-	release, err := host.Lock(lockPath)
+	release, err := host.LockInBackground(lockPath)
 	if errors.Is(err, host.ErrLocked) {
 		return nil
 	}

@@ -42,7 +42,7 @@ With a registry, later pods and containers pull from there too.`,
 		if err != nil {
 			return err
 		}
-		h, release, err := p.openHost(cfg, nil, "")
+		h, release, err := p.openHost(c.Context(), cfg, nil, "")
 		if err != nil {
 			return err
 		}

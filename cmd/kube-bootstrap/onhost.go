@@ -44,7 +44,7 @@ func (p *program) addHostVerb(c *cobra.Command, v hostVerb) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		h, release, err := p.openHost(cfg, origins, v.role)
+		h, release, err := p.openHost(c.Context(), cfg, origins, v.role)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (p *program) addTimeline(c *cobra.Command) {
 
 // openHost takes the lock and looks at this machine, in the order in which a
 // user can put things right.
-func (p *program) openHost(cfg config.Config, given config.Origins, role string) (*plan.Host, func(), error) {
+func (p *program) openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*plan.Host, func(), error) {
 	if err := asRoot(); err != nil {
 		return nil, nil, err
 	}
@@ -80,7 +80,7 @@ func (p *program) openHost(cfg config.Config, given config.Origins, role string)
 			return nil, nil, &usageError{errs.ToAggregate()}
 		}
 	}
-	release, err := host.Lock(lockPath)
+	release, err := host.Lock(ctx, lockPath)
 	if err != nil {
 		return nil, nil, err
 	}

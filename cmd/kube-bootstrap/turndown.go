@@ -57,7 +57,7 @@ func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 	if err := asRoot(); err != nil {
 		return err
 	}
-	release, err := host.Lock(lockPath)
+	release, err := host.Lock(ctx, lockPath)
 	if err != nil {
 		return err
 	}

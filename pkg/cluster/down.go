@@ -63,7 +63,7 @@ func (f *fleet) removeImages(ctx context.Context) error {
 // meanwhile.
 func alone(ctx context.Context, options Options, do func(*fleet) error) error {
 	return withCluster(ctx, options, func(f *fleet) error {
-		release, err := f.lock()
+		release, err := f.lock(ctx)
 		if err != nil {
 			return err
 		}

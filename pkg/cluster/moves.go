@@ -38,7 +38,7 @@ func onNodes(ctx context.Context, options Options, emit func(Event), do func(*fl
 	if len(found) == 0 {
 		return f.noHosts(ctx)
 	}
-	release, err := f.lock()
+	release, err := f.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ func (f *fleet) api(ctx context.Context, leaves member) kube.Connect {
 }
 
 // lock keeps a second run on the same cluster away.
-func (f *fleet) lock() (func(), error) { return f.lockFor("cluster") }
+func (f *fleet) lock(ctx context.Context) (func(), error) { return f.lockFor(ctx, "cluster") }
 
 // lockFor keeps a second run of a kind away, and no other.
-func (f *fleet) lockFor(kind string) (func(), error) {
+func (f *fleet) lockFor(ctx context.Context, kind string) (func(), error) {
 	if err := os.MkdirAll(f.CacheDir, 0o755); err != nil {
 		return nil, err
 	}
-	release, err := host.Lock(filepath.Join(f.CacheDir, "."+kind+"-"+f.Name+".lock"))
+	release, err := host.Lock(ctx, filepath.Join(f.CacheDir, "."+kind+"-"+f.Name+".lock"))
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", f.Name, err)
 	}

@@ -95,7 +95,7 @@ func RunSuite(ctx context.Context, options Options, suite Suite, emit func(Event
 		return SuiteResult{}, err
 	}
 	defer f.docker.Close()
-	release, err := f.lockFor("e2e")
+	release, err := f.lockFor(ctx, "e2e")
 	if err != nil {
 		return SuiteResult{}, err
 	}

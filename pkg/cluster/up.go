@@ -30,7 +30,7 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 		return err
 	}
 	defer f.docker.Close()
-	release, err := f.lock()
+	release, err := f.lock(ctx)
 	if err != nil {
 		return err
 	}

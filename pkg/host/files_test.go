@@ -2,9 +2,11 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -108,18 +110,37 @@ func TestMissingSeesContentAndMode(t *testing.T) {
 
 func TestLockIsHeldOnce(t *testing.T) {
 	path := t.TempDir() + "/lock"
-	release, err := Lock(path)
+	release, err := Lock(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lock(path); err == nil {
+	if _, err := Lock(t.Context(), path); err == nil {
 		t.Error("a second lock was given")
 	}
 	release()
-	if release, err = Lock(path); err != nil {
+	if release, err = Lock(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	release()
+}
+
+func TestLockWaitsForTheBackground(t *testing.T) {
+	path := t.TempDir() + "/lock"
+	release, err := LockInBackground(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LockInBackground(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second lock in the background: %v", err)
+	}
+	time.AfterFunc(100*time.Millisecond, release)
+	if release, err = Lock(t.Context(), path); err != nil {
+		t.Fatalf("a run did not wait for the background: %v", err)
+	}
+	defer release()
+	if _, err := LockInBackground(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("the background does not leave it to a run: %v", err)
+	}
 }
 
 func TestRemoveTakesWhatAKilledWriteLeft(t *testing.T) {
