@@ -73,7 +73,7 @@ func (p *puller) refusals(t *testing.T, o *official) {
 		p.args("--ca-file", "/etc/ssl/certs/ca-certificates.crt"))
 	p.refused(t, "speaks plain HTTP", p.from(o.registry))
 	p.refused(t, "the name no-such-host.invalid is not known", p.args("--download-mirror", "https://no-such-host.invalid"))
-	p.refused(t, "official/etcd:9.9.9", p.args("--etcd-version", "9.9.9"))
+	p.refused(t, "official/etcd:3.6.99-0", p.args("--etcd-version", "3.6.99"))
 	p.refused(t, "is not made for arm64, only for amd64; build it from source: `kube-bootstrap offline build --arch arm64`", p.args("--arch", "arm64"))
 	out := *p
 	out.login = t.TempDir()
