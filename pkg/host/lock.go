@@ -27,7 +27,7 @@ func Lock(ctx context.Context, path string) (release func(), err error) {
 	var failed error
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) error {
 		var background bool
-		release, background, failed = lock(path, "")
+		release, background, failed = lock(ctx, path, "")
 		if background {
 			return failed
 		}
@@ -42,12 +42,12 @@ func Lock(ctx context.Context, path string) (release func(), err error) {
 // LockInBackground is Lock for a process that no user waits for: it does not
 // wait, and a run of a user waits for it.
 func LockInBackground(path string) (release func(), err error) {
-	release, _, err = lock(path, inBackground)
+	release, _, err = lock(context.Background(), path, inBackground)
 	return release, err
 }
 
 // lock reports also whether the lock is held in the background.
-func lock(path, how string) (release func(), background bool, err error) {
+func lock(ctx context.Context, path, how string) (release func(), background bool, err error) {
 	for {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -55,7 +55,7 @@ func lock(path, how string) (release func(), background bool, err error) {
 		}
 		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			file.Close()
-			process, held := holder(path)
+			process, held := holder(ctx, path)
 			return nil, held == inBackground, fmt.Errorf("%w (process %s)", ErrLocked, process)
 		}
 		if !stillThere(path, file) {
@@ -74,13 +74,15 @@ func lock(path, how string) (release func(), background bool, err error) {
 
 // holder returns the process in the file of a lock that is held, and how it
 // holds it. The file is empty for a moment after it was locked.
-func holder(path string) (process, how string) {
+func holder(ctx context.Context, path string) (process, how string) {
 	const moment = 50 * time.Millisecond
-	text, _ := os.ReadFile(path)
-	if len(text) == 0 {
-		time.Sleep(moment)
-		text, _ = os.ReadFile(path)
-	}
+	var text []byte
+	_ = step.Until(step.WithLimit(ctx, moment), func(context.Context) error {
+		if text, _ = os.ReadFile(path); len(text) == 0 {
+			return fmt.Errorf("read %s: it names no process", path)
+		}
+		return nil
+	}, nil)
 	process, how, _ = strings.Cut(strings.TrimSpace(string(text)), " ")
 	return process, how
 }
@@ -90,7 +92,7 @@ func WaitLock(ctx context.Context, path, what string) (release func(), err error
 	const patience = 12 * time.Hour // a holder that dies lets go by itself
 	var failed error
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
-		release, _, err = lock(path, "")
+		release, _, err = lock(ctx, path, "")
 		if errors.Is(err, ErrLocked) {
 			return fmt.Errorf("wait for %s: %w", what, err)
 		}
