@@ -33,13 +33,18 @@ func (f Files) Exists(path string) bool {
 // one, also after a crash. Directories that are missing are made, and noted
 // so that Remove takes them away again.
 func (f Files) Write(path string, data []byte, mode os.FileMode) error {
+	return f.writeAs(path, data, access{Mode: mode})
+}
+
+// writeAs is Write with an owner.
+func (f Files) writeAs(path string, data []byte, may access) error {
 	if err := f.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return writeAtomic(f.Path(path), data, mode)
+	return writeAtomic(f.Path(path), data, may)
 }
 
-func writeAtomic(path string, data []byte, mode os.FileMode) (err error) {
+func writeAtomic(path string, data []byte, may access) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), halfWritten(path))
 	if err != nil {
 		return err
@@ -53,7 +58,7 @@ func writeAtomic(path string, data []byte, mode os.FileMode) (err error) {
 	if _, err = tmp.Write(data); err != nil {
 		return err
 	}
-	if err = errors.Join(tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
+	if err = errors.Join(may.apply(tmp), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -20,10 +21,16 @@ func TestReplaceAndPutBack(t *testing.T) {
 	if err := os.WriteFile(f.Path(path), []byte("owner"), 0o640); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chown(f.Path(path), 1234, 1235); err != nil {
+		t.Fatal(err)
+	}
 	for _, ours := range []string{"ours 1", "ours 2"} {
 		if err := f.Replace(path, []byte(ours), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if now := ownerOf(t, f.Path(path)); now != "640 1234:1235" {
+		t.Errorf("the file of the user became %s", now)
 	}
 	for range 2 { // twice is harmless
 		if err := f.PutBack(t.Context(), path); err != nil {
@@ -31,9 +38,18 @@ func TestReplaceAndPutBack(t *testing.T) {
 		}
 	}
 	got, err := f.Read(path)
-	if err != nil || !bytes.Equal(got, []byte("owner")) || f.modeOf(path) != 0o640 {
-		t.Errorf("got %q %v %o", got, err, f.modeOf(path))
+	if err != nil || !bytes.Equal(got, []byte("owner")) || ownerOf(t, f.Path(path)) != "640 1234:1235" {
+		t.Errorf("got %q %v %s", got, err, ownerOf(t, f.Path(path)))
 	}
+}
+
+func ownerOf(t *testing.T, path string) string {
+	t.Helper()
+	may, err := accessTo(path, access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%o %d:%d", may.Mode, may.UID, may.GID)
 }
 
 // TestPutBackLeavesWhatTheOwnerChanged: a changed file is reported once and is

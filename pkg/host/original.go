@@ -13,18 +13,20 @@ import (
 
 // original is what stood at a path before we replaced it, kept once.
 type original struct {
-	Absent bool        `json:"absent,omitempty"`
-	Mode   os.FileMode `json:"mode,omitempty"`
-	Data   []byte      `json:"data,omitempty"`
-	Ours   []byte      `json:"ours,omitempty"` // what we last wrote in its place
+	access
+	Absent bool   `json:"absent,omitempty"`
+	Data   []byte `json:"data,omitempty"`
+	Ours   []byte `json:"ours,omitempty"` // what we last wrote in its place
 }
 
 func originalPath(path string) string {
 	return filepath.Join(StateDir, "original", path) + ".json"
 }
 
-// Replace writes data over a file of the owner. What stood there before the
-// first Replace is kept for PutBack.
+// Replace writes data over a file of the user. What stood there before the
+// first Replace is kept for PutBack. The file keeps its mode and owner, because
+// it may contain a password. mode is that of a file that did not exist, and of
+// one that root alone may read from now on.
 func (f Files) Replace(path string, data []byte, mode os.FileMode) error {
 	kept, err := f.original(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +39,14 @@ func (f Files) Replace(path string, data []byte, mode os.FileMode) error {
 	if err := f.Remember(originalPath(path), kept); err != nil {
 		return err
 	}
-	return f.Write(path, data, mode)
+	may, err := accessTo(f.Path(path), access{Mode: mode})
+	if err != nil {
+		return err
+	}
+	if mode&0o077 == 0 {
+		may.Mode = mode
+	}
+	return f.writeAs(path, data, may)
 }
 
 // Original returns what stood at path before we replaced it: nil if nothing
@@ -86,14 +95,14 @@ func (f Files) leave(ctx context.Context, path string, kept original) error {
 	}
 	beside := path + ".before-kube-bootstrap"
 	step.Leave(ctx, path+": it was changed since kube-bootstrap replaced it; the file from before is "+beside)
-	return f.Write(beside, kept.Data, kept.Mode)
+	return f.writeAs(beside, kept.Data, kept.access)
 }
 
 func (f Files) restore(path string, kept original) error {
 	if kept.Absent {
 		return f.Remove(path)
 	}
-	return f.Write(path, kept.Data, kept.Mode)
+	return f.writeAs(path, kept.Data, kept.access)
 }
 
 func (f Files) readOriginal(path string) (original, error) {
@@ -101,7 +110,11 @@ func (f Files) readOriginal(path string) (original, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return original{Absent: true}, nil
 	}
-	return original{Mode: f.modeOf(path), Data: data}, err
+	if err != nil {
+		return original{}, err
+	}
+	may, err := accessTo(f.Path(path), access{})
+	return original{access: may, Data: data}, err
 }
 
 func (f Files) original(path string) (original, error) {

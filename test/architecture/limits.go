@@ -61,6 +61,8 @@ var spans = map[string]string{
 	// A timeout here is not a failure: a stronger action follows, or none.
 	"pkg/containerd.shimPatience": "then a signal is sent",
 	"pkg/docker.interrupt":        "how long an interrupted command may say its last words",
+	"pkg/host.Lock":               "a repair of the agent",
+	"pkg/host.holder":             "the write of a few bytes by another process",
 	"pkg/host.WaitLock":           "another run of ours",
 	"pkg/maindocker.bootSlack":    "added to step.Limit",
 	"pkg/offline.loadGrace":       "after an interruption",
