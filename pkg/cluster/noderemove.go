@@ -114,7 +114,10 @@ func (f *fleet) removeHost(m member) step.Step {
 			return nil, err
 		},
 		Apply: func(ctx context.Context) error {
-			return errors.Join(f.docker.RemoveMachine(ctx, m.name, []string{f.machine(m).Volumes["/var/lib"]}), f.dropNode(ctx, m.name))
+			if err := f.dropNode(ctx, m.name); err != nil { // first: if it is killed, Up does not create the node again
+				return err
+			}
+			return f.docker.RemoveMachine(ctx, m.name, []string{f.machine(m).Volumes["/var/lib"]})
 		},
 	}
 }
