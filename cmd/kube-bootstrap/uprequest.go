@@ -83,7 +83,7 @@ func completed(cfg config.Config, origins config.Origins, flags upFlags, there *
 	}
 	made := cfg.Made(origins)
 	r := upRequest{settings: cfg}
-	if !flags.recreate {
+	if !flags.recreate && there.Phase == "" {
 		cfg, r.keptBundle = cfg.Remembered(origins), there.Bundle
 	}
 	if r.checkout, err = checkout(cfg, v); err != nil {

@@ -94,7 +94,3 @@ func withCluster(ctx context.Context, options Options, do func(*fleet) error) er
 		return do(f)
 	})
 }
-
-func (f *fleet) remove(ctx context.Context) error {
-	return errors.Join(f.docker.RemoveFleet(ctx, f.Name), os.RemoveAll(f.sharedDir()), os.RemoveAll(f.programsPath()))
-}

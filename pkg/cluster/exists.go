@@ -30,6 +30,9 @@ func (f *fleet) noHosts(ctx context.Context) error {
 	if err := f.mustExist(ctx); err != nil {
 		return err
 	}
+	if err := f.interrupted(ctx); err != nil {
+		return err
+	}
 	return f.hostsGone()
 }
 

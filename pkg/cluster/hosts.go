@@ -96,11 +96,7 @@ func (f *fleet) do(ctx context.Context, rows step.Plan) error {
 	}
 	cleanup, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	kept, kerr := f.snapshots(cleanup)
-	if kerr == nil && len(kept) == 0 {
-		return errors.Join(err, f.remove(cleanup))
-	}
-	return errors.Join(err, kerr, f.removeHosts(cleanup)) // snapshots of an earlier cluster of this name stay
+	return errors.Join(err, f.removeBegun(cleanup))
 }
 
 // hostRows make the hosts: what they need first, then all of them at once.

@@ -22,6 +22,9 @@ func Preflight(ctx context.Context, options Options) error {
 		return err
 	}
 	defer f.docker.Close()
+	if err := f.resume(ctx); err != nil {
+		return f.noAnswer(err)
+	}
 	return f.look(ctx)
 }
 

@@ -23,8 +23,19 @@ type Record struct {
 	HostImage  string      `json:"hostImage,omitempty"`
 	APIPort    int         `json:"apiPort,omitempty"`
 	Nodes      []Spec      `json:"nodes,omitempty"` // without nodes added by `node add`
-	Bundle     string      `json:"-"`               // path of the bundle that the hosts load, if this machine has it
+	Phase      Phase       `json:"phase,omitempty"`
+	Bundle     string      `json:"-"` // path of the bundle that the hosts load, if this machine has it
 }
+
+// Phase states that a run removes all hosts of the cluster or creates them
+// again. The next `cluster up` continues such a run if it was killed.
+type Phase string
+
+// Phases of a record. A record without one is that of a cluster that is up.
+const (
+	Removing Phase = "removing" // hosts of the former cluster may exist; the cluster with this record comes after it
+	Creating Phase = "creating" // all hosts belong to the cluster with this record
+)
 
 const (
 	recordFormat = 1
@@ -51,9 +62,9 @@ func Recorded(ctx context.Context, options Options) (r *Record, err error) {
 }
 
 func (f *fleet) recorded(ctx context.Context) (*Record, error) {
-	r, err := f.noted(ctx)
-	if err != nil {
-		return nil, err
+	r, err := f.written(ctx)
+	if err != nil || r.removing() {
+		return r, err
 	}
 	notes, err := f.docker.Notes(ctx, f.Name)
 	if err != nil {
@@ -89,6 +100,17 @@ func (f *fleet) unfinished(ctx context.Context) (*Record, error) {
 
 // noted reads the record of the cluster; nil if the cluster has never been up.
 func (f *fleet) noted(ctx context.Context) (*Record, error) {
+	r, err := f.written(ctx)
+	if r != nil && r.Phase != "" {
+		r = nil
+	}
+	return r, err
+}
+
+func (r *Record) removing() bool { return r != nil && r.Phase == Removing }
+
+// written reads the record in any phase; nil if there is none.
+func (f *fleet) written(ctx context.Context) (*Record, error) {
 	notes, err := f.docker.Notes(ctx, f.Name)
 	if err != nil {
 		return nil, f.noAnswer(err)

@@ -26,7 +26,7 @@ func (f *fleet) comeBack(ctx context.Context, now Record) (whole bool, err error
 		if err := f.look(ctx); err != nil {
 			return false, err
 		}
-		return false, f.startOver(ctx)
+		return false, f.startOver(ctx, now)
 	}
 	if name := notes[restoringKey]; name != "" {
 		rows, err := f.restoreRows(ctx, name)
@@ -59,24 +59,13 @@ func allOff(found []docker.FoundMachine) bool {
 
 // startOver removes the cluster before it is created again. Its snapshots stay,
 // except the first, which Up takes again.
-func (f *fleet) startOver(ctx context.Context) error {
+func (f *fleet) startOver(ctx context.Context, next Record) error {
 	what, err := f.whatRecreateRemoves(ctx)
 	if err != nil {
 		return err
 	}
-	remove := func(ctx context.Context) error {
-		if err := f.removeHosts(ctx); err != nil {
-			return err
-		}
-		for _, key := range []string{restoringKey, programsKey, recordKey} { // the record last: if the run is killed before, the next one starts over again
-			if err := f.docker.Forget(ctx, f.Name, key); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	return f.run(ctx, step.Plan{
-		{todo(what, remove)},
+		{todo(what, func(ctx context.Context) error { return f.replaceHosts(ctx, next) })},
 		{todo("remove snapshot "+FirstSnapshot, func(ctx context.Context) error { return f.dropSnapshot(ctx, FirstSnapshot) })},
 	})
 }

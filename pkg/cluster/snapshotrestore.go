@@ -56,7 +56,12 @@ func (f *fleet) restorePlan(c contents, then fleet) step.Plan {
 	for _, m := range c.Machines {
 		copies = append(copies, f.putBack(m, name))
 	}
-	begin := func(ctx context.Context) error { return f.docker.Note(ctx, f.Name, restoringKey, name) }
+	begin := func(ctx context.Context) error {
+		if err := f.docker.Note(ctx, f.Name, restoringKey, name); err != nil {
+			return err
+		}
+		return f.docker.Forget(ctx, f.Name, recordKey) // it may be the record of a removal, which would go on instead
+	}
 	ground := func(ctx context.Context) (err error) {
 		f.ground, err = f.docker.Ground(ctx, rootOf(c.Machines[0].Name, name), f.Name)
 		return err

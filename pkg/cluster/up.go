@@ -39,6 +39,9 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 	if err != nil {
 		return err
 	}
+	if err := f.resume(ctx); err != nil {
+		return err
+	}
 	whole, err := f.comeBack(ctx, now)
 	if err != nil {
 		return err

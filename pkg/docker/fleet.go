@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/moby/moby/api/types/container"
@@ -82,12 +83,17 @@ func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 }
 
 // RemoveFleet removes all containers, then volumes, networks and images of a
-// fleet. It goes on after a failure and is harmless when nothing is left.
-func (d *Engine) RemoveFleet(ctx context.Context, fleet string) error {
+// fleet. It goes on after a failure and is harmless when nothing is left. The
+// note with the key last stays until everything else is gone.
+func (d *Engine) RemoveFleet(ctx context.Context, fleet, last string) error {
 	ours := fleetFilter(FleetLabel, fleet)
-	return errors.Join(
-		d.removeContainers(ctx, ours), d.removeVolumes(ctx, ours), d.removeNetworks(ctx, ours), d.removeImages(ctx, ours),
+	err := errors.Join(
+		d.removeContainers(ctx, ours), d.removeVolumes(ctx, ours, last), d.removeNetworks(ctx, ours), d.removeImages(ctx, ours),
 	)
+	if err != nil {
+		return err
+	}
+	return d.Forget(ctx, fleet, last)
 }
 
 func (d *Engine) removeContainers(ctx context.Context, filter client.Filters) error {
@@ -98,12 +104,13 @@ func (d *Engine) removeContainers(ctx context.Context, filter client.Filters) er
 	return together(list.Items, func(c container.Summary) error { return d.removeContainer(ctx, c.ID) })
 }
 
-func (d *Engine) removeVolumes(ctx context.Context, filter client.Filters) error {
+func (d *Engine) removeVolumes(ctx context.Context, filter client.Filters, lastNote string) error {
 	list, err := d.VolumeList(ctx, client.VolumeListOptions{Filters: filter})
 	if err != nil {
 		return err
 	}
-	return together(list.Items, func(v volume.Volume) error { return d.RemoveVolume(ctx, v.Name) })
+	others := slices.DeleteFunc(list.Items, func(v volume.Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
+	return together(others, func(v volume.Volume) error { return d.RemoveVolume(ctx, v.Name) })
 }
 
 func hashOf(v any) string {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -76,42 +75,3 @@ func (d *Engine) RemoveMachine(ctx context.Context, name string, volumes []strin
 	}
 	return errors.Join(errs...)
 }
-
-// A note is a word that is kept on the engine for a fleet: it is there whole or
-// not at all, and whoever reaches the engine can read it. An engine can change
-// no label, and only a volume carries one and nothing else: so a note is one.
-const noteLabel = "kube-bootstrap.dev/note"
-
-// Note keeps a word under a key, in the place of an earlier one.
-func (d *Engine) Note(ctx context.Context, fleet, key, word string) error {
-	if err := d.Forget(ctx, fleet, key); err != nil {
-		return err
-	}
-	return d.MakeVolume(ctx, fleet, noteName(fleet, key), map[string]string{noteLabel: word})
-}
-
-// Forget removes a note; one that is not there is no error.
-func (d *Engine) Forget(ctx context.Context, fleet, key string) error {
-	return d.RemoveVolume(ctx, noteName(fleet, key))
-}
-
-// Notes returns the notes of a fleet by their keys.
-func (d *Engine) Notes(ctx context.Context, fleet string) (map[string]string, error) {
-	volumes, err := d.Volumes(ctx, fleet)
-	notes := map[string]string{}
-	for _, v := range volumes {
-		word, is := v.Labels[noteLabel]
-		if key, ours := strings.CutPrefix(v.Name, noteName(fleet, "")); is && ours {
-			notes[key] = word
-		}
-	}
-	return notes, err
-}
-
-// IsNote reports whether a volume is there for its label alone.
-func (v Volume) IsNote() bool {
-	_, is := v.Labels[noteLabel]
-	return is
-}
-
-func noteName(fleet, key string) string { return fleet + ".note." + key }

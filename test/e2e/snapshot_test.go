@@ -57,6 +57,22 @@ func TestSnapshots(t *testing.T) {
 	})
 	t.Run("killed", func(t *testing.T) { c.killed(t, before) })
 	t.Run("named errors", c.refuses)
+	t.Run("killed while it is created again", c.createdAgain)
+}
+
+// createdAgain kills a run that removes the cluster to create it with another
+// setting. A run without settings must finish that, and keep no old host.
+func (c localCluster) createdAgain(t *testing.T) {
+	nodes := func() string { return c.master().kubectl(t, "get nodes -o jsonpath={.items[*].metadata.uid}") }
+	before := nodes()
+	c.killIn(t, "remove the hosts of cluster", 2*time.Second, "up", append(c.flags, "--flannel-backend", "host-gw", "--recreate")...)
+	c.run(t, "up", "--bundle", built.bundle)
+	c.master().sh(t, "! ip link show flannel.1 2>/dev/null")
+	now := strings.Fields(nodes())
+	if len(now) != 2 || strings.Contains(before, now[0]) || strings.Contains(before, now[1]) {
+		t.Errorf("nodes %v, and before %s", now, before)
+	}
+	c.lists(t, "used")
 }
 
 // useYAML is a workload with all that must come back: a Secret, and a stateful

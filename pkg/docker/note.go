@@ -1,0 +1,94 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// A note is a text that the engine keeps for a fleet under a key. Whoever
+// reaches the engine can read it. Only a volume carries labels and nothing else,
+// so a note is a volume; its labels cannot change, so a note that changes gets a
+// new volume before the old one is removed. A reader, or a run that follows a
+// killed one, therefore sees either the old text or the new one.
+const (
+	noteLabel    = "kube-bootstrap.dev/note"
+	noteKeyLabel = "kube-bootstrap.dev/note-key"
+	noteNoLabel  = "kube-bootstrap.dev/note-number" // the highest number of a key counts
+)
+
+// note is a volume that is a note.
+type note struct {
+	volume, key, text string
+	number            int
+}
+
+// Note keeps a text under a key, and replaces an earlier one.
+func (d *Engine) Note(ctx context.Context, fleet, key, text string) error {
+	old, err := d.notes(ctx, fleet, key)
+	if err != nil {
+		return err
+	}
+	number := 1
+	if len(old) > 0 {
+		number = old[len(old)-1].number + 1
+	}
+	labels := map[string]string{noteLabel: text, noteKeyLabel: key, noteNoLabel: strconv.Itoa(number)}
+	if err := d.MakeVolume(ctx, fleet, fmt.Sprintf("%s.note.%s.%d", fleet, key, number), labels); err != nil {
+		return err
+	}
+	return d.removeNotes(ctx, old)
+}
+
+// Forget removes a note. A missing note is no error.
+func (d *Engine) Forget(ctx context.Context, fleet, key string) error {
+	old, err := d.notes(ctx, fleet, key)
+	if err != nil {
+		return err
+	}
+	return d.removeNotes(ctx, old)
+}
+
+// Notes returns the notes of a fleet by their keys.
+func (d *Engine) Notes(ctx context.Context, fleet string) (map[string]string, error) {
+	all, err := d.notes(ctx, fleet, "")
+	texts := map[string]string{}
+	for _, n := range all {
+		texts[n.key] = n.text
+	}
+	return texts, err
+}
+
+// IsNote reports whether a volume exists for its labels alone.
+func (v Volume) IsNote() bool {
+	_, is := v.Labels[noteLabel]
+	return is
+}
+
+// notes returns the notes with a key, or all for the key "", in the order of
+// their numbers.
+func (d *Engine) notes(ctx context.Context, fleet, key string) ([]note, error) {
+	volumes, err := d.Volumes(ctx, fleet)
+	var all []note
+	for _, v := range volumes {
+		if !v.IsNote() || key != "" && v.Labels[noteKeyLabel] != key {
+			continue
+		}
+		number, _ := strconv.Atoi(v.Labels[noteNoLabel]) // we wrote it
+		all = append(all, note{v.Name, v.Labels[noteKeyLabel], v.Labels[noteLabel], number})
+	}
+	slices.SortFunc(all, func(a, b note) int { return a.number - b.number })
+	return all, err
+}
+
+// removeNotes begins with the oldest: if it is killed, the latest text stays in
+// force.
+func (d *Engine) removeNotes(ctx context.Context, all []note) error {
+	for _, n := range all {
+		if err := d.RemoveVolume(ctx, n.volume); err != nil {
+			return err
+		}
+	}
+	return nil
+}
