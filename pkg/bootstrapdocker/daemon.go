@@ -64,7 +64,7 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !d.enabled() {
+	if !d.Files.Enabled(d.Units, unit, "multi-user.target") {
 		diff = append(diff, "enable "+unit+" at boot")
 	}
 	active, err := d.Units.Active(ctx, unit)
@@ -86,7 +86,7 @@ func (d Daemon) apply(ctx context.Context) error {
 	if err := d.install(ctx, tree); err != nil {
 		return err
 	}
-	if !d.enabled() {
+	if !d.Files.Enabled(d.Units, unit, "multi-user.target") {
 		if err := d.Units.Enable(ctx, unit); err != nil {
 			return fmt.Errorf("enable %s: %w", unit, err)
 		}
@@ -126,10 +126,5 @@ func answers(ctx context.Context) error {
 func (d Daemon) logTail() string {
 	ctx, cancel := step.Checking(context.Background())
 	defer cancel()
-	args := []string{"tail", "-n", "20", d.Files.Path(logFile)}
-	if d.Units.Init() == "systemd" {
-		args = []string{"journalctl", "--no-pager", "-o", "cat", "-n", "20", "-u", unit}
-	}
-	text, _ := host.Run(ctx, args...)
-	return text
+	return host.LogTail(ctx, d.Units, unit, d.Files.Path(logFile))
 }

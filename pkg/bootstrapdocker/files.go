@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"text/template"
 
@@ -68,24 +67,7 @@ func (d Daemon) ours(path string) bool {
 	return err == nil && bytes.Contains(data, []byte(mark))
 }
 
-func (d Daemon) scriptPath() string {
-	if d.Units.Init() == "systemd" {
-		return "/etc/systemd/system/" + unit + ".service"
-	}
-	return "/etc/init.d/" + unit
-}
-
-// enabled looks at the link that enabling makes.
-func (d Daemon) enabled() bool {
-	switch d.Units.Init() {
-	case "systemd":
-		return d.Files.Exists("/etc/systemd/system/multi-user.target.wants/" + unit + ".service")
-	case "openrc":
-		return d.Files.Exists("/etc/runlevels/default/" + unit)
-	}
-	links, _ := filepath.Glob(d.Files.Path("/etc/rc2.d/S??" + unit))
-	return len(links) > 0
-}
+func (d Daemon) scriptPath() string { return host.UnitPath(d.Units, unit) }
 
 func (d Daemon) values() (values, error) {
 	dockerd, err := d.binary("dockerd")

@@ -54,3 +54,19 @@ func processes(meant func(args []string) bool) (pids []int) {
 	}
 	return pids
 }
+
+// Runs reports whether a process runs the program at path, and whether that is
+// the file that is there now.
+func (f Files) Runs(pid int, path string) (runs, current bool) {
+	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
+	target, err := os.Readlink(exe)
+	if err != nil || strings.TrimSuffix(target, " (deleted)") != f.Path(path) {
+		return false, false
+	}
+	now, err := os.Stat(exe)
+	if err != nil {
+		return false, false
+	}
+	installed, err := os.Stat(f.Path(path))
+	return true, err == nil && os.SameFile(now, installed)
+}

@@ -133,10 +133,42 @@ func (s systemd) Active(ctx context.Context, unit string) (active bool, err erro
 
 // service adds the suffix to a bare name; "docker.socket" stays what it is.
 func service(unit string) string {
-	for _, suffix := range []string{".service", ".socket", ".timer"} {
+	for _, suffix := range []string{".service", ".socket"} {
 		if len(unit) > len(suffix) && unit[len(unit)-len(suffix):] == suffix {
 			return unit
 		}
 	}
 	return unit + ".service"
+}
+
+// UnitPath returns where the unit file or the init script of a service belongs.
+func UnitPath(units Units, unit string) string {
+	if units.Init() == "systemd" {
+		return "/etc/systemd/system/" + service(unit)
+	}
+	return "/etc/init.d/" + unit
+}
+
+// Enabled looks for the link that Enable makes. With systemd it belongs to the
+// unit that wants this one, such as "multi-user.target".
+func (f Files) Enabled(units Units, unit, wantedBy string) bool {
+	switch units.Init() {
+	case "systemd":
+		return f.Exists("/etc/systemd/system/" + wantedBy + ".wants/" + service(unit))
+	case "openrc":
+		return f.Exists("/etc/runlevels/default/" + unit)
+	}
+	return f.ExistsMatch("/etc/rc2.d/S??" + unit)
+}
+
+// LogTail returns the last lines that a service wrote, to explain why it does
+// not answer. Without systemd they are in a file.
+func LogTail(ctx context.Context, units Units, unit, file string) string {
+	const lines = "20"
+	args := []string{"tail", "-n", lines, file}
+	if units.Init() == "systemd" {
+		args = []string{"journalctl", "--no-pager", "-o", "cat", "-n", lines, "-u", unit}
+	}
+	text, _ := Run(ctx, args...)
+	return text
 }

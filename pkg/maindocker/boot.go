@@ -28,7 +28,7 @@ func (b Bridge) BootUnit(binary string, limit time.Duration) step.Step {
 		Name: "bring the network back at boot",
 		Check: func(context.Context) (step.Diff, error) {
 			diff, err := b.Files.Missing(files)
-			if err == nil && len(diff) == 0 && !b.bootEnabled() {
+			if err == nil && len(diff) == 0 && !b.Files.Enabled(b.Units, bootUnit, "docker.service") {
 				diff = append(diff, "enable "+bootUnit)
 			}
 			return diff, err
@@ -55,17 +55,6 @@ func (b Bridge) removeBootUnit(ctx context.Context, path string) error {
 		return err
 	}
 	return errors.Join(b.Files.Remove(path), b.Units.Reload(ctx))
-}
-
-// bootEnabled looks for the link that Enable makes.
-func (b Bridge) bootEnabled() bool {
-	switch b.Units.Init() {
-	case "systemd":
-		return b.Files.Exists("/etc/systemd/system/docker.service.wants/" + bootUnit + ".service")
-	case "openrc":
-		return b.Files.Exists("/etc/runlevels/default/" + bootUnit)
-	}
-	return b.Files.ExistsMatch("/etc/rc2.d/S*" + bootUnit)
 }
 
 func bootFiles(init, binary string, limit time.Duration) []host.File {
@@ -170,7 +159,7 @@ func (b Bridge) Boot(ctx context.Context) error {
 		return err
 	}
 	if !running {
-		if err := b.bootSettings(ctx, g.data); err != nil {
+		if err := b.writeSettings(g); err != nil {
 			return err
 		}
 		if err := b.setLink(g.lease); err != nil {
@@ -178,18 +167,4 @@ func (b Bridge) Boot(ctx context.Context) error {
 		}
 	}
 	return g.firewall.apply(ctx)
-}
-
-// bootSettings leaves daemon.json as it is if Docker would not start with ours.
-func (b Bridge) bootSettings(ctx context.Context, data []byte) error {
-	if data == nil {
-		return nil
-	}
-	if err := validate(ctx, data); err != nil {
-		return err
-	}
-	if _, err := b.recoverOriginal(); err != nil {
-		return err
-	}
-	return b.writeSettings(data)
 }

@@ -1,0 +1,137 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Change is what a notification of the kernel is about.
+type Change string
+
+// The changes that WatchNetwork and WatchFirewall report.
+const (
+	LinkChanged       Change = "link" // or an address of it
+	RouteChanged      Change = "route"
+	ForwardingChanged Change = "forwarding" // or another of the settings below net.ipv4.conf
+	RulesRemoved      Change = "rules"      // of nftables, which iptables-nft uses
+)
+
+const (
+	netfilterGroup = 7         // NFNLGRP_NFTABLES
+	noticeBuffer   = 64 << 10  // the longest message that the kernel sends at once
+	socketBuffer   = 256 << 10 // of messages that wait
+)
+
+// WatchNetwork calls tell for each change of links, addresses, routes and
+// forwarding, until ctx ends. Links of single containers do not count.
+func WatchNetwork(ctx context.Context, tell func(Change)) error {
+	groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_IFADDR-1) | 1<<(unix.RTNLGRP_IPV4_ROUTE-1) | 1<<(unix.RTNLGRP_IPV4_NETCONF-1))
+	all := []Change{LinkChanged, RouteChanged, ForwardingChanged}
+	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, tell)
+}
+
+// WatchFirewall calls tell whenever rules, chains or tables of nftables are
+// removed, until ctx ends. iptables-legacy sends no notifications.
+func WatchFirewall(ctx context.Context, tell func(Change)) error {
+	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved}, firewallChange, tell)
+}
+
+func networkChange(m syscall.NetlinkMessage) Change {
+	switch m.Header.Type {
+	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
+		if !containerLink(m.Data) {
+			return LinkChanged
+		}
+	case unix.RTM_NEWADDR, unix.RTM_DELADDR:
+		return LinkChanged
+	case unix.RTM_NEWROUTE, unix.RTM_DELROUTE:
+		return RouteChanged
+	case unix.RTM_NEWNETCONF:
+		return ForwardingChanged
+	}
+	return ""
+}
+
+// containerLink reports whether the message is about the link of a container,
+// of which many come and go.
+func containerLink(data []byte) bool {
+	if len(data) < unix.SizeofIfInfomsg {
+		return false
+	}
+	attributes, err := nl.ParseRouteAttr(data[unix.SizeofIfInfomsg:])
+	if err != nil {
+		return false
+	}
+	for _, a := range attributes {
+		if a.Attr.Type == unix.IFLA_IFNAME {
+			return strings.HasPrefix(string(a.Value), "veth")
+		}
+	}
+	return false
+}
+
+func firewallChange(m syscall.NetlinkMessage) Change {
+	if m.Header.Type>>8 != unix.NFNL_SUBSYS_NFTABLES {
+		return ""
+	}
+	switch m.Header.Type & 0xff {
+	case unix.NFT_MSG_DELTABLE, unix.NFT_MSG_DELCHAIN, unix.NFT_MSG_DELRULE:
+		return RulesRemoved
+	}
+	return ""
+}
+
+// watchKernel tells all when the kernel has dropped messages, because the
+// socket's buffer was full.
+func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change, tell func(Change)) error {
+	socket, err := subscribe(protocol, groups)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	defer context.AfterFunc(ctx, func() { _ = socket.SetReadDeadline(time.Now()) })()
+	for buffer := make([]byte, noticeBuffer); ; {
+		n, err := socket.Read(buffer)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, unix.ENOBUFS):
+			for _, change := range all {
+				tell(change)
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		messages, err := syscall.ParseNetlinkMessage(buffer[:n])
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if change := what(m); change != "" {
+				tell(change)
+			}
+		}
+	}
+}
+
+// subscribe returns the socket as a file, whose reads end with a deadline.
+func subscribe(protocol int, groups uint32) (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("bind", err)
+	}
+	return os.NewFile(uintptr(fd), "netlink"), nil
+}
