@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,4 +137,22 @@ func placeable(node *corev1.Node) error {
 		}
 	}
 	return nil
+}
+
+// Watch opens a watch of all nodes.
+func Watch(api kube.Connect) kube.Watch {
+	return func(ctx context.Context) (watch.Interface, error) {
+		client, err := api.Client()
+		if err != nil {
+			return nil, err
+		}
+		return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{})
+	}
+}
+
+// Ready reports whether a node says that it is Ready.
+func Ready(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
