@@ -139,6 +139,11 @@ func onlyProblems(err error) error {
 func (p *program) walk(ctx context.Context, v hostVerb, h *plan.Host) error {
 	started := time.Now()
 	runner := &step.Runner{Emit: p.report.event}
+	if h.Changing() {
+		if err := h.Suspend(); err != nil {
+			return err
+		}
+	}
 	if err := runner.Do(ctx, v.plan(h)); err != nil {
 		return &resumeError{err, v.advice(h)}
 	}

@@ -7,9 +7,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
@@ -31,6 +33,8 @@ type hostStatus struct {
 	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
 	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`
 	Quorum        string                  `json:"quorum,omitempty"`
+	// Repairs are the last repairs by the agent, oldest first.
+	Repairs []agent.Repair `json:"repairs,omitempty"`
 }
 
 type stepStatus struct {
@@ -85,7 +89,7 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	if err != nil {
 		return status, err
 	}
-	status.Role, status.InPlace = saved.Role, true
+	status.Role, status.InPlace, status.Repairs = saved.Role, true, agent.Repairs(host.Files{})
 	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -146,6 +150,7 @@ func (s hostStatus) print(w io.Writer) {
 		}
 	}
 	s.printControlPlanes(w)
+	s.printRepairs(w)
 	if hint := s.hint(); hint != "" {
 		fmt.Fprintln(w, hint)
 	}
@@ -183,6 +188,23 @@ func (s hostStatus) printControlPlanes(w io.Writer) {
 			continue
 		}
 		cells(w, c.IP, readiness(c.APIServer), readiness(c.Etcd), s.member(c.IP))
+	}
+}
+
+// printRepairs prints what the agent has done, the last repair at the end.
+func (s hostStatus) printRepairs(w io.Writer) {
+	const shown = 5
+	if len(s.Repairs) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	cells(w, "REPAIRED", "STEP", "CHANGES")
+	for _, r := range s.Repairs[max(0, len(s.Repairs)-shown):] {
+		what := strings.Join(r.Changes, "; ")
+		if r.Error != "" {
+			what = "FAILED: " + r.Error
+		}
+		cells(w, r.At.Format(time.RFC3339), r.Step, what)
 	}
 }
 

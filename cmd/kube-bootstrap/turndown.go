@@ -79,6 +79,9 @@ func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 	if err != nil {
 		return err
 	}
+	if err := h.Suspend(); err != nil {
+		return err
+	}
 	if err := runner.Undo(ctx, done); err != nil {
 		return &resumeError{err, "run the same command again to finish"}
 	}

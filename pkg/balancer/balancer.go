@@ -13,32 +13,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
-	"path/filepath"
 	"slices"
 	"strconv"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-const (
-	container = "balancer"
-	stateDir  = host.StateDir + "/balancer"
-)
+// StateDir holds the records of the balancer.
+const StateDir = host.StateDir + "/balancer"
 
-// Balancer is the balancer of this host: this very program in a container of
-// the bootstrap Docker, which starts before the network and survives a restart
-// of the main Docker.
+const settingsFile = StateDir + "/settings.json"
+
+// Balancer is the balancer of this host, a part of its agent.
 type Balancer struct {
 	Settings
-	Docker        func() (*docker.Engine, error) // the bootstrap Docker
-	Files         host.Files
-	Image         string // one that is there: nothing of it runs
-	Program       string // this program as the host keeps it
-	RestartPolicy string // "unless-stopped"
+	Files host.Files
 	// Seeds are the control planes to begin with, until one of them has told
 	// which others there are.
 	Seeds []string
@@ -64,49 +56,46 @@ func (s Settings) EtcdAddress() string { return local(s.Port + 1) }
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// Start runs the balancer and returns once it listens.
-func (b Balancer) Start() step.Step {
-	return step.Step{Name: "start the balancer", Check: b.check, Apply: b.apply, Undo: b.undo}
+// saved are the settings in their file. The fingerprint makes the file differ,
+// and so the agent restart, when a certificate is replaced.
+type saved struct {
+	Settings
+	Certificates string `json:"certificates"`
 }
 
-func (b Balancer) check(ctx context.Context) (step.Diff, error) {
-	diff, err := b.service().Diff(ctx)
+// Records returns the files that the running balancer reads at its start. The
+// control planes are not among them once one of them has told all of them:
+// that is more than the Seeds.
+func (b Balancer) Records() ([]host.File, error) {
+	certificates, err := b.Files.Fingerprint(b.ClusterCA, b.EtcdCA, b.Cert, b.Key)
 	if err != nil {
 		return nil, err
 	}
-	if _, stale, err := b.seeded(); err != nil || stale {
-		return append(diff, "write "+stateFile), err
+	settings, err := record(settingsFile, saved{b.Settings, certificates})
+	if err != nil {
+		return nil, err
 	}
-	return diff, nil
-}
-
-func (b Balancer) apply(ctx context.Context) error {
-	if err := b.seed(ctx); err != nil {
-		return err
-	}
-	if err := b.service().Run(ctx); err != nil {
-		return err
-	}
-	return step.Watching(ctx, b.service().Watch, func(ctx context.Context) error {
-		return step.Until(ctx, b.listens, func() string { return b.service().Tail(ctx, 15) })
-	})
-}
-
-func (b Balancer) service() docker.Service {
-	return docker.Service{Docker: b.Docker, Name: container, Container: b.container}
-}
-
-// seed writes the control planes to begin with; a balancer that runs with other
-// ones is stopped before.
-func (b Balancer) seed(ctx context.Context) error {
 	begin, stale, err := b.seeded()
 	if err != nil || !stale {
-		return err
+		return []host.File{settings}, err
 	}
-	if err := b.service().Remove(ctx); err != nil {
-		return err
+	known, err := record(stateFile, begin)
+	return []host.File{settings, known}, err
+}
+
+func record(path string, value any) (host.File, error) {
+	data, err := json.Marshal(value)
+	return host.File{Path: path, Data: append(data, '\n')}, err
+}
+
+// ReadSettings returns the settings that Records describes.
+func ReadSettings(files host.Files) (Settings, error) {
+	var s saved
+	known, err := files.Recall(settingsFile, &s)
+	if err == nil && !known {
+		err = fmt.Errorf("read %s: %w", settingsFile, fs.ErrNotExist)
 	}
-	return writeState(b.Files, begin)
+	return s.Settings, err
 }
 
 // seeded returns the state to begin with, and whether that must be written:
@@ -127,58 +116,11 @@ func (b Balancer) seeded() (begin State, stale bool, err error) {
 	return begin, stale, nil
 }
 
-func (b Balancer) listens(ctx context.Context) error {
+// Listens returns nil once the balancer leads to an etcd.
+func (b Balancer) Listens(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.EtcdAddress())
 	if err != nil {
 		return err
 	}
 	return conn.Close()
-}
-
-func (b Balancer) undo(ctx context.Context) error {
-	if err := b.service().Remove(ctx); err != nil {
-		return err
-	}
-	return b.Files.RemoveAll(stateDir)
-}
-
-func (b Balancer) container() (docker.Container, error) {
-	certificates, err := b.Files.Fingerprint(b.reads()...)
-	if err != nil {
-		return docker.Container{}, err
-	}
-	return docker.Container{
-		Name:    container,
-		Image:   b.Image,
-		Command: b.command(),
-		// Other certificates replace the container. It holds no more than a few
-		// addresses and connections, so it may collect its garbage often.
-		Env:     []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + certificates, "GOGC=25"},
-		Mounts:  b.mounts(),
-		Restart: b.RestartPolicy,
-	}, nil
-}
-
-func (b Balancer) command() []string {
-	settings, err := json.Marshal(b.Settings)
-	if err != nil {
-		panic(err) // strings and numbers only
-	}
-	return []string{b.Program, "balance", string(settings)}
-}
-
-func (b Balancer) reads() []string { return []string{b.ClusterCA, b.EtcdCA, b.Cert, b.Key} }
-
-// mounts has the program's directory rather than the program, which is replaced
-// by another file when it is renewed.
-func (b Balancer) mounts() []docker.Mount {
-	dir := filepath.Dir(b.Program)
-	mounts := []docker.Mount{
-		{Source: b.Files.Path(stateDir), Target: stateDir},
-		{Source: b.Files.Path(dir), Target: dir, ReadOnly: true},
-	}
-	for _, path := range b.reads() {
-		mounts = append(mounts, docker.Mount{Source: b.Files.Path(path), Target: path, ReadOnly: true})
-	}
-	return mounts
 }

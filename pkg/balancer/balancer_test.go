@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -24,26 +23,37 @@ func testBalancer(t *testing.T) Balancer {
 			Own: "10.0.0.1", Port: 6440, APIPort: 6443, ClusterCA: "/etc/kubernetes/pki/ca.crt", EtcdCA: "/etc/kubernetes/pki/etcd/ca.crt",
 			Cert: "/etc/kubernetes/pki/etcd/flannel.crt", Key: "/etc/kubernetes/pki/etcd/flannel.key",
 		},
-		Files: host.Files{Root: t.TempDir()}, Image: "etcd:test", Program: "/var/lib/kube-bootstrap/bin/kube-bootstrap",
-		RestartPolicy: "unless-stopped", Seeds: []string{"10.0.0.9"},
+		Files: host.Files{Root: t.TempDir()}, Seeds: []string{"10.0.0.9"},
 	}
 }
 
-func TestContainerMayWriteItsStateAndNothingElse(t *testing.T) {
-	c, err := testBalancer(t).container()
-	if err != nil {
+func TestRecordsDifferWithTheCertificates(t *testing.T) {
+	b := testBalancer(t)
+	put := func() (diff []string) {
+		tree, err := b.Records()
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff, err = b.Files.Missing(tree)
+		if err := errors.Join(err, b.Files.Put(tree)); err != nil {
+			t.Fatal(err)
+		}
+		return diff
+	}
+	if diff := put(); len(diff) != 2 {
+		t.Errorf("a fresh host: %v", diff)
+	}
+	if s, err := ReadSettings(b.Files); err != nil || s != b.Settings {
+		t.Errorf("read %v, %v", s, err)
+	}
+	if diff := put(); len(diff) > 0 {
+		t.Errorf("written, and still to be written: %v", diff)
+	}
+	if err := b.Files.Write(b.EtcdCA, []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c.Privileged || c.HostPID || len(c.Caps) > 0 {
-		t.Errorf("privileged %t, host PIDs %t, capabilities %v", c.Privileged, c.HostPID, c.Caps)
-	}
-	for _, m := range c.Mounts {
-		if !m.ReadOnly && m.Target != stateDir {
-			t.Errorf("%s can be written to", m.Target)
-		}
-		if strings.HasSuffix(m.Target, "ca.key") {
-			t.Errorf("it sees %s", m.Target)
-		}
+	if diff := put(); len(diff) != 1 {
+		t.Errorf("another certificate: %v", diff)
 	}
 }
 

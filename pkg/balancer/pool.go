@@ -18,7 +18,8 @@ import (
 
 const (
 	dialLimit  = time.Second
-	retryEvery = 50 * time.Millisecond // while no server takes connections
+	firstRetry = 50 * time.Millisecond // while no server takes connections
+	maxRetry   = 500 * time.Millisecond
 	probeEvery = time.Second
 	probeLimit = 3 * time.Second
 	// giveUpAfter is how many probes in a row must fail before connections to
@@ -37,6 +38,7 @@ type pool struct {
 	changed func() // a server turned ready, or no longer is
 	every   time.Duration
 	nobody  chan struct{} // a connection was taken by no server
+	rest    func(ctx context.Context, pause time.Duration)
 
 	mu      sync.Mutex
 	servers map[string]*server // by address
@@ -49,7 +51,14 @@ type server struct {
 }
 
 func newPool(own string, port int, probe func(context.Context, string) error) *pool {
-	return &pool{own: own, port: port, probe: probe, changed: func() {}, every: probeEvery, nobody: make(chan struct{}, 1), servers: map[string]*server{}}
+	return &pool{own: own, port: port, probe: probe, changed: func() {}, every: probeEvery, nobody: make(chan struct{}, 1), rest: rest, servers: map[string]*server{}}
+}
+
+func rest(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
 }
 
 // use makes these addresses the pool's. Connections to others are cut, so that
@@ -176,19 +185,17 @@ func (p *pool) order() []string {
 // does again. Until then whoever comes is refused and knows at once: who was let
 // in and then cut would take that for an accident and try again and again. A
 // kubelet that does so starts no pod for ten seconds, not even an API server.
+// The pauses between tries grow, because starting servers need the CPU.
 func (p *pool) serve(ctx context.Context, at string) error {
-	for ctx.Err() == nil {
+	for pause := firstRetry; ctx.Err() == nil; pause = min(pause*3/2, maxRetry) {
 		if _, conn, err := p.connect(); err == nil {
 			conn.Close()
 			if err := p.listen(ctx, at); err != nil {
 				return err
 			}
-			continue
+			pause = firstRetry
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryEvery):
-		}
+		p.rest(ctx, pause)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-const stateFile = stateDir + "/control-planes.json"
+const stateFile = StateDir + "/control-planes.json"
 
 // State is what the balancer of a host knows. It is kept in a file, so that a
 // host finds its control planes again after a reboot, whichever are alive then.

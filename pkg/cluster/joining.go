@@ -57,20 +57,15 @@ func (j *joining) open() step.Step {
 }
 
 func (j *joining) worker(ctx context.Context, m member) error {
-	if j.there[m.name] { // it refuses to run with other taints than its node has
-		if err := j.mark(ctx, m); err != nil {
-			return err
-		}
-	}
-	if err := j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil); err != nil {
+	if err := j.mark(ctx, m); err != nil {
 		return err
 	}
-	return j.mark(ctx, m)
+	return j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil)
 }
 
-// mark makes a control plane apply the labels and taints of a worker, which its
-// own kubelet may not change, and remember them, so that later settings can
-// remove them.
+// mark makes a control plane apply the current labels and taints to a worker
+// that joined earlier: the worker's own kubelet is not allowed to change its
+// taints.
 func (j *joining) mark(ctx context.Context, m member) error {
 	args := []string{"mark", m.name, "--progress", "json"}
 	for _, arg := range m.spec.Args {
@@ -78,7 +73,7 @@ func (j *joining) mark(ctx context.Context, m member) error {
 			args = append(args, arg)
 		}
 	}
-	if len(args) == 4 {
+	if !j.there[m.name] || len(args) == 4 {
 		return nil
 	}
 	return j.relay(ctx, j.master, args, nil)
@@ -105,12 +100,11 @@ func (j *joining) join(ctx context.Context, m member, verb, env []string) error 
 	return errors.Join(err, removed)
 }
 
-// welcome has the control plane look at who has joined now rather than at its
-// next look: the first snapshot shall have CoreDNS where it belongs. What it can
-// not do now is left to that look.
+// welcome has the control plane spread CoreDNS now, so that the first snapshot
+// has CoreDNS where it belongs. What it cannot do now is left to the agent.
 func (j *joining) welcome() step.Step {
 	return todo("spread CoreDNS over the nodes", func(ctx context.Context) error {
-		err := j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "approve"}})
+		err := j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "keep"}})
 		var exit *driver.ExitError
 		if errors.As(err, &exit) {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)

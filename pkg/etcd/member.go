@@ -31,7 +31,6 @@ type Member struct {
 	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
 	Image         string
-	Version       string // of the etcd in Image
 	Name          string // of the member: the node's name
 	IP            string
 	RestartPolicy string // "unless-stopped"
@@ -77,7 +76,7 @@ func (m Member) apply(ctx context.Context) error {
 }
 
 func (m Member) run(ctx context.Context) error {
-	if err := errors.Join(m.Files.MkdirPrivate(dataDir), m.noteVersion()); err != nil {
+	if err := m.Files.MkdirPrivate(dataDir); err != nil {
 		return err
 	}
 	return m.service().Run(ctx)
@@ -97,7 +96,7 @@ func (m Member) undo(ctx context.Context) error {
 	if err := m.service().Remove(ctx); err != nil {
 		return err
 	}
-	return m.removeData()
+	return errors.Join(m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile))
 }
 
 func (m Member) container() (docker.Container, error) {

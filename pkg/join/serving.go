@@ -230,14 +230,15 @@ func (a Approver) Own(files host.Files, node string) step.Step {
 			return step.Diff{"approve the serving certificate of node " + node}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return kube.Await(ctx, a.watch, func(o runtime.Object) error {
+			return kube.Await(ctx, a.Watch, func(o runtime.Object) error {
 				return a.own(ctx, node, o.(*certificatesv1.CertificateSigningRequest))
 			}, nil)
 		},
 	}
 }
 
-func (a Approver) watch(ctx context.Context) (watch.Interface, error) {
+// Watch opens a watch of serving requests.
+func (a Approver) Watch(ctx context.Context) (watch.Interface, error) {
 	client, err := a.API.Client()
 	if err != nil {
 		return nil, err

@@ -26,11 +26,9 @@ func (k Kubelet) Configure() step.Step {
 			if err != nil {
 				return nil, err
 			}
-			record, err := foundRecord.Diff(k.Files)
-			if err != nil {
-				return nil, err
+			if !k.Files.Exists(foundFile) {
+				diff = append(diff, "remember what is in "+Dir)
 			}
-			diff = append(diff, record...)
 			identity, err := k.identityDiff()
 			return append(diff, identity...), err
 		},

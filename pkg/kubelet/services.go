@@ -4,20 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
-	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// routeRecord has the network that we made a route to.
-var routeRecord = host.Record[netip.Prefix]{Path: host.StateDir + "/service-route", Valid: func(p netip.Prefix) error {
-	if !p.IsValid() || p != p.Masked() {
-		return fmt.Errorf("%s is not a network", p)
-	}
-	return nil
-}}
+// serviceRouteFile holds the network that we made a route to.
+const serviceRouteFile = host.StateDir + "/service-route"
 
 // RouteServices lets programs of the host reach Services where the host has no
 // default route: the kernel refuses what it knows no route for before the rules
@@ -27,51 +23,31 @@ func (k Kubelet) RouteServices(services netip.Prefix) step.Step {
 	return step.Step{
 		Name: "route Services where there is no default route",
 		Check: func(context.Context) (step.Diff, error) {
-			if missing, err := lacksRoute(services); err != nil || missing {
-				return step.Diff{fmt.Sprintf("route %s to lo, for kube-proxy's rules to see", services)}, err
+			missing, err := lacksRoute(services)
+			if err != nil || !missing {
+				return nil, err
 			}
-			return k.routeDiff(services)
+			return step.Diff{fmt.Sprintf("route %s to lo, for kube-proxy's rules to see", services)}, nil
 		},
 		Apply: func(context.Context) error {
 			missing, err := lacksRoute(services)
-			if err != nil {
+			if err != nil || !missing {
 				return err
 			}
-			diff, err := k.routeDiff(services)
-			if err != nil || !missing && len(diff) == 0 {
-				return err
-			}
-			if err := routeRecord.Write(k.Files, services); err != nil {
+			if err := k.Files.Write(serviceRouteFile, []byte(services.String()), 0o600); err != nil {
 				return err
 			}
 			return k.routeServices(services)
 		},
-		Undo: func(context.Context) error { return k.unrouteServices(services) },
+		Undo: func(context.Context) error { return k.unrouteServices() },
 	}
-}
-
-// routeDiff asks for the record where the route is ours.
-func (k Kubelet) routeDiff(services netip.Prefix) (step.Diff, error) {
-	ours, err := k.ownRoute(services)
-	if err != nil || !ours {
-		return nil, err
-	}
-	return routeRecord.Diff(k.Files)
-}
-
-// ownRoute reports whether we made a route to Services: only that one leads to
-// loopback.
-func (k Kubelet) ownRoute(services netip.Prefix) (bool, error) {
-	routes, err := host.Routes()
-	return k.Files.Exists(routeRecord.Path) || slices.ContainsFunc(routes, func(r host.Route) bool {
-		return r.Link == "lo" && r.Dst == services
-	}), err
 }
 
 // RestoreServiceRoute is for the boot: it makes the route that RouteServices
 // made. It does not look for a default route, which may come later.
-func (k Kubelet) RestoreServiceRoute(services netip.Prefix) error {
-	if ours, err := k.ownRoute(services); err != nil || !ours {
+func (k Kubelet) RestoreServiceRoute() error {
+	services, ok, err := k.routedServices()
+	if err != nil || !ok {
 		return err
 	}
 	return k.routeServices(services)
@@ -85,17 +61,23 @@ func (k Kubelet) routeServices(services netip.Prefix) error {
 	return host.AddLocalRoute(services, source)
 }
 
-// unrouteServices also removes the route to a network that the record names:
-// the settings may have been lost.
-func (k Kubelet) unrouteServices(services netip.Prefix) error {
-	if ours, err := k.ownRoute(services); err != nil || !ours {
+func (k Kubelet) unrouteServices() error {
+	services, ok, err := k.routedServices()
+	if err != nil || !ok {
 		return err
 	}
-	kept, err := routeRecord.Read(k.Files)
-	if host.Lost(err) {
-		kept, err = services, nil
+	return errors.Join(host.DeleteLocalRoute(services), k.Files.Remove(serviceRouteFile))
+}
+
+func (k Kubelet) routedServices() (services netip.Prefix, ok bool, err error) {
+	data, err := k.Files.Read(serviceRouteFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return services, false, nil
 	}
-	return errors.Join(err, host.DeleteLocalRoute(kept), k.Files.Remove(routeRecord.Path))
+	if err == nil {
+		services, err = netip.ParsePrefix(strings.TrimSpace(string(data)))
+	}
+	return services, err == nil, err
 }
 
 // lacksRoute reports whether no route leads to all of a network.

@@ -2,7 +2,6 @@ package maindocker
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,9 +11,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// pendingRecord says, from before Docker is stopped until all is back, what was
+// pendingFile says, from before Docker is stopped until all is back, what was
 // running. While it exists a restart has been cut short.
-var pendingRecord = host.Record[pending]{Path: host.StateDir + "/docker-restart.json", Valid: pending.valid}
+const pendingFile = host.StateDir + "/docker-restart.json"
 
 type pending struct {
 	Containers []string `json:"containers"` // ids, oldest first
@@ -22,21 +21,11 @@ type pending struct {
 	Back       bool     `json:"back"`       // Docker moves back: Boot keeps away
 }
 
-func (p pending) valid() error {
-	for _, id := range p.Containers {
-		if _, err := hex.DecodeString(id); err != nil || id == "" {
-			return fmt.Errorf("%q is not the ID of a container", id)
-		}
-	}
-	return nil
-}
+func (b Bridge) isPending() bool { return b.Files.Exists(pendingFile) }
 
-func (b Bridge) isPending() bool { return b.Files.Exists(pendingRecord.Path) }
-
-// pending returns what ran. A record that is damaged still says that Docker is
-// to be started, and Docker's own restart policies bring back what has one.
 func (b Bridge) pending() pending {
-	p, _ := pendingRecord.Read(b.Files)
+	var p pending
+	_, _ = b.Files.Recall(pendingFile, &p) // written in one move: whole or not there
 	return p
 }
 
@@ -73,18 +62,13 @@ func (b Bridge) Restart(ctx context.Context) error {
 
 // WhileStopped calls change while Docker is stopped; what ran runs again.
 func (b Bridge) WhileStopped(ctx context.Context, change func() error) error {
-	return b.whileStopped(ctx, b.pending(), nil, change)
+	return b.whileStopped(ctx, b.pending(), change)
 }
 
 // whileStopped stops Docker, calls change, starts Docker and brings back the
 // containers that ran. A failed change, or a Docker that does not start with
-// it, leaves Docker as running as it can be made. It stops nothing if Docker
-// would not start with data, which is daemon.json as change leaves it; nil: as
-// it is now.
-func (b Bridge) whileStopped(ctx context.Context, how pending, data []byte, change func() error) error {
-	if err := b.validateNext(ctx, data); err != nil {
-		return err
-	}
+// it, leaves Docker as running as it can be made.
+func (b Bridge) whileStopped(ctx context.Context, how pending, change func() error) error {
 	p, err := b.remember(ctx, how.Back)
 	if err != nil {
 		return fmt.Errorf("remember what runs: %w", err)
@@ -143,7 +127,7 @@ func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
 }
 
 func (b Bridge) writePending(p pending) error {
-	return pendingRecord.Write(b.Files, p)
+	return b.Files.Remember(pendingFile, p)
 }
 
 // stopContainers stops what would outlive Docker: containers of one with
@@ -227,5 +211,5 @@ func (b Bridge) bringBack(ctx context.Context, p pending) error {
 		step.Leave(ctx, "a container that ran before does not run now: "+started.Error())
 		started = nil
 	}
-	return errors.Join(started, b.Files.Remove(pendingRecord.Path))
+	return errors.Join(started, b.Files.Remove(pendingFile))
 }

@@ -20,7 +20,6 @@ func (h *Host) runtime() containerd.Runtime {
 	return containerd.Runtime{
 		Files: h.Files, Units: h.Units, Socket: h.criSocket(),
 		SandboxImage: h.Image("pause"), KeepImages: h.Config.KeepImages, Registry: h.registry != nil,
-		Images: h.podImages(),
 	}
 }
 
@@ -103,7 +102,7 @@ func (h *Host) servingCertificate() step.Step {
 	return h.approver().Own(h.Files, h.Config.HostName)
 }
 
-// Approve goes once through the serving requests that wait; a timer runs it.
+// Approve goes once through the serving requests that wait. The agent runs it.
 func (h *Host) Approve(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
@@ -113,5 +112,3 @@ func (h *Host) Approve(ctx context.Context) error {
 	}
 	return err
 }
-
-func (h *Host) approvals() step.Step { return join.Approvals(h.Files, h.Units, Binary) }

@@ -26,7 +26,8 @@ func (h *Host) remember(role string) step.Step {
 	}
 }
 
-// accept saves the settings of a run after all other steps have succeeded.
+// accept saves the settings of a run after all other steps have succeeded, and
+// has the agent repair the host from now on.
 func (h *Host) accept(role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
@@ -36,14 +37,14 @@ func (h *Host) accept(role string) step.Step {
 			if err != nil {
 				return nil, err
 			}
-			return m.Files.Missing(files)
+			return m.Files.Missing(append(files, completeMark))
 		},
 		Apply: func(context.Context) error {
 			files, err := m.settings()
 			if err != nil {
 				return err
 			}
-			return m.Files.Put(files)
+			return m.Files.Put(append(files, completeMark))
 		},
 	}
 }
@@ -116,5 +117,5 @@ func (h *Host) forget(role string) error {
 	if err := h.Files.Write(keptFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
-	return h.Files.Drop(Binary, registry.SavedPath, roleFile)
+	return h.Files.Drop(Binary, completeFile, registry.SavedPath, roleFile)
 }

@@ -7,21 +7,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// balancer runs from an image that the role's hosts have early.
 func (h *Host) balancer(role string) balancer.Balancer {
-	b := balancer.Balancer{
-		Settings: h.balancing(), Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Program: Binary,
-		RestartPolicy: h.Config.RestartPolicy, Seeds: []string{h.Config.IPAddress},
-	}
-	if role == Master {
-		b.Image = h.Image("etcd")
-	}
+	b := balancer.Balancer{Settings: h.balancing(), Files: h.Files, Seeds: []string{h.Config.IPAddress}}
 	if role == Worker || h.Config.Join {
 		b.Seeds = []string{h.Config.MasterIP}
 	}
@@ -38,26 +30,6 @@ func (h *Host) balancing() balancer.Settings {
 func (h *Host) balancedAPI() string { return "https://" + h.balancing().Address() }
 
 func (h *Host) balancedEtcd() string { return "https://" + h.balancing().EtcdAddress() }
-
-// Balance is what the container of the balancer runs, until ctx ends.
-func Balance(ctx context.Context, s balancer.Settings) error {
-	files := host.Files{}
-	access := etcd.Access{Files: files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
-	return balancer.Serve(ctx, files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
-		client, err := access.Client(ctx, "https://"+s.EtcdAddress())
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
-			var all []balancer.ControlPlane
-			for _, e := range list {
-				all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
-			}
-			tell(all)
-		})
-	})
-}
 
 // ControlPlanes are the control planes of the cluster as this host knows them.
 func (h *Host) ControlPlanes() []balancer.ControlPlane {
@@ -135,17 +107,27 @@ func (h *Host) Share(ctx context.Context) (join.CertificateKey, error) {
 	return join.Share(ctx, client, shared)
 }
 
-// Keep has this control plane do its work as befits how many there are: one
-// that gets company begins to share it, one that is left alone ends that, and
-// CoreDNS comes to a node that joins the first one. A timer runs it.
-func (h *Host) Keep(ctx context.Context) error {
+// shared are the steps that have this control plane do its work as befits how
+// many there are: one that gets company begins to share it, one that is left
+// alone ends that, and CoreDNS comes to a node that joins the first one.
+func (h *Host) shared() []step.Step {
 	control := h.controlPlane()
-	if !h.Files.Exists(controlplane.ManifestDir + "/kube-controller-manager.yaml") {
+	spread := []step.Step{h.addons().Spread()}
+	switch {
+	case h.saved.Role != Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
 		return nil
+	case control.Electing() != control.Single:
+		return spread
 	}
-	rows := step.Plan{{h.addons().Spread()}}
-	if control.Electing() == control.Single {
-		rows = append(step.Plan{{control.StaticPods(), control.Late()}, {h.applyAddons()}}, rows...)
+	return append([]step.Step{control.StaticPods(), control.Late(), h.applyAddons()}, spread...)
+}
+
+// Keep applies what the agent of a control plane applies after a change of the
+// nodes.
+func (h *Host) Keep(ctx context.Context) error {
+	var rows step.Plan
+	for _, s := range h.shared() {
+		rows = append(rows, []step.Step{s})
 	}
 	return (&step.Runner{}).Do(ctx, rows.Within(h.timeout()))
 }

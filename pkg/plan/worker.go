@@ -17,7 +17,7 @@ func (h *Host) Worker() step.Plan {
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
 		{h.loadBootstrap("flannel")},
-		{h.balancer(Worker).Start()},
+		{h.startAgent(Worker)},
 		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
 		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.ifOurs(h.cni())},
 		{agent.Configure(), agent.RouteServices(mustPrefix(h.Config.ServiceNetwork))},

@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"pkg/docker"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},
 	{
-		"pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
+		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/node", "pkg/offline", "pkg/cluster",
 	},
 	{"pkg/plan"},

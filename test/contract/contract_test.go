@@ -8,7 +8,6 @@ package contract
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -45,37 +43,17 @@ func bundle(t *testing.T) string {
 // TestMain is also the program that the units of this host run, as the plan
 // installs a copy of whoever walks it.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "balance" {
-		os.Exit(balance(os.Args[2]))
-	}
-	if len(os.Args) == 2 && (os.Args[1] == "boot" || os.Args[1] == "approve") {
+	if len(os.Args) == 2 && (os.Args[1] == "boot" || os.Args[1] == "agent") {
 		os.Exit(unit(os.Args[1]))
 	}
 	os.Exit(m.Run())
 }
 
-func balance(settings string) (code int) {
-	var s balancer.Settings
-	err := json.Unmarshal([]byte(settings), &s)
-	if err == nil {
-		err = plan.Balance(context.Background(), s)
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
-
 func unit(verb string) (code int) {
-	saved, err := plan.ReadSaved(host.Files{})
-	if err != nil || saved.Role == "" {
-		return 0
-	}
-	h, err := plan.Open(saved.Config)
-	if err == nil && verb == "approve" {
-		err = h.Approve(context.Background())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	log := func(text string) { fmt.Fprintln(os.Stderr, text) }
+	if verb == "agent" {
+		lock := func() (func(), error) { return host.LockInBackground("/run/kube-bootstrap.lock") }
+		log(fmt.Sprint(plan.Resident{Lock: lock, Log: log}.Run(context.Background())))
 	}
 	return 0
 }
@@ -95,7 +73,7 @@ func TestEveryStepOfAMaster(t *testing.T) {
 	master := h.Master()
 	before := world(t)
 	t.Cleanup(func() { // also after a failure: the next run wants a fresh host
-		if err := runner.Undo(context.Background(), master); err != nil {
+		if err := errors.Join(h.Suspend(), runner.Undo(context.Background(), master)); err != nil {
 			t.Error(err)
 		}
 		if diff := hosttest.Diff(before, world(t)); len(diff) > 0 {

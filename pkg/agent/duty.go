@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Event is a set of kinds of events.
+type Event uint16
+
+// The kinds of events after which a duty is checked. Docker's include that the
+// engine has started: while it does not run, a duty of it is left out.
+const (
+	MainDocker      Event = 1 << iota // a container of ours or an image in the main Docker
+	BootstrapDocker                   // the same in the bootstrap Docker
+	Link                              // a link or an address
+	Route
+	Forwarding // or another setting below net.ipv4.conf
+	Firewall   // rules of nftables were removed
+	Files      // a file in a watched directory
+	Cluster    // the nodes and control planes, on a control plane
+	Tick       // every few seconds, for what nothing reports; the Check must cost next to nothing
+
+	all = ^Event(0)
+)
+
+// engines are the events whose source may be down.
+const engines = MainDocker | BootstrapDocker
+
+// Duty is a step that the agent may apply by itself, with the events that may
+// have undone it.
+type Duty struct {
+	Step step.Step
+	On   Event
+}
+
+const (
+	settle    = 300 * time.Millisecond // events come in groups
+	tickEvery = 5 * time.Second
+	allEvery  = 5 * time.Minute
+	lockedFor = time.Second // until the next look at a lock that another run holds
+	// applyLimit limits how long a repair keeps a user's run waiting.
+	applyLimit = 30 * time.Second
+	firstAgain = 2 * time.Second // between two repairs by one step
+	maxAgain   = time.Minute
+	// steady is how long a step must hold until its next repair is the first again.
+	steady = 2 * time.Minute
+)
+
+// patience says when a step may be applied next: the pauses between its
+// repairs grow, because a repair that is needed again and again does not help.
+type patience struct {
+	next  time.Time
+	pause time.Duration
+}
+
+// after returns the patience after a repair that ended now.
+func (p patience) after(now time.Time) patience {
+	pause := min(max(2*p.pause, firstAgain), maxAgain)
+	if now.Sub(p.next) > steady {
+		pause = firstAgain
+	}
+	return patience{next: now.Add(pause), pause: pause}
+}
+
+// Compact drops duties without a step, as step.Plan.Compact does.
+func Compact(duties []Duty) []Duty {
+	return slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Name == "" })
+}

@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// fileDuty is a duty that a file of this name exists.
+func fileDuty(files host.Files, name string, on Event) Duty {
+	tree := []host.File{{Path: "/" + name, Data: []byte(name)}}
+	return Duty{On: on, Step: step.Step{
+		Name:  "write " + name,
+		Check: func(context.Context) (step.Diff, error) { return files.Missing(tree) },
+		Apply: func(context.Context) error { return files.Put(tree) },
+	}}
+}
+
+// journal is what a Repairer has logged.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) log(text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.text.WriteString(text + "\n")
+}
+
+func (j *journal) has(text string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Contains(j.text.String(), text)
+}
+
+// start runs a Repairer with these duties and returns its inbox, its log and
+// the path of its lock. No engine is up.
+func start(t *testing.T, files host.Files, duties ...Duty) (*Inbox, *journal, string) {
+	t.Helper()
+	lock, log, in := filepath.Join(t.TempDir(), "lock"), &journal{}, NewInbox()
+	r := Repairer{
+		Files: files, Log: log.log,
+		Duties: func() ([]Duty, error) { return duties, nil },
+		Lock:   func() (func(), error) { return host.LockInBackground(lock) },
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx, in) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return in, log, lock
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+func TestRepairAfterAnEvent(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	in, log, _ := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "b", Route))
+	until(t, "repair everything at the start", func() bool { return log.has("repaired: write a") && log.has("repaired: write b") })
+	if err := files.Remove("/a"); err != nil {
+		t.Fatal(err)
+	}
+	in.Put(Link)
+	until(t, "repair after an event", func() bool { return files.Exists("/a") })
+	until(t, "record the repair", func() bool { return len(Repairs(files)) == 3 })
+	if last := Repairs(files)[2]; last.Step != "write a" || len(last.Changes) != 1 || last.Error != "" {
+		t.Errorf("recorded %+v", last)
+	}
+}
+
+func TestRepairLeavesDutiesOfOtherEvents(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	for _, name := range []string{"/a", "/b"} {
+		if err := files.Write(name, []byte(name[1:]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, log, _ := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "b", Route), fileDuty(files, "last", Forwarding))
+	until(t, "look at everything at the start", func() bool { return log.has("repaired: write last") })
+	if err := errors.Join(files.Remove("/a"), files.Remove("/b")); err != nil {
+		t.Fatal(err)
+	}
+	in.Put(Route)
+	until(t, "repair after an event", func() bool { return files.Exists("/b") })
+	if files.Exists("/a") {
+		t.Error("repaired what the event does not concern")
+	}
+}
+
+func TestRepairWaitsForTheEngine(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	in, log, _ := start(t, files, fileDuty(files, "engine", MainDocker|Link), fileDuty(files, "other", Link))
+	until(t, "repair what needs no engine", func() bool { return log.has("repaired: write other") })
+	if files.Exists("/engine") {
+		t.Error("repaired by an engine that is down")
+	}
+	in.Up(MainDocker, true)
+	until(t, "repair once the engine is up", func() bool { return files.Exists("/engine") })
+}
+
+func TestRepairWaitsForTheLock(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	in, log, lock := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "seen", Route))
+	until(t, "repair at the start", func() bool { return log.has("repaired: write seen") })
+	release, err := host.Lock(t.Context(), lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.Remove("/a"); err != nil {
+		t.Fatal(err)
+	}
+	in.Put(Link)
+	time.Sleep(3 * settle) // it must do nothing
+	if files.Exists("/a") {
+		t.Error("repaired while another run held the lock")
+	}
+	release()
+	until(t, "repair once the lock is free", func() bool { return files.Exists("/a") })
+}
+
+func TestFailedRepairIsRecordedAndTriedAgain(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	failing := fileDuty(files, "a", Link)
+	good, tries := failing.Step.Apply, 0
+	failing.Step.Apply = func(ctx context.Context) error {
+		if tries++; tries == 1 {
+			return errors.New("no luck")
+		}
+		return good(ctx)
+	}
+	_, log, _ := start(t, files, failing)
+	until(t, "try again", func() bool { return files.Exists("/a") })
+	if !log.has("no luck") {
+		t.Error("the failure was not logged")
+	}
+	until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
+	if first := Repairs(files)[0]; !strings.Contains(first.Error, "no luck") {
+		t.Errorf("recorded %+v", first)
+	}
+}
+
+func TestPausesBetweenRepairsGrow(t *testing.T) {
+	now := time.Now()
+	p := patience{}.after(now)
+	if p.pause != firstAgain || !p.next.Equal(now.Add(firstAgain)) {
+		t.Errorf("first %v", p)
+	}
+	for range 10 {
+		now = p.next
+		p = p.after(now)
+	}
+	if p.pause != maxAgain {
+		t.Errorf("after ten repairs %v", p)
+	}
+	if p = p.after(p.next.Add(steady + time.Second)); p.pause != firstAgain {
+		t.Errorf("after it held for a while: %v", p)
+	}
+}
+
+func TestRecordOfRepairsIsBounded(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	for i := range 3 * keptRepairs {
+		if err := note(files, Repair{Seconds: float64(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := Repairs(files); len(all) != keptRepairs || all[keptRepairs-1].Seconds != 3*keptRepairs-1 {
+		t.Errorf("%d, the last %v", len(all), all[len(all)-1])
+	}
+	if err := files.Write(repairsFile, []byte("{garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := note(files, Repair{Step: "x"}); err != nil || len(Repairs(files)) != 1 {
+		t.Errorf("a damaged record: %v, %v", err, Repairs(files))
+	}
+}

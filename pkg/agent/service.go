@@ -1,0 +1,204 @@
+// Package agent is the one process of kube-bootstrap that stays on a host. An
+// init system starts it, and again when it ends.
+//
+//	                 ┌── balancer   127.0.0.1 ──▶ a control plane that is ready
+//	init ──▶ agent ──┼── approver   serving certificates of kubelets (control planes)
+//	                 └── repair     events ──▶ Check of the duties they concern ──▶ Apply
+//
+// This package installs the process, and decides when a duty is checked and
+// repaired. What the duties are is up to its caller.
+package agent
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	unit          = "kube-bootstrap-agent"
+	pidFile       = "/run/kube-bootstrap-agent.pid"
+	superviseFile = "/run/kube-bootstrap-agent.supervise.pid"
+	logFile       = "/var/log/kube-bootstrap-agent.log"
+	wantedBy      = "multi-user.target"
+	// crashes is how many processes may start while a step waits for the agent.
+	crashes = 3
+)
+
+//go:embed kube-bootstrap-agent.service
+var systemdUnit string
+
+//go:embed kube-bootstrap-agent.openrc
+var openrcScript string
+
+//go:embed kube-bootstrap-agent.sysv
+var sysvScript string
+
+// Service is the agent as the init system of this host knows it.
+type Service struct {
+	Files   host.Files
+	Units   host.Units
+	Program string // as the host keeps it
+	// Records returns files that the agent reads only when it starts.
+	Records func() ([]host.File, error)
+	Answers func(context.Context) error // nil once the agent serves
+	Dirs    []string                    // that hold nothing but what the agent needs
+}
+
+// Start installs the agent, starts it, at boot too, and returns once it serves.
+// An agent of another version or with other records is restarted.
+func (s Service) Start() step.Step {
+	return step.Step{Name: "start the agent", Check: s.check, Apply: s.apply, Undo: s.undo}
+}
+
+func (s Service) check(context.Context) (step.Diff, error) {
+	tree, err := s.tree()
+	if err != nil {
+		return nil, err
+	}
+	diff, err := s.Files.Missing(tree)
+	if err != nil {
+		return nil, err
+	}
+	if !s.enabled() {
+		diff = append(diff, "enable "+unit+" at boot")
+	}
+	switch runs, current := s.process(); {
+	case !runs:
+		diff = append(diff, "start "+unit)
+	case !current:
+		diff = append(diff, "restart "+unit+": it runs another program than "+s.Program)
+	}
+	return diff, nil
+}
+
+func (s Service) apply(ctx context.Context) error {
+	tree, err := s.tree()
+	if err != nil {
+		return err
+	}
+	if err := s.stopOld(ctx, tree); err != nil {
+		return err
+	}
+	if err := s.Files.Put(tree); err != nil {
+		return err
+	}
+	if !s.enabled() {
+		if err := s.Units.Enable(ctx, unit); err != nil {
+			return fmt.Errorf("enable %s: %w", unit, err)
+		}
+	}
+	if err := errors.Join(s.Units.Reload(ctx), s.Units.Start(ctx, unit)); err != nil {
+		return err
+	}
+	return s.await(ctx)
+}
+
+// stopOld stops an agent that must not go on as it is. It comes before the
+// files, so that a run that is killed in between finds them different again.
+func (s Service) stopOld(ctx context.Context, tree []host.File) error {
+	if !s.Files.Exists(s.path()) {
+		return nil
+	}
+	diff, err := s.Files.Missing(tree)
+	if err != nil {
+		return err
+	}
+	if _, current := s.process(); current && len(diff) == 0 {
+		return nil
+	}
+	return s.Units.Stop(ctx, unit)
+}
+
+// await returns early if the agent crashes repeatedly.
+func (s Service) await(ctx context.Context) error {
+	seen := map[int]bool{}
+	tail := func() string {
+		ctx, cancel := step.Checking(context.WithoutCancel(ctx))
+		defer cancel()
+		return host.LogTail(ctx, s.Units, unit, s.Files.Path(logFile))
+	}
+	return step.Until(ctx, func(ctx context.Context) error {
+		seen[s.pid()] = true
+		delete(seen, 0)
+		if len(seen) > crashes {
+			return step.Final(fmt.Errorf("the agent crashes repeatedly\n%s", tail()))
+		}
+		if runs, _ := s.process(); !runs {
+			return errors.New("the agent does not run yet")
+		}
+		return s.Answers(ctx)
+	}, tail)
+}
+
+func (s Service) undo(ctx context.Context) error {
+	if s.Files.Exists(s.path()) {
+		if err := errors.Join(s.Units.Stop(ctx, unit), s.Units.Disable(ctx, unit)); err != nil {
+			return err
+		}
+		if err := errors.Join(s.Files.Drop(s.path()), s.Units.Reload(ctx)); err != nil {
+			return err
+		}
+	}
+	errs := []error{s.Files.Drop(pidFile, superviseFile, logFile)}
+	for _, dir := range append(s.Dirs, stateDir) {
+		errs = append(errs, s.Files.RemoveAll(dir))
+	}
+	return errors.Join(errs...)
+}
+
+func (s Service) path() string { return host.UnitPath(s.Units, unit) }
+
+func (s Service) enabled() bool { return s.Files.Enabled(s.Units, unit, wantedBy) }
+
+// tree is what the init system reads, and what the agent reads at its start.
+func (s Service) tree() ([]host.File, error) {
+	records, err := s.Records()
+	if err != nil {
+		return nil, err
+	}
+	text, mode := sysvScript, os.FileMode(0o755)
+	switch s.Units.Init() {
+	case "systemd":
+		text, mode = systemdUnit, 0o644
+	case "openrc":
+		text = openrcScript
+	}
+	return append(records, host.File{Path: s.path(), Data: s.fill(text), Mode: mode}), nil
+}
+
+func (s Service) fill(text string) []byte {
+	values := map[string]string{"Program": s.Program, "PidFile": pidFile, "SuperviseFile": superviseFile, "LogFile": logFile}
+	var out bytes.Buffer
+	if err := template.Must(template.New("").Parse(text)).Execute(&out, values); err != nil {
+		panic(err) // our own templates and strings only
+	}
+	return out.Bytes()
+}
+
+// process reports whether the agent runs, and whether from the installed program.
+func (s Service) process() (runs, current bool) { return s.Files.Runs(s.pid(), s.Program) }
+
+// pid returns the process that wrote the file last; 0 if none did.
+func (s Service) pid() int {
+	data, err := s.Files.Read(pidFile)
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(data))) // 0 is no process
+	return pid
+}
+
+// Announce records that this process is the agent.
+func Announce(files host.Files) error {
+	return files.Write(pidFile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644)
+}

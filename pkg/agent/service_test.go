@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// initSystem is a host's init system of that name, which has started nothing.
+type initSystem struct {
+	host.Units
+	name string
+}
+
+func (i initSystem) Init() string { return i.name }
+
+func testService(t *testing.T, init string) Service {
+	t.Helper()
+	files := host.Files{Root: t.TempDir()}
+	return Service{
+		Files: files, Units: initSystem{name: init}, Program: "/bin/kube-bootstrap",
+		Records: func() ([]host.File, error) { return []host.File{{Path: "/settings", Data: []byte("x")}}, nil },
+		Answers: func(context.Context) error { return nil },
+	}
+}
+
+func TestAFreshHostLacksTheAgent(t *testing.T) {
+	for init, path := range map[string]string{
+		"systemd": "/etc/systemd/system/kube-bootstrap-agent.service",
+		"openrc":  "/etc/init.d/kube-bootstrap-agent",
+		"sysv":    "/etc/init.d/kube-bootstrap-agent",
+	} {
+		diff, err := testService(t, init).check(t.Context())
+		want := []string{"write /settings", "write " + path, "enable kube-bootstrap-agent at boot", "start kube-bootstrap-agent"}
+		if err != nil || strings.Join(diff, "\n") != strings.Join(want, "\n") {
+			t.Errorf("%s: %q, %v", init, diff, err)
+		}
+	}
+}
+
+// copyOf installs a program that runs until it is killed.
+func copyOf(t *testing.T, s Service, program string) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Files.Write(s.Program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnAgentOfAnotherProgramIsRestarted(t *testing.T) {
+	s := testService(t, "systemd")
+	copyOf(t, s, "sleep")
+	tree, err := s.tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Files.Put(append(tree, host.File{Path: "/etc/systemd/system/multi-user.target.wants/kube-bootstrap-agent.service"})); err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.Command(s.Files.Path(s.Program), "1000")
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = agent.Process.Kill(); _ = agent.Wait() })
+	if err := s.Files.Write(pidFile, []byte(strconv.Itoa(agent.Process.Pid)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "start a program", func() bool { runs, _ := s.process(); return runs })
+	if diff, err := s.check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("it runs: %q, %v", diff, err)
+	}
+	copyOf(t, s, "sleep") // a newer one in its place
+	if diff, err := s.check(t.Context()); err != nil || len(diff) != 1 || !strings.Contains(diff[0], "another program") {
+		t.Errorf("another program: %q, %v", diff, err)
+	}
+}
+
+// The script for sysv is also the parent of the agent, because sysv's init
+// restarts nothing.
+func TestSysvScriptRestartsTheAgent(t *testing.T) {
+	dir := t.TempDir()
+	starts := filepath.Join(dir, "starts")
+	program := filepath.Join(dir, "agent")
+	write(t, program, "#!/bin/sh\necho $$ >>"+starts+"\nexec sleep 1000\n")
+	s := testService(t, "sysv")
+	s.Program = program
+	script := filepath.Join(dir, "script")
+	write(t, script, string(s.fill(sysvScript)))
+	parent := exec.Command("/bin/sh", script, "supervise")
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pids := func() []string { data, _ := os.ReadFile(starts); return strings.Fields(string(data)) }
+	for n := 1; n <= 2; n++ {
+		until(t, "start the agent", func() bool { return len(pids()) == n })
+		if n == 1 {
+			kill(t, pids()[0])
+		}
+	}
+	if err := parent.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Wait(); err != nil {
+		t.Error(err)
+	}
+	last, _ := strconv.Atoi(pids()[1])
+	if err := syscall.Kill(last, 0); err == nil {
+		t.Error("the agent outlived the end of its service")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+}
+
+func kill(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}

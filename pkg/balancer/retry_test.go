@@ -1,0 +1,65 @@
+package balancer
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// A pool without a server must not use the CPU that a starting server needs.
+func TestPausesGrowWhileNoServerIsThere(t *testing.T) {
+	p := newPool("", freePair(t), nil)
+	p.use(t.Context(), []string{"127.0.0.1"})
+	var pauses []time.Duration
+	ctx, stop := context.WithCancel(t.Context())
+	p.rest = func(_ context.Context, pause time.Duration) {
+		if pauses = append(pauses, pause); len(pauses) == 20 {
+			stop()
+		}
+	}
+	if err := p.serve(ctx, local(freePair(t))); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.IsSorted(pauses) || pauses[0] != firstRetry || pauses[19] != maxRetry {
+		t.Errorf("pauses %v", pauses)
+	}
+}
+
+func TestPausesAreShortAgainAfterAServerWasThere(t *testing.T) {
+	p := newPool("", freePair(t), nil)
+	p.use(t.Context(), []string{"127.0.0.1"})
+	at := local(freePair(t))
+	ctx, stop := context.WithCancel(t.Context())
+	var tries int
+	after := make(chan time.Duration, 1)
+	var served bool
+	p.rest = func(_ context.Context, pause time.Duration) {
+		switch tries++; {
+		case served:
+			after <- pause
+			stop()
+		case tries == 10:
+			b := listen(t, "127.0.0.1", p.port)
+			served = true
+			go useOnce(t, at, b)
+		}
+	}
+	if err := p.serve(ctx, at); err != nil {
+		t.Fatal(err)
+	}
+	if pause := <-after; pause != firstRetry {
+		t.Errorf("after a server was there: %s", pause)
+	}
+}
+
+// useOnce connects by the pool, ends the server, and connects again, so that
+// the pool notices.
+func useOnce(t *testing.T, at string, b *backend) {
+	dial := func() bool { c, err := net.Dial("tcp", at); return err == nil && c.Close() == nil }
+	until(t, "listen on "+at+" for port "+strconv.Itoa(b.Addr().(*net.TCPAddr).Port), dial)
+	b.die()
+	until(t, "refuse again", func() bool { return !dial() })
+}

@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// startAgent is the step of the agent. It needs a certificate of etcd.
+func (h *Host) startAgent(role string) step.Step {
+	b := h.balancer(role)
+	return agent.Service{
+		Files: h.Files, Units: h.Units, Program: Binary,
+		Records: b.Records, Answers: b.Listens, Dirs: []string{balancer.StateDir},
+	}.Start()
+}
+
+// Resident is the agent of this host as it runs. None of its parts ends the
+// others, and each waits for what it needs.
+type Resident struct {
+	Files host.Files
+	Lock  func() (release func(), err error) // of the host, in the background
+	Log   func(string)
+}
+
+// Run runs the agent until ctx ends.
+func (r Resident) Run(ctx context.Context) error {
+	in := agent.NewInbox()
+	saved, err := ReadSaved(r.Files)
+	parts := map[string]func(context.Context) error{
+		"balance": func(ctx context.Context) error { return Balance(ctx, r.Files, func() { in.Put(agent.Cluster) }) },
+		"repair":  func(ctx context.Context) error { return r.repair(ctx, in) },
+	}
+	// A run that repairs an unreadable role restarts the agent.
+	if err == nil && saved.Role == Master {
+		parts["approve"] = r.approve
+		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
+	}
+	var all sync.WaitGroup
+	for name, part := range parts {
+		all.Go(func() { agent.Forever(ctx, part, r.failed(name)) })
+	}
+	if err := agent.Announce(r.Files); err != nil {
+		return err
+	}
+	all.Go(func() { agent.StaySmall(ctx) })
+	all.Wait()
+	return nil
+}
+
+func (r Resident) failed(part string) func(error) {
+	return func(err error) { r.Log(fmt.Sprintf("%s: %v", part, err)) }
+}
+
+// Balance runs the balancer of this host until ctx ends, and calls changed
+// whenever it learns which control planes there are.
+func Balance(ctx context.Context, files host.Files, changed func()) error {
+	s, err := balancer.ReadSettings(files)
+	if err != nil {
+		return err
+	}
+	access := etcd.Access{Files: files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
+	return balancer.Serve(ctx, files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
+		client, err := access.Client(ctx, "https://"+s.EtcdAddress())
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
+			tell(controlPlanesOf(list))
+			changed()
+		})
+	})
+}
+
+func controlPlanesOf(list []etcd.Entry) []balancer.ControlPlane {
+	var all []balancer.ControlPlane
+	for _, e := range list {
+		all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
+	}
+	return all
+}
+
+// host returns this host with the settings in force.
+func (r Resident) host() (*Host, error) {
+	saved, err := ReadSaved(r.Files)
+	if err != nil {
+		return nil, err
+	}
+	return Open(saved.Config)
+}
+
+// approve approves serving certificates as soon as a kubelet asks.
+func (r Resident) approve(ctx context.Context) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	asked := agent.NewSignal()
+	go kube.Follow(ctx, h.approver().Watch, func(e watch.Event) {
+		if e.Type != watch.Modified {
+			asked.Give()
+		}
+	})
+	agent.Follow(ctx, asked, h.Approve, r.failed("approve"))
+	return nil
+}
+
+// watchNodes reports nodes that come, go, or turn Ready. It does so again after
+// growing pauses, because the pods of a node take some time.
+func watchNodes(ctx context.Context, in *agent.Inbox) error {
+	turned, ready := agent.NewSignal(), map[string]bool{}
+	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AdminConf)), func(e watch.Event) {
+		n, ok := e.Object.(*corev1.Node)
+		if !ok || e.Type == watch.Modified && ready[n.Name] == node.Ready(n) {
+			return
+		}
+		ready[n.Name] = node.Ready(n)
+		turned.Give()
+	})
+	agent.Follow(ctx, turned, func(context.Context) error { in.Put(agent.Cluster); return nil }, nil)
+	return nil
+}
+
+// repair watches this host and repairs it.
+func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
+	units := host.OpenUnits()
+	main := agent.Engine{Event: agent.MainDocker, Unit: "docker", Open: mainDocker}
+	bootstrap := agent.Engine{Event: agent.BootstrapDocker, Unit: "docker-bootstrap", Open: bootstrapDocker}
+	go main.Watch(ctx, units, in)
+	go bootstrap.Watch(ctx, units, in)
+	go agent.WatchKernel(ctx, in, r.failed("watch the kernel"))
+	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, in)
+}
+
+// duties returns none while the host is not complete, or a newer program waits
+// to replace this one.
+func (r Resident) duties() ([]agent.Duty, error) {
+	if !complete(r.Files) || !r.Files.SelfInstalled(Binary) {
+		return nil, nil
+	}
+	h, err := r.host()
+	if err != nil {
+		return nil, err
+	}
+	return h.Upkeep(), nil
+}
