@@ -39,6 +39,7 @@ func main() {
 		out:      output{os.Stdout},
 		err:      os.Stderr,
 		env:      os.Getenv,
+		environ:  os.Environ,
 		terminal: redraws(os.Stderr, os.Getenv),
 	}
 	os.Exit(p.run(ctx, os.Args[1:]))

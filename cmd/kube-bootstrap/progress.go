@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -34,7 +32,7 @@ func (p *program) begin() (*step.Runner, error) {
 
 // checkProgress refuses an unknown progress mode, also for commands that show
 // no progress.
-func (p *program) checkProgress(*cobra.Command, []string) error {
+func (p *program) checkProgress() error {
 	if slices.Contains([]string{"auto", "bars", "plain", "json", "none"}, p.progress) {
 		return nil
 	}

@@ -19,7 +19,8 @@ import (
 type program struct {
 	out, err io.Writer
 	env      func(string) string
-	terminal bool // err is a terminal whose lines can be redrawn
+	environ  func() []string // all variables, as NAME=VALUE; nil: none are checked
+	terminal bool            // err is a terminal whose lines can be redrawn
 
 	progress string
 	timeline string
@@ -57,7 +58,10 @@ network across hosts, and every change made to a host can be taken back.`,
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	root.PersistentFlags().StringVar(&p.progress, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
-	root.PersistentPreRunE = p.checkProgress
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		p.warnOfVariables(c)
+		return p.checkProgress()
+	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(

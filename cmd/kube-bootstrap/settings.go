@@ -48,7 +48,7 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 	if verb&config.Fleet != 0 {
 		err = errors.Join(err, config.OldFleetVariables(p.env))
 	}
-	err = errors.Join(err, origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
+	err = errors.Join(err, origins.Tell(plan.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
 	if err != nil {
 		return cfg, origins, &usageError{err}
 	}

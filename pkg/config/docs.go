@@ -27,7 +27,8 @@ It is read strictly: an unknown field is an error that names the line. %[1]skube
 A host that was set up keeps its settings, without secrets, in %[1]s%[4]s%[1]s; a verb that runs on it again starts from them.
 
 Each flag also has the variable KUBE_BOOTSTRAP_<FLAG>, which wins over the old name, and for the fleet verbs K8S_DIND_<FLAG>. The
-names in the third column are those of the docker-multinode scripts.
+names in the third column are those of the docker-multinode scripts. A variable that begins with KUBE_BOOTSTRAP_ or K8S_DIND_ and belongs
+to no flag is reported as a warning.
 
 The last column says whether a later run may change the setting. New settings are kept once they have been applied: after a run that was
 refused or has failed, the settings before it are still in force, and the same verb without the new ones puts the host back.

@@ -81,12 +81,24 @@ func oldFlag(field string) string {
 func OldFleetVariables(env func(string) string) error {
 	var errs []error
 	for _, field := range slices.Sorted(maps.Keys(oldRemedies)) {
-		name := "K8S_DIND_" + strings.TrimPrefix(EnvName(oldFlag(field)), ownPrefix)
+		name := oldFleetName(field)
 		if value := env(name); value != "" && value != "false" {
 			errs = append(errs, fmt.Errorf("%s=%s is no longer read: %s; unset it", name, value, oldRemedies[field]))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// OldFleetNames returns the names of these variables.
+func OldFleetNames() (names []string) {
+	for field := range oldRemedies {
+		names = append(names, oldFleetName(field))
+	}
+	return names
+}
+
+func oldFleetName(field string) string {
+	return "K8S_DIND_" + strings.TrimPrefix(EnvName(oldFlag(field)), ownPrefix)
 }
 
 func (d decoder) old(c *Config, root *yaml.Node, origins Origins) error {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// ownVariables are variables that belong to no flag: users set the first ones,
+// the program and its tests set the others for their processes and containers.
+var ownVariables = []string{
+	"KUBE_BOOTSTRAP_CACHE", "KUBE_BOOTSTRAP_CONFIG", "KUBE_BOOTSTRAP_DEBIAN_MIRROR",
+	"KUBE_BOOTSTRAP_BACKEND", "KUBE_BOOTSTRAP_CERTIFICATES", "KUBE_BOOTSTRAP_NETWORK", "KUBE_BOOTSTRAP_READS",
+	"KUBE_BOOTSTRAP_TEST_BUNDLE", "KUBE_BOOTSTRAP_TEST_EVENTS",
+}
+
+// warnOfVariables tells of variables with a prefix of the program that no
+// command reads: a misspelt one would otherwise have no effect, silently.
+func (p *program) warnOfVariables(c *cobra.Command) {
+	if p.environ == nil || p.progress == "json" || c.Hidden {
+		return
+	}
+	known := readVariables(c.Root())
+	for _, entry := range p.environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if value == "" || !strings.HasPrefix(name, "KUBE_BOOTSTRAP_") && !strings.HasPrefix(name, "K8S_DIND_") || slices.Contains(known, name) {
+			continue
+		}
+		text := fmt.Sprintf("warning: the variable %s is not read: there is no such flag", name)
+		if best := config.Nearest(name, known); best != "" {
+			text += ", did you mean " + best + "?"
+		}
+		p.say(text)
+	}
+}
+
+// readVariables returns the variables that any command reads. A user may set
+// one for all commands, though some of them do not have its flag.
+func readVariables(root *cobra.Command) []string {
+	known := append(slices.Clone(ownVariables), config.OldFleetNames()...)
+	for _, s := range config.Settings(config.Every) {
+		known = append(known, s.EnvNames()...)
+	}
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, config.EnvName(f.Name)) })
+		for _, child := range c.Commands() {
+			visit(child)
+		}
+	}
+	visit(root)
+	for _, name := range slices.Clone(known) {
+		if flag, ours := strings.CutPrefix(name, "KUBE_BOOTSTRAP_"); ours {
+			known = append(known, "K8S_DIND_"+flag)
+		}
+	}
+	return known
+}
