@@ -39,10 +39,10 @@ e2e: build ## a real cluster on test hosts
 	scripts/start-docker.sh
 	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e
 
-long: build ## what takes too long for test: kills, restarts, snapshots, several clusters, a checkout
+long: build ## what takes too long for test: a table of faults, kills, restarts, snapshots, several clusters, a checkout
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
-	go test -tags 'e2e long' -run '$(LONG)' -v -timeout 60m -count 1 ./test/e2e
+	go test -tags 'e2e long' -run '$(LONG)' -v -timeout 150m -count 1 ./test/e2e
 
 conformance: build ## Kubernetes' conformance tests, all of them, on a cluster of two nodes; results in _output/conformance/
 	scripts/install-tools.sh

@@ -19,12 +19,15 @@ type end struct {
 
 const probeImage = "kube-bootstrap.dev/probe:test"
 
+// published is the port of each host that leads to its plain container.
+const published = "18080"
+
 // startProbes gives each machine a plain container and a pod with the probe.
 func startProbes(t *testing.T, master machine, all ...machine) []end {
 	t.Helper()
 	var ends []end
 	for _, m := range all {
-		m.sh(t, "docker inspect probe >/dev/null 2>&1 || docker run -d --name probe --restart unless-stopped "+probeImage+" /probe serve")
+		m.sh(t, "docker inspect probe >/dev/null 2>&1 || docker run -d --name probe --restart unless-stopped -p "+published+":8080 "+probeImage+" /probe serve")
 		apply(t, master, fmt.Sprintf(probePod, m.name, m.name, probeImage))
 		ends = append(ends, end{kind: "host", on: m, ip: m.ip, exec: "/usr/local/bin/probe"})
 	}

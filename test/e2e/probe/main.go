@@ -1,15 +1,18 @@
 // Command probe is both ends of a packet's way: a server that answers with the
 // address it was asked from, and a client.
 //
-//	probe serve              answer on :8080: / the caller's address, /bytes?n=N zeros
+//	probe serve              answer on :8080: / the caller's address, /bytes?n=N zeros,
+//	                         /ask?url=URL what that URL answers to this probe
 //	probe get URL            print the answer
 //	probe resolve NAME       print its addresses
 //	probe download URL       print how many bytes came
 //	probe watch MASTER NODE  tell when a new cluster first does what
+//	probe delay LATENCY FOR  hold each packet of netfilter's queue 0 for that long
 //	probe usage PROGRAM ...  run it and print seconds and kilobytes
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -45,6 +48,16 @@ func run(args []string) error {
 		return watch(args[1], args[2])
 	case "usage":
 		return usage(args[1:])
+	case "delay":
+		latency, err := time.ParseDuration(args[1])
+		if err != nil {
+			return err
+		}
+		during, err := time.ParseDuration(args[2])
+		if err != nil {
+			return err
+		}
+		return delay(latency, during)
 	case "resolve":
 		addrs, err := net.DefaultResolver.LookupHost(ctx, args[1])
 		fmt.Println(strings.Join(addrs, " "))
@@ -62,7 +75,18 @@ func serve() error {
 		n, _ := strconv.ParseInt(r.URL.Query().Get("n"), 10, 64)
 		_, _ = io.CopyN(w, zeros{}, n)
 	})
+	http.HandleFunc("/ask", ask)
 	return http.ListenAndServe(":8080", nil)
+}
+
+// ask sends a request from where this probe runs.
+func ask(w http.ResponseWriter, r *http.Request) {
+	var answer bytes.Buffer
+	if err := get(r.Context(), r.URL.Query().Get("url"), &answer); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	_, _ = answer.WriteTo(w)
 }
 
 func get(ctx context.Context, url string, to io.Writer) error {

@@ -1,0 +1,221 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// fault is one row of the table of faults.
+type fault struct {
+	name string
+	on   string // master, worker or each: where do and fix run
+	// What breaks: a script on those hosts, or a func where that is not enough.
+	do    string
+	cause func(*testing.T, *bed) error
+	// What takes a preparation of the fault back after its repair.
+	end func(context.Context, *bed) error
+	// What repairs it: byAgent, byRerun, byBoot or byRemedy.
+	repair string
+	limit  time.Duration
+	// What status reports until the repair. For byRemedy it is also what the
+	// command that was refused says: it names the problem and its remedy.
+	says string
+	fix  string // that remedy, as a script on those hosts; the command is run after it
+	// Whether it takes seconds.
+	quick bool
+}
+
+// The ways in which a fault is repaired, the easiest for the user first.
+const (
+	byAgent  = "agent"   // by itself, without a command
+	byBoot   = "boot"    // by itself, while the hosts boot after the fault
+	byRerun  = "rerun"   // by the command that made the host, run again
+	byRemedy = "remedy"  // by the remedy that is named, and that command
+	remade   = "nothing" // the cluster was made again
+)
+
+// outcome is what became of a fault.
+type outcome struct {
+	fault
+	observed string
+	took     time.Duration
+	failed   bool
+}
+
+func (f fault) hosts(b *bed) []machine {
+	switch f.on {
+	case "master":
+		return []machine{b.master}
+	case "worker":
+		return []machine{b.worker}
+	}
+	return []machine{b.master, b.worker}
+}
+
+// script runs on every host of the fault.
+func (f fault) script(ctx context.Context, b *bed, script string) error {
+	return b.each(func(m machine) error {
+		if out, err := m.try(ctx, script); err != nil {
+			return fmt.Errorf("%s: %w\n%s", m.name, err, out)
+		}
+		return nil
+	}, f.hosts(b)...)
+}
+
+func (f fault) begin(t *testing.T, b *bed) (err error) {
+	t.Helper()
+	if f.do != "" {
+		err = f.script(t.Context(), b, f.do)
+	}
+	if err == nil && f.cause != nil {
+		err = f.cause(t, b)
+	}
+	if err == nil && f.repair == byBoot {
+		err = b.power(t.Context(), "restart", f.hosts(b)...)
+	}
+	return err
+}
+
+// way is one attempt at a repair, and how long the cluster has afterwards.
+type way struct {
+	name string
+	do   func(context.Context) error
+	wait time.Duration
+}
+
+// ways begins with what must repair the fault or comes before it. The rest
+// tells how much is broken, and leaves the next fault a cluster that works.
+func (f fault) ways(b *bed, complain func(string, ...any)) []way {
+	alone, later := way{name: f.repair, wait: f.limit}, time.Minute
+	if f.repair == byRerun || f.repair == byRemedy {
+		alone = way{name: byAgent}
+	}
+	return []way{
+		alone,
+		{byRerun, func(ctx context.Context) error { return f.rerun(ctx, b, complain) }, f.limit},
+		{byRemedy, func(ctx context.Context) error {
+			if f.fix == "" {
+				return fmt.Errorf("no remedy")
+			}
+			if err := f.script(ctx, b, f.fix); err != nil {
+				return err
+			}
+			return f.script(ctx, b, b.command(later))
+		}, f.limit},
+		{"reboot", func(ctx context.Context) error { return b.power(ctx, "restart", b.master, b.worker) }, later},
+		{remade, b.remake, 2 * later},
+	}
+}
+
+// allowed reports whether a fault may be repaired in that way: an easier one is
+// as good.
+func (f fault) allowed(observed string) bool {
+	switch f.repair {
+	case byRemedy:
+		return observed == byAgent || observed == byRerun || observed == byRemedy
+	case byRerun:
+		return observed == byAgent || observed == byRerun
+	}
+	return observed == f.repair
+}
+
+// command is the command that made the host, which it finds out by itself, as
+// the records that tell may be damaged.
+func (b *bed) command(limit time.Duration) string {
+	return fmt.Sprintf("verb=worker; [ \"$(hostname)\" = %s ] && verb=master\ntimeout -k 5 %.0f kube-bootstrap $verb 2>&1", b.master.name, (patience * limit).Seconds())
+}
+
+// rerun runs that command on the hosts of the fault. Before it, status must
+// name what is wrong.
+func (f fault) rerun(ctx context.Context, b *bed, complain func(string, ...any)) error {
+	return b.each(func(m machine) error {
+		if f.says != "" {
+			if out, _ := m.try(ctx, "timeout -k 5 50 kube-bootstrap status 2>&1"); !strings.Contains(out, f.says) {
+				complain("%s: status does not say %q:\n%s", m.name, f.says, missing(out))
+			}
+		}
+		out, err := m.try(ctx, b.command(f.limit))
+		if err != nil && f.repair == byRemedy && !strings.Contains(out, f.says) {
+			complain("%s: the refusal does not say %q:\n%s", m.name, f.says, last(out, 5))
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w\n%s", m.name, err, last(out, 5))
+		}
+		return err
+	}, f.hosts(b)...)
+}
+
+// last returns the last n lines.
+func last(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// suffer causes a fault and waits for its repair.
+func (b *bed) suffer(t *testing.T, f fault) outcome {
+	t.Helper()
+	ctx, o := t.Context(), outcome{fault: f, observed: remade}
+	if err := f.begin(t, b); err != nil {
+		t.Errorf("cause the fault: %v", err)
+	}
+	for _, w := range f.ways(b, t.Errorf) {
+		began := time.Now()
+		var err error
+		if w.do != nil {
+			err = w.do(ctx)
+		}
+		if err == nil {
+			err = b.await(ctx, began, w.wait)
+		}
+		if err == nil {
+			o.observed, o.took = w.name, time.Since(began)
+			break
+		}
+		t.Logf("%s: %v", w.name, err)
+	}
+	if f.end != nil && o.observed != remade {
+		if err := f.end(ctx, b); err != nil {
+			t.Errorf("take the preparation back: %v", err)
+		}
+	}
+	if !f.allowed(o.observed) {
+		t.Errorf("repaired by %s, want %s within %s", o.observed, f.repair, patience*f.limit)
+	}
+	o.failed = t.Failed()
+	return o
+}
+
+// await returns when everything works, or the last thing that does not.
+func (b *bed) await(ctx context.Context, began time.Time, limit time.Duration) error {
+	for {
+		err := b.whole(ctx)
+		if err == nil || time.Since(began) > patience*limit || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+// outcomes are printed as a table.
+type outcomes []outcome
+
+func (all outcomes) String() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FAULT\tON\tEXPECTED\tLIMIT\tOBSERVED\tTIME\tRESULT")
+	for _, o := range all {
+		result := "ok"
+		if o.failed {
+			result = "FAILED"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.1f s\t%s\n", o.name, o.on, o.repair, o.limit, o.observed, o.took.Seconds(), result)
+	}
+	_ = w.Flush()
+	return text.String()
+}

@@ -1,0 +1,195 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	cut  = "iptables -I INPUT -i eth0 -j DROP && iptables -I OUTPUT -o eth0 -j DROP"
+	mend = "while iptables -D INPUT -i eth0 -j DROP; do :; done 2>/dev/null; while iptables -D OUTPUT -o eth0 -j DROP; do :; done 2>/dev/null"
+
+	// The agent would repair what a fault is still being prepared from.
+	agentOff = "systemctl stop kube-bootstrap-agent; " + bootstrap + "stop -t 5 etcd && "
+	agentOn  = " && { " + bootstrap + "start etcd; systemctl start kube-bootstrap-agent; } || true"
+	etcdDir  = state + "etcd"
+
+	fullEtcd = agentOff + "mv " + etcdDir + " /var/tmp/etcd && mkdir -m 700 " + etcdDir + " && mount -t tmpfs -o size=260m,mode=700 tmpfs " + etcdDir +
+		" && cp -a /var/tmp/etcd/. " + etcdDir + " && { dd if=/dev/zero of=" + etcdDir + "/filler bs=1M || true; }" + agentOn
+	freeEtcd = agentOff + "rm " + etcdDir + "/filler && rm -rf /var/tmp/etcd && cp -a " + etcdDir + " /var/tmp/etcd && umount " + etcdDir +
+		" && rmdir " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
+
+	garbageWAL = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir + "/member/wal/*.wal; do dd if=/dev/urandom of=$wal bs=4k seek=1 count=16 conv=notrunc; done" + agentOn
+	soundWAL   = agentOff + "rm -rf " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
+
+	garbageRecords = "cd " + state + ` && for f in *.json made-dirs docker0-address containerd-pods images/*; do printf '\000\377{{garbage: [\n"x' >$f; done`
+
+	// small puts /var/lib on a file system of its own at the next boot.
+	small = `cat >/etc/systemd/system/small.service <<'UNIT'
+[Unit]
+DefaultDependencies=no
+Before=containerd.service docker.service docker.socket docker-bootstrap.service kube-bootstrap-network.service kube-bootstrap-agent.service sysinit.target
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -ec 'mkdir -p /mnt/small; mount -t tmpfs -o size=2g,nr_inodes=100k tmpfs /mnt/small; cp -a /var/lib/. /mnt/small; mount --bind /mnt/small /var/lib'
+[Install]
+WantedBy=sysinit.target
+UNIT
+systemctl enable small`
+	large = "systemctl disable small; rm -f /etc/systemd/system/small.service"
+)
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func reboot(t *testing.T, b *bed) error { return b.power(t.Context(), "restart", b.worker) }
+
+func bootWithoutNetwork(t *testing.T, b *bed) error {
+	if err := b.power(t.Context(), "restart", b.worker); err != nil {
+		return err
+	}
+	return b.worker.during(t.Context(), 20*time.Second, cut, mend)
+}
+
+// during runs one script, and another some time later.
+func (m machine) during(ctx context.Context, d time.Duration, begin, end string) error {
+	_, err := m.try(ctx, begin)
+	pause(ctx, d)
+	_, err2 := m.try(ctx, end)
+	return errors.Join(err, err2)
+}
+
+// otherSubnet takes the worker's lease out of etcd and its record from the
+// worker, so that flanneld gets another subnet while pods run on the old one.
+func otherSubnet(t *testing.T, b *bed) error {
+	was := subnets(t, b.worker)
+	if _, err := b.worker.try(t.Context(), "systemctl stop kube-bootstrap-agent; "+bootstrap+"stop flannel && rm "+subnetFile); err != nil {
+		return err
+	}
+	forgetLease(t, b.master, b.worker, was)
+	_, err := b.worker.try(t.Context(), bootstrap+"start flannel; systemctl start kube-bootstrap-agent || true; until [ -s "+subnetFile+" ]; do sleep 0.1; done")
+	return err
+}
+
+func killedFiveTimes(t *testing.T, b *bed) error {
+	for range 5 {
+		if err := b.power(t.Context(), "kill", b.master); err != nil {
+			return err
+		}
+		if err := b.power(t.Context(), "start", b.master); err != nil {
+			return err
+		}
+		pause(t.Context(), 15*time.Second)
+	}
+	return nil
+}
+
+func partition(t *testing.T, b *bed) error {
+	return b.worker.during(t.Context(), 100*time.Second, cut, mend)
+}
+
+func partitionAndKills(t *testing.T, b *bed) error {
+	if _, err := b.worker.try(t.Context(), cut); err != nil {
+		return err
+	}
+	end := time.Now().Add(200 * time.Second)
+	err := killedFiveTimes(t, b)
+	pause(t.Context(), time.Until(end))
+	_, err2 := b.worker.try(t.Context(), mend)
+	return errors.Join(err, err2)
+}
+
+// hinder expects the cluster to work while something is in its way.
+func (b *bed) hinder(ctx context.Context, begin, end string) error {
+	_, err := b.worker.try(ctx, begin)
+	if err == nil {
+		err = b.await(ctx, time.Now(), 30*time.Second)
+	}
+	pause(ctx, 30*time.Second)
+	_, err2 := b.worker.try(ctx, end)
+	if err != nil {
+		err = fmt.Errorf("meanwhile: %w", err)
+	}
+	return errors.Join(err, err2)
+}
+
+func loss(t *testing.T, b *bed) error {
+	const rule = "iptables -%[1]s INPUT -i eth0 -m statistic --mode random --probability 0.2 -j DROP; iptables -%[1]s OUTPUT -o eth0 -m statistic --mode random --probability 0.2 -j DROP"
+	return b.hinder(t.Context(), fmt.Sprintf(rule, "I"), fmt.Sprintf(rule, "D"))
+}
+
+// latency delays what the worker sends, so that every answer is late.
+func latency(t *testing.T, b *bed) error {
+	const rule = "iptables -%s OUTPUT -o eth0 -j NFQUEUE --queue-num 0 --queue-bypass"
+	return b.hinder(t.Context(), "nohup probe delay 300ms 10m >/dev/null 2>&1 & sleep 0.2; "+fmt.Sprintf(rule, "I"), fmt.Sprintf(rule, "D")+"; pkill -f '^probe delay'; true")
+}
+
+// noMemory leaves the worker less memory than its programs ask for, so that
+// the kernel ends some of them.
+func noMemory(t *testing.T, b *bed) error {
+	if err := b.engine(t.Context(), "update", "--memory", "700m", "--memory-swap", "700m", b.worker.name); err != nil {
+		return err
+	}
+	_, err := b.worker.try(t.Context(), "end=$(($(date +%s) + 45)); while [ $(date +%s) -lt $end ]; do timeout 10 sh -c 'head -c 2G /dev/zero | tail' || sleep 1; done")
+	return errors.Join(err, b.engine(t.Context(), "update", "--memory", "64g", "--memory-swap", "64g", b.worker.name))
+}
+
+// onSmallDisk boots the worker with a small /var/lib, runs a script that fills
+// it, and one that makes room again.
+func onSmallDisk(fill, free string) func(*testing.T, *bed) error {
+	return func(t *testing.T, b *bed) error {
+		if _, err := b.worker.try(t.Context(), small); err != nil {
+			return err
+		}
+		if err := b.power(t.Context(), "restart", b.worker); err != nil {
+			return err
+		}
+		if err := b.await(t.Context(), time.Now(), time.Minute); err != nil {
+			return fmt.Errorf("on a small disk, before it is full: %w", err)
+		}
+		return b.worker.during(t.Context(), 45*time.Second, fill, free)
+	}
+}
+
+// onLargeDisk boots the worker with its own disk.
+func onLargeDisk(ctx context.Context, b *bed) error {
+	if _, err := b.worker.try(ctx, large); err != nil {
+		return err
+	}
+	if err := b.power(ctx, "restart", b.worker); err != nil {
+		return err
+	}
+	return b.await(ctx, time.Now(), time.Minute)
+}
+
+// leaveAndJoin takes the worker back, which must leave its Docker running and
+// nothing of ours, and joins it again.
+func leaveAndJoin(t *testing.T, b *bed) error {
+	const left = `systemctl unmask docker-bootstrap 2>/dev/null; docker version >/dev/null &&
+{ docker ps -aq --filter label=kube-bootstrap.dev; iptables-save | grep -E 'KUBE-|kube-bootstrap|FLANNEL' | head -3; ls -d /var/lib/kube-bootstrap /etc/kubernetes /var/lib/kubelet/pods 2>/dev/null; mount | grep /var/lib/kubelet/; ip -o link show flannel.1 2>/dev/null; } || true`
+	if out, err := b.worker.try(t.Context(), "timeout 120 kube-bootstrap turndown 2>&1"); err != nil {
+		return fmt.Errorf("turndown: %w\n%s", err, last(out, 8))
+	}
+	out, err := b.worker.try(t.Context(), left)
+	if err == nil && out != "" {
+		err = fmt.Errorf("turndown left:\n%s", out)
+	}
+	line, err2 := b.master.try(t.Context(), "kube-bootstrap token create | grep 'kube-bootstrap worker'")
+	if err2 == nil {
+		line, err2 = b.worker.try(t.Context(), strings.TrimSpace(line)+" --bundle "+bundle+" 2>&1")
+	}
+	if err2 != nil {
+		err2 = fmt.Errorf("join again: %w\n%s", err2, last(line, 5))
+	}
+	return errors.Join(err, err2)
+}

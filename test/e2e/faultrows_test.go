@@ -1,0 +1,182 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	master = "master"
+	worker = "worker"
+	each   = "each"
+
+	state     = "/var/lib/kube-bootstrap/"
+	bootstrap = "docker -H unix:///run/docker-bootstrap.sock "
+
+	sec = time.Second
+)
+
+// faults is the table: what breaks, on which host, what repairs it, and how
+// long that may take.
+func faults() []fault {
+	all := slices.Concat(containerFaults, processFaults, networkFaults)
+	return slices.Concat(all, killedRepairs(all), recordFaults(), fileFaults(), hostFaults, roughFaults, lastFaults)
+}
+
+// killedRepairs are the quick faults again, with the agent killed while it
+// repairs them: its next start finishes.
+func killedRepairs(all []fault) (killed []fault) {
+	for _, f := range all {
+		if f.quick && f.name != "agent killed" {
+			f.name, f.limit, f.quick = f.name+", and the agent during its repair", f.limit+5*sec, false
+			f.do += "; for after in 0.1 0.3 0.5 0.8 1.2; do sleep $after; systemctl kill -s KILL kube-bootstrap-agent; done"
+			killed = append(killed, f)
+		}
+	}
+	return killed
+}
+
+// Containers and images that are gone.
+var containerFaults = []fault{
+	{name: "docker system prune", on: each, do: "docker system prune -af --volumes; " + bootstrap + "system prune -af --volumes", repair: byAgent, limit: 10 * sec},
+	{name: "kubelet removed", on: each, do: "docker rm -f kubelet", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "kubelet stopped", on: worker, do: "docker stop -t 1 kubelet", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "all containers stopped", on: worker, do: "docker stop -t 2 $(docker ps -q); docker start probe", repair: byAgent, limit: 10 * sec},
+	{name: "all containers stopped, then a boot", on: worker, do: "docker stop -t 2 $(docker ps -q); docker update --restart always probe", repair: byBoot, limit: 30 * sec},
+	{name: "flanneld removed", on: each, do: bootstrap + "rm -f flannel", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "etcd stopped", on: master, do: bootstrap + "stop -t 1 etcd", repair: byAgent, limit: 15 * sec, quick: true},
+	{name: "etcd removed", on: master, do: bootstrap + "rm -f etcd", repair: byAgent, limit: 15 * sec},
+	{name: "images of containerd removed", on: each, do: removeImages, repair: byAgent, limit: 20 * sec},
+	{name: "images of containerd removed, then a boot without network", on: worker, do: removeImages, cause: bootWithoutNetwork, repair: byAgent, limit: 40 * sec},
+	{name: "images of Docker removed", on: worker, do: "docker rm -f kubelet; docker images --format '{{.Repository}}:{{.Tag}}' | grep -v probe | xargs docker rmi -f", repair: byAgent, limit: 20 * sec},
+}
+
+// removeImages leaves the probe's, which no bundle has.
+const removeImages = "ctr -n k8s.io images ls -q | grep -v probe | xargs ctr -n k8s.io images rm"
+
+// Programs that are killed or restarted.
+var processFaults = []fault{
+	{name: "docker restarted", on: each, do: "systemctl restart docker", repair: byAgent, limit: 30 * sec},
+	{name: "containerd restarted", on: each, do: "systemctl restart containerd", repair: byAgent, limit: 30 * sec},
+	{name: "docker-bootstrap restarted", on: each, do: "systemctl restart docker-bootstrap", repair: byAgent, limit: 30 * sec},
+	{name: "docker and containerd stopped and started", on: each, do: "systemctl stop docker.socket docker containerd && systemctl daemon-reload && systemctl start docker", repair: byAgent, limit: 30 * sec},
+	{name: "docker.socket restarted", on: each, do: "systemctl stop docker && systemctl restart docker.socket && docker version", repair: byAgent, limit: 30 * sec},
+	{name: "dockerd killed", on: each, do: "kill -9 $(cat /run/docker.pid)", repair: byAgent, limit: 20 * sec},
+	{name: "dockerd killed, then a boot", on: worker, do: "kill -9 $(cat /run/docker.pid)", repair: byBoot, limit: 30 * sec},
+	{name: "bootstrap dockerd killed", on: each, do: "kill -9 $(cat /run/docker-bootstrap.pid)", repair: byAgent, limit: 20 * sec},
+	{name: "containerd killed", on: each, do: "pkill -9 -x containerd", repair: byAgent, limit: 20 * sec},
+	{name: "flanneld killed", on: each, do: "pkill -9 -x flanneld", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "etcd killed", on: master, do: "pkill -9 -x etcd", repair: byAgent, limit: 15 * sec, quick: true},
+	{name: "kubelet killed", on: each, do: "pkill -9 -x kubelet", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "API server killed", on: master, do: "pkill -9 -x kube-apiserver", repair: byAgent, limit: 20 * sec},
+	{name: "kube-proxy killed", on: each, do: "pkill -9 -x kube-proxy", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "agent killed", on: each, do: "systemctl kill -s KILL kube-bootstrap-agent", repair: byAgent, limit: 10 * sec, quick: true},
+}
+
+// What the kernel passes packets by.
+var networkFaults = []fault{
+	{name: "iptables flushed", on: each, do: "iptables -F; iptables -t nat -F; iptables -X", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "nft ruleset flushed", on: each, do: "nft flush ruleset", repair: byAgent, limit: 20 * sec, quick: true},
+	{name: "Services' chain flushed", on: each, do: "iptables -t nat -F KUBE-SERVICES", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "jump to DOCKER-USER deleted", on: each, do: "iptables -D FORWARD -j DOCKER-USER", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "Docker's nat chain flushed", on: each, do: "iptables -t nat -F DOCKER", repair: byAgent, limit: 10 * sec},
+	{name: "own firewall rule deleted", on: each, do: "iptables -F DOCKER-USER", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "flannel's rules deleted", on: each, do: "iptables -F FLANNEL-FWD; iptables -t nat -F FLANNEL-POSTRTG", repair: byAgent, limit: 10 * sec},
+	{name: "flannel.1 deleted", on: each, do: "ip link del flannel.1", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "flannel.1 down", on: worker, do: "ip link set flannel.1 down", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "docker0 without address", on: each, do: "ip addr flush dev docker0", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "docker0 down", on: worker, do: "ip link set docker0 down", repair: byAgent, limit: 10 * sec},
+	{name: "routes of flannel flushed", on: each, do: "ip route flush dev flannel.1", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "forwarding database of flannel flushed", on: each, do: "for mac in $(bridge fdb show dev flannel.1 | cut -d' ' -f1); do bridge fdb del $mac dev flannel.1; done; ip neigh flush nud permanent dev flannel.1", repair: byAgent, limit: 10 * sec},
+	{name: "forwarding off", on: each, do: "sysctl -w net.ipv4.ip_forward=0", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "forwarding off on docker0", on: worker, do: "sysctl -w net.ipv4.conf.docker0.forwarding=0 net.ipv4.conf.flannel/1.forwarding=0", repair: byAgent, limit: 10 * sec},
+	{name: "reverse path filter strict", on: worker, do: "sysctl -w net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.flannel/1.rp_filter=1", repair: byAgent, limit: 10 * sec},
+	{name: "another subnet", on: worker, cause: otherSubnet, repair: byAgent, limit: 20 * sec},
+}
+
+// Records that kube-bootstrap can make again. Each is emptied, then filled with
+// garbage.
+func recordFaults() []fault {
+	return slices.Concat(
+		damaged("versions.json", each, state+"versions.json", byRerun, ""),
+		damaged("docker-bootstrap.json", each, state+"docker-bootstrap.json", byRerun, ""),
+		damaged("cni-plugins.json", each, state+"cni-plugins.json", byRerun, ""),
+		damaged("images of containerd", each, state+"images/containerd.json", byRerun, ""),
+		damaged("control-planes.json", each, state+"balancer/control-planes.json", byRerun, ""),
+		damaged("handover.json", worker, state+"handover.json", byRerun, ""),
+		damaged("role", each, state+"role", byRerun, ""),
+		damaged("subnet.env", each, state+"flannel/subnet.env", byRerun, ""),
+		damaged("config.yaml", each, state+"config.yaml", byRemedy, "config.yaml"),
+		damaged("containerd-before.json", worker, state+"containerd-before.json", byRerun, ""),
+		damaged("sysctls.json", worker, state+"sysctls.json", byRerun, ""),
+		damaged("kubelet-found.json", worker, state+"kubelet-found.json", byRerun, ""),
+		damaged("made-dirs", worker, state+"made-dirs", byRerun, ""),
+		damaged("docker0-address", worker, state+"docker0-address", byRerun, ""),
+		damaged("containerd-pods", worker, state+"containerd-pods", byRerun, ""),
+	)
+}
+
+// Files of the host that are damaged or deleted.
+func fileFaults() []fault {
+	const pki, conf = "/etc/kubernetes/pki/", "/etc/kubernetes/"
+	return slices.Concat(
+		damaged("bootstrap unit", each, "/etc/systemd/system/docker-bootstrap.service", byRerun, ""),
+		damaged("kubelet's config", each, "/var/lib/kubelet/config.yaml", byRerun, ""),
+		damaged("CNI config", each, "/etc/cni/net.d/10-kube-bootstrap.conflist", byRerun, ""),
+		damaged("manifest of the scheduler", master, conf+"manifests/kube-scheduler.yaml", byRerun, ""),
+		damaged("admin.conf", master, conf+"admin.conf", byRerun, ""),
+		damaged("controller-manager.conf", master, conf+"controller-manager.conf", byRerun, ""),
+		damaged("scheduler.conf", master, conf+"scheduler.conf", byRerun, ""),
+		damaged("kubelet.conf of the master", master, conf+"kubelet.conf", byRerun, ""),
+		damaged("apiserver.crt", master, pki+"apiserver.crt", byRerun, ""),
+		damaged("front-proxy-client.crt", master, pki+"front-proxy-client.crt", byRerun, ""),
+		damaged("apiserver.key", master, pki+"apiserver.key", byRerun, ""),
+		damaged("kubelet.conf of the worker", worker, conf+"kubelet.conf", byRemedy, "kubelet.conf"),
+		damaged("ca.crt of the worker", worker, pki+"ca.crt", byRemedy, "ca.crt"),
+		damaged("daemon.json", each, "/etc/docker/daemon.json", byRemedy, "/etc/docker/daemon.json"),
+		damaged("config of containerd", each, "/etc/containerd/config.toml", byRemedy, "/etc/containerd/config.toml"),
+		[]fault{
+			{name: "keys in daemon.json deleted", on: each, do: `echo '{"log-level": "warn"}' >/etc/docker/daemon.json && systemctl restart docker && grep -q log-level /etc/docker/daemon.json`, repair: byAgent, limit: 30 * sec},
+			{name: "etc-kubernetes removed", on: master, do: "cp -a /etc/kubernetes /var/tmp/saved && rm -rf /etc/kubernetes", repair: byRemedy, limit: 60 * sec, says: "/etc/kubernetes", fix: "rm -rf /etc/kubernetes && mv /var/tmp/saved /etc/kubernetes"},
+		},
+	)
+}
+
+// damaged empties a file, and fills it with garbage in the next row. A remedy
+// that is named is to put a copy back.
+func damaged(what, on, path, repair, says string) []fault {
+	row := func(how, write string) fault {
+		return fault{name: what + " " + how, on: on, do: "rm -rf /var/tmp/saved && cp -a " + path + " /var/tmp/saved && " + write + " >" + path,
+			repair: repair, limit: 30 * sec, says: says, fix: "cp -a /var/tmp/saved " + path}
+	}
+	return []fault{row("emptied", ":"), row("garbage", `printf '\000\377{{garbage: [\n"x'`)}
+}
+
+// Hosts and their disks.
+var hostFaults = []fault{
+	{name: "reboot", on: each, repair: byBoot, limit: 60 * sec},
+	{name: "docker-bootstrap disabled, then a boot", on: each, do: "systemctl disable docker-bootstrap", cause: reboot, repair: byRerun, limit: 30 * sec},
+	{name: "control plane killed five times", on: master, cause: killedFiveTimes, repair: byAgent, limit: 30 * sec},
+	{name: "partition of 100 s", on: worker, cause: partition, repair: byAgent, limit: 30 * sec},
+	{name: "partition of 200 s with five kills of the control plane", on: worker, cause: partitionAndKills, repair: byAgent, limit: 15 * sec},
+	{name: "etcd's disk full", on: master, do: fullEtcd, repair: byRemedy, limit: 30 * sec, says: "no space left", fix: freeEtcd},
+	{name: "garbage in etcd's WAL", on: master, do: garbageWAL, repair: byRemedy, limit: 60 * sec, says: "wal", fix: soundWAL},
+}
+
+// What does not break a host but hinders it, for a minute.
+var roughFaults = []fault{
+	{name: "a fifth of all packets lost", on: worker, cause: loss, repair: byAgent, limit: 30 * sec},
+	{name: "300 ms latency", on: worker, cause: latency, repair: byAgent, limit: 30 * sec},
+	{name: "memory exhausted", on: worker, cause: noMemory, repair: byAgent, limit: 60 * sec},
+	{name: "disk full", on: worker, cause: onSmallDisk("dd if=/dev/zero of=/var/lib/filler bs=1M; true", "rm /var/lib/filler"), end: onLargeDisk, repair: byAgent, limit: 60 * sec},
+	{name: "no inodes left", on: worker, cause: onSmallDisk("mkdir /var/lib/filler; cd /var/lib/filler; seq 100000 | xargs touch; true", "rm -rf /var/lib/filler"), end: onLargeDisk, repair: byAgent, limit: 60 * sec},
+}
+
+// Turndown on damaged hosts. The worker joins again afterwards.
+var lastFaults = []fault{
+	{name: "turndown with the bootstrap Docker dead", on: worker, do: "systemctl kill -s KILL docker-bootstrap; systemctl mask --runtime --now docker-bootstrap", cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
+	{name: "turndown with garbage in the records", on: worker, do: garbageRecords, cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
+	{name: "turndown without records", on: worker, do: "cd " + state + " && rm -f *.json made-dirs docker0-address containerd-pods images/*", cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
+}
