@@ -1,8 +1,6 @@
 package addon
 
 import (
-	"flag"
-	"os"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,10 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func variants() map[string]Addons {
 	full := Settings{
@@ -38,15 +35,7 @@ func TestManifestsGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := "testdata/" + name + ".yaml"
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want, err := os.ReadFile(path); err != nil || string(want) != string(got) {
-			t.Errorf("%s differs (%v); see `go test ./pkg/addon -update`", path, err)
-		}
+		hosttest.Golden(t, name+".yaml", got)
 	}
 }
 
