@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
 // Where the components find their kubeconfigs.
@@ -54,13 +55,14 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--authorization-mode=Node,RBAC",
 		"--client-ca-file=" + clusterCA + ".crt",
 		"--enable-bootstrap-token-auth=true",
-		"--enable-admission-plugins=NodeRestriction",
+		"--enable-admission-plugins=NodeRestriction,EventRateLimit,DenyServiceExternalIPs",
 		"--admission-control-config-file=" + admissionFile,
 		"--encryption-provider-config=" + encryptionFile,
 
 		"--tls-cert-file=" + apiserver + ".crt",
 		"--tls-private-key-file=" + apiserver + ".key",
 		"--tls-min-version=VersionTLS12",
+		"--tls-cipher-suites=" + strings.Join(pki.CipherSuites(), ","),
 		"--profiling=false",
 		// Without it, one that ends waits until it is killed for watches that never end.
 		"--shutdown-send-retry-after=true",
@@ -86,13 +88,15 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--service-account-issuer=" + c.issuer(),
 		"--service-account-jwks-uri=" + c.issuer() + "/openid/v1/jwks",
 		"--service-account-key-file=" + accountPublic,
+		// Otherwise a pod's token is valid for a year rather than an hour.
+		"--service-account-extend-token-expiration=false",
 		"--service-account-signing-key-file=" + accountKey,
 
 		"--audit-policy-file=" + auditFile,
 		"--audit-log-path=" + auditDir + "/audit.log",
 		"--audit-log-maxage=30",
-		"--audit-log-maxbackup=5",
-		"--audit-log-maxsize=50",
+		"--audit-log-maxbackup=10",
+		"--audit-log-maxsize=100",
 	}
 }
 
@@ -114,6 +118,7 @@ func (c ControlPlane) managerArgs() []string {
 	return slices.Concat(c.clientArgs(managerConf), cidrs, signingArgs(), []string{
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
+		"--terminated-pod-gc-threshold=1000",
 		"--root-ca-file=" + clusterCA + ".crt",
 		"--service-account-private-key-file=" + accountKey,
 		"--client-ca-file=" + clusterCA + ".crt",
