@@ -27,7 +27,7 @@ func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
 			return nil, err
 		}
 		data, err := cniConfig(subnet, mtu)
-		return []host.File{{Path: cniFile, Data: data, Mode: 0o644}}, err
+		return []host.File{{Path: cniFile, Data: data}}, err
 	}
 	return step.Step{
 		Name: "write the CNI config",

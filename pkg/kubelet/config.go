@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
 // ControlPlaneTaint keeps ordinary pods off control planes.
@@ -22,6 +23,7 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 		RotateCertificates:       true,
 		ServerTLSBootstrap:       true,
 		TLSMinVersion:            "VersionTLS12",
+		TLSCipherSuites:          pki.CipherSuites(),
 		ReadOnlyPort:             0,
 		HealthzBindAddress:       "127.0.0.1",
 		EnableProfilingHandler:   new(false),
@@ -61,8 +63,14 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 	return data, nil
 }
 
-// secure lets only those in whom the API server knows and allows.
+// podPidsLimit lets no pod use up the processes of its host.
+const podPidsLimit = 4096
+
+// secure accepts only requests that the API server authenticates and authorizes,
+// and confines pods that do not confine themselves.
 func (k Kubelet) secure(c *kubeletv1.KubeletConfiguration) {
+	c.SeccompDefault = new(true)
+	c.PodPidsLimit = new(int64(podPidsLimit))
 	c.Authentication = kubeletv1.KubeletAuthentication{
 		X509:      kubeletv1.KubeletX509Authentication{ClientCAFile: clientCA},
 		Webhook:   kubeletv1.KubeletWebhookAuthentication{Enabled: new(true)},

@@ -55,7 +55,7 @@ func (k Kubelet) files() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := []host.File{{Path: configFile, Data: config, Mode: 0o644}}
+	tree := []host.File{{Path: configFile, Data: config}}
 	if path == resolvFile {
 		tree = append(tree, host.File{Path: resolvFile, Data: own, Mode: 0o644})
 	}
