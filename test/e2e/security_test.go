@@ -35,6 +35,7 @@ func security(t *testing.T, master, worker machine) {
 		t.Run("kubelet of "+m.name, func(t *testing.T) { anonymousKubelet(t, m) })
 	}
 	t.Run("API server", func(t *testing.T) { anonymousAPI(t, master) })
+	t.Run("CIS benchmark", func(t *testing.T) { cis(t, master, worker) })
 	t.Run("no secret in the open", func(t *testing.T) { noSecretInTheOpen(t, master, worker) })
 }
 
