@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -24,7 +23,7 @@ var dumpScript string
 
 // Dump writes what a bug report needs into a directory, one below it for each
 // node: status, logs, network, and on the first control plane the objects of
-// the cluster. Secrets are left out or blotted out.
+// the cluster. Secrets are left out or removed, see redacted.
 func Dump(ctx context.Context, options Options, dir string, emit func(Event)) error {
 	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
 		first, err := f.firstMaster(ctx, "")
@@ -47,13 +46,13 @@ func (f *fleet) dumpStep(m docker.FoundMachine, dir string, objects bool) step.S
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return err
 			}
-			log := blotted([]byte(f.docker.Tail(ctx, m.Name, 5000)))
+			log := redactText([]byte(f.docker.Tail(ctx, m.Name, 5000)))
 			if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || m.State != "running" {
 				return err
 			}
 			// A node that cannot be asked does not keep the others from telling.
 			if err := f.dumpHost(ctx, m, dir, objects); err != nil && ctx.Err() == nil {
-				return os.WriteFile(filepath.Join(dir, "error.txt"), blotted([]byte(err.Error()+"\n")), 0o600)
+				return os.WriteFile(filepath.Join(dir, "error.txt"), redactText([]byte(err.Error()+"\n")), 0o600)
 			}
 			return ctx.Err()
 		},
@@ -98,23 +97,8 @@ func unpack(from io.Reader, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, blotted(data), 0o600); err != nil {
+		if err := os.WriteFile(path, redacted(header.Name, data), 0o600); err != nil {
 			return err
 		}
 	}
-}
-
-// secrets are what may never leave a cluster, wherever it stands.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
-	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),                                                           // a bootstrap token
-	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),                               // a service account's
-	regexp.MustCompile(`(?i)\b(client-key-data|token|password|passwd|secret)\b["']?\s*[:=]\s*["']?[^\s"',}]{6,}`), // as people write them
-}
-
-func blotted(data []byte) []byte {
-	for _, s := range secrets {
-		data = s.ReplaceAll(data, []byte("(removed)"))
-	}
-	return data
 }

@@ -9,7 +9,8 @@ keep() { file=$1; shift; "$@" >"$file" 2>&1 </dev/null & }
 keep status.txt kube-bootstrap status
 keep version.txt kube-bootstrap version
 keep settings.yaml cat /var/lib/kube-bootstrap/config.yaml
-keep processes.txt ps -eo pid,ppid,etime,rss,args
+# The arguments of other programs may contain passwords.
+keep processes.txt sh -c 'ps -eo pid,ppid,etime,rss,comm,args | awk "{ if (\$5 !~ /^(kube|etcd|flanneld|docker|containerd|coredns|COMMAND)/) NF = 5; print }"'
 keep disk.txt df -h
 keep memory.txt free -m
 keep network.txt sh -c 'ip -br addr; ip route; ip rule; ss -ltnp'
@@ -33,7 +34,7 @@ if [ "$1" = true ]; then
 	keep nodes.txt kubectl describe nodes
 	# One process for all kinds: each would ask the API server for all that it knows.
 	kinds=$(kubectl api-resources --verbs=list -o name 2>/dev/null | grep -vx -e secrets -e events.events.k8s.io | paste -sd,)
-	keep objects.yaml kubectl get "$kinds" -A -o yaml
+	kubectl get "$kinds" -A -o yaml >objects.yaml 2>objects-error.txt </dev/null &
 fi
 wait
 tar -c .
