@@ -57,15 +57,20 @@ func (j *joining) open() step.Step {
 }
 
 func (j *joining) worker(ctx context.Context, m member) error {
-	if err := j.mark(ctx, m); err != nil {
+	if j.there[m.name] { // it refuses to run with other taints than its node has
+		if err := j.mark(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil); err != nil {
 		return err
 	}
-	return j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil)
+	return j.mark(ctx, m)
 }
 
-// mark makes a control plane apply the current labels and taints to a worker
-// that joined earlier: the worker's own kubelet is not allowed to change its
-// taints.
+// mark makes a control plane apply the labels and taints of a worker, which its
+// own kubelet may not change, and remember them, so that later settings can
+// remove them.
 func (j *joining) mark(ctx context.Context, m member) error {
 	args := []string{"mark", m.name, "--progress", "json"}
 	for _, arg := range m.spec.Args {
@@ -73,7 +78,7 @@ func (j *joining) mark(ctx context.Context, m member) error {
 			args = append(args, arg)
 		}
 	}
-	if !j.there[m.name] || len(args) == 4 {
+	if len(args) == 4 {
 		return nil
 	}
 	return j.relay(ctx, j.master, args, nil)

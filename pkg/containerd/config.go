@@ -16,6 +16,10 @@ const (
 	cniConfDir = "/etc/cni/net.d"
 )
 
+// configMark is the first line of a config that we wrote. It tells that one from
+// the owner's where the record of the owner's was lost.
+const configMark = "# Written by kube-bootstrap; its turndown puts back the file from before.\n"
+
 // wanted is what pods need of containerd's config.
 type wanted struct {
 	SandboxImage  string
@@ -50,26 +54,64 @@ func mergeConfig(data []byte, major int, w wanted) ([]byte, step.Diff, error) {
 		c.root["version"] = int64(min(major, 2) + 1)
 	}
 	c.enableCRI()
-	var runtime []string
-	switch version, _ := c.root["version"].(int64); {
-	case version >= 3:
-		runtime = []string{"plugins", "io.containerd.cri.v1.runtime"}
-		c.set(w.SandboxImage, "plugins", "io.containerd.cri.v1.images", "pinned_images", "sandbox")
-	case version == 2:
-		runtime = []string{"plugins", "io.containerd.grpc.v1.cri"}
-		c.set(w.SandboxImage, append(runtime, "sandbox_image")...)
-	default:
-		runtime = []string{"plugins", "cri"}
-		c.set(w.SandboxImage, append(runtime, "sandbox_image")...)
-	}
-	c.setRuntime(runtime, w)
+	c.set(w.SandboxImage, c.sandboxImage()...)
+	c.setRuntime(c.runtime(), w)
 	if w.Registry {
 		if err := c.setHosts(); err != nil {
 			return nil, nil, err
 		}
 	}
 	out, err := toml.Marshal(c.root)
-	return out, c.diff, err
+	return append([]byte(configMark), out...), c.diff, err
+}
+
+func (c *configFile) sandboxImage() []string {
+	if version, _ := c.root["version"].(int64); version >= 3 {
+		return []string{"plugins", "io.containerd.cri.v1.images", "pinned_images", "sandbox"}
+	}
+	return append(c.runtime(), "sandbox_image")
+}
+
+func (c *configFile) runtime() []string {
+	switch version, _ := c.root["version"].(int64); {
+	case version >= 3:
+		return []string{"plugins", "io.containerd.cri.v1.runtime"}
+	case version == 2:
+		return []string{"plugins", "io.containerd.grpc.v1.cri"}
+	}
+	return []string{"plugins", "cri"}
+}
+
+// withoutOurs returns a config that mergeConfig wrote without the values that
+// it sets; nil if nothing else remains. A value that the owner's file had in
+// their place is not known any more.
+func withoutOurs(data []byte, w wanted) ([]byte, error) {
+	c := configFile{root: map[string]any{}}
+	if err := toml.Unmarshal(data, &c.root); err != nil {
+		return nil, &step.Problem{Name: "containerd-config", Text: configPath + ": " + err.Error(), Remedy: "correct it"}
+	}
+	c.drop(w.SandboxImage, c.sandboxImage()...)
+	c.drop(true, append(c.runtime(), "restrict_oom_score_adj")...)
+	c.drop(hostsDir, append(c.registryTable(), "config_path")...)
+	if version, only := c.root["version"]; only && len(c.root) == 1 && version != nil || len(c.root) == 0 {
+		return nil, nil
+	}
+	return toml.Marshal(c.root)
+}
+
+// drop removes a value if it is the expected one, and tables that are empty
+// then.
+func (c *configFile) drop(value any, path ...string) {
+	if !reflect.DeepEqual(c.get(path...), value) {
+		return
+	}
+	for ; len(path) > 0; path = path[:len(path)-1] {
+		parent, _ := c.get(path[:len(path)-1]...).(map[string]any)
+		delete(parent, path[len(path)-1])
+		if len(parent) > 0 {
+			return
+		}
+	}
 }
 
 // oldRegistryTable: containerd refuses to start with both ways.

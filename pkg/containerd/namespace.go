@@ -37,15 +37,6 @@ func (r Runtime) with(ctx context.Context, do func(context.Context, *client.Clie
 	return do(namespaces.WithNamespace(ctx, namespace), c)
 }
 
-func (r Runtime) hasNamespace(ctx context.Context) (has bool, err error) {
-	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
-		all, err := c.NamespaceService().List(ctx)
-		has = slices.Contains(all, namespace)
-		return err
-	})
-	return has, err
-}
-
 func (r Runtime) countContainers(ctx context.Context) (n int, err error) {
 	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
 		all, err := c.Containers(ctx)
@@ -63,18 +54,6 @@ func (r Runtime) killPods(ctx context.Context) error {
 		return step.Until(ctx, func(ctx context.Context) error {
 			return errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c))
 		}, nil)
-	})
-}
-
-// makeNamespace lets everything that is loaded and run for pods find its
-// namespace there, so that it has one owner: CRI.
-func (r Runtime) makeNamespace(ctx context.Context) error {
-	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
-		err := c.NamespaceService().Create(ctx, namespace, nil)
-		if errdefs.IsAlreadyExists(err) {
-			return nil
-		}
-		return err
 	})
 }
 

@@ -3,18 +3,21 @@ package containerd
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// otherFile remembers what was there before another CNI plugin came.
-const otherFile = host.StateDir + "/other-cni.json"
+// otherRecord is what was there before another CNI plugin came.
+var otherRecord = host.Record[otherBefore]{Path: host.StateDir + "/other-cni.json", Valid: otherBefore.valid}
 
 // otherDirs are where CNI plugins put files, whoever made them.
 var otherDirs = []string{cniConfDir, image.CNIDir, "/var/lib/cni/networks", "/var/lib/cni/results", "/var/lib/cni", "/run/flannel", "/var/lib/calico", "/run/calico", "/var/lib/weave"}
@@ -31,15 +34,12 @@ var (
 // pods of other hosts, which are within the cluster's network.
 func (r Runtime) LeaveCNI(within netip.Prefix) step.Step {
 	return step.Step{
-		Name: "leave the pod network to another plugin",
-		Check: func(context.Context) (step.Diff, error) {
-			if r.Files.Exists(otherFile) {
-				return nil, nil
-			}
-			return step.Diff{"note what is below " + cniConfDir + " and " + image.CNIDir}, nil
+		Name:  "leave the pod network to another plugin",
+		Check: func(context.Context) (step.Diff, error) { return otherRecord.Diff(r.Files) },
+		Apply: func(context.Context) error {
+			return otherRecord.Ensure(r.Files, func(error) (otherBefore, error) { return r.lookOther(r.Files.Exists(podsFile)) })
 		},
-		Apply: func(context.Context) error { return r.noteOther() },
-		Undo:  func(context.Context) error { return r.removeOther(within) },
+		Undo: func(ctx context.Context) error { return r.removeOther(ctx, within) },
 	}
 }
 
@@ -50,34 +50,60 @@ type otherBefore struct {
 	Links []string            `json:"links"`
 }
 
-func (r Runtime) noteOther() error {
-	if r.Files.Exists(otherFile) {
-		return nil
+func (o otherBefore) valid() error {
+	if o.Dirs == nil {
+		return errors.New("it lists no directories")
 	}
+	for dir := range o.Dirs {
+		if !slices.Contains(otherDirs, dir) {
+			return fmt.Errorf("%q is not a directory of CNI plugins", dir)
+		}
+	}
+	return nil
+}
+
+// lookOther notes what is there. Late, after the record was lost, that is not
+// what the plugins in wide use make, as it may have come since.
+func (r Runtime) lookOther(late bool) (otherBefore, error) {
 	before := otherBefore{Dirs: map[string][]string{}}
 	for _, dir := range otherDirs {
-		if !r.Files.Exists(dir) {
+		if !r.Files.Exists(dir) || late && !slices.Contains([]string{cniConfDir, image.CNIDir}, dir) {
 			continue
 		}
 		names, err := r.Files.Entries(dir)
 		if err != nil {
-			return err
+			return before, err
 		}
 		before.Dirs[dir] = append([]string{}, names...)
+		if late {
+			before.Dirs[dir] = slices.DeleteFunc(before.Dirs[dir], ofOtherPlugin)
+		}
 	}
 	links, err := host.Links()
-	if err != nil {
-		return err
-	}
 	for _, l := range links {
-		before.Links = append(before.Links, l.Name)
+		if !late {
+			before.Links = append(before.Links, l.Name)
+		}
 	}
-	return r.Files.Remember(otherFile, before)
+	return before, err
 }
 
-func (r Runtime) removeOther(within netip.Prefix) error {
-	var before otherBefore
-	if known, err := r.Files.Recall(otherFile, &before); err != nil || !known {
+// ofOtherPlugin reports whether a file has a name of a plugin in wide use.
+func ofOtherPlugin(name string) bool {
+	return slices.ContainsFunc([]string{"flannel", "calico", "weave", "cilium"}, func(plugin string) bool { return strings.Contains(name, plugin) })
+}
+
+func (r Runtime) removeOther(ctx context.Context, within netip.Prefix) error {
+	before, err := otherRecord.Read(r.Files)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, made, asked := r.hasNamespace(ctx); asked != nil || !made {
+			return asked
+		}
+	}
+	if host.Lost(err) {
+		before, err = r.lookOther(true)
+	}
+	if err != nil {
 		return err
 	}
 	errs := []error{removeLinks(before.Links), host.DeleteRoutesVia(within)}
@@ -90,7 +116,7 @@ func (r Runtime) removeOther(within netip.Prefix) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return r.Files.Remove(otherFile)
+	return r.Files.Remove(otherRecord.Path)
 }
 
 func (r Runtime) removeSince(dir string, before map[string][]string) error {

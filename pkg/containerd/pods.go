@@ -17,24 +17,16 @@ import (
 const (
 	// podsFile says that the pods of this host are ours.
 	podsFile = host.StateDir + "/containerd-pods"
-	// beforeFile is what was there before the first image or pod.
-	beforeFile = host.StateDir + "/containerd-before.json"
 	// criRoot is made by CRI when it is turned on.
 	criRoot = "/var/lib/containerd/io.containerd.grpc.v1.cri"
+	// networksDir has a directory for each network of the CNI plugins.
+	networksDir = "/var/lib/cni/networks"
 )
-
-// before is what Undo must not take away although pods use it too.
-type before struct {
-	Namespace bool     `json:"namespace"` // containerd's k8s.io
-	Images    []string `json:"images"`    // in it
-	HostPorts bool     `json:"hostPorts"` // portmap's chains
-	Paths     []string `json:"paths"`     // of podPaths, those that existed
-}
 
 // podPaths are what containerd and the CNI plugins make for pods and do not
 // remove with the last one. None belongs to a plain container.
 var podPaths = []string{
-	"/var/lib/cni", "/var/lib/cni/networks", "/var/lib/cni/results", "/var/lib/cni/networks/" + networkName,
+	"/var/lib/cni", networksDir, "/var/lib/cni/results", networksDir + "/" + networkName,
 	"/var/log/pods", "/var/log/containers", "/run/netns",
 	"/run/containerd/io.containerd.grpc.v1.cri/sandboxes", "/run/containerd/io.containerd.grpc.v1.cri/containers",
 	criRoot, criRoot + "/sandboxes", criRoot + "/containers",
@@ -47,7 +39,7 @@ var podPaths = []string{
 // shared are the podPaths that plain containers use as well: they are removed
 // only when empty.
 var shared = map[string]bool{
-	"/var/lib/cni": true, "/var/lib/cni/networks": true, "/var/lib/cni/results": true, "/run/netns": true,
+	"/var/lib/cni": true, networksDir: true, "/var/lib/cni/results": true, "/run/netns": true,
 	criRoot: true, "/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
 }
 
@@ -69,44 +61,15 @@ func (r Runtime) Pods() step.Step {
 	}
 }
 
-// noteBefore remembers, once, what Undo of Pods shall leave: already before
-// CRI is turned on and images come.
-func (r Runtime) noteBefore(ctx context.Context) error {
-	if r.Files.Exists(beforeFile) {
-		return nil
-	}
-	b, err := r.lookBefore(ctx)
-	if err != nil {
+func (r Runtime) removePods(ctx context.Context) error {
+	own, err := r.ownPods(ctx)
+	if err != nil || !own {
 		return err
 	}
-	return r.Files.Remember(beforeFile, b)
-}
-
-func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
-	for _, path := range podPaths {
-		if r.Files.Exists(path) {
-			b.Paths = append(b.Paths, path)
-		}
+	if err := r.noteBefore(ctx); err != nil {
+		return err
 	}
-	if b.HostPorts, err = host.HasChain("nat", hostPortChain); err != nil {
-		return b, err
-	}
-	if b.Namespace, err = r.hasNamespace(ctx); err != nil || !b.Namespace {
-		return b, err
-	}
-	b.Images, err = r.imageNames(ctx)
-	return b, err
-}
-
-func (r Runtime) removePods(ctx context.Context) error {
-	if !r.Files.Exists(podsFile) {
-		return nil
-	}
-	var b before
-	known, err := r.Files.Recall(beforeFile, &b)
-	if err == nil && !known {
-		err = fmt.Errorf("%s is missing: nobody knows which pods are ours", beforeFile)
-	}
+	b, err := r.before(ctx)
 	if err != nil {
 		return err
 	}

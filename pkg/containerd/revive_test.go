@@ -71,7 +71,7 @@ func TestAContainerdThatIsSilentIsNotAskedForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	_, err = (Runtime{Socket: socket}).hasNamespace(step.WithLimit(t.Context(), 100*time.Millisecond))
+	_, _, err = (Runtime{Socket: socket}).hasNamespace(step.WithLimit(t.Context(), 100*time.Millisecond))
 	if !step.IsUnanswered(err) {
 		t.Errorf("got %v", err)
 	}

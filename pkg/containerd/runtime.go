@@ -34,6 +34,8 @@ type Runtime struct {
 	SandboxImage string // what holds a pod's namespaces; it is never collected
 	KeepImages   bool   // Undo leaves the images of pods
 	Registry     bool   // there are RegistryFiles to look at
+	// Images are the images that we load, as pods name them.
+	Images []string
 }
 
 // CgroupDriver returns the cgroup driver that suits this host, "systemd" or
@@ -55,9 +57,11 @@ func (r Runtime) EnableCRI() step.Step {
 			if err != nil {
 				return nil, err
 			}
-			if !r.Files.Exists(beforeFile) {
-				diff = append(diff, "remember what containerd has before the first pod")
+			records, err := r.recordsDiff()
+			if err != nil {
+				return nil, err
 			}
+			diff = append(diff, records...)
 			restart, err := r.restartDiff(ctx)
 			return append(diff, restart...), err
 		},
@@ -70,6 +74,9 @@ func (r Runtime) enable(ctx context.Context) error {
 	if err := r.noteBefore(ctx); err != nil {
 		return err
 	}
+	if _, err := r.recoverOriginal(ctx); err != nil {
+		return err
+	}
 	data, diff, err := r.config(ctx)
 	if err != nil {
 		return err
@@ -80,6 +87,9 @@ func (r Runtime) enable(ctx context.Context) error {
 	}
 	if len(diff) == 0 && len(restart) == 0 {
 		return r.makeNamespace(ctx)
+	}
+	if err := r.validate(ctx, data); err != nil {
+		return err
 	}
 	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
 		return err
@@ -101,12 +111,11 @@ func (r Runtime) enable(ctx context.Context) error {
 }
 
 func (r Runtime) disable(ctx context.Context) error {
-	var b before
-	known, err := r.Files.Recall(beforeFile, &b)
+	b, err := r.before(ctx)
 	if err != nil {
 		return err
 	}
-	if known && !r.KeepImages {
+	if !r.KeepImages {
 		if err := r.removeImages(ctx, b); err != nil {
 			return fmt.Errorf("empty containerd's namespace %s: %w", namespace, err)
 		}
@@ -114,34 +123,13 @@ func (r Runtime) disable(ctx context.Context) error {
 	if err := r.putBackConfig(ctx); err != nil {
 		return err
 	}
-	if known {
-		if err := r.removePath(criRoot, b); err != nil {
-			return err
-		}
+	if err := r.removePath(criRoot, b); err != nil {
+		return err
 	}
 	if r.KeepImages {
 		return nil // the turndown that takes them asks what was there before
 	}
-	return r.Files.Remove(beforeFile)
-}
-
-func (r Runtime) putBackConfig(ctx context.Context) error {
-	_, err := r.Files.Original(configPath)
-	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
-		return nil
-	}
-	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
-		return err
-	}
-	if err := r.Files.PutBack(ctx, configPath); err != nil {
-		return err
-	}
-	if !r.startsLater() {
-		if err := r.restart(ctx, r.serves); err != nil {
-			return err
-		}
-	}
-	return r.Files.Remove(pendingFile)
+	return r.Files.Remove(beforeRecord.Path)
 }
 
 func (r Runtime) restart(ctx context.Context, serves func(context.Context) error) error {
@@ -247,10 +235,14 @@ func (r Runtime) config(ctx context.Context) ([]byte, step.Diff, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return mergeConfig(now, major, wanted{
+	return mergeConfig(now, major, r.wanted())
+}
+
+func (r Runtime) wanted() wanted {
+	return wanted{
 		SandboxImage:  r.SandboxImage,
 		SystemdCgroup: CgroupDriver() == "systemd",
 		RestrictOOM:   !host.CanLowerOOMScore(),
 		Registry:      r.Registry,
-	})
+	}
 }

@@ -106,7 +106,7 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 			return fmt.Errorf("remove what is left of an earlier member %s: %w", m.Name, err)
 		}
 	}
-	if err := errors.Join(m.service().Remove(ctx), m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile)); err != nil {
+	if err := errors.Join(m.service().Remove(ctx), m.removeData()); err != nil {
 		return err
 	}
 	return m.add(ctx, client)

@@ -31,6 +31,7 @@ type Member struct {
 	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
 	Image         string
+	Version       string // of the etcd in Image
 	Name          string // of the member: the node's name
 	IP            string
 	RestartPolicy string // "unless-stopped"
@@ -76,7 +77,7 @@ func (m Member) apply(ctx context.Context) error {
 }
 
 func (m Member) run(ctx context.Context) error {
-	if err := m.Files.MkdirPrivate(dataDir); err != nil {
+	if err := errors.Join(m.Files.MkdirPrivate(dataDir), m.noteVersion()); err != nil {
 		return err
 	}
 	return m.service().Run(ctx)
@@ -96,7 +97,7 @@ func (m Member) undo(ctx context.Context) error {
 	if err := m.service().Remove(ctx); err != nil {
 		return err
 	}
-	return errors.Join(m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile))
+	return m.removeData()
 }
 
 func (m Member) container() (docker.Container, error) {

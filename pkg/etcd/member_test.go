@@ -114,3 +114,24 @@ func TestClusterToJoinNamesEveryMemberOnce(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestTheNewestVersionIsRecorded: data of a newer etcd stays unreadable for an
+// older one that a user starts in spite of the warning.
+func TestTheNewestVersionIsRecorded(t *testing.T) {
+	m := testMember(t)
+	for _, c := range []struct{ start, want string }{{"3.6.8-0", "3.6.8-0"}, {"3.7.0-0", "3.7.0-0"}, {"3.6.8-0", "3.7.0-0"}} {
+		m.Version = c.start
+		if err := m.noteVersion(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Started(m.Files); err != nil || got != c.want {
+			t.Errorf("after %s: %q, %v, want %q", c.start, got, err, c.want)
+		}
+	}
+	if err := m.removeData(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Started(m.Files); err != nil || got != "" {
+		t.Errorf("without data: %q, %v", got, err)
+	}
+}

@@ -8,17 +8,14 @@ import (
 // Ours returns what we last wrote over the owner's file at path. It returns
 // fs.ErrNotExist if we never replaced it.
 func (f Files) Ours(path string) ([]byte, error) {
-	kept, err := f.original(path)
-	if err != nil {
-		return nil, err
-	}
-	return kept.Ours, nil
+	kept, err := originalOf(path).Read(f)
+	return kept.Ours, err
 }
 
 // Restore puts back what Replace kept, whatever stands there now: for a caller
 // that has seen that only our own changes are lost by it.
 func (f Files) Restore(path string) error {
-	kept, err := f.original(path)
+	kept, err := originalOf(path).Read(f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -32,4 +29,4 @@ func (f Files) Restore(path string) error {
 }
 
 // Forget drops what Replace kept, because the file there is the owner's again.
-func (f Files) Forget(path string) error { return f.Remove(originalPath(path)) }
+func (f Files) Forget(path string) error { return f.Remove(originalOf(path).Path) }

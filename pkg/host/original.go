@@ -17,10 +17,18 @@ type original struct {
 	Absent bool   `json:"absent,omitempty"`
 	Data   []byte `json:"data,omitempty"`
 	Ours   []byte `json:"ours,omitempty"` // what we last wrote in its place
+	Lost   bool   `json:"lost,omitempty"` // the record was damaged: nobody knows what stood there
 }
 
-func originalPath(path string) string {
-	return filepath.Join(StateDir, "original", path) + ".json"
+func (o original) valid() error {
+	if !o.Absent && !o.Lost && o.Mode == 0 || o.Ours == nil {
+		return errors.New("it does not hold both versions of the file")
+	}
+	return nil
+}
+
+func originalOf(path string) Record[original] {
+	return Record[original]{Path: filepath.Join(StateDir, "original", path) + ".json", Valid: original.valid}
 }
 
 // Replace writes data over a file of the user. What stood there before the
@@ -28,15 +36,18 @@ func originalPath(path string) string {
 // it may contain a password. mode is that of a file that did not exist, and of
 // one that root alone may read from now on.
 func (f Files) Replace(path string, data []byte, mode os.FileMode) error {
-	kept, err := f.original(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	kept, err := originalOf(path).Read(f)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		kept, err = f.readOriginal(path)
+	case IsDamaged(err):
+		kept, err = original{Lost: true}, nil
 	}
 	if err != nil {
 		return err
 	}
 	kept.Ours = data
-	if err := f.Remember(originalPath(path), kept); err != nil {
+	if err := originalOf(path).Write(f, kept); err != nil {
 		return err
 	}
 	may, err := accessTo(f.Path(path), access{Mode: mode})
@@ -49,14 +60,34 @@ func (f Files) Replace(path string, data []byte, mode os.FileMode) error {
 	return f.writeAs(path, data, may)
 }
 
+// KeepOriginal keeps data as what stood at path before the first Replace, for
+// a caller that has worked it out after the record was lost; nil: nothing did.
+func (f Files) KeepOriginal(path string, data []byte) error {
+	ours, err := f.Read(path)
+	if err != nil {
+		return err
+	}
+	may, err := accessTo(f.Path(path), access{})
+	if err != nil {
+		return err
+	}
+	return originalOf(path).Write(f, original{access: may, Absent: data == nil, Data: data, Ours: ours})
+}
+
+// OriginalDiff is the part of a Check that asks for a usable record of a file
+// that was replaced.
+func (f Files) OriginalDiff(path string) (step.Diff, error) {
+	if !f.Exists(originalOf(path).Path) {
+		return nil, nil
+	}
+	return originalOf(path).Diff(f)
+}
+
 // Original returns what stood at path before we replaced it: nil if nothing
 // did. It returns fs.ErrNotExist if we never replaced it.
 func (f Files) Original(path string) ([]byte, error) {
-	kept, err := f.original(path)
-	if err != nil {
-		return nil, err
-	}
-	return kept.Data, nil
+	kept, err := originalOf(path).Read(f)
+	return kept.Data, err
 }
 
 // PutBack restores the original that Replace saved, if nobody has changed the
@@ -64,9 +95,13 @@ func (f Files) Original(path string) ([]byte, error) {
 // name, and reports both with step.Leave. Without a saved original it does
 // nothing.
 func (f Files) PutBack(ctx context.Context, path string) error {
-	kept, err := f.original(path)
+	kept, err := originalOf(path).Read(f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if IsDamaged(err) || err == nil && kept.Lost {
+		step.Leave(ctx, path+": the record of what it was before kube-bootstrap replaced it is damaged; restore it from a copy, or remove it if nothing needs it")
+		return f.Forget(path)
 	}
 	if err != nil {
 		return err
@@ -84,7 +119,7 @@ func (f Files) PutBack(ctx context.Context, path string) error {
 	if err := errors.Join(err, f.removeHalfWritten(path)); err != nil {
 		return err
 	}
-	return f.Remove(originalPath(path))
+	return f.Forget(path)
 }
 
 // leave keeps a file that somebody changed after Replace.
@@ -115,13 +150,4 @@ func (f Files) readOriginal(path string) (original, error) {
 	}
 	may, err := accessTo(f.Path(path), access{})
 	return original{access: may, Data: data}, err
-}
-
-func (f Files) original(path string) (original, error) {
-	var kept original
-	known, err := f.Recall(originalPath(path), &kept)
-	if err == nil && !known {
-		err = fs.ErrNotExist
-	}
-	return kept, err
 }

@@ -36,6 +36,45 @@ func sharedIn(table, dir string) bool {
 	return shared
 }
 
+// MountedOnItself reports whether dir is a mount of itself, as ShareMount makes
+// one.
+func MountedOnItself(dir string) (bool, error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false, err
+	}
+	return mountedOnItself(string(table), dir), nil
+}
+
+// mountedOnItself compares the root of a mount at dir with the place of dir on
+// the mount that contains it.
+func mountedOnItself(table, dir string) bool {
+	var at, around mount
+	for line := range strings.Lines(table) {
+		m, ok := parseMount(line)
+		switch {
+		case !ok:
+		case m.point == dir:
+			at = m
+		case strings.HasPrefix(dir, strings.TrimSuffix(m.point, "/")+"/") && len(m.point) >= len(around.point):
+			around = m
+		}
+	}
+	inside := strings.TrimPrefix(dir, strings.TrimSuffix(around.point, "/"))
+	return at.device != "" && at.device == around.device && at.root == strings.TrimSuffix(around.root, "/")+inside
+}
+
+// mount is a line of mountinfo.
+type mount struct{ device, root, point string }
+
+func parseMount(line string) (mount, bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 5 {
+		return mount{}, false
+	}
+	return mount{fields[2], mountEscapes.Replace(fields[3]), mountEscapes.Replace(fields[4])}, true
+}
+
 // ShareMount makes dir a mount of itself that is shared.
 func ShareMount(dir string) error {
 	if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {

@@ -30,3 +30,18 @@ func TestOnlyEmptyChainsAreNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestMountedOnItself(t *testing.T) {
+	const table = `21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
+22 21 8:2 /volumes/x/_data /var/lib rw - ext4 /dev/sda2 rw
+23 22 8:2 /volumes/x/_data/kubelet /var/lib/kubelet rw shared:4 - ext4 /dev/sda2 rw
+24 22 8:2 /volumes/y /var/lib/other rw - ext4 /dev/sda2 rw
+25 22 8:4 / /var/lib/own rw - ext4 /dev/sda4 rw
+26 21 8:1 /srv /srv rw - ext4 /dev/sda1 rw
+`
+	for dir, want := range map[string]bool{"/var/lib/kubelet": true, "/srv": true, "/var/lib/other": false, "/var/lib/own": false, "/var/lib/none": false, "/etc": false} {
+		if got := mountedOnItself(table, dir); got != want {
+			t.Errorf("%s: %t, want %t", dir, got, want)
+		}
+	}
+}

@@ -26,9 +26,11 @@ func (k Kubelet) Configure() step.Step {
 			if err != nil {
 				return nil, err
 			}
-			if !k.Files.Exists(foundFile) {
-				diff = append(diff, "remember what is in "+Dir)
+			record, err := foundRecord.Diff(k.Files)
+			if err != nil {
+				return nil, err
 			}
+			diff = append(diff, record...)
 			identity, err := k.identityDiff()
 			return append(diff, identity...), err
 		},

@@ -3,47 +3,76 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-const foundFile = host.StateDir + "/kubelet-found.json"
+// foundRecord is what was on the host before the kubelet.
+var foundRecord = host.Record[found]{Path: host.StateDir + "/kubelet-found.json", Valid: found.valid}
 
-// found is what was on the host before the kubelet.
+// found has lists that are never nil.
 type found struct {
 	Entries []string `json:"entries"` // of Dir
 	Tables  []string `json:"tables"`  // of nftables, "ip filter"
 	Chains  []string `json:"chains"`  // where the kernel enters those, "ip filter INPUT"
 }
 
-func (k Kubelet) rememberFound(ctx context.Context) error {
-	if k.Files.Exists(foundFile) {
-		return nil
+func (f found) valid() error {
+	if f.Entries == nil || f.Tables == nil || f.Chains == nil {
+		return errors.New("it lacks a list")
 	}
-	var f found
-	var err error
-	if f.Entries, err = k.Files.Entries(Dir); err != nil {
-		return err
+	for _, name := range f.Entries {
+		if name == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("%q is not the name of a file", name)
+		}
 	}
-	if f.Tables, err = host.NftTables(ctx); err != nil {
-		return err
-	}
-	if f.Chains, err = host.NftBaseChains(ctx); err != nil {
-		return err
-	}
-	return k.Files.Remember(foundFile, f)
+	return nil
 }
 
-// restoreFound removes all that the kubelet and kube-proxy made. Without what
-// was found nothing was ever done here.
+// rememberFound looks at the host before the kubelet starts. Once the record
+// was lost, all that is here counts as the kubelet's: nobody else uses Dir, and
+// of tables and chains only empty ones are ever removed.
+func (k Kubelet) rememberFound(ctx context.Context) error {
+	return foundRecord.Ensure(k.Files, func(lost error) (found, error) {
+		if host.IsDamaged(lost) || k.hasBeen() {
+			return found{Entries: []string{}, Tables: []string{}, Chains: []string{}}, nil
+		}
+		return k.look(ctx)
+	})
+}
+
+func (k Kubelet) look(ctx context.Context) (f found, err error) {
+	entries, err := k.Files.Entries(Dir)
+	if err != nil {
+		return f, err
+	}
+	tables, err := host.NftTables(ctx)
+	if err != nil {
+		return f, err
+	}
+	chains, err := host.NftBaseChains(ctx)
+	return found{append([]string{}, entries...), append([]string{}, tables...), append([]string{}, chains...)}, err
+}
+
+// restoreFound removes all that the kubelet and kube-proxy made.
 func (k Kubelet) restoreFound(ctx context.Context) error {
-	var f found
-	if known, err := k.Files.Recall(foundFile, &f); err != nil || !known {
+	if !k.Files.Exists(foundRecord.Path) && !k.hasBeen() {
+		return nil
+	}
+	if err := k.rememberFound(ctx); err != nil {
 		return err
 	}
-	err := errors.Join(
+	if !k.Files.Exists(sysctlRecord.Path) {
+		k.leaveSysctls(ctx)
+	}
+	f, err := foundRecord.Read(k.Files)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
 		k.unmount(),
 		k.Files.RemoveOthers(Dir, f.Entries),
 		k.Files.Drop(Kubeconfig, BootstrapConfig),
@@ -57,12 +86,16 @@ func (k Kubelet) restoreFound(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return k.Files.Remove(foundFile)
+	return k.Files.Remove(foundRecord.Path)
 }
 
 // unmount takes away what pods had mounted, and our own mount of Dir on itself.
 func (k Kubelet) unmount() error {
-	if !k.Files.Exists(sharedFile) {
+	mounted, err := host.MountedOnItself(k.Files.Path(Dir))
+	if err != nil {
+		return err
+	}
+	if !mounted && !k.Files.Exists(sharedFile) {
 		return host.UnmountInside(k.Files.Path(Dir))
 	}
 	if err := host.UnmountBelow(k.Files.Path(Dir)); err != nil {

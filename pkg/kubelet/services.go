@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"strings"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// serviceRouteFile holds the network that we made a route to.
-const serviceRouteFile = host.StateDir + "/service-route"
+// routeRecord has the network that we made a route to.
+var routeRecord = host.Record[netip.Prefix]{Path: host.StateDir + "/service-route", Valid: func(p netip.Prefix) error {
+	if !p.IsValid() || p != p.Masked() {
+		return fmt.Errorf("%s is not a network", p)
+	}
+	return nil
+}}
 
 // RouteServices lets programs of the host reach Services where the host has no
 // default route: the kernel refuses what it knows no route for before the rules
@@ -23,31 +27,51 @@ func (k Kubelet) RouteServices(services netip.Prefix) step.Step {
 	return step.Step{
 		Name: "route Services where there is no default route",
 		Check: func(context.Context) (step.Diff, error) {
-			missing, err := lacksRoute(services)
-			if err != nil || !missing {
-				return nil, err
+			if missing, err := lacksRoute(services); err != nil || missing {
+				return step.Diff{fmt.Sprintf("route %s to lo, for kube-proxy's rules to see", services)}, err
 			}
-			return step.Diff{fmt.Sprintf("route %s to lo, for kube-proxy's rules to see", services)}, nil
+			return k.routeDiff(services)
 		},
 		Apply: func(context.Context) error {
 			missing, err := lacksRoute(services)
-			if err != nil || !missing {
+			if err != nil {
 				return err
 			}
-			if err := k.Files.Write(serviceRouteFile, []byte(services.String()), 0o600); err != nil {
+			diff, err := k.routeDiff(services)
+			if err != nil || !missing && len(diff) == 0 {
+				return err
+			}
+			if err := routeRecord.Write(k.Files, services); err != nil {
 				return err
 			}
 			return k.routeServices(services)
 		},
-		Undo: func(context.Context) error { return k.unrouteServices() },
+		Undo: func(context.Context) error { return k.unrouteServices(services) },
 	}
+}
+
+// routeDiff asks for the record where the route is ours.
+func (k Kubelet) routeDiff(services netip.Prefix) (step.Diff, error) {
+	ours, err := k.ownRoute(services)
+	if err != nil || !ours {
+		return nil, err
+	}
+	return routeRecord.Diff(k.Files)
+}
+
+// ownRoute reports whether we made a route to Services: only that one leads to
+// loopback.
+func (k Kubelet) ownRoute(services netip.Prefix) (bool, error) {
+	routes, err := host.Routes()
+	return k.Files.Exists(routeRecord.Path) || slices.ContainsFunc(routes, func(r host.Route) bool {
+		return r.Link == "lo" && r.Dst == services
+	}), err
 }
 
 // RestoreServiceRoute is for the boot: it makes the route that RouteServices
 // made. It does not look for a default route, which may come later.
-func (k Kubelet) RestoreServiceRoute() error {
-	services, ok, err := k.routedServices()
-	if err != nil || !ok {
+func (k Kubelet) RestoreServiceRoute(services netip.Prefix) error {
+	if ours, err := k.ownRoute(services); err != nil || !ours {
 		return err
 	}
 	return k.routeServices(services)
@@ -61,23 +85,17 @@ func (k Kubelet) routeServices(services netip.Prefix) error {
 	return host.AddLocalRoute(services, source)
 }
 
-func (k Kubelet) unrouteServices() error {
-	services, ok, err := k.routedServices()
-	if err != nil || !ok {
+// unrouteServices also removes the route to a network that the record names:
+// the settings may have been lost.
+func (k Kubelet) unrouteServices(services netip.Prefix) error {
+	if ours, err := k.ownRoute(services); err != nil || !ours {
 		return err
 	}
-	return errors.Join(host.DeleteLocalRoute(services), k.Files.Remove(serviceRouteFile))
-}
-
-func (k Kubelet) routedServices() (services netip.Prefix, ok bool, err error) {
-	data, err := k.Files.Read(serviceRouteFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return services, false, nil
+	kept, err := routeRecord.Read(k.Files)
+	if host.Lost(err) {
+		kept, err = services, nil
 	}
-	if err == nil {
-		services, err = netip.ParsePrefix(strings.TrimSpace(string(data)))
-	}
-	return services, err == nil, err
+	return errors.Join(err, host.DeleteLocalRoute(kept), k.Files.Remove(routeRecord.Path))
 }
 
 // lacksRoute reports whether no route leads to all of a network.

@@ -39,7 +39,7 @@ func TestServicesAreReachedWithoutADefaultRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh(t, "ip route del 10.96.0.0/16") // as a reboot does
-	if err := k.RestoreServiceRoute(); err != nil {
+	if err := k.RestoreServiceRoute(netip.MustParsePrefix("10.96.0.0/16")); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := net.DialTimeout("tcp", "10.96.0.1:443", time.Second)

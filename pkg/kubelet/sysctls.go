@@ -3,12 +3,27 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-const sysctlFile = host.StateDir + "/sysctls.json"
+// sysctlRecord has the kernel settings of before by name; none if they were
+// lost.
+var sysctlRecord = host.Record[map[string]string]{Path: host.StateDir + "/sysctls.json", Valid: validSysctls}
+
+func validSysctls(values map[string]string) error {
+	for name, value := range values {
+		if _, err := strconv.Atoi(value); err != nil || !slices.Contains(sysctls, name) {
+			return fmt.Errorf("%q = %q is not a kernel setting that was kept", name, value)
+		}
+	}
+	return nil
+}
 
 // sysctls are the kernel settings that the kubelet, kube-proxy, flanneld, CNI
 // plugins and Docker change.
@@ -27,34 +42,45 @@ var sysctls = []string{
 // for Undo to put back. It belongs before all else.
 func (k Kubelet) RememberSysctls() step.Step {
 	return step.Step{
-		Name: "remember kernel settings",
-		Check: func(context.Context) (step.Diff, error) {
-			if k.Files.Exists(sysctlFile) {
-				return nil, nil
-			}
-			return step.Diff{"write " + sysctlFile}, nil
-		},
+		Name:  "remember kernel settings",
+		Check: func(context.Context) (step.Diff, error) { return sysctlRecord.Diff(k.Files) },
 		Apply: func(context.Context) error { return k.rememberSysctls() },
-		Undo:  func(context.Context) error { return k.restoreSysctls() },
+		Undo:  func(ctx context.Context) error { return k.restoreSysctls(ctx) },
 	}
 }
 
+// rememberSysctls keeps no values where it is too late: the record was damaged,
+// or the kubelet has been here.
 func (k Kubelet) rememberSysctls() error {
-	if k.Files.Exists(sysctlFile) {
-		return nil
-	}
-	values := map[string]string{}
-	for _, name := range sysctls {
-		if value, ok := k.Files.Sysctl(name); ok {
-			values[name] = value
+	return sysctlRecord.Ensure(k.Files, func(lost error) (map[string]string, error) {
+		values := map[string]string{}
+		if host.IsDamaged(lost) || k.hasBeen() {
+			return values, nil
 		}
-	}
-	return k.Files.Remember(sysctlFile, values)
+		for _, name := range sysctls {
+			if value, ok := k.Files.Sysctl(name); ok {
+				values[name] = value
+			}
+		}
+		return values, nil
+	})
 }
 
-func (k Kubelet) restoreSysctls() error {
-	var values map[string]string
-	if known, err := k.Files.Recall(sysctlFile, &values); err != nil || !known {
+// hasBeen reports whether a kubelet of ours was set up here, wholly or partly.
+func (k Kubelet) hasBeen() bool { return k.Files.Exists(Kubeconfig) || k.Files.Exists(BootstrapConfig) }
+
+func (k Kubelet) leaveSysctls(ctx context.Context) {
+	step.Leave(ctx, "kernel settings: the values from before are not known, as "+sysctlRecord.Path+" was lost; they stay until the next boot")
+}
+
+func (k Kubelet) restoreSysctls(ctx context.Context) error {
+	values, err := sysctlRecord.Read(k.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case host.IsDamaged(err) || err == nil && len(values) == 0:
+		k.leaveSysctls(ctx)
+	case err != nil:
 		return err
 	}
 	var errs []error
@@ -67,5 +93,5 @@ func (k Kubelet) restoreSysctls() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return k.Files.Remove(sysctlFile)
+	return k.Files.Remove(sysctlRecord.Path)
 }

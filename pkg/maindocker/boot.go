@@ -159,7 +159,7 @@ func (b Bridge) Boot(ctx context.Context) error {
 		return err
 	}
 	if !running {
-		if err := b.writeSettings(g); err != nil {
+		if err := b.bootSettings(ctx, g.data); err != nil {
 			return err
 		}
 		if err := b.setLink(g.lease); err != nil {
@@ -167,4 +167,18 @@ func (b Bridge) Boot(ctx context.Context) error {
 		}
 	}
 	return g.firewall.apply(ctx)
+}
+
+// bootSettings leaves daemon.json as it is if Docker would not start with ours.
+func (b Bridge) bootSettings(ctx context.Context, data []byte) error {
+	if data == nil {
+		return nil
+	}
+	if err := validate(ctx, data); err != nil {
+		return err
+	}
+	if _, err := b.recoverOriginal(); err != nil {
+		return err
+	}
+	return b.writeSettings(data)
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -69,7 +70,7 @@ type noLease struct{ error }
 // of the owner as it stands.
 type goal struct {
 	lease    Lease
-	data     []byte // daemon.json
+	data     []byte // daemon.json; nil: it is right
 	firewall firewall
 	diff     step.Diff // of daemon.json
 }
@@ -96,14 +97,15 @@ func (b Bridge) goal(ctx context.Context) (goal, error) {
 
 // found is what differs from the goal, by what it takes to put it right.
 type found struct {
-	restart, link, rules step.Diff
+	records, restart, link, rules step.Diff
 }
 
-func (f found) diff() step.Diff {
-	return append(append(append(step.Diff{}, f.restart...), f.link...), f.rules...)
-}
+func (f found) diff() step.Diff { return slices.Concat(f.records, f.restart, f.link, f.rules) }
 
 func (b Bridge) look(ctx context.Context, g goal) (f found, err error) {
+	if f.records, err = b.recordsDiff(); err != nil {
+		return f, err
+	}
 	f.restart = append(f.restart, g.diff...)
 	if ids := b.pending().Containers; b.isPending() {
 		f.restart = append(f.restart, fmt.Sprintf("finish the restart of Docker, with %d containers", len(ids)))
@@ -176,6 +178,12 @@ func (b Bridge) move(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(f.records) > 0 {
+		_, err := b.recoverOriginal()
+		if err := errors.Join(err, b.noteAddress()); err != nil {
+			return err
+		}
+	}
 	if len(f.restart) > 0 {
 		if err := b.moveWhileStopped(ctx, g); err != nil {
 			return err
@@ -188,16 +196,11 @@ func (b Bridge) move(ctx context.Context) error {
 }
 
 func (b Bridge) moveWhileStopped(ctx context.Context, g goal) error {
-	if g.data != nil {
-		if err := validate(ctx, g.data); err != nil {
-			return err
-		}
-	}
 	if err := b.noteAddress(); err != nil {
 		return err
 	}
-	err := b.whileStopped(ctx, pending{}, func() error {
-		if err := b.writeSettings(g); err != nil {
+	err := b.whileStopped(ctx, pending{}, g.data, func() error {
+		if err := b.writeSettings(g.data); err != nil {
 			return err
 		}
 		return b.setLink(g.lease)
@@ -209,11 +212,12 @@ func (b Bridge) moveWhileStopped(ctx context.Context, g goal) error {
 	return err
 }
 
-func (b Bridge) writeSettings(g goal) error {
-	if g.data == nil {
+// writeSettings writes daemon.json; nil leaves it as it is.
+func (b Bridge) writeSettings(data []byte) error {
+	if data == nil {
 		return nil
 	}
-	return b.Files.Replace(daemonJSON, g.data, 0o644)
+	return b.Files.Replace(daemonJSON, data, 0o644)
 }
 
 // setLink gives a docker0 that is there the address of the lease. It is not

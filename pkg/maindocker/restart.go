@@ -2,6 +2,7 @@ package maindocker
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,9 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// pendingFile says, from before Docker is stopped until all is back, what was
+// pendingRecord says, from before Docker is stopped until all is back, what was
 // running. While it exists a restart has been cut short.
-const pendingFile = host.StateDir + "/docker-restart.json"
+var pendingRecord = host.Record[pending]{Path: host.StateDir + "/docker-restart.json", Valid: pending.valid}
 
 type pending struct {
 	Containers []string `json:"containers"` // ids, oldest first
@@ -21,11 +22,21 @@ type pending struct {
 	Back       bool     `json:"back"`       // Docker moves back: Boot keeps away
 }
 
-func (b Bridge) isPending() bool { return b.Files.Exists(pendingFile) }
+func (p pending) valid() error {
+	for _, id := range p.Containers {
+		if _, err := hex.DecodeString(id); err != nil || id == "" {
+			return fmt.Errorf("%q is not the ID of a container", id)
+		}
+	}
+	return nil
+}
 
+func (b Bridge) isPending() bool { return b.Files.Exists(pendingRecord.Path) }
+
+// pending returns what ran. A record that is damaged still says that Docker is
+// to be started, and Docker's own restart policies bring back what has one.
 func (b Bridge) pending() pending {
-	var p pending
-	_, _ = b.Files.Recall(pendingFile, &p) // written in one move: whole or not there
+	p, _ := pendingRecord.Read(b.Files)
 	return p
 }
 
@@ -62,13 +73,18 @@ func (b Bridge) Restart(ctx context.Context) error {
 
 // WhileStopped calls change while Docker is stopped; what ran runs again.
 func (b Bridge) WhileStopped(ctx context.Context, change func() error) error {
-	return b.whileStopped(ctx, b.pending(), change)
+	return b.whileStopped(ctx, b.pending(), nil, change)
 }
 
 // whileStopped stops Docker, calls change, starts Docker and brings back the
 // containers that ran. A failed change, or a Docker that does not start with
-// it, leaves Docker as running as it can be made.
-func (b Bridge) whileStopped(ctx context.Context, how pending, change func() error) error {
+// it, leaves Docker as running as it can be made. It stops nothing if Docker
+// would not start with data, which is daemon.json as change leaves it; nil: as
+// it is now.
+func (b Bridge) whileStopped(ctx context.Context, how pending, data []byte, change func() error) error {
+	if err := b.validateNext(ctx, data); err != nil {
+		return err
+	}
 	p, err := b.remember(ctx, how.Back)
 	if err != nil {
 		return fmt.Errorf("remember what runs: %w", err)
@@ -127,7 +143,7 @@ func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
 }
 
 func (b Bridge) writePending(p pending) error {
-	return b.Files.Remember(pendingFile, p)
+	return pendingRecord.Write(b.Files, p)
 }
 
 // stopContainers stops what would outlive Docker: containers of one with
@@ -211,5 +227,5 @@ func (b Bridge) bringBack(ctx context.Context, p pending) error {
 		step.Leave(ctx, "a container that ran before does not run now: "+started.Error())
 		started = nil
 	}
-	return errors.Join(started, b.Files.Remove(pendingFile))
+	return errors.Join(started, b.Files.Remove(pendingRecord.Path))
 }

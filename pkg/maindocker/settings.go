@@ -2,17 +2,14 @@ package maindocker
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/netip"
-	"os"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -163,34 +160,15 @@ func unmergeFile(files host.Files, path string) error {
 	return errors.Join(files.Write(path, data, 0o644), files.Forget(path))
 }
 
-// validate lets Docker itself read the settings before anything is stopped.
-func validate(ctx context.Context, data []byte) error {
-	tmp, err := os.CreateTemp("", "daemon-*.json")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err := errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	_, err = host.Run(ctx, "dockerd", "--validate", "--config-file", tmp.Name())
-	if err != nil && strings.Contains(err.Error(), "unknown flag: --validate") {
-		return nil // Docker before 23.0
-	}
-	return err
+// areOurs reports whether settings look like those that Move writes.
+func areOurs(now settings) bool {
+	bip, _ := now["bip"].(string)
+	subnet, err := netip.ParsePrefix(bip)
+	return err == nil && subnet.Bits() <= 30 && now["fixed-cidr"] == lowerHalf(subnet).String() && now["ip-masq"] == false && now["mtu"] != nil
 }
 
-// allowsDirectRouting reports whether this Docker knows the setting that lets
-// packets reach a container without a published port (28.2 and later); an
-// older one would not start with it. Docker is asked rather than its version
-// read, as own builds and distributions number it in their ways.
-func allowsDirectRouting(ctx context.Context) bool {
-	return host.HasProgram("dockerd") && knows(ctx, `{"allow-direct-routing": true}`)
-}
-
-func knows(ctx context.Context, text string) bool {
-	args := []string{"dockerd", "--validate", "--config-file", "/dev/stdin"}
-	_, err := host.Command{Args: args, Stdin: strings.NewReader(text)}.Run(ctx)
-	return err == nil
+// withoutOurs returns the settings without those that Move writes.
+func withoutOurs(now settings) settings {
+	wrote := merge(now, settings{"allow-direct-routing": true, acceptMark: ourMark})
+	return unmerge(now, wrote, settings{})
 }

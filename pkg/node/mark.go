@@ -17,11 +17,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// marksAnnotation stores the labels and taints that a host's settings gave to
-// its node. All other labels and taints belong to users and controllers, and
-// stay.
-const marksAnnotation = "kube-bootstrap.dev/marks"
-
 // Marks are the labels and taints that the settings request for a node.
 type Marks struct {
 	Labels []string `json:"labels,omitempty"` // KEY=VALUE
@@ -46,22 +41,43 @@ func (n Node) Mark(marks Marks) step.Step {
 			if err != nil {
 				return step.DiffOf(kube.NoAnswer(err), marks.all(n.Name)...)
 			}
-			return marks.changes(node).diff, nil
+			before, err := n.given(ctx, node, marks.Own)
+			if err != nil {
+				return nil, kube.NoAnswer(err)
+			}
+			return marks.changes(node, before).diff, nil
 		},
 		Apply: func(ctx context.Context) error {
-			client, err := n.API.Client()
-			if err != nil {
-				return err
-			}
-			return kube.Await(ctx, n.watch, func(o runtime.Object) error {
-				changes := marks.changes(o.(*corev1.Node))
-				if len(changes.diff) == 0 {
-					return nil
-				}
-				return n.patch(ctx, client, changes.patch())
-			}, n.Explain)
+			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return n.mark(ctx, o.(*corev1.Node), marks) }, n.Explain)
 		},
 	}
+}
+
+// mark remembers the marks before it applies them, because a run that is killed
+// in between has given them as well.
+func (n Node) mark(ctx context.Context, node *corev1.Node, marks Marks) error {
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	before, err := n.given(ctx, node, marks.Own)
+	if err != nil {
+		return err
+	}
+	changes := marks.changes(node, before)
+	if len(changes.diff) == 0 {
+		return nil
+	}
+	if marks.Own {
+		return n.patch(ctx, client, changes.patch())
+	}
+	if err := n.remember(ctx, client, node, before.and(marks)); err != nil {
+		return err
+	}
+	if err := n.patch(ctx, client, changes.patch()); err != nil {
+		return err
+	}
+	return n.remember(ctx, client, node, marks)
 }
 
 // all returns the complete diff of a node that does not exist yet.
@@ -84,19 +100,30 @@ type changes struct {
 	version    string // resource version of the node; empty if the taints do not change
 }
 
-func (m Marks) changes(node *corev1.Node) changes {
-	var before Marks
-	_ = json.Unmarshal([]byte(node.Annotations[marksAnnotation]), &before) // missing or invalid: there is nothing to remove
+// changes compares the node with the marks. before are the marks that earlier
+// settings gave to it.
+func (m Marks) changes(node *corev1.Node, before Marks) changes {
 	c := changes{labels: map[string]*string{}, taints: node.Spec.Taints}
 	c.label(node, before.Labels, m.Labels)
 	if !m.Own {
 		c.taint(node, before.Taints, m.Taints)
 	}
-	if text, _ := json.Marshal(m); string(text) != node.Annotations[marksAnnotation] && !(m.none() && before.none()) {
-		c.annotation = string(text)
-		c.diff = append(c.diff, "remember the labels and taints of the settings at node "+node.Name)
+	if m.none() && before.none() || m.text() == before.text() {
+		return c
+	}
+	c.diff = append(c.diff, "remember the labels and taints of the settings of node "+node.Name)
+	if m.Own {
+		c.annotation = m.text()
 	}
 	return c
+}
+
+func (m Marks) text() string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return string(text)
 }
 
 func (c *changes) label(node *corev1.Node, before, want []string) {

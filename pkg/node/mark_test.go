@@ -2,17 +2,20 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/rest"
 )
 
 // after returns the node after the API server has applied the patch of Mark.
-func (m Marks) after(t *testing.T, node corev1.Node) corev1.Node {
+// before are the marks that earlier settings gave to it.
+func (m Marks) after(t *testing.T, node corev1.Node, before Marks) corev1.Node {
 	t.Helper()
-	c := m.changes(&node)
+	c := m.changes(&node, before)
 	if len(c.diff) == 0 {
 		return node
 	}
@@ -28,7 +31,7 @@ func (m Marks) after(t *testing.T, node corev1.Node) corev1.Node {
 	if err := json.Unmarshal(is, &after); err != nil {
 		t.Fatal(err)
 	}
-	if left := m.changes(&after).diff; len(left) > 0 {
+	if left := m.changes(&after, m).diff; len(left) > 0 {
 		t.Errorf("still to do: %s", left)
 	}
 	return after
@@ -48,7 +51,8 @@ func TestMarksFollowTheSettings(t *testing.T) {
 	node.Labels = map[string]string{"of-user": "1", "disk": "of-kubelet"}
 	node.Spec.Taints = []corev1.Taint{ParseTaint("of-user:NoSchedule"), ParseTaint("node.kubernetes.io/not-ready:NoExecute")}
 
-	node = Marks{Labels: []string{"disk=ssd", "zone="}, Taints: []string{"dedicated=db:NoSchedule", "x:NoExecute"}}.after(t, node)
+	first := Marks{Labels: []string{"disk=ssd", "zone="}, Taints: []string{"dedicated=db:NoSchedule", "x:NoExecute"}}
+	node = first.after(t, node, Marks{})
 	if node.Labels["disk"] != "ssd" || len(node.Labels) != 3 || node.Labels["of-user"] != "1" {
 		t.Errorf("labels are %v", node.Labels)
 	}
@@ -56,7 +60,8 @@ func TestMarksFollowTheSettings(t *testing.T) {
 		t.Errorf("taints are %v", got)
 	}
 	node.Labels["by-kubectl"] = "2"
-	node = Marks{Labels: []string{"disk=hdd"}, Taints: []string{"dedicated=web:NoSchedule"}}.after(t, node)
+	second := Marks{Labels: []string{"disk=hdd"}, Taints: []string{"dedicated=web:NoSchedule"}}
+	node = second.after(t, node, first)
 	if _, there := node.Labels["zone"]; there || node.Labels["disk"] != "hdd" || node.Labels["by-kubectl"] != "2" {
 		t.Errorf("labels are %v", node.Labels)
 	}
@@ -64,7 +69,7 @@ func TestMarksFollowTheSettings(t *testing.T) {
 		t.Errorf("taints are %v", got)
 	}
 	node.Labels["disk"] = "by-kubectl"
-	node = Marks{}.after(t, node)
+	node = Marks{}.after(t, node, second)
 	if got := taints(node); len(got) != 2 || node.Labels["disk"] != "by-kubectl" {
 		t.Errorf("left are taints %v, labels %v: what a user has changed is the user's", got, node.Labels)
 	}
@@ -72,7 +77,7 @@ func TestMarksFollowTheSettings(t *testing.T) {
 
 func TestAKubeletLeavesItsTaints(t *testing.T) {
 	var node corev1.Node
-	node = Marks{Labels: []string{"a=b"}, Taints: []string{"dedicated=db:NoSchedule"}, Own: true}.after(t, node)
+	node = Marks{Labels: []string{"a=b"}, Taints: []string{"dedicated=db:NoSchedule"}, Own: true}.after(t, node, Marks{})
 	if node.Labels["a"] != "b" || len(node.Spec.Taints) > 0 {
 		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
 	}
@@ -80,7 +85,36 @@ func TestAKubeletLeavesItsTaints(t *testing.T) {
 
 func TestANodeWithoutMarksIsLeftAlone(t *testing.T) {
 	node := corev1.Node{}
-	if diff := (Marks{}).changes(&node).diff; len(diff) > 0 {
+	if diff := (Marks{}).changes(&node, Marks{}).diff; len(diff) > 0 {
 		t.Errorf("to do: %s", diff)
+	}
+}
+
+// TestAControlPlaneDoesNotTrustAKubelet: the annotation may name a taint or a
+// label of an administrator.
+func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
+	node := corev1.Node{}
+	node.Annotations = map[string]string{marksAnnotation: `{"taints":["quarantine:NoExecute"]}`}
+	node.Spec.Taints = []corev1.Taint{ParseTaint("quarantine:NoExecute")}
+	errNoAPI := errors.New("no API server")
+	n := Node{Name: "w", API: func() (*rest.Config, error) { return nil, errNoAPI }}
+	if _, err := n.given(t.Context(), &node, false); !errors.Is(err, errNoAPI) {
+		t.Errorf("asks the node and not the API server: %v", err)
+	}
+	if own, err := n.given(t.Context(), &node, true); err != nil || len(own.Taints) != 1 {
+		t.Errorf("the worker itself: %+v, %v", own, err)
+	}
+	node = Marks{Labels: []string{"a=b"}}.after(t, node, Marks{})
+	if got := taints(node); len(got) != 1 {
+		t.Errorf("taints are %v", got)
+	}
+}
+
+// TestAKilledRunHasGivenItsMarks: what is remembered before the node changes
+// contains the old and the new marks.
+func TestAKilledRunHasGivenItsMarks(t *testing.T) {
+	both := Marks{Labels: []string{"b=1", "a=1"}}.and(Marks{Labels: []string{"a=1"}, Taints: []string{"x:NoExecute"}})
+	if want := (Marks{Labels: []string{"a=1", "b=1"}, Taints: []string{"x:NoExecute"}}); both.text() != want.text() {
+		t.Errorf("got %+v", both)
 	}
 }

@@ -56,6 +56,17 @@ func (h *Host) podStore() offline.Target {
 	return offline.ContainerdStore(h.criSocket(), "", host.StateDir)
 }
 
+// podImages are the images of the catalogue that pods run from.
+func (h *Host) podImages() []string {
+	var refs []string
+	for _, i := range h.images {
+		if slices.Contains(i.Stores, image.Containerd) {
+			refs = append(refs, i.Ref)
+		}
+	}
+	return refs
+}
+
 type dockerStore struct {
 	kind   image.Store
 	socket string

@@ -20,6 +20,7 @@ func (h *Host) runtime() containerd.Runtime {
 	return containerd.Runtime{
 		Files: h.Files, Units: h.Units, Socket: h.criSocket(),
 		SandboxImage: h.Image("pause"), KeepImages: h.Config.KeepImages, Registry: h.registry != nil,
+		Images: h.podImages(),
 	}
 }
 

@@ -49,7 +49,7 @@ func (h *Host) bootstrap() bootstrapdocker.Daemon {
 
 func (h *Host) etcd() etcd.Member {
 	return etcd.Member{
-		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("etcd"),
+		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("etcd"), Version: h.versions.Etcd,
 		Name: h.Config.HostName, IP: h.Config.IPAddress, RestartPolicy: h.Config.RestartPolicy,
 		CA:       controlplane.EtcdCA + ".crt",
 		Cert:     controlplane.EtcdServer + ".crt",

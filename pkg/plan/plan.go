@@ -135,7 +135,7 @@ func mustPrefix(cidr string) netip.Prefix {
 func (h *Host) Boot(ctx context.Context) error {
 	ctx = h.limited(ctx)
 	agent := h.kubelet(h.saved.Role)
-	if err := errors.Join(agent.ShareMounts(), agent.RestoreServiceRoute()); err != nil {
+	if err := errors.Join(agent.ShareMounts(), agent.RestoreServiceRoute(mustPrefix(h.Config.ServiceNetwork))); err != nil {
 		return err
 	}
 	if !h.ownNetwork() {

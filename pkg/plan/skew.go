@@ -4,12 +4,12 @@ import (
 	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// skewProblem compares the wanted versions with the ones that this host runs
-// [version-skew].
+// skewProblem compares the wanted versions with the ones in force on this host,
+// and etcd with the newest one that was started on its data [version-skew].
 func (h *Host) skewProblem(role string) error {
 	if !h.installed() {
 		return nil
@@ -17,13 +17,12 @@ func (h *Host) skewProblem(role string) error {
 	running := h.saved.Config.KubernetesVersion
 	problems := []error{skewed(catalog.CheckChange(running, h.Config.KubernetesVersion),
 		"keep "+running+", take a newer patch of it, or set up a new cluster after `kube-bootstrap turndown`")}
-	var made image.Versions
-	known, err := h.Files.Recall(versionsFile, &made)
+	started, err := etcd.Started(h.Files)
 	if err != nil {
 		return err
 	}
-	if known && role == Master {
-		problems = append(problems, skewed(catalog.CheckEtcdChange(made.Etcd, h.versions.Etcd), "set ETCD_VERSION to "+made.Etcd+" or newer"))
+	if started != "" && role == Master {
+		problems = append(problems, skewed(catalog.CheckEtcdChange(started, h.versions.Etcd), "set ETCD_VERSION to "+started+" or newer"))
 	}
 	return errors.Join(problems...)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -13,23 +14,27 @@ import (
 func TestVersionSkewOnAHost(t *testing.T) {
 	for name, c := range map[string]struct {
 		role, running, wanted, etcd string // etcd: what the user set
+		started                     string // etcd that a later run started; "": none
 		problem                     string // "": none
 	}{
-		"a fresh host":                 {"", "", "v1.37.1", "", ""},
-		"the same":                     {Master, "v1.36.3", "v1.36.3", "", ""},
-		"a newer patch":                {Master, "v1.36.1", "v1.36.3", "", ""},
-		"an older patch":               {Master, "v1.36.3", "v1.36.1", "", "cannot go back from v1.36.3 to v1.36.1"},
-		"an older minor version":       {Worker, "v1.36.3", "v1.35.4", "", "cannot go back"},
-		"a skipped minor version":      {Master, "v1.34.4", "v1.36.3", "", "no minor version may be skipped"},
-		"the next minor version":       {Worker, "v1.36.3", "v1.37.1", "", "cannot upgrade"},
-		"an older etcd":                {Master, "v1.37.1", "v1.37.1", "v3.6.8", "etcd cannot go back from 3.7.0-0 to 3.6.8-0"},
-		"an older etcd, but no member": {Worker, "v1.37.1", "v1.37.1", "v3.6.8", ""},
+		"a fresh host":                            {"", "", "v1.37.1", "", "", ""},
+		"the same":                                {Master, "v1.36.3", "v1.36.3", "", "", ""},
+		"a newer patch":                           {Master, "v1.36.1", "v1.36.3", "", "", ""},
+		"an older patch":                          {Master, "v1.36.3", "v1.36.1", "", "", "cannot go back from v1.36.3 to v1.36.1"},
+		"an older minor version":                  {Worker, "v1.36.3", "v1.35.4", "", "", "cannot go back"},
+		"a skipped minor version":                 {Master, "v1.34.4", "v1.36.3", "", "", "no minor version may be skipped"},
+		"the next minor version":                  {Worker, "v1.36.3", "v1.37.1", "", "", "cannot upgrade"},
+		"an older etcd":                           {Master, "v1.37.1", "v1.37.1", "v3.6.8", "", "etcd cannot go back from 3.7.0-0 to 3.6.8-0"},
+		"an older etcd, but no member":            {Worker, "v1.37.1", "v1.37.1", "v3.6.8", "", ""},
+		"a run with a newer etcd that was killed": {Master, "v1.36.3", "v1.36.3", "", "3.7.0-0", "etcd cannot go back from 3.7.0-0 to 3.6"},
+		"the run after it, with that etcd":        {Master, "v1.36.3", "v1.36.3", "v3.7.0", "3.7.0-0", ""},
 	} {
 		h := &Host{Files: host.Files{Root: t.TempDir()}}
 		h.saved.Role, h.saved.Config.KubernetesVersion = c.role, c.running
 		h.Config.KubernetesVersion, h.Config.EtcdVersion = c.wanted, c.etcd
 		if made, err := image.For(c.running, image.Versions{}); err == nil {
 			keepVersions(t, h.Files, made)
+			startedEtcd(t, h.Files, cmp.Or(c.started, made.Etcd))
 		}
 		if err := h.useCatalogue(); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -53,6 +58,13 @@ func TestVersionSkewOfAJoiningHost(t *testing.T) {
 		h := &Host{Files: host.Files{Root: t.TempDir()}}
 		h.Config.Join, h.versions.Kubernetes = c.controlPlane, c.wanted
 		isSkewed(t, name, h.joinSkewProblem(c.server), c.problem)
+	}
+}
+
+func startedEtcd(t *testing.T, files host.Files, version string) {
+	t.Helper()
+	if err := files.Write("/var/lib/kube-bootstrap/etcd-version", []byte(version+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

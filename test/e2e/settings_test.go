@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -62,4 +63,22 @@ func markOwn(t *testing.T, master, worker machine) {
 			t.Errorf("%s: labels and taints are %q, want %q", c.run, got, c.want)
 		}
 	}
+	markOther(t, master, worker)
+}
+
+// markOther has a control plane change the marks of a worker. The worker's
+// kubelet says that they include a taint of an administrator, which must stay.
+func markOther(t *testing.T, master, worker machine) {
+	master.kubectl(t, "taint node "+worker.name+" quarantine=1:PreferNoSchedule")
+	worker.sh(t, `docker exec kubelet kubectl --kubeconfig /etc/kubernetes/kubelet.conf annotate --overwrite node `+worker.name+
+		` 'kube-bootstrap.dev/marks={"taints":["quarantine=1:PreferNoSchedule"]}'`)
+	for _, c := range []struct{ marks, want string }{{" --node-taint own=1:PreferNoSchedule", "own quarantine"}, {"", "quarantine"}} {
+		master.sh(t, "kube-bootstrap mark "+worker.name+c.marks)
+		keys := strings.Fields(master.kubectl(t, "get node "+worker.name+" -o 'jsonpath={.spec.taints[*].key}'"))
+		slices.Sort(keys)
+		if got := strings.Join(keys, " "); got != c.want {
+			t.Errorf("mark%s: taints are %q, want %q", c.marks, got, c.want)
+		}
+	}
+	master.kubectl(t, "taint node "+worker.name+" quarantine-")
 }

@@ -1,0 +1,127 @@
+package containerd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// recordsDiff asks for the records that only Undo reads.
+func (r Runtime) recordsDiff() (step.Diff, error) {
+	diff, err := beforeRecord.Diff(r.Files)
+	if err != nil {
+		return nil, err
+	}
+	lost, err := r.lostOriginal()
+	if lost != nil {
+		diff = append(diff, "work out what "+configPath+" was before: "+lost.Error())
+	}
+	return diff, err
+}
+
+// lostOriginal returns why the record of config.toml cannot be used, and nil if
+// it can, or if we never wrote the file.
+func (r Runtime) lostOriginal() (lost, err error) {
+	data, err := r.Files.Original(configPath)
+	if err == nil {
+		if err = toml.Unmarshal(data, &map[string]any{}); err != nil {
+			return fmt.Errorf("its record is damaged: %w", err), nil
+		}
+		return nil, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		if host.IsDamaged(err) {
+			return err, nil
+		}
+		return nil, err
+	}
+	now, err := r.Files.Read(configPath)
+	if bytes.HasPrefix(now, []byte(configMark)) {
+		return errors.New("its record is missing"), nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return nil, err
+}
+
+// recoverOriginal replaces a record of config.toml that was lost: the owner's
+// settings are then what remains without ours. It returns what was lost.
+func (r Runtime) recoverOriginal(ctx context.Context) (lost, err error) {
+	if lost, err = r.lostOriginal(); err != nil || lost == nil {
+		return nil, err
+	}
+	now, err := r.Files.Read(configPath)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if !bytes.HasPrefix(now, []byte(configMark)) {
+		return nil, r.Files.Forget(configPath) // the owner's own
+	}
+	owner, err := withoutOurs(now, r.wanted())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.validate(ctx, owner); err != nil {
+		return nil, err
+	}
+	return lost, r.Files.KeepOriginal(configPath, owner)
+}
+
+func (r Runtime) putBackConfig(ctx context.Context) error {
+	lost, err := r.recoverOriginal(ctx)
+	if err != nil {
+		return err
+	}
+	if lost != nil {
+		step.Leave(ctx, fmt.Sprintf("%s: %v, so kube-bootstrap's settings were only taken out; whether CRI was disabled before is not known", configPath, lost))
+	}
+	original, err := r.Files.Original(configPath)
+	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
+		return nil
+	}
+	if err := r.validate(ctx, original); err != nil {
+		return err
+	}
+	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
+		return err
+	}
+	if err := r.Files.PutBack(ctx, configPath); err != nil {
+		return err
+	}
+	if !r.startsLater() {
+		if err := r.restart(ctx, r.serves); err != nil {
+			return err
+		}
+	}
+	return r.Files.Remove(pendingFile)
+}
+
+// validate lets containerd itself read a config before it is restarted with it.
+// An empty one is as good as none.
+func (Runtime) validate(ctx context.Context, data []byte) error {
+	if len(data) == 0 || !host.HasProgram("containerd") {
+		return nil
+	}
+	tmp, err := os.CreateTemp("", "containerd-*.toml")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if _, err := host.Run(ctx, "containerd", "--config", tmp.Name(), "config", "dump"); err != nil {
+		return &step.Problem{Name: "containerd-config", Text: configPath + ": containerd would not start with it: " + err.Error(), Remedy: "correct it"}
+	}
+	return nil
+}

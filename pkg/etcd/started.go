@@ -1,0 +1,38 @@
+package etcd
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// startedFile has the version of the newest etcd that was started on the data of
+// this host. It is written before that etcd is started, because a run that is
+// killed afterwards leaves data that an older etcd cannot read.
+const startedFile = host.StateDir + "/etcd-version"
+
+// Started returns the version of the newest etcd that was started on the data
+// of this host; "" if it has no data.
+func Started(files host.Files) (string, error) {
+	data, err := files.Read(startedFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(data)), err
+}
+
+func (m Member) noteVersion() error {
+	newest, err := Started(m.Files)
+	if err != nil || newest == m.Version || newest != "" && catalog.CheckEtcdChange(newest, m.Version) != nil {
+		return err
+	}
+	return m.Files.Write(startedFile, []byte(m.Version+"\n"), 0o600)
+}
+
+// removeData removes the data of this member and what is recorded about it.
+func (m Member) removeData() error {
+	return errors.Join(m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile), m.Files.Remove(startedFile))
+}

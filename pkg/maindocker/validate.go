@@ -1,0 +1,64 @@
+package maindocker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// validateNext returns the problem that Docker would not start with data as its
+// daemon.json; nil: with the file that is there now.
+func (b Bridge) validateNext(ctx context.Context, data []byte) error {
+	if data != nil {
+		return validate(ctx, data)
+	}
+	now, err := readSettings(b.Files, daemonJSON)
+	if err != nil {
+		return err
+	}
+	if data, err = encode(now); err != nil {
+		return err
+	}
+	return validate(ctx, data)
+}
+
+// validate lets Docker itself read the settings before anything is stopped.
+func validate(ctx context.Context, data []byte) error {
+	tmp, err := os.CreateTemp("", "daemon-*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	_, err = host.Run(ctx, "dockerd", "--validate", "--config-file", tmp.Name())
+	switch {
+	case err == nil, !host.HasProgram("dockerd"):
+		return nil
+	case strings.Contains(err.Error(), "unknown flag: --validate"):
+		return nil // Docker before 23.0
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &step.Problem{Name: "daemon-json", Text: daemonJSON + ": Docker would not start with it: " + err.Error(), Remedy: "correct it"}
+}
+
+// allowsDirectRouting reports whether this Docker knows the setting that lets
+// packets reach a container without a published port (28.2 and later); an
+// older one would not start with it. Docker is asked rather than its version
+// read, as own builds and distributions number it in their ways.
+func allowsDirectRouting(ctx context.Context) bool {
+	return host.HasProgram("dockerd") && knows(ctx, `{"allow-direct-routing": true}`)
+}
+
+func knows(ctx context.Context, text string) bool {
+	args := []string{"dockerd", "--validate", "--config-file", "/dev/stdin"}
+	_, err := host.Command{Args: args, Stdin: strings.NewReader(text)}.Run(ctx)
+	return err == nil
+}
