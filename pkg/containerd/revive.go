@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
@@ -17,17 +19,18 @@ import (
 // StaticPod is a pod that the kubelet of this host starts from a file.
 type StaticPod struct {
 	Name string // with the node's name at its end, as the API server calls it
-	// Ready returns nil when there is nothing to put right.
+	// Ready returns nil when the program serves; nil: it is not asked.
 	Ready func(context.Context) error
 	// Needs returns since when what the program needs has been running; ok is
 	// false if it does not run.
 	Needs func(context.Context) (since time.Time, ok bool, err error)
 }
 
-// Revive removes a static pod whose program has ended, or is older than what it
-// needs: the kubelet makes a new one at once. A program that ended it would
-// start again only after a pause of up to five minutes, and one that lost what
-// it needs goes on waiting for that with ever longer pauses.
+// Revive removes a static pod whose program has ended, is older than what it
+// needs, or sees a directory that was removed from the host: the kubelet makes
+// a new one at once. A program that ended it would start again only after a
+// pause of up to five minutes, and one that lost what it needs goes on waiting
+// for that with ever longer pauses.
 func (r Runtime) Revive(pod StaticPod) step.Step {
 	return step.Step{
 		Name: "revive " + pod.Name,
@@ -59,14 +62,15 @@ func (r Runtime) revive(ctx context.Context, pod StaticPod) error {
 func (r Runtime) stuck(ctx context.Context, pod StaticPod) (reason string, err error) {
 	soon, cancel := step.Half(ctx)
 	defer cancel()
-	if pod.Ready(soon) == nil {
-		return "", nil
-	}
+	ready := pod.Ready == nil || pod.Ready(soon) == nil
 	if err := r.criServes(ctx); err != nil {
-		if step.IsUnanswered(err) {
+		if step.IsUnanswered(err) && !ready {
 			return "", err
 		}
 		return "", nil // no pod runs without CRI
+	}
+	if reason, err = r.replacedDirs(ctx, pod.Name); reason != "" || err != nil || ready {
+		return reason, err
 	}
 	since, ok, err := pod.Needs(ctx)
 	if err != nil || !ok {
@@ -81,6 +85,45 @@ func (r Runtime) stuck(ctx context.Context, pod StaticPod) (reason string, err e
 		return nil
 	})
 	return reason, err
+}
+
+// replacedDirs returns the directory of the host that a container of a pod has
+// mounted and that was removed or replaced since.
+func (r Runtime) replacedDirs(ctx context.Context, pod string) (reason string, err error) {
+	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
+		all, err := c.Containers(ctx, fmt.Sprintf(`labels."io.kubernetes.pod.name"==%q,labels."io.cri-containerd.kind"==container`, pod))
+		if err != nil {
+			return err
+		}
+		for _, one := range all {
+			if reason, err = r.replacedDirsOf(ctx, one); reason != "" || err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return reason, err
+}
+
+func (r Runtime) replacedDirsOf(ctx context.Context, one client.Container) (reason string, err error) {
+	task, err := one.Task(ctx, nil)
+	if err != nil {
+		return "", gone(err) // it has ended
+	}
+	spec, err := one.Spec(ctx)
+	if err != nil {
+		return "", gone(err)
+	}
+	for _, m := range spec.Mounts {
+		if m.Type != "bind" || !strings.HasPrefix(m.Source, "/etc/") && !strings.HasPrefix(m.Source, "/var/log/") {
+			continue // the kubelet and CRI make the others for this container
+		}
+		replaced, err := r.Files.DirReplaced(int(task.Pid()), m.Source, m.Destination)
+		if err != nil || replaced {
+			return m.Source + " was removed or replaced since its program started", err
+		}
+	}
+	return "", nil
 }
 
 // whyStuck looks at the last of a pod's containers.

@@ -5,6 +5,7 @@ import (
 	_ "embed" // the files that hold for every cluster
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,16 +45,41 @@ func (c ControlPlane) apiserverFiles() ([]host.File, error) {
 	}, nil
 }
 
-// encryption keeps the key that is there: another one could not read what is
-// stored. Only the first control plane makes one.
+// encryption returns the configuration with the key that encrypts Secrets.
 func (c ControlPlane) encryption() ([]byte, error) {
 	data, err := c.Files.Read(encryptionFile)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return data, err
+	if err != nil {
+		return nil, err
 	}
-	if c.Joins {
-		return nil, handed(encryptionFile)
+	var config apiserverv1.EncryptionConfiguration
+	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+		return nil, fmt.Errorf("%s: %w", encryptionFile, err)
 	}
+	if len(config.Resources) == 0 {
+		return nil, fmt.Errorf("%s: it has no key", encryptionFile)
+	}
+	return data, nil
+}
+
+// encryptionKey makes that configuration, once: another key could not read what
+// is stored. Only the first control plane makes one.
+func (c ControlPlane) encryptionKey(visit func(string, func() error) error) error {
+	switch _, err := c.encryption(); {
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case c.Joins:
+		return visit("take over "+encryptionFile, func() error { return handed(encryptionFile) })
+	}
+	return visit("make "+encryptionFile, func() error {
+		data, err := newEncryption()
+		if err != nil {
+			return err
+		}
+		return c.Files.Put([]host.File{{Path: encryptionFile, Data: data}})
+	})
+}
+
+func newEncryption() ([]byte, error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
 		return nil, err

@@ -11,9 +11,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Certificates issues every certificate of a control plane. What ends soon or
-// no longer fits (the host's address changed) is issued again; an authority
-// never is, as every host trusts it.
+// Certificates issues every certificate of a control plane, and makes the
+// identity of a new cluster. What ends soon or no longer fits (the host's
+// address changed) is issued again; an authority never is, as every host trusts
+// it.
 func (c ControlPlane) Certificates() step.Step {
 	return step.Step{
 		Name: "issue certificates",
@@ -36,7 +37,10 @@ func (c ControlPlane) Certificates() step.Step {
 // that is needed and how to make it. Where an authority is itself missing and
 // visit did not make it, all that it signs is missing too.
 func (c ControlPlane) certificates(visit func(change string, apply func() error) error) error {
-	if err := c.accountKeys(visit); err != nil {
+	if err := c.IdentityProblem(); err != nil {
+		return err
+	}
+	if err := errors.Join(c.accountKeys(visit), c.encryptionKey(visit)); err != nil {
 		return err
 	}
 	signers := map[string]*pki.Authority{}
@@ -55,47 +59,31 @@ func (c ControlPlane) certificates(visit func(change string, apply func() error)
 	return nil
 }
 
-// accountKeys makes the pair of keys behind service-account tokens.
-func (c ControlPlane) accountKeys(visit func(string, func() error) error) error {
-	if c.Files.Exists(accountKey) && c.Files.Exists(accountPublic) {
-		return nil
+func (c ControlPlane) putAccountKeys(key []byte) error {
+	public, err := pki.PublicKey(key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", accountKey, err)
 	}
-	if c.Joins {
-		return visit("take over "+accountKey, func() error { return handed(accountKey) })
-	}
-	return visit("make "+accountKey, func() error {
-		key, err := c.Files.Read(accountKey)
-		if errors.Is(err, fs.ErrNotExist) {
-			key, err = pki.NewKey()
-		}
-		if err != nil {
-			return err
-		}
-		public, err := pki.PublicKey(key)
-		if err != nil {
-			return fmt.Errorf("%s: %w", accountKey, err)
-		}
-		return c.Files.Put([]host.File{{Path: accountKey, Data: key}, {Path: accountPublic, Data: public, Mode: 0o644}})
-	})
+	return c.Files.Put([]host.File{{Path: accountKey, Data: key}, {Path: accountPublic, Data: public, Mode: 0o644}})
 }
 
 // authority reads an authority, or makes it. It returns nil if it is missing
 // and visit did not make it.
 func (c ControlPlane) authority(a authority, visit func(string, func() error) error) (*pki.Authority, error) {
-	pair, err := c.pair(a.path)
+	pair, err := c.authorityPair(a.path)
 	if err != nil {
 		return nil, err
 	}
-	if c.Joins && (pair.Cert == nil || pair.Key == nil) {
+	if c.Joins && pair.Key == nil {
 		return nil, visit("take over "+a.path+".crt", func() error { return handed(a.path + ".crt and its key") })
 	}
 	if pair.Cert == nil {
 		// A key alone is what a run that was killed leaves: use it.
 		err := visit("make "+a.path+".crt", func() error { return c.makeAuthority(a, pair.Key) })
-		if err != nil || !c.Files.Exists(a.path+".crt") {
+		if err != nil {
 			return nil, err
 		}
-		if pair, err = c.pair(a.path); err != nil {
+		if pair, err = c.authorityPair(a.path); err != nil || pair.Cert == nil {
 			return nil, err
 		}
 	}

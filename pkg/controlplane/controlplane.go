@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/netip"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -47,6 +49,7 @@ type ControlPlane struct {
 	EtcdEndpoints     []string
 	Single            bool             // no other control plane: no leader election, which costs seconds
 	Joins             bool             // a further control plane: it is handed what control planes share and makes none of it
+	Sealed            bool             // etcd holds a cluster: what control planes share is not made again
 	Now               func() time.Time // the clock; nil: the host's
 }
 
@@ -107,4 +110,8 @@ func modeOf(file string) fs.FileMode {
 		return 0o644
 	}
 	return 0o600
+}
+
+func joinSorted(words []string) string {
+	return strings.Join(slices.Sorted(slices.Values(words)), ", ")
 }

@@ -93,7 +93,7 @@ func (c ControlPlane) apiHosts() []string {
 }
 
 func certificateFiles() []string {
-	files := []string{accountKey, accountPublic}
+	files := []string{accountKey, accountPublic, encryptionFile}
 	for _, a := range authorities {
 		files = append(files, a.path+".crt", a.path+".key")
 	}

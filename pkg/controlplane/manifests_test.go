@@ -41,6 +41,7 @@ func TestManifests(t *testing.T) {
 
 func TestConfigFilesAreWhatTheAPIServerReads(t *testing.T) {
 	c := fresh(t)
+	issue(t, c)
 	encryption, err := c.encryption()
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func (c ControlPlane) StaticPods() step.Step {
 		Check: func(context.Context) (step.Diff, error) {
 			reads, pods, err := c.podFiles()
 			if errors.Is(err, fs.ErrNotExist) {
-				return step.Diff{"write the pods in " + ManifestDir}, nil // nothing was handed over yet
+				return step.Diff{"write the pods in " + ManifestDir}, nil // what they read is not there yet
 			}
 			if err != nil {
 				return nil, err
@@ -122,7 +122,7 @@ func (c ControlPlane) removePods(context.Context) error {
 			return err
 		}
 	}
-	if err := c.Files.Drop(encryptionFile, auditFile, admissionFile, authenticationFile); err != nil {
+	if err := c.Files.Drop(auditFile, admissionFile, authenticationFile); err != nil {
 		return err
 	}
 	return c.Files.RemoveAll(auditDir)

@@ -11,6 +11,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Labels that mark what is ours on an engine.
@@ -41,7 +43,8 @@ type Container struct {
 }
 
 // Running lists the changes that Run would make: create or start the container,
-// or replace it if its definition differs or if it crashes repeatedly.
+// replace it if its definition differs, or restart it if it crashes repeatedly
+// or if a directory that it has mounted was removed meanwhile.
 func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	switch {
@@ -59,16 +62,35 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	case !now.Container.State.Running:
 		return []string{"start container " + c.Name + ": it is " + string(now.Container.State.Status)}, nil
 	}
-	return nil, nil
+	return d.replacedDirs(c, now.Container.State.Pid)
+}
+
+// replacedDirs compares the directories that a container has mounted with those
+// of the host. Only an engine of this host runs processes that can be looked at.
+func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
+	if !strings.HasPrefix(d.Address, "unix://") || pid == 0 {
+		return nil, nil
+	}
+	for _, m := range c.Mounts {
+		replaced, err := host.Files{}.DirReplaced(pid, m.Source, m.Target)
+		if err != nil {
+			return nil, err
+		}
+		if replaced {
+			diff = append(diff, "restart container "+c.Name+": "+m.Source+" was removed or replaced since it started")
+		}
+	}
+	return diff, nil
 }
 
 // Run makes the container run as described and replaces one with another
-// definition. A running container that matches is not touched.
+// definition. A running container that matches is not touched, unless it has to
+// be restarted, see Running. One that crashes repeatedly is restarted too: the
+// engine would let it wait for up to a minute.
 func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	if err == nil && now.Container.Config.Labels[specLabel] == hashOf(c) {
-		_, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
-		return portError(err)
+		return portError(d.run(ctx, c, now.Container.State))
 	}
 	if err := d.replace(ctx, c); err != nil {
 		return fmt.Errorf("create container %s: %w", c.Name, err)
@@ -77,6 +99,19 @@ func (d *Engine) Run(ctx context.Context, c Container) error {
 		return fmt.Errorf("start container %s: %w", c.Name, portError(err))
 	}
 	return nil
+}
+
+func (d *Engine) run(ctx context.Context, c Container, now *container.State) error {
+	if !now.Running {
+		_, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
+		return err
+	}
+	replaced, err := d.replacedDirs(c, now.Pid)
+	if err != nil || len(replaced) == 0 && !now.Restarting {
+		return err
+	}
+	_, err = d.ContainerRestart(ctx, c.Name, client.ContainerRestartOptions{})
+	return err
 }
 
 // replace creates the container in the place of an earlier one.

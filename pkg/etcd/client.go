@@ -97,7 +97,7 @@ func (m Member) ready(ctx context.Context) error {
 // never run here, all of new is missing.
 func (m Member) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
 	client, err := m.Client(ctx)
-	if errors.Is(err, fs.ErrNotExist) || !m.hasData() {
+	if errors.Is(err, fs.ErrNotExist) || !m.HasData() {
 		return new, nil
 	}
 	if err != nil {

@@ -96,7 +96,7 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 		return err
 	}
 	switch {
-	case own != nil && cluster != "" && m.hasData():
+	case own != nil && cluster != "" && m.HasData():
 		return nil // goes on where it was stopped
 	case own != nil && cluster != "" && own.Name == "":
 		return nil // added and never started
@@ -112,7 +112,8 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 	return m.add(ctx, client)
 }
 
-func (m Member) hasData() bool { return m.Files.Exists(dataDir + "/member/wal") }
+// HasData reports whether a member has run on this host.
+func (m Member) HasData() bool { return m.Files.Exists(dataDir + "/member") }
 
 // find returns this host among the members. A voter of the same name at
 // another address is another host.

@@ -69,11 +69,12 @@ func (r Record[T]) Write(files Files, value T) error {
 // Diff is the part of a Check that asks for a record with a usable value.
 func (r Record[T]) Diff(files Files) (step.Diff, error) {
 	_, err := r.Read(files)
+	var damaged *Damaged
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return step.Diff{"write " + r.Path}, nil
-	case IsDamaged(err):
-		return step.Diff{"write " + r.Path + " again: " + err.Error()}, nil
+	case errors.As(err, &damaged):
+		return step.Diff{fmt.Sprintf("write %s again, which is damaged: %v", r.Path, damaged.Err)}, nil
 	}
 	return nil, err
 }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (k Kubelet) Configure() step.Step {
 			if err := k.Files.Put(tree); err != nil {
 				return err
 			}
-			return k.identify()
+			return k.identify(ctx)
 		},
 		Undo: k.restoreFound,
 	}
@@ -65,30 +66,58 @@ func (k Kubelet) files() ([]host.File, error) {
 }
 
 // identityDiff tells what the kubelet lacks to be known to the API server. A
-// worker's comes from the API server itself, once.
+// worker's certificate comes from the API server itself, once.
 func (k Kubelet) identityDiff() (step.Diff, error) {
 	if !k.ControlPlane {
-		return nil, k.workerProblem()
+		if err := k.workerProblem(); err != nil || !k.hasJoined() {
+			return nil, err
+		}
+		return k.kubeconfigDiff()
 	}
-	var diff step.Diff
-	if reason, err := k.pairProblem(); err != nil {
+	reason, err := k.pairProblem()
+	if err != nil {
 		return nil, err
-	} else if reason != "" {
+	}
+	diff, err := k.kubeconfigDiff()
+	if reason != "" {
 		diff = append(diff, "issue "+currentPair+": "+reason)
 	}
-	config, err := k.readKubeconfig()
-	if err != nil || config.Server != k.Server || config.PairFile != currentPair {
-		diff = append(diff, "write "+Kubeconfig)
+	return diff, err
+}
+
+// hasJoined reports whether a worker's kubelet has its certificate, and so needs
+// no more than a kubeconfig.
+func (k Kubelet) hasJoined() bool {
+	_, err := k.currentCertificate()
+	return err == nil && !k.Files.Exists(BootstrapConfig)
+}
+
+// kubeconfigDiff compares the kubeconfig with what it is to say. Without an
+// authority there is nothing to say yet.
+func (k Kubelet) kubeconfigDiff() (step.Diff, error) {
+	authority, err := k.Files.Read(clientCA)
+	if errors.Is(err, fs.ErrNotExist) {
+		return step.Diff{"write " + Kubeconfig}, nil
 	}
-	return diff, nil
+	if err != nil {
+		return nil, err
+	}
+	now, err := k.readKubeconfig()
+	if err != nil || now.Server != k.Server || now.PairFile != currentPair || !bytes.Equal(bytes.TrimSpace(now.Authority), bytes.TrimSpace(authority)) {
+		return step.Diff{"write " + Kubeconfig}, nil
+	}
+	return nil, nil
 }
 
 // workerProblem stops at a certificate that has ended: only a new token helps.
 func (k Kubelet) workerProblem() error {
-	if k.Files.Exists(BootstrapConfig) || !k.Files.Exists(Kubeconfig) {
+	if k.Files.Exists(BootstrapConfig) {
 		return nil
 	}
 	cert, err := k.currentCertificate()
+	if errors.Is(err, fs.ErrNotExist) && !k.Files.Exists(Kubeconfig) {
+		return nil // it has yet to join
+	}
 	if err != nil {
 		return notHere(err.Error())
 	}
@@ -115,29 +144,39 @@ func (k Kubelet) pairProblem() (string, error) {
 	return k.signerProblem()
 }
 
-// identify gives a control plane's kubelet its certificate and kubeconfig. The
-// certificate is a file behind a link, as the kubelet itself keeps it.
-func (k Kubelet) identify() error {
-	if !k.ControlPlane {
-		return nil
-	}
-	reason, err := k.pairProblem()
-	if err != nil {
+// identify gives the kubelet its kubeconfig, and that of a control plane its
+// certificate. The certificate is a file behind a link, as the kubelet itself
+// keeps it. A kubelet reads both only when it starts, so its container goes
+// first: the step that starts it makes another.
+func (k Kubelet) identify(ctx context.Context) error {
+	diff, err := k.identityDiff()
+	if err != nil || len(diff) == 0 {
 		return err
 	}
-	if reason != "" {
-		pair, err := k.Certificate()
-		if err != nil {
-			return fmt.Errorf("certificate of the kubelet: %w", err)
-		}
-		if err := k.Files.Write(firstPair, pair, 0o600); err != nil {
-			return err
-		}
-		if err := k.Files.Symlink(currentPair, firstPair); err != nil {
+	if err := k.service().Remove(ctx); err != nil {
+		return err
+	}
+	if k.ControlPlane {
+		if err := k.issuePair(); err != nil {
 			return err
 		}
 	}
 	return k.writeKubeconfig()
+}
+
+func (k Kubelet) issuePair() error {
+	reason, err := k.pairProblem()
+	if err != nil || reason == "" {
+		return err
+	}
+	pair, err := k.Certificate()
+	if err != nil {
+		return fmt.Errorf("certificate of the kubelet: %w", err)
+	}
+	if err := k.Files.Write(firstPair, pair, 0o600); err != nil {
+		return err
+	}
+	return k.Files.Symlink(currentPair, firstPair)
 }
 
 func (k Kubelet) writeKubeconfig() error {

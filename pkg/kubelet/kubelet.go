@@ -44,9 +44,10 @@ type Kubelet struct {
 	FailSwapOn   bool
 	Own          Own
 
-	// Server and Certificate make the kubeconfig of a control plane's kubelet:
-	// the URL of its own API server, and its first certificate and key in PEM.
-	// A worker's kubelet gets its own by the token in BootstrapConfig.
+	// Server is the URL of the API server, which the kubeconfig names.
+	// Certificate issues the first certificate of a control plane's kubelet, with
+	// its key, in PEM. A worker's kubelet gets its own by the token in
+	// BootstrapConfig.
 	Server      string
 	Certificate func() ([]byte, error)
 

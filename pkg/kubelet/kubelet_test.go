@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -30,7 +31,8 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 		t.Fatal(err)
 	}
 	k := Kubelet{
-		Files: files, Image: "registry.example/hyperkube:v1.36.3", HostName: "node-1", NodeIP: "10.0.0.1",
+		Docker: func() (*docker.Engine, error) { return docker.Open(files.Path("/run/docker.sock")) }, // none runs
+		Files:  files, Image: "registry.example/hyperkube:v1.36.3", HostName: "node-1", NodeIP: "10.0.0.1",
 		ClusterDNS: "10.96.0.10", DNSDomain: "cluster.local", CgroupDriver: "systemd",
 		CRISocket: "/run/containerd/containerd.sock", RestartPolicy: "unless-stopped", ControlPlane: controlPlane,
 	}
@@ -250,7 +252,7 @@ func TestResolv(t *testing.T) {
 
 func TestControlPlaneCertificate(t *testing.T) {
 	k := fresh(t, true)
-	if err := k.identify(); err != nil {
+	if err := k.identify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff, err := k.identityDiff(); err != nil || len(diff) > 0 {
@@ -263,6 +265,39 @@ func TestControlPlaneCertificate(t *testing.T) {
 	k.ControlPlane = false
 	if _, err := k.identityDiff(); err == nil || !strings.Contains(err.Error(), "fresh token") {
 		t.Errorf("years later on a worker: %v", err)
+	}
+}
+
+// TestADamagedKubeconfig: a worker that has its certificate needs no token for
+// another kubeconfig.
+func TestADamagedKubeconfig(t *testing.T) {
+	other, err := pki.NewAuthority("kubernetes", nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusting, err := pki.Kubeconfig{Server: "https://10.0.0.1:6443", Authority: other.PEM().Cert, User: "x", PairFile: currentPair}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, worker := range []bool{true, false} {
+		k := fresh(t, true)
+		if err := k.identify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k.ControlPlane = !worker
+		want, _ := k.Files.Read(Kubeconfig)
+		for _, content := range []string{"", "garbage: [", string(trusting)} {
+			put(t, k, Kubeconfig, content)
+			if diff, err := k.identityDiff(); len(diff) != 1 || err != nil {
+				t.Errorf("worker %t: %q, %v", worker, diff, err)
+			}
+			if err := k.identify(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := k.Files.Read(Kubeconfig); string(got) != string(want) {
+				t.Errorf("worker %t: got %s", worker, got)
+			}
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // compares them with the source.
 var problemNames = []string{
 	"addon", "arch", "backend-module", "bridge-netfilter", "bundle", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
-	"clock", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-missing", "containerd-pods",
+	"clock", "cluster-identity", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-missing", "containerd-pods",
 	"containerd-registry", "containerd-version", "daemon-json", "disk-space", "docker", "docker-flags", "docker-missing", "docker-stopped", "docker-version",
 	"flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size", "flannel-subnet-length", "images",
 	"inotify", "ip-address", "joined-another", "kernel", "man-in-the-middle", "master", "master-address", "master-unreachable", "net-interface",

@@ -32,6 +32,15 @@ func (h *Host) reviveAPIServer() step.Step {
 	})
 }
 
+// reviveLate looks at the static pods that only their directories can stop.
+func (h *Host) reviveLate() []step.Step {
+	var all []step.Step
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+		all = append(all, h.runtime().Revive(containerd.StaticPod{Name: name + "-" + h.Config.HostName}))
+	}
+	return all
+}
+
 // watched ends a wait early if the kubelet, which the wait depends on, fails.
 func (h *Host) watched(s step.Step) step.Step {
 	if s.Apply == nil {
@@ -77,7 +86,7 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 		HostName: h.Config.HostName, NodeIP: h.Config.IPAddress,
 		ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 		CgroupDriver: containerd.CgroupDriver(), CRISocket: h.criSocket(), RestartPolicy: h.Config.RestartPolicy,
-		SmallDisk: host.InContainer(), KeepOOMScore: !host.CanLowerOOMScore(),
+		Server: h.balancedAPI(), SmallDisk: host.InContainer(), KeepOOMScore: !host.CanLowerOOMScore(),
 		Own: kubelet.Own{
 			Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
 			CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
@@ -86,7 +95,7 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 	if role == Master {
 		control := h.controlPlane()
 		k.ControlPlane, k.Schedulable = true, h.Config.NoDedicated
-		k.Server, k.Certificate = h.balancedAPI(), control.NodeCertificate
+		k.Certificate = control.NodeCertificate
 	}
 	return k
 }

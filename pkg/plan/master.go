@@ -23,7 +23,7 @@ func (h *Host) Master() step.Plan {
 		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.ifOurs(h.cni())},
 		{kubelet.Configure(), kubelet.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
 		{h.runtime().Pods()},
-		{kubelet.Start(), h.reviveAPIServer()},
+		append(h.reviveLate(), kubelet.Start(), h.reviveAPIServer()),
 		{h.apiServerReady()},
 		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late()},

@@ -28,6 +28,7 @@ func (h *Host) Preflight(role string) step.Plan {
 	}
 	looks := []step.Step{
 		h.look("role", "look for another cluster on this host", func(context.Context) error { return h.roleProblem(role) }),
+		h.look("cluster-identity", "look for the keys of the cluster", func(context.Context) error { return h.identityProblem(role) }),
 		h.look("version-skew", "compare the versions with those that run", func(context.Context) error { return h.skewProblem(role) }),
 		h.look("settings", "compare the settings with those in force", h.settingsProblem),
 		h.look("ip-address", "check the address of this host", h.addressProblem),
@@ -90,6 +91,14 @@ func (h *Host) roleProblem(role string) error {
 			Remedy: "remove that cluster first (`kubeadm reset`, if kubeadm made it)"}
 	}
 	return nil
+}
+
+// identityProblem keeps a control plane from making other keys for a cluster.
+func (h *Host) identityProblem(role string) error {
+	if role != Master {
+		return nil
+	}
+	return h.controlPlane().IdentityProblem()
 }
 
 func (h *Host) emptyDir(dir string) bool {

@@ -1,0 +1,126 @@
+package controlplane
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// The identity of a cluster is the keys of its authorities, of its
+// service-account tokens and of its encrypted Secrets. All are made before etcd starts for
+// the first time. With others, nobody could read what etcd holds, and no host
+// of the cluster would be let in any more.
+
+// IdentityProblem names the parts of the identity that are missing or damaged
+// on a host whose etcd holds a cluster [cluster-identity].
+func (c ControlPlane) IdentityProblem() error {
+	if !c.Sealed {
+		return nil
+	}
+	var missing, damaged []string
+	for path, read := range c.identity() {
+		switch err := read(); {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, path)
+		case err != nil:
+			damaged = append(damaged, fmt.Sprintf("%s (%v)", path, err))
+		}
+	}
+	if c.Joins {
+		missing = nil // it is handed them again
+	}
+	if len(missing)+len(damaged) == 0 {
+		return nil
+	}
+	var parts []string
+	if len(missing) > 0 {
+		parts = append(parts, "missing: "+joinSorted(missing))
+	}
+	if len(damaged) > 0 {
+		parts = append(parts, "damaged: "+joinSorted(damaged))
+	}
+	return &step.Problem{
+		Name: "cluster-identity", Firm: true, Remedy: c.identityRemedy(),
+		Text: "etcd on this host holds a cluster, whose keys cannot be made again; " + strings.Join(parts, "; "),
+	}
+}
+
+func (c ControlPlane) identityRemedy() string {
+	if c.Joins {
+		return "restore them from a copy, or remove the damaged files and run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`"
+	}
+	return "restore them from a copy of " + Dir + " (other control planes of the cluster have the same files), or give the cluster up with `kube-bootstrap turndown`"
+}
+
+// identity returns, for each part, a function that reads it.
+func (c ControlPlane) identity() map[string]func() error {
+	parts := map[string]func() error{
+		accountKey: func() error {
+			key, err := c.Files.Read(accountKey)
+			if err == nil {
+				_, err = pki.PublicKey(key)
+			}
+			return err
+		},
+		encryptionFile: func() error { _, err := c.encryption(); return err },
+	}
+	for _, a := range authorities {
+		parts[a.path+".key"] = func() error {
+			pair, err := c.authorityPair(a.path)
+			switch {
+			case err != nil:
+				return err
+			case pair.Key == nil:
+				return fs.ErrNotExist
+			case pair.Cert == nil:
+				_, err = pki.PublicKey(pair.Key)
+			default:
+				_, err = pki.ParseAuthority(pair)
+			}
+			return err
+		}
+	}
+	return parts
+}
+
+// authorityPair is pair without a certificate that cannot be read: it is made
+// again from the key, and has the same hash then.
+func (c ControlPlane) authorityPair(path string) (pki.Pair, error) {
+	pair, err := c.pair(path)
+	if _, damaged := pki.ParseCertificate(pair.Cert); damaged != nil {
+		pair.Cert = nil
+	}
+	return pair, err
+}
+
+// accountKeys makes the pair of keys behind service-account tokens. The public
+// one follows from the other.
+func (c ControlPlane) accountKeys(visit func(string, func() error) error) error {
+	key, err := c.Files.Read(accountKey)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.Joins:
+		return visit("take over "+accountKey, func() error { return handed(accountKey) })
+	case errors.Is(err, fs.ErrNotExist):
+		return visit("make "+accountKey, func() error {
+			if key, err = pki.NewKey(); err != nil {
+				return err
+			}
+			return c.putAccountKeys(key)
+		})
+	case err != nil:
+		return err
+	}
+	public, err := pki.PublicKey(key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", accountKey, err)
+	}
+	if now, err := c.Files.Read(accountPublic); err == nil && bytes.Equal(now, public) {
+		return nil
+	}
+	return visit("make "+accountPublic, func() error { return c.putAccountKeys(key) })
+}

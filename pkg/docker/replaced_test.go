@@ -1,0 +1,66 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+)
+
+// TestADirectoryThatWasReplaced: a container goes on to see the directory that
+// was removed, so it is restarted.
+func TestADirectoryThatWasReplaced(t *testing.T) {
+	engine, err := Choice{}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const image, name = "kube-bootstrap-test-replaced:1", "kube-bootstrap-test-replaced"
+	if err := engine.ImportImage(t.Context(), image, bytes.NewReader(make([]byte, 1024))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.RemoveImage(context.Background(), image) })
+	dir := t.TempDir() + "/seen"
+	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "600"}, Mounts: []Mount{{Source: dir, Target: "/seen"}}}
+	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
+		c.Mounts = append(c.Mounts, Mount{Source: programs, Target: programs, ReadOnly: true})
+	}
+	t.Cleanup(func() { _ = engine.Remove(context.Background(), name) })
+	for _, replace := range []bool{false, true} {
+		if err := os.RemoveAll(dir); err != nil && replace {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		before := pidOf(t, engine, name)
+		diff, err := engine.Running(t.Context(), c)
+		if len(diff) != 1 || err != nil || replace != strings.Contains(diff[0], dir+" was removed or replaced") {
+			t.Errorf("replaced %t: %q, %v", replace, diff, err)
+		}
+		if err := engine.Run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if diff, err := engine.Running(t.Context(), c); len(diff) > 0 || err != nil {
+			t.Errorf("after Run: %q, %v", diff, err)
+		}
+		if pidOf(t, engine, name) == before {
+			t.Error("it was not restarted")
+		}
+	}
+	before := pidOf(t, engine, name)
+	if err := engine.Run(t.Context(), c); err != nil || pidOf(t, engine, name) != before {
+		t.Errorf("a second Run restarted it, or: %v", err)
+	}
+}
+
+func pidOf(t *testing.T, engine *Engine, name string) int {
+	t.Helper()
+	now, err := engine.ContainerInspect(t.Context(), name, client.ContainerInspectOptions{})
+	if err != nil {
+		return 0
+	}
+	return now.Container.State.Pid
+}
