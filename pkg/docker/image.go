@@ -2,6 +2,7 @@ package docker
 
 import (
 	"archive/tar"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -51,33 +52,26 @@ func (d *Engine) ImagesNamed(ctx context.Context, pattern string) ([]string, err
 
 // Load reads images from a `docker save` archive.
 func (d *Engine) Load(ctx context.Context, archive io.Reader) error {
-	result, err := d.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
-	if err != nil {
-		return err
-	}
-	defer result.Close()
-	return failureIn(result, "load", "images")
+	return send(ctx, archive, "load", "images", func(ctx context.Context, archive io.Reader) (io.ReadCloser, error) {
+		return d.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false)) // an engine at work is heard
+	})
 }
 
 // Save writes images as a `docker save` archive.
 func (d *Engine) Save(ctx context.Context, w io.Writer, refs ...string) error {
+	ctx, attention := attend(ctx)
+	defer attention.end()
 	archive, err := d.ImageSave(ctx, refs)
-	if err != nil {
-		return err
+	if err == nil {
+		defer archive.Close()
+		_, err = io.Copy(w, attention.heard(archive))
 	}
-	defer archive.Close()
-	_, err = io.Copy(w, archive)
-	return err
+	return attention.explain(ctx, err)
 }
 
 // ImportImage makes an image out of a root file system in a tar stream.
 func (d *Engine) ImportImage(ctx context.Context, ref string, rootfs io.Reader) error {
-	answer, err := d.ImageImport(ctx, client.ImageImportSource{Source: rootfs, SourceName: "-"}, ref, client.ImageImportOptions{})
-	if err != nil {
-		return fmt.Errorf("import image %s: %w", ref, err)
-	}
-	defer answer.Close()
-	return failureIn(answer, "import image", ref)
+	return d.importFrom(ctx, ref, rootfs, client.ImageImportOptions{})
 }
 
 // ImportProgram creates an image for a cluster that contains a single file, the
@@ -103,21 +97,25 @@ func (d *Engine) ImportProgram(ctx context.Context, ref, fleet, path string) err
 		writer.CloseWithError(errors.Join(err, archive.Close()))
 	}()
 	label := "LABEL " + FleetLabel + "=" + fleet
-	answer, err := d.ImageImport(ctx, client.ImageImportSource{Source: reader, SourceName: "-"}, ref, client.ImageImportOptions{Changes: []string{label}})
-	if err != nil {
-		return fmt.Errorf("import image %s: %w", ref, err)
-	}
-	defer answer.Close()
-	return failureIn(answer, "import image", ref)
+	return d.importFrom(ctx, ref, reader, client.ImageImportOptions{Changes: []string{label}})
 }
 
-// failureIn finds what went wrong after the engine had already said yes.
-func failureIn(answer io.Reader, verb, what string) error {
-	text, err := io.ReadAll(answer)
-	if err == nil && strings.Contains(string(text), `"error"`) {
-		err = errors.New(string(text))
+func (d *Engine) importFrom(ctx context.Context, ref string, rootfs io.Reader, options client.ImageImportOptions) error {
+	return send(ctx, rootfs, "import image", ref, func(ctx context.Context, rootfs io.Reader) (io.ReadCloser, error) {
+		return d.ImageImport(ctx, client.ImageImportSource{Source: rootfs, SourceName: "-"}, ref, options)
+	})
+}
+
+// failureIn returns the error in the lines of an answer that began as a success.
+func failureIn(answer io.Reader) error {
+	lines := bufio.NewScanner(answer)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if line := lines.Text(); strings.Contains(line, `"error"`) {
+			return errors.New(line)
+		}
 	}
-	return doing(verb, what, err)
+	return lines.Err()
 }
 
 // RemoveImage removes an image reference; one that is not there is no error.

@@ -2,8 +2,10 @@ package docker
 
 import (
 	"context"
+	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,5 +47,66 @@ func TestNoAnswerIsNoDifference(t *testing.T) {
 		if err := engine.Answers(ctx); err == nil || (socket == "silent") != step.IsUnanswered(err) {
 			t.Errorf("%s: %v", socket, err)
 		}
+	}
+}
+
+// TestImagesForASilentEngine: one that accepts an archive and never answers, and
+// one that does not even read it.
+func TestImagesForASilentEngine(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	for name, reads := range map[string]bool{"reads": true, "does not read": false} {
+		socket := filepath.Join(t.TempDir(), "silent")
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				if reads {
+					go func() { _, _ = io.Copy(io.Discard, conn) }()
+				}
+			}
+		}()
+		engine, err := Open(socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := step.WithLimit(t.Context(), limit)
+		for what, err := range map[string]error{
+			"load":   engine.Load(ctx, io.LimitReader(zeros{}, 1<<20)),
+			"save":   engine.Save(ctx, io.Discard, "x:1"),
+			"import": engine.ImportImage(ctx, "x:1", io.LimitReader(zeros{}, 1<<20)),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "is silent for 100ms") {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestASlowSourceIsNotASilentEngine: the limit applies to the engine alone.
+func TestASlowSourceIsNotASilentEngine(t *testing.T) {
+	const limit = 50 * time.Millisecond
+	ctx, attention := attend(step.WithLimit(t.Context(), limit))
+	defer attention.end()
+	slow := readerFunc(func(p []byte) (int, error) {
+		time.Sleep(3 * limit)
+		return len(p), nil
+	})
+	if _, err := attention.sent(slow).Read(make([]byte, 1)); err != nil || ctx.Err() != nil {
+		t.Errorf("after a slow read: %v, %v", err, context.Cause(ctx))
+	}
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !strings.Contains(cause.Error(), "silent") {
+		t.Errorf("ended by %v", cause)
 	}
 }

@@ -1,0 +1,79 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// attention ends a request whose engine is silent for longer than the limit of
+// the step: it neither reads what it is sent nor answers. A total limit would
+// not do, because a slow disk or link may need any time for an image.
+type attention struct {
+	limit  time.Duration
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+// attend returns a context that ends when the engine is silent.
+func attend(ctx context.Context) (context.Context, *attention) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a := &attention{limit: step.Limit(ctx), cancel: cancel}
+	a.timer = time.AfterFunc(a.limit, func() {
+		cancel(fmt.Errorf("the engine has accepted the request and is silent for %s", a.limit))
+	})
+	return ctx, a
+}
+
+func (a *attention) end() {
+	a.timer.Stop()
+	a.cancel(nil)
+}
+
+// explain returns the reason why the request ended.
+func (*attention) explain(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// sent returns a reader of what the engine is sent. The time that the source
+// takes is not the engine's.
+func (a *attention) sent(source io.Reader) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
+		a.timer.Stop()
+		defer a.timer.Reset(a.limit)
+		return source.Read(p)
+	})
+}
+
+// heard returns a reader of the engine's answer. The time between two reads is
+// the caller's.
+func (a *attention) heard(answer io.Reader) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
+		a.timer.Reset(a.limit)
+		defer a.timer.Stop()
+		return answer.Read(p)
+	})
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// send sends an archive with images and returns the failure that the engine
+// answers with.
+func send(ctx context.Context, archive io.Reader, verb, what string, request func(context.Context, io.Reader) (io.ReadCloser, error)) error {
+	ctx, attention := attend(ctx)
+	defer attention.end()
+	answer, err := request(ctx, attention.sent(archive))
+	if err == nil {
+		defer answer.Close()
+		err = failureIn(attention.heard(answer))
+	}
+	return doing(verb, what, attention.explain(ctx, err))
+}
