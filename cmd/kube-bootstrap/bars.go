@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -116,7 +118,8 @@ func (r *bars) lines(now time.Time) []string {
 	for _, l := range drawn {
 		all = append(all, l.draw(now, width))
 		for _, what := range l.doing {
-			all = append(all, line(width, head("", ""), "  "+what, transfer{}, ""))
+			before := head("", "") + "  "
+			all = append(all, before+cutMiddle(what, width-1-runewidth.StringWidth(before)))
 		}
 	}
 	return append(all[:min(len(all), room)], last...)

@@ -82,6 +82,43 @@ func TestWhatAStepDoesAtTheSameTime(t *testing.T) {
 	}
 }
 
+// TestARunOfTestsOnATerminal draws a run as `cluster e2e` reports it, with the
+// longest numbers, at 80 columns.
+func TestARunOfTestsOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	r := newBars(&out, sized(80, 24))
+	defer r.close()
+	const name = "run the tests"
+	r.event(step.Event{At: at(0), Step: name, Kind: step.Started})
+	r.event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "312 of 433, 300 passed, 12 failed, 111m left",
+		Doing: []string{"DNS should provide DNS", "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"}})
+	want := "⠋   1m3s  run the tests            312 of 433, 300 passed, 12 failed, 111m left\n" +
+		"            DNS should provide DNS\n" +
+		"            StatefulSet Basic Stat…ed rolling updates of template modifications"
+	got := strings.Join(r.lines(at(63)), "\n")
+	if _, tail, _ := strings.Cut(got, "1m3s"); tail != strings.SplitN(want, "1m3s", 2)[1] {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	out.Reset()
+	r.event(step.Event{At: at(64), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960"})
+	if text := out.String(); !strings.Contains(text, "failed: [sig-cli] Kubectl diff\x1b[K\nkubectl.go:960\x1b[K\n") || strings.Index(text, "failed") > strings.Index(text, name) {
+		t.Errorf("the failure is not above the moving lines:\n%q", text)
+	}
+}
+
+func TestNamesAreCutInTheMiddle(t *testing.T) {
+	for width := range 60 {
+		for _, text := range []string{"short", strings.Repeat("word ", 30), strings.Repeat("日本", 30)} {
+			if got := cutMiddle(text, width); runewidth.StringWidth(got) > width {
+				t.Errorf("%d columns: %q", width, got)
+			}
+		}
+	}
+	if got, want := cutMiddle("0123456789abcdefghij", 10), "012…efghij"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestMoreStepsThanRows(t *testing.T) {
 	var out bytes.Buffer
 	r := newBars(&out, sized(40, 10))

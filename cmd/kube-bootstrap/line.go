@@ -83,3 +83,16 @@ func cut(s string, width int) string {
 	}
 	return runewidth.Truncate(s, width, "…")
 }
+
+// cutMiddle shortens a long text in its middle: the end of a test's name says
+// what the test does.
+func cutMiddle(s string, width int) string {
+	if runewidth.StringWidth(s) <= width {
+		return s
+	}
+	begin := runewidth.Truncate(s, width/3, "")
+	if width < 1 {
+		return ""
+	}
+	return begin + runewidth.TruncateLeft(s, runewidth.StringWidth(s)-(width-1-runewidth.StringWidth(begin)), "…")
+}

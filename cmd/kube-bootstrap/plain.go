@@ -29,6 +29,15 @@ type plainStep struct {
 	name          string
 	started, told time.Time
 	message       string
+	doing         []string
+}
+
+// quiet is longer for a step with several lines.
+func (s *plainStep) quiet() time.Duration {
+	if len(s.doing) > 0 {
+		return 3 * quiet
+	}
+	return quiet
 }
 
 func newPlain(out io.Writer) *plain {
@@ -56,7 +65,7 @@ func (r *plain) remind(now time.Time) {
 	defer r.mu.Unlock()
 	var silent []*plainStep
 	for _, s := range r.running {
-		if now.Sub(s.told) >= quiet {
+		if now.Sub(s.told) >= s.quiet() {
 			silent = append(silent, s)
 		}
 	}
@@ -79,11 +88,8 @@ func (r *plain) event(e step.Event) {
 		if s == nil {
 			return
 		}
-		s.message = strings.TrimSpace(firstLine(e.Message) + " " + moved.String())
-		if len(e.Doing) > 0 {
-			s.message += ": " + strings.Join(e.Doing, ", ")
-		}
-		if e.At.Sub(s.told) >= quiet {
+		s.message, s.doing = strings.TrimSpace(firstLine(e.Message)+" "+moved.String()), e.Doing
+		if e.At.Sub(s.told) >= s.quiet() {
 			r.progress(s, e.At)
 		}
 	case step.Note:
@@ -115,7 +121,7 @@ func (r *plain) progress(s *plainStep, at time.Time) {
 	if sum, several := r.moving.sum(); several {
 		text += "; total " + sum.String()
 	}
-	r.line(at, text)
+	r.line(at, strings.Join(append([]string{text}, s.doing...), "\n"))
 }
 
 func (r *plain) line(at time.Time, text string) { fmt.Fprint(r.out, lines("+++", at, text)) }

@@ -77,8 +77,7 @@ func TestPlainRemindsOfASilentStep(t *testing.T) {
 	}
 	out.Reset()
 	r.event(step.Event{At: at(95), Step: "build", Kind: step.Note, Message: "kubelet is old"})
-	r.event(step.Event{At: at(105), Step: "build", Kind: step.Progress, Message: "1 of 2", Doing: []string{"a", "b"}})
-	if want := "+++ [1121 05:51:36] kubelet is old\n+++ [1121 05:51:46] build: 1m45s, 1 of 2: a, b\n"; out.String() != want {
+	if want := "+++ [1121 05:51:36] kubelet is old\n"; out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
@@ -86,6 +85,37 @@ func TestPlainRemindsOfASilentStep(t *testing.T) {
 	r.remind(at(200))
 	if out.String() != "" {
 		t.Errorf("told of an ended step: %s", out.String())
+	}
+}
+
+// TestPlainRunOfTests prints the names of running tests whole, one per line, and
+// each failure when it happens.
+func TestPlainRunOfTests(t *testing.T) {
+	var out bytes.Buffer
+	r := newPlain(&out)
+	defer r.close()
+	const long = "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"
+	const name = "run the tests"
+	r.event(step.Event{At: at(0), Step: name, Kind: step.Started})
+	r.event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "0 of 433, 0 passed, 0 failed", Doing: []string{"DNS should provide DNS", long}})
+	r.remind(at(29))
+	r.event(step.Event{At: at(29), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960\nno diff"})
+	r.event(step.Event{At: at(30), Step: name, Kind: step.Progress, Message: "2 of 433, 1 passed, 1 failed", Doing: []string{long}})
+	r.remind(at(59))
+	r.remind(at(60))
+	r.event(step.Event{At: at(70), Step: name, Kind: step.Done})
+	want := `+++ [1121 05:50:01] run the tests
++++ [1121 05:50:30] failed: [sig-cli] Kubectl diff
+    kubectl.go:960
+    no diff
++++ [1121 05:50:31] run the tests: 30s, 2 of 433, 1 passed, 1 failed
+    ` + long + `
++++ [1121 05:51:01] run the tests: 1m0s, 2 of 433, 1 passed, 1 failed
+    ` + long + `
++++ [1121 05:51:11] run the tests: done in 1m10s
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
 

@@ -52,7 +52,7 @@ func (p *suiteProgress) event(e image.TestEvent) {
 	}
 	var names []string
 	for _, test := range p.running {
-		names = append(names, shortName(test))
+		names = append(names, withoutTags(test))
 	}
 	p.report(p.line(), names)
 }
@@ -85,10 +85,11 @@ func (p *suiteProgress) line() string {
 }
 
 // left estimates the remaining time from the finished tests, once there are
-// enough of them.
+// enough of them. When only running tests are left, the estimate would be
+// wrong: they are the ones that take longer than others.
 func (p *suiteProgress) left() string {
 	done := p.done()
-	if done < 10 {
+	if done < 10 || p.total-done <= len(p.running) {
 		return ""
 	}
 	left := p.now().Sub(p.started) / time.Duration(done) * time.Duration(p.total-done)
@@ -98,21 +99,15 @@ func (p *suiteProgress) left() string {
 	return fmt.Sprintf("%.0fs", left.Seconds())
 }
 
-// shortName drops the tags in brackets. It shortens a long name in the middle,
-// because the end says what the test does.
-func shortName(test string) string {
-	const head, tail = 20, 40
+// withoutTags drops the tags in brackets from the name of a test.
+func withoutTags(test string) string {
 	var words []string
 	for word := range strings.FieldsSeq(test) {
 		if !strings.HasPrefix(word, "[") && !strings.HasSuffix(word, "]") {
 			words = append(words, word)
 		}
 	}
-	letters := []rune(strings.Join(words, " "))
-	if len(letters) > head+tail {
-		return string(letters[:head]) + "…" + string(letters[len(letters)-tail+1:])
-	}
-	return string(letters)
+	return strings.Join(words, " ")
 }
 
 func (p *suiteProgress) result() SuiteResult {
