@@ -36,7 +36,8 @@ func (p *program) nodeDockerEnv() *cobra.Command {
 		Short: "Point this shell's docker at the engine of a node",
 		Long: `Print what points this shell's docker at the engine of a node, so that it builds
 and runs there; kube-bootstrap itself stays where it is. The node gets a port
-for holders of a certificate, which is made for this cluster and this user.
+for holders of a certificate, which is made for this cluster and this user;
+--unset closes it, for all shells.
 Pods of that node can use what is built there; ` + "`cluster load-image --from NODE`" + `
 copies it into all nodes.`,
 		Example: `  eval "$(kube-bootstrap node docker-env worker-1)"
@@ -47,7 +48,7 @@ copies it into all nodes.`,
 	}
 	o := p.addCluster(c)
 	shell := c.Flags().String("shell", "", "bash, fish, powershell or cmd (empty: as $SHELL says)")
-	unset := c.Flags().Bool("unset", false, "print what points it back")
+	unset := c.Flags().Bool("unset", false, "print what points it back, and close the port of NODE (default: of the node that $DOCKER_HOST names)")
 	format := addOutput(c)
 	_ = c.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"bash", "fish", "powershell", "cmd"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -60,8 +61,11 @@ copies it into all nodes.`,
 		}
 		if *unset {
 			variables := dockerVariables{{"DOCKER_HOST", ""}, {"DOCKER_TLS_VERIFY", ""}, {"DOCKER_CERT_PATH", ""}, {ownEngine, ""}}
-			_, err := io.WriteString(p.out, variables.in(name, c.CommandPath()+" --unset"))
-			return err
+			if _, err := io.WriteString(p.out, variables.in(name, c.CommandPath()+" --unset")); err != nil {
+				return err
+			}
+			env := cluster.DockerEnv{Host: p.env("DOCKER_HOST"), CertPath: p.env("DOCKER_CERT_PATH")}
+			return cluster.CloseDockerEnv(c.Context(), *o, strings.Join(args, ""), env)
 		}
 		if len(args) == 0 {
 			return &usageError{fmt.Errorf("say which node; `kube-bootstrap node list` names them")}

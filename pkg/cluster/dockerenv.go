@@ -27,12 +27,12 @@ const dockerPort = 2376
 
 const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
 
-// serveDocker makes the node's Docker reachable on its TLS port, also after a
-// reboot. Docker itself is not changed: a proxy forwards the port to Docker's
-// socket.
+// dockerPortScript makes the node's Docker reachable on its TLS port, also after
+// a reboot, and closes the port again. Docker itself is not changed: a proxy
+// forwards the port to Docker's socket.
 //
 //go:embed rootfs/docker-tls.sh
-var serveDocker string
+var dockerPortScript string
 
 // DockerEnv is how a docker client reaches the engine of a node.
 type DockerEnv struct {
@@ -92,14 +92,53 @@ func (f *fleet) serveDocker(ctx context.Context, m member) error {
 			return err
 		}
 	}
-	args := []string{"/bin/sh", "-c", serveDocker, "sh", dockerTLSDir, strconv.Itoa(dockerPort)}
-	if err := node.Exec(ctx, driver.Exec{Args: args}); err != nil {
-		return fmt.Errorf("open the TLS port of %s: %w", m.name, err)
+	if err := f.dockerPort(ctx, m, "open"); err != nil {
+		return err
 	}
 	if err := step.Until(ctx, answers, nil); err != nil {
 		return fmt.Errorf("connect to Docker of %s at %s: %w", m.name, dockerAddress(m), err)
 	}
 	return nil
+}
+
+// dockerPort runs dockerPortScript on the node; do is "open" or "close".
+func (f *fleet) dockerPort(ctx context.Context, m member, do string) error {
+	args := []string{"/bin/sh", "-c", dockerPortScript, "sh", do, dockerTLSDir, strconv.Itoa(dockerPort)}
+	if err := f.node(m).Exec(ctx, driver.Exec{Args: args}); err != nil {
+		return fmt.Errorf("%s the TLS port of %s: %w", do, m.name, err)
+	}
+	return nil
+}
+
+// CloseDockerEnv closes the port of a node that OpenDockerEnv opened, for all
+// clients. Without a name it is the node to which env leads, of whatever cluster
+// of this user.
+func CloseDockerEnv(ctx context.Context, options Options, name string, env DockerEnv) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		options.Name = filepath.Base(filepath.Dir(env.CertPath))
+		if env.CertPath != (&fleet{Options: options}).certDir() {
+			return nil // it leads to no node of a cluster
+		}
+	}
+	return onNodes(ctx, options, nil, func(f *fleet, found []docker.FoundMachine) error {
+		if name != "" {
+			m, err := f.pickRunning(name, found)
+			if err != nil {
+				return err
+			}
+			return f.dockerPort(ctx, m, "close")
+		}
+		for _, m := range f.members() {
+			if env.Host == "tcp://"+dockerAddress(m) && running(found, m) {
+				return f.dockerPort(ctx, m, "close")
+			}
+		}
+		return nil
+	})
 }
 
 func dockerAddress(m member) string {

@@ -133,13 +133,15 @@ func (l fleetUser) poll(t *testing.T) (stop func()) {
 }
 
 // builtOnANode builds an image with the Docker of a node. Pods on that node can
-// use it at once, and pods on other nodes after load-image.
+// use it at once, and pods on other nodes after load-image. The port to that
+// Docker does not stay open.
 func (l fleetUser) builtOnANode(t *testing.T) {
 	run := func(name, node string) string {
 		return "kubectl run " + name + " --image my/own:dev --image-pull-policy Never --overrides '" + `{"spec":{"nodeName":"e2e-n-` + node + `"}}` +
 			"' -- /probe serve; kubectl wait --for condition=Ready pod/" + name + " --timeout 60s"
 	}
-	l.sh(t, `eval "$(kube-bootstrap node docker-env worker-1)"; docker build -t my/own:dev app`)
+	l.sh(t, `eval "$(kube-bootstrap node docker-env worker-1)"; at=${DOCKER_HOST#tcp://}; docker build -t my/own:dev app
+		eval "$(kube-bootstrap node docker-env --unset)"; curl -sk https://$at || [ $? = 7 ]`) // refused
 	l.sh(t, run("own", "worker-1"))
 	l.sh(t, "kube-bootstrap cluster load-image my/own:dev --from worker-1; "+run("others", "db"))
 	l.sh(t, "kubectl delete pod own others --now")

@@ -1,8 +1,15 @@
 #!/bin/sh
-# docker-tls.sh DIR PORT: open Docker's TLS port on this host, now and after a
-# reboot. What is built or loaded by way of Docker is copied into containerd's
+# docker-tls.sh open|close DIR PORT: open Docker's TLS port on this host, now and
+# after a reboot, or close it and end its connections. What is built or loaded by way of Docker is copied into containerd's
 # k8s.io namespace, from which pods run: Docker keeps its images elsewhere.
 set -e
+if [ "$1" = close ]; then
+	[ -d "$2" ] || exit 0
+	touch "$2/closed" # the copies of images go on
+	pkill -f "^socat OPENSSL-LISTEN:$3," || true
+	exit 0
+fi
+rm -f "$2/closed"
 cat >/usr/local/sbin/docker-tls <<SCRIPT
 #!/bin/sh
 trap 'trap - EXIT TERM; kill 0' EXIT TERM
@@ -13,7 +20,11 @@ while :; do
 	done
 	sleep 1 # Docker restarts
 done &
-socat OPENSSL-LISTEN:$2,reuseaddr,fork,cert=$1/server.pem,cafile=$1/ca.pem,verify=1,openssl-min-proto-version=TLS1.2 UNIX-CONNECT:/run/docker.sock
+while [ ! -e $2/closed ]; do
+	socat OPENSSL-LISTEN:$3,reuseaddr,fork,cert=$2/server.pem,cafile=$2/ca.pem,verify=1,openssl-min-proto-version=TLS1.2 UNIX-CONNECT:/run/docker.sock
+	sleep 1
+done
+wait
 SCRIPT
 chmod 755 /usr/local/sbin/docker-tls
 if [ -d /run/systemd/system ]; then
