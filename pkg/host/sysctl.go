@@ -17,6 +17,8 @@ func (f Files) SetSysctl(name, value string) error {
 	return os.WriteFile(f.Path(sysctlPath(name)), []byte(value+"\n"), 0o644)
 }
 
+// sysctlPath knows a name as sysctl(8) does: a slash in it is a dot of a link's
+// name.
 func sysctlPath(name string) string {
-	return "/proc/sys/" + strings.ReplaceAll(name, ".", "/")
+	return "/proc/sys/" + strings.NewReplacer(".", "/", "/", ".").Replace(name)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -94,4 +95,40 @@ func (k Kubelet) restoreSysctls(ctx context.Context) error {
 		return err
 	}
 	return k.Files.Remove(sysctlRecord.Path)
+}
+
+// KeepSysctls sets the kernel settings that packets between pods, containers
+// and hosts depend on. Docker, flanneld and kube-proxy set them when they start,
+// and do not notice when somebody changes them. links are those that packets
+// are forwarded between; one that is missing is skipped. What was there before
+// is RememberSysctls' to put back.
+func (k Kubelet) KeepSysctls(links ...string) step.Step {
+	names := []string{"net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"}
+	for _, link := range links {
+		names = append(names, "net.ipv4.conf."+strings.ReplaceAll(link, ".", "/")+".forwarding")
+	}
+	differing := func() (differ []string) {
+		for _, name := range names {
+			if value, ok := k.Files.Sysctl(name); ok && value != "1" {
+				differ = append(differ, name)
+			}
+		}
+		return differ
+	}
+	return step.Step{
+		Name: "set kernel settings",
+		Check: func(context.Context) (diff step.Diff, err error) {
+			for _, name := range differing() {
+				diff = append(diff, fmt.Sprintf("set %s = 1", name))
+			}
+			return diff, nil
+		},
+		Apply: func(context.Context) error {
+			var errs []error
+			for _, name := range differing() {
+				errs = append(errs, k.Files.SetSysctl(name, "1"))
+			}
+			return errors.Join(errs...)
+		},
+	}
 }
