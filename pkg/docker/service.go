@@ -2,7 +2,10 @@ package docker
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -40,6 +43,28 @@ func (s Service) Run(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	return docker.Run(ctx, c)
+}
+
+// Restart stops the container if it runs, and starts it. The engine may still be
+// busy with the end of the last run, and then unmount the files of the next: such
+// a start fails, and the one after it does not. Its own restart has this fault
+// as well.
+func (s Service) Restart(ctx context.Context) error {
+	docker, err := s.Docker()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	if _, err := docker.ContainerStop(ctx, s.Name, client.ContainerStopOptions{}); err != nil {
+		return fmt.Errorf("stop container %s: %w", s.Name, err)
+	}
+	return step.Until(ctx, func(ctx context.Context) error {
+		if _, err := docker.ContainerStart(ctx, s.Name, client.ContainerStartOptions{}); err != nil {
+			return fmt.Errorf("start container %s: %w", s.Name, err)
+		}
+		return nil
+	}, nil)
 }
 
 // Remove stops and removes the container, as [Engine.Remove] does.

@@ -2,14 +2,9 @@ package flannel
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"path/filepath"
 	"strings"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -46,22 +41,7 @@ func (d Daemon) undo(ctx context.Context) error {
 func (d Daemon) release(ctx context.Context, lease Lease) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	pair, err := tls.LoadX509KeyPair(d.Files.Path(d.Cert), d.Files.Path(d.Key))
-	if err != nil {
-		return
-	}
-	authority, err := d.Files.Read(d.CA)
-	if err != nil {
-		return
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(authority)
-	client, err := clientv3.New(clientv3.Config{
-		Context:   ctx,
-		Endpoints: d.Endpoints,
-		TLS:       &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-		Logger:    zap.NewNop(),
-	})
+	client, err := d.client(ctx)
 	if err != nil {
 		return
 	}

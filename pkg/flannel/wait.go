@@ -44,6 +44,10 @@ func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
 // run restarts a flanneld that has had its time and still has no lease of its
 // own, as after a jump of the clock.
 func (d Daemon) run(ctx context.Context) error {
+	// Without the link flanneld makes one, and the overlay's step repairs it.
+	if err := d.MakeLink(); err != nil {
+		step.Report(ctx, err.Error(), 0, 0)
+	}
 	started, running, err := d.service().StartedAt(ctx)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ type Link struct {
 	Type  string // "bridge", "vxlan", "device"
 	Up    bool
 	MTU   int
+	MAC   string         // "0a:4b:0a:00:00:01"; empty if it has none
 	Addrs []netip.Prefix // IPv4, the first is the primary one
 }
 
@@ -42,7 +43,7 @@ func readLink(l netlink.Link) (Link, error) {
 	if err != nil {
 		return Link{}, fmt.Errorf("addresses of %s: %w", l.Attrs().Name, err)
 	}
-	link := Link{Name: l.Attrs().Name, Type: l.Type(), Up: l.Attrs().Flags&net.FlagUp != 0, MTU: l.Attrs().MTU}
+	link := Link{Name: l.Attrs().Name, Type: l.Type(), Up: l.Attrs().Flags&net.FlagUp != 0, MTU: l.Attrs().MTU, MAC: l.Attrs().HardwareAddr.String()}
 	for _, a := range addrs {
 		link.Addrs = append(link.Addrs, prefix(a.IPNet))
 	}

@@ -65,3 +65,22 @@ func localRoute(network netip.Prefix) (netlink.Route, error) {
 	dst := &net.IPNet{IP: network.Addr().AsSlice(), Mask: net.CIDRMask(network.Bits(), network.Addr().BitLen())}
 	return netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK}, nil
 }
+
+// RouteTo returns the interface by which packets to an address leave, and the
+// gateway, which is not valid for a directly connected address. ok is false if
+// no route leads there.
+func RouteTo(addr netip.Addr) (link string, via netip.Addr, ok bool, err error) {
+	routes, err := netlink.RouteGet(addr.AsSlice())
+	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) {
+		return "", via, false, nil // no route, or one that forbids it
+	}
+	if err != nil || len(routes) == 0 {
+		return "", via, false, err
+	}
+	l, err := netlink.LinkByIndex(routes[0].LinkIndex)
+	if err != nil {
+		return "", via, false, err
+	}
+	via, _ = netip.AddrFromSlice(routes[0].Gw)
+	return l.Attrs().Name, via.Unmap(), true, nil
+}

@@ -1,0 +1,108 @@
+package flannel
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// hostLease is a lease as it stands in etcd.
+type hostLease struct {
+	key     string
+	subnet  netip.Prefix
+	host    netip.Addr // PublicIP: by which the other hosts reach it
+	backend string
+	mac     string // of a vxlan link
+}
+
+// client opens a client of etcd with flanneld's own certificate.
+func (d Daemon) client(ctx context.Context) (*clientv3.Client, error) {
+	certificate, err := d.Files.Read(d.Cert)
+	if err != nil {
+		return nil, err
+	}
+	key, err := d.Files.Read(d.Key)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", d.Cert, d.Key, err)
+	}
+	authority, err := d.Files.Read(d.CA)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	return clientv3.New(clientv3.Config{
+		Context:   ctx,
+		Endpoints: d.Endpoints,
+		TLS:       &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		Logger:    zap.NewNop(),
+	})
+}
+
+// leases reads the leases of all hosts. It does not wait for a leader of etcd:
+// what the member that answers knows is enough.
+func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
+	found, err := client.Get(ctx, subnetsKey, clientv3.WithPrefix(), clientv3.WithSerializable())
+	if err != nil {
+		return nil, step.NoAnswer(fmt.Errorf("read %s: %w", subnetsKey, err))
+	}
+	var all []hostLease
+	for _, kv := range found.Kvs {
+		if l, ok := parseHostLease(string(kv.Key), kv.Value); ok {
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+// view reads what the overlay of this host must agree with.
+func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
+	own, err := d.lease(ctx)
+	if err != nil {
+		return view{}, step.NoAnswer(err)
+	}
+	all, err := leases(ctx, client)
+	return view{backend: d.Backend, publicIP: d.PublicIP, own: own, leases: all}, err
+}
+
+// parseHostLease skips what is not a lease of IPv4, as flanneld does.
+func parseHostLease(key string, value []byte) (hostLease, bool) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(key, subnetsKey), "&") // what follows is for IPv6
+	subnet, err := netip.ParsePrefix(strings.Replace(name, "-", "/", 1))
+	if err != nil {
+		return hostLease{}, false
+	}
+	var v struct {
+		PublicIP, BackendType string
+		BackendData           struct{ VtepMAC string }
+	}
+	if json.Unmarshal(value, &v) != nil {
+		return hostLease{}, false
+	}
+	host, err := netip.ParseAddr(v.PublicIP)
+	return hostLease{key, subnet, host, v.BackendType, v.BackendData.VtepMAC}, err == nil
+}
+
+// dropOldLeases deletes the leases of this host but for the one that it uses:
+// the other hosts would keep their routes to a subnet where nothing answers.
+func dropOldLeases(ctx context.Context, client *clientv3.Client, v view) error {
+	for _, l := range v.old() {
+		if _, err := client.Delete(ctx, l.key); err != nil {
+			return fmt.Errorf("delete %s: %w", l.key, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package flannel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ownPatience is how long flanneld may take to follow a change by itself before
+// it is restarted.
+const ownPatience = 1500 * time.Millisecond
+
+// Overlay makes this host's link, routes and neighbours agree with the leases
+// in etcd, and leaves this host one lease. flanneld enters them when it starts
+// and when a lease changes; it does not notice when somebody removes them.
+func (d Daemon) Overlay() step.Step {
+	return step.Step{
+		Name: "route to the subnets of the other hosts",
+		Check: func(ctx context.Context) (diff step.Diff, err error) {
+			err = d.looking(ctx, func(_ *clientv3.Client, v view) error {
+				diff, err = v.diff()
+				return err
+			})
+			if errors.Is(err, fs.ErrNotExist) {
+				return step.Diff{"route to the subnets of the other hosts, once flanneld runs"}, nil
+			}
+			return diff, err
+		},
+		Apply: d.repairOverlay,
+	}
+}
+
+// looking calls do with a client of etcd and what the overlay must agree with.
+func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) error) error {
+	client, err := d.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	v, err := d.view(ctx, client)
+	if err != nil {
+		return err
+	}
+	return do(client, v)
+}
+
+func (d Daemon) repairOverlay(ctx context.Context) error {
+	limited, cancel := step.Limited(ctx)
+	defer cancel()
+	return d.looking(limited, func(client *clientv3.Client, v view) error {
+		if err := dropOldLeases(limited, client, v); err != nil {
+			return err
+		}
+		if err := d.keepMAC(); err != nil {
+			return err
+		}
+		agrees := func(ctx context.Context) error { return d.agrees(ctx, client) }
+		if step.Until(step.WithLimit(ctx, ownPatience), agrees, nil) == nil {
+			return nil
+		}
+		step.Report(ctx, "restarting flanneld", 0, 0)
+		if err := d.service().Restart(ctx); err != nil {
+			return err
+		}
+		return step.Until(ctx, agrees, func() string { return d.service().Tail(ctx, 15) })
+	})
+}
+
+func (d Daemon) agrees(ctx context.Context, client *clientv3.Client) error {
+	v, err := d.view(ctx, client)
+	if err != nil {
+		return err
+	}
+	diff, err := v.diff()
+	if err == nil && len(diff) > 0 {
+		err = fmt.Errorf("still to do: %s", diff)
+	}
+	return err
+}

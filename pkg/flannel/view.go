@@ -1,0 +1,137 @@
+package flannel
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// view is what the overlay of a host must agree with.
+type view struct {
+	backend  string
+	publicIP string // of this host
+	own      Lease
+	leases   []hostLease // of all hosts
+}
+
+// ours reports whether a lease is the one that this host uses.
+func (v view) ours(l hostLease) bool {
+	return l.key == v.own.key() && l.host.String() == v.publicIP
+}
+
+// old returns the leases that this host has beside the one that it uses; none
+// while etcd does not have that one.
+func (v view) old() (old []hostLease) {
+	if !slices.ContainsFunc(v.leases, v.ours) {
+		return nil
+	}
+	for _, l := range v.leases {
+		if l.host.String() == v.publicIP && !v.ours(l) {
+			old = append(old, l)
+		}
+	}
+	return old
+}
+
+func (v view) diff() (step.Diff, error) {
+	var diff step.Diff
+	for _, l := range v.old() {
+		diff = append(diff, fmt.Sprintf("give back the subnet %s, which this host no longer uses", l.subnet))
+	}
+	link, err := v.linkDiff()
+	if err != nil || len(link) > 0 {
+		return append(diff, link...), err
+	}
+	routes, err := v.routesDiff()
+	return append(diff, routes...), err
+}
+
+// linkDiff compares the link of the overlay with this host's own lease.
+func (v view) linkDiff() (step.Diff, error) {
+	var diff step.Diff
+	at := slices.IndexFunc(v.leases, v.ours)
+	if at < 0 {
+		diff = append(diff, fmt.Sprintf("lease the subnet %s in etcd", v.own.Subnet.Masked()))
+	}
+	name := Link(v.backend)
+	if name == "" {
+		return diff, nil
+	}
+	link, ok, err := host.FindLink(name)
+	if err != nil || !ok {
+		return append(diff, "make the link "+name), err
+	}
+	address := v.own.Subnet.Masked().Addr()
+	if !slices.ContainsFunc(link.Addrs, func(p netip.Prefix) bool { return p.Addr() == address }) {
+		diff = append(diff, fmt.Sprintf("give %s the address %s", name, address))
+	}
+	if !link.Up {
+		diff = append(diff, "set "+name+" up")
+	}
+	if v.backend == "vxlan" {
+		diff = append(diff, v.macDiff(link, at)...)
+	}
+	return diff, nil
+}
+
+func (v view) macDiff(link host.Link, at int) step.Diff {
+	want := vtepMAC(v.publicIP)
+	if want != "" && link.MAC != want {
+		return step.Diff{fmt.Sprintf("give %s the MAC address %s (now %s)", link.Name, want, link.MAC)}
+	}
+	if at >= 0 && v.leases[at].mac != link.MAC {
+		return step.Diff{fmt.Sprintf("tell the other hosts the MAC address %s of %s (they know %s)", link.MAC, link.Name, v.leases[at].mac)}
+	}
+	return nil
+}
+
+// routesDiff asks the kernel which way packets to each subnet take.
+func (v view) routesDiff() (step.Diff, error) {
+	neighbours, err := v.neighbours()
+	if err != nil {
+		return nil, err
+	}
+	var diff step.Diff
+	for _, l := range v.leases {
+		if l.host.String() == v.publicIP || l.backend != v.backend {
+			continue // flanneld skips leases of other backends too
+		}
+		routed, err := v.routed(l)
+		if err != nil {
+			return nil, err
+		}
+		if !routed {
+			diff = append(diff, fmt.Sprintf("route %s to %s", l.subnet, l.host))
+		} else if v.backend == "vxlan" && !known(neighbours, l) {
+			diff = append(diff, fmt.Sprintf("enter %s at %s as a neighbour of %s", l.mac, l.host, Link(v.backend)))
+		}
+	}
+	return diff, nil
+}
+
+func (v view) neighbours() (host.Neighbours, error) {
+	if v.backend != "vxlan" {
+		return host.Neighbours{}, nil
+	}
+	return host.PermanentNeighbours(Link(v.backend))
+}
+
+func known(n host.Neighbours, l hostLease) bool {
+	return n.MACs[l.subnet.Addr()] == l.mac && n.Hosts[l.mac] == l.host
+}
+
+// routed reports whether packets to a host's subnet leave by the overlay, or
+// with host-gw to that host itself.
+func (v view) routed(l hostLease) (bool, error) {
+	link, via, ok, err := host.RouteTo(l.subnet.Addr().Next())
+	if err != nil || !ok {
+		return false, err
+	}
+	if name := Link(v.backend); name != "" {
+		return link == name, nil
+	}
+	return via == l.host, nil
+}

@@ -1,0 +1,132 @@
+package flannel
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+// twoHosts is the overlay as 192.0.2.1 must see it.
+func twoHosts(backend string) view {
+	return view{
+		backend: backend, publicIP: "192.0.2.1",
+		own: Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24")},
+		leases: []hostLease{
+			leaseOf("10.1.7.0/24", "192.0.2.1", backend, vtepMAC("192.0.2.1")),
+			leaseOf("10.1.9.0/24", "192.0.2.2", backend, vtepMAC("192.0.2.2")),
+			leaseOf("10.1.11.0/24", "192.0.2.3", "another", ""),
+		},
+	}
+}
+
+func leaseOf(subnet, host, backend, mac string) hostLease {
+	p := netip.MustParsePrefix(subnet)
+	return hostLease{subnetsKey + strings.ReplaceAll(subnet, "/", "-"), p, netip.MustParseAddr(host), backend, mac}
+}
+
+const vxlanReady = `
+	ip addr add 10.1.7.0/32 dev flannel.1
+	ip link set flannel.1 up
+	ip route add 10.1.9.0/24 via 10.1.9.0 dev flannel.1 onlink
+	ip neigh add 10.1.9.0 lladdr 0a:4b:c0:00:02:02 dev flannel.1 nud permanent
+	bridge fdb add 0a:4b:c0:00:02:02 dev flannel.1 dst 192.0.2.2`
+
+// TestOverlayOfVxlan damages the overlay in each way, and wants it named.
+func TestOverlayOfVxlan(t *testing.T) {
+	hosttest.InNetns(t)
+	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip route add default dev eth0")
+	d := Daemon{Backend: "vxlan", PublicIP: "192.0.2.1"}
+	for _, c := range []struct{ do, want string }{
+		{"true", ""},
+		{"ip route flush dev flannel.1", "route 10.1.9.0/24 to 192.0.2.2"},
+		{"ip route add blackhole 10.1.9.0/25", "route 10.1.9.0/24 to 192.0.2.2"},
+		{"ip neigh flush nud permanent dev flannel.1", "enter 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
+		{"bridge fdb del 0a:4b:c0:00:02:02 dev flannel.1 dst 192.0.2.2", "enter 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
+		{"ip addr flush dev flannel.1", "give flannel.1 the address 10.1.7.0"},
+		{"ip link set flannel.1 down", "set flannel.1 up"},
+		{"ip link set flannel.1 address 0a:00:00:00:00:01", "give flannel.1 the MAC address 0a:4b:c0:00:02:01 (now 0a:00:00:00:00:01)"},
+		{"ip link del flannel.1", "make the link flannel.1"},
+	} {
+		for range 2 { // the second finds the link
+			if err := d.MakeLink(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hosttest.Shell(t, vxlanReady)
+		hosttest.Shell(t, c.do)
+		diff, err := twoHosts("vxlan").diff()
+		if err != nil || diff.String() != c.want {
+			t.Errorf("%s: got %q, %v; want %q", c.do, diff, err, c.want)
+		}
+		hosttest.Shell(t, "ip route flush type blackhole")
+		if c.do != "ip link del flannel.1" {
+			hosttest.Shell(t, "ip link del flannel.1")
+		}
+	}
+}
+
+// A link that somebody gave another MAC address gets its own back.
+func TestKeepMAC(t *testing.T) {
+	hosttest.InNetns(t)
+	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip link add flannel.1 type vxlan id 1 dev eth0 dstport 8472")
+	d := Daemon{Backend: "vxlan", PublicIP: "192.0.2.1"}
+	if err := d.keepMAC(); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.Shell(t, vxlanReady)
+	if diff, err := twoHosts("vxlan").diff(); err != nil || len(diff) > 0 {
+		t.Errorf("got %q, %v", diff, err)
+	}
+}
+
+func TestOverlayOfHostGateways(t *testing.T) {
+	hosttest.InNetns(t)
+	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up")
+	const want = "route 10.1.9.0/24 to 192.0.2.2"
+	if diff, err := twoHosts("host-gw").diff(); err != nil || diff.String() != want {
+		t.Errorf("without a route: %q, %v", diff, err)
+	}
+	hosttest.Shell(t, "ip route add 10.1.9.0/24 via 192.0.2.3")
+	if diff, err := twoHosts("host-gw").diff(); err != nil || diff.String() != want {
+		t.Errorf("with a route to another host: %q, %v", diff, err)
+	}
+	hosttest.Shell(t, "ip route replace 10.1.9.0/24 via 192.0.2.2")
+	if diff, err := twoHosts("host-gw").diff(); err != nil || len(diff) > 0 {
+		t.Errorf("with its route: %q, %v", diff, err)
+	}
+}
+
+// Only a host that knows its own lease gives others back.
+func TestOldLeases(t *testing.T) {
+	v := twoHosts("vxlan")
+	v.leases = append(v.leases, leaseOf("10.1.8.0/24", "192.0.2.1", "vxlan", "0a:00:00:00:00:01"))
+	if old := v.old(); len(old) != 1 || old[0].key != "/coreos.com/network/subnets/10.1.8.0-24" {
+		t.Errorf("got %v", old)
+	}
+	v.leases = v.leases[1:] // the lease in use is not in etcd
+	if old := v.old(); len(old) != 0 {
+		t.Errorf("without its own lease: %v", old)
+	}
+}
+
+func TestLeasesAsFlanneldWritesThem(t *testing.T) {
+	for value, want := range map[string]string{
+		`{"PublicIP":"192.0.2.2","PublicIPv6":null,"BackendType":"vxlan","BackendData":{"VNI":1,"VtepMAC":"0a:4b:c0:00:02:02"}}`: "0a:4b:c0:00:02:02",
+		`{"PublicIP":"192.0.2.2","BackendType":"host-gw","BackendData":null}`:                                                    "",
+		`{"PublicIP":"192.0.2.2","BackendType":"wireguard","BackendData":{"PublicKey":"x"}}`:                                     "",
+	} {
+		for _, key := range []string{"10.1.9.0-24", "10.1.9.0-24&fc00:0:0:1::-64"} {
+			l, ok := parseHostLease(subnetsKey+key, []byte(value))
+			if !ok || l.subnet.String() != "10.1.9.0/24" || l.host.String() != "192.0.2.2" || l.mac != want {
+				t.Errorf("%s %s: got %+v, %t", key, value, l, ok)
+			}
+		}
+	}
+	for key, value := range map[string]string{"10.1.9.0-24": "null", "10.1.9.0": `{"PublicIP":"192.0.2.2"}`, "10.1.8.0-24": "garbage"} {
+		if l, ok := parseHostLease(subnetsKey+key, []byte(value)); ok {
+			t.Errorf("%s %s is no lease: %+v", key, value, l)
+		}
+	}
+}
