@@ -18,7 +18,7 @@ func (p *program) bootCommand() *cobra.Command {
 			if err := asRoot(); err != nil {
 				return err
 			}
-			release, err := host.Lock(c.Context(), lockPath)
+			release, err := host.LockUnless(c.Context(), lockPath, plan.RestartsDocker)
 			if errors.Is(err, host.ErrLocked) {
 				// That run restarts Docker, which waits for this unit: to wait
 				// for the run here would be for ever. It sees to the same things.

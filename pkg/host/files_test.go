@@ -149,6 +149,9 @@ func TestLockWaitsForTheBackground(t *testing.T) {
 	if _, err := LockInBackground(path); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second lock in the background: %v", err)
 	}
+	if _, err := LockUnless(t.Context(), path, func() bool { return true }); !errors.Is(err, ErrLocked) {
+		t.Errorf("a run that the background waits for waits for it: %v", err)
+	}
 	time.AfterFunc(100*time.Millisecond, release)
 	if release, err = Lock(t.Context(), path); err != nil {
 		t.Fatalf("a run did not wait for the background: %v", err)

@@ -23,12 +23,18 @@ const inBackground = "background"
 // It waits while a process in the background holds the lock, which is a matter
 // of seconds. The error of a lock that another run holds names its process.
 func Lock(ctx context.Context, path string) (release func(), err error) {
+	return LockUnless(ctx, path, func() bool { return false })
+}
+
+// LockUnless is Lock that does not wait, or no longer, once waits reports that
+// the process in the background waits for this one.
+func LockUnless(ctx context.Context, path string, waits func() bool) (release func(), err error) {
 	const patience = time.Minute // the background does one step at a time
 	var failed error
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) error {
 		var background bool
 		release, background, failed = lock(ctx, path, "")
-		if background {
+		if background && !waits() {
 			return failed
 		}
 		return nil

@@ -133,7 +133,7 @@ func (b Bridge) moveBack(ctx context.Context) error {
 	if err := unmergeFile(b.Files, daemonJSON); err != nil {
 		return err
 	}
-	return errors.Join(b.Files.Remove(addressRecord.Path), removeFirewall(ctx))
+	return b.Files.Remove(addressRecord.Path)
 }
 
 func (b Bridge) restartBack(ctx context.Context, moved bool) error {

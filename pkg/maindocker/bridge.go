@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -41,10 +40,27 @@ type Bridge struct {
 	Hosts   netip.Prefix // the network that the hosts are in; asked for with host-gw
 }
 
-// Move makes Docker, docker0 and the firewall agree with the lease. Stopping
-// Docker, changing it and starting it again can only be undone together, so
-// they are one step. What ran before runs again afterwards.
+// Move makes Docker and docker0 agree with the lease. Stopping Docker, changing
+// it and starting it again can only be undone together, so they are one step.
+// What ran before runs again afterwards. What needs no restart is Open's.
 func (b Bridge) Move() step.Step {
+	return b.moveBecause(func(ctx context.Context, g goal) (step.Diff, error) {
+		running, err := b.runningDiff(ctx, g.lease)
+		return append(g.diff, running...), err
+	})
+}
+
+// Follow is Move for one who acts without being asked: Docker is restarted when
+// its network is on another subnet or gone, and not because somebody edits its
+// settings.
+func (b Bridge) Follow() step.Step {
+	return b.moveBecause(func(ctx context.Context, g goal) (step.Diff, error) { return b.runningDiff(ctx, g.lease) })
+}
+
+// reasons returns why Docker must be restarted.
+type reasons func(context.Context, goal) (step.Diff, error)
+
+func (b Bridge) moveBecause(why reasons) step.Step {
 	return step.Step{
 		Name: "move docker0 onto the flannel subnet",
 		Check: func(ctx context.Context) (step.Diff, error) {
@@ -55,10 +71,14 @@ func (b Bridge) Move() step.Step {
 			if err != nil {
 				return nil, err
 			}
-			found, err := b.look(ctx, g)
-			return found.diff(), err
+			records, err := b.recordsDiff()
+			if err != nil {
+				return nil, err
+			}
+			restart, err := why(ctx, g)
+			return append(records, restart...), err
 		},
-		Apply: b.move,
+		Apply: func(ctx context.Context) error { return b.move(ctx, why) },
 		Undo:  b.moveBack,
 	}
 }
@@ -72,6 +92,7 @@ type goal struct {
 	lease    Lease
 	data     []byte // daemon.json; nil: it is right
 	firewall firewall
+	daemon   settings  // what daemon.json shall say
 	diff     step.Diff // of daemon.json
 }
 
@@ -88,44 +109,12 @@ func (b Bridge) goal(ctx context.Context) (goal, error) {
 	if err != nil {
 		return goal{}, err
 	}
-	g := goal{lease: lease, firewall: firewallFor(b.Backend, lease, b.Hosts, merge(now, want))}
-	if g.diff = differences(now, want); len(g.diff) > 0 {
-		g.data, err = encode(merge(now, want))
+	g := goal{lease: lease, daemon: merge(now, want), diff: differences(now, want)}
+	g.firewall = firewallFor(b.Backend, lease, b.Hosts, g.daemon)
+	if len(g.diff) > 0 {
+		g.data, err = encode(g.daemon)
 	}
 	return g, err
-}
-
-// found is what differs from the goal, by what it takes to put it right.
-type found struct {
-	records, restart, link, rules step.Diff
-}
-
-func (f found) diff() step.Diff { return slices.Concat(f.records, f.restart, f.link, f.rules) }
-
-func (b Bridge) look(ctx context.Context, g goal) (f found, err error) {
-	if f.records, err = b.recordsDiff(); err != nil {
-		return f, err
-	}
-	f.restart = append(f.restart, g.diff...)
-	if ids := b.pending().Containers; b.isPending() {
-		f.restart = append(f.restart, fmt.Sprintf("finish the restart of Docker, with %d containers", len(ids)))
-	}
-	running, err := b.runningDiff(ctx, g.lease)
-	if err != nil {
-		return f, err
-	}
-	f.restart = append(f.restart, running...)
-	link, ok, err := host.FindLink(linkName)
-	switch {
-	case err != nil:
-		return f, err
-	case !ok:
-		f.restart = append(f.restart, "make docker0")
-	default:
-		f.link = linkDiff(link, g.lease)
-	}
-	f.rules, err = g.firewall.diff(ctx)
-	return f, err
 }
 
 func linkDiff(link host.Link, lease Lease) step.Diff {
@@ -145,6 +134,23 @@ func linkDiff(link host.Link, lease Lease) step.Diff {
 // runningDiff compares what the running Docker uses with the lease: its file
 // may be right and Docker still the one from before.
 func (b Bridge) runningDiff(ctx context.Context, lease Lease) (step.Diff, error) {
+	var diff step.Diff
+	if b.isPending() {
+		diff = append(diff, fmt.Sprintf("finish the restart of Docker, with %d containers", len(b.pending().Containers)))
+	}
+	network, err := b.networkDiff(ctx, lease)
+	if err != nil {
+		return nil, err
+	}
+	_, ok, err := host.FindLink(linkName)
+	if err == nil && !ok {
+		network = append(network, "make docker0")
+	}
+	return append(diff, network...), err
+}
+
+// networkDiff compares Docker's own description of its bridge network.
+func (b Bridge) networkDiff(ctx context.Context, lease Lease) (step.Diff, error) {
 	docker, err := b.Docker()
 	if err != nil {
 		return nil, err
@@ -169,30 +175,31 @@ func (b Bridge) runningDiff(ctx context.Context, lease Lease) (step.Diff, error)
 	return nil, nil
 }
 
-func (b Bridge) move(ctx context.Context) error {
+func (b Bridge) move(ctx context.Context, why reasons) error {
 	g, err := b.goal(ctx)
 	if err != nil {
 		return err
 	}
-	f, err := b.look(ctx, g)
-	if err != nil {
+	if err := b.repairRecords(); err != nil {
 		return err
 	}
-	if len(f.records) > 0 {
-		_, err := b.recoverOriginal()
-		if err := errors.Join(err, b.noteAddress()); err != nil {
-			return err
-		}
-	}
-	if len(f.restart) > 0 {
-		if err := b.moveWhileStopped(ctx, g); err != nil {
-			return err
-		}
-	}
-	if err := b.setLink(g.lease); err != nil {
+	restart, err := why(ctx, g)
+	if err != nil || len(restart) == 0 {
 		return err
 	}
-	return g.firewall.apply(ctx)
+	if err := b.moveWhileStopped(ctx, g); err != nil {
+		return err
+	}
+	return b.setLink(g.lease)
+}
+
+func (b Bridge) repairRecords() error {
+	differ, err := b.recordsDiff()
+	if err != nil || len(differ) == 0 {
+		return err
+	}
+	_, err = b.recoverOriginal()
+	return errors.Join(err, b.noteAddress())
 }
 
 func (b Bridge) moveWhileStopped(ctx context.Context, g goal) error {

@@ -3,29 +3,12 @@ package maindocker
 import (
 	"context"
 	"net/netip"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/vishvananda/netns"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 )
-
-// inNetns runs the rest of the test in a fresh network namespace.
-func inNetns(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("network namespaces need root")
-	}
-	runtime.LockOSThread() // never unlocked: the thread ends with the test
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ns.Close() })
-}
 
 func saved(t *testing.T, command ...string) string {
 	t.Helper()
@@ -40,7 +23,7 @@ func saved(t *testing.T, command ...string) string {
 // another. Each time exactly the wanted rules must exist, before the user's
 // rules.
 func TestFirewall(t *testing.T) {
-	inNetns(t)
+	hosttest.InNetns(t)
 	saved(t, "iptables", "-N", "DOCKER-USER")
 	saved(t, "iptables", "-A", "DOCKER-USER", "-s", "192.0.2.0/24", "-m", "comment", "--comment", "by the owner", "-j", "DROP")
 	before := saved(t, "iptables", "-S")
@@ -92,7 +75,7 @@ func converges(t *testing.T, f firewall) {
 
 // A docker0 that is there is changed, not made anew: pods may hang on it.
 func TestSetLink(t *testing.T) {
-	inNetns(t)
+	hosttest.InNetns(t)
 	b := Bridge{}
 	if err := b.setLink(lease); err != nil {
 		t.Fatal(err)

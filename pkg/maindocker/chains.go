@@ -1,0 +1,81 @@
+package maindocker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// dockerTable is Docker's own with firewall-backend nftables.
+const dockerTable = "ip docker-bridges"
+
+// dockerJumps lead to the chains that each version of Docker makes.
+var dockerJumps = []host.Jump{
+	{Table: ruleTable, From: "FORWARD", To: ruleChain},
+	{Table: "nat", From: "PREROUTING", To: "DOCKER"},
+	{Table: "nat", From: "OUTPUT", To: "DOCKER"},
+}
+
+// forwardJumps: from version 28.1 on FORWARD leads to the first, before that to
+// the second.
+var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
+
+func missingChains(chains *host.Chains) (missing []string, err error) {
+	jumps, err := chains.Missing(dockerJumps...)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jumps {
+		missing = append(missing, j.String())
+	}
+	forwards, err := forwards(chains)
+	if err == nil && !forwards {
+		missing = append(missing, "the rules for "+linkName)
+	}
+	return missing, err
+}
+
+// forwards reports whether FORWARD leads to a chain of Docker that has rules,
+// or to that of containers, which has none as long as no port is published.
+func forwards(chains *host.Chains) (bool, error) {
+	for _, to := range forwardJumps {
+		missing, err := chains.Missing(host.Jump{Table: ruleTable, From: "FORWARD", To: to})
+		if err != nil {
+			return false, err
+		}
+		if len(missing) > 0 {
+			continue
+		}
+		rules, err := chains.Rules(ruleTable, to)
+		return to == "DOCKER" || len(rules) > 0, err
+	}
+	return false, nil
+}
+
+// missingPorts lists the published ports of docker0's containers that no rule
+// leads to.
+func (b Bridge) missingPorts(ctx context.Context, chains *host.Chains) (missing []string, err error) {
+	docker, err := b.Docker()
+	if err != nil {
+		return nil, err
+	}
+	published, err := docker.Published(ctx, "bridge")
+	if err != nil {
+		return nil, err
+	}
+	rules, err := chains.Rules("nat", "DOCKER")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range published {
+		protocol, port := "-p "+p.Protocol+" ", fmt.Sprintf("--dport %d ", p.Port)
+		leads := func(rule string) bool { return strings.Contains(rule, protocol) && strings.Contains(rule, port) }
+		if !slices.ContainsFunc(rules, leads) {
+			missing = append(missing, fmt.Sprintf("port %d/%s of container %s", p.Port, p.Protocol, p.Container))
+		}
+	}
+	return missing, nil
+}
