@@ -64,7 +64,7 @@ func cniConfig(subnet netip.Prefix, mtu int) ([]byte, error) {
 		"name":       networkName,
 		"plugins": []object{
 			{
-				"type": "bridge", "bridge": "docker0", "isGateway": false, "ipMasq": false, "hairpinMode": true, "mtu": mtu,
+				"type": "bridge", "bridge": bridgeName, "isGateway": false, "ipMasq": false, "hairpinMode": true, "mtu": mtu,
 				"ipam": object{
 					"type": "host-local",
 					"ranges": [][]object{{{

@@ -149,9 +149,7 @@ func (r Runtime) removePod(ctx context.Context, name string) error {
 		}
 		var errs []error
 		for _, pod := range answer.Items {
-			_, stopped := cri.StopPodSandbox(ctx, &runtime.StopPodSandboxRequest{PodSandboxId: pod.Id})
-			_, removed := cri.RemovePodSandbox(ctx, &runtime.RemovePodSandboxRequest{PodSandboxId: pod.Id})
-			errs = append(errs, stopped, removed)
+			errs = append(errs, removeSandbox(ctx, cri, pod.Id))
 		}
 		return errors.Join(errs...)
 	})

@@ -1,0 +1,102 @@
+package containerd
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+const notedPod = `{"kind":"cniCacheV1","containerId":"%[1]s","netns":"/run/netns/cni-%[1]s","cniArgs":[["K8S_POD_NAMESPACE","default"],["K8S_POD_NAME","%[1]s"]],
+"result":{"interfaces":[{"name":"docker0"},{"name":"veth%[1]s"},{"name":"eth0","sandbox":"/run/netns/cni-%[1]s"}],"ips":[{"address":"%[2]s","interface":2}]}}`
+
+func note(t *testing.T, files host.Files, pod, address string) {
+	t.Helper()
+	text := fmt.Sprintf(notedPod, pod, address)
+	if err := errors.Join(files.Write("/var/lib/cni/results/kube-bootstrap-"+pod+"-eth0", []byte(text), 0o600),
+		files.Write("/run/netns/cni-"+pod, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFollowLease finds pods on another subnet and pods without their bridge,
+// and none that is gone.
+func TestFollowLease(t *testing.T) {
+	hosttest.InNetns(t)
+	hosttest.Shell(t, `
+		ip link add docker0 type bridge
+		ip link add vethhere type veth peer name a
+		ip link set vethhere master docker0
+		ip link add vethlost type veth peer name b`)
+	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	for pod, address := range map[string]string{"here": "10.1.7.200/24", "lost": "10.1.7.201/24", "moved": "10.1.9.200/24", "gone": "10.1.9.201/24"} {
+		note(t, r.Files, pod, address)
+	}
+	if err := errors.Join(r.Files.Remove("/run/netns/cni-gone"), r.Files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	leased := func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, nil }
+	const moved, lost = "have the pod default/moved made again: its address 10.1.9.200 is not in 10.1.7.0/24", "attach vethlost of the pod default/lost to docker0"
+	s := r.FollowLease(leased)
+	if diff, err := s.Check(t.Context()); err != nil || diff.String() != moved+"; "+lost {
+		t.Errorf("got %q, %v", diff, err)
+	}
+	if err := r.Files.Remove("/run/netns/cni-moved"); err != nil { // its sandbox is CRI's
+		t.Fatal(err)
+	}
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("after Apply: %q, %v", diff, err)
+	}
+	none := r.FollowLease(func() (netip.Prefix, int, error) { return netip.Prefix{}, 0, errors.New("no lease") })
+	if diff, err := none.Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("without a lease: %q, %v", diff, err)
+	}
+}
+
+const rulesOfProxy = `
+	iptables -t nat -N KUBE-SERVICES
+	iptables -t nat -N KUBE-POSTROUTING
+	iptables -N KUBE-FORWARD
+	iptables -t nat -A PREROUTING -j KUBE-SERVICES
+	iptables -t nat -A OUTPUT -j KUBE-SERVICES
+	iptables -t nat -A POSTROUTING -j KUBE-POSTROUTING
+	iptables -A FORWARD -j KUBE-FORWARD
+	iptables -t nat -A KUBE-SERVICES -d 10.0.0.1/32 -j ACCEPT`
+
+func TestMissingServices(t *testing.T) {
+	hosttest.InNetns(t)
+	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	if diff, err := r.missingServices(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("on a host without pods: %q, %v", diff, err)
+	}
+	if err := r.Files.Write(podsFile, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const lacks = "restart kube-proxy, whose rules lack "
+	for _, c := range []struct{ do, want string }{
+		{"true", ""},
+		{"iptables -t nat -F KUBE-SERVICES", lacks + "the rules of Services"},
+		{"iptables -t nat -D OUTPUT -j KUBE-SERVICES", lacks + "the jump from OUTPUT to KUBE-SERVICES (table nat)"},
+		{"iptables -F FORWARD", lacks + "the jump from FORWARD to KUBE-FORWARD (table filter)"},
+	} {
+		hosttest.Shell(t, rulesOfProxy)
+		hosttest.Shell(t, c.do)
+		if diff, err := r.missingServices(t.Context()); err != nil || diff.String() != c.want {
+			t.Errorf("%s: got %q, %v; want %q", c.do, diff, err, c.want)
+		}
+		hosttest.Shell(t, "nft flush ruleset")
+	}
+	if diff, err := r.missingServices(t.Context()); err != nil || len(diff) == 0 {
+		t.Errorf("with an empty firewall: %q, %v", diff, err)
+	}
+	hosttest.Shell(t, "nft add table ip kube-proxy")
+	if diff, err := r.missingServices(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("in the mode nftables: %q, %v", diff, err)
+	}
+}
