@@ -15,6 +15,7 @@ type Event uint16
 const (
 	MainDocker      Event = 1 << iota // a container of ours or an image in the main Docker
 	BootstrapDocker                   // the same in the bootstrap Docker
+	Containerd                        // an image of pods was removed
 	Link                              // a link or an address
 	Route
 	Forwarding // or another setting below net.ipv4.conf
@@ -32,16 +33,16 @@ const engines = MainDocker | BootstrapDocker
 // Duty is a step that the agent may apply by itself, with the events that may
 // have undone it.
 type Duty struct {
-	Step step.Step
-	On   Event
+	Step  step.Step
+	On    Event
+	Limit time.Duration // of a repair, which keeps a user's run waiting; 0: applyLimit
 }
 
 const (
-	settle    = 300 * time.Millisecond // events come in groups
-	tickEvery = 5 * time.Second
-	allEvery  = 5 * time.Minute
-	lockedFor = time.Second // until the next look at a lock that another run holds
-	// applyLimit limits how long a repair keeps a user's run waiting.
+	settle     = 300 * time.Millisecond // events come in groups
+	tickEvery  = 5 * time.Second
+	allEvery   = 5 * time.Minute
+	lockedFor  = time.Second // until the next look at a lock that another run holds
 	applyLimit = 30 * time.Second
 	firstAgain = 2 * time.Second // between two repairs by one step
 	maxAgain   = time.Minute

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +141,8 @@ func (r *rounds) round(ctx context.Context, events, down Event) retry {
 
 // look checks one duty and repairs it if it does not hold.
 func (r *rounds) look(ctx context.Context, d Duty) retry {
-	ctx, cancel := context.WithTimeout(step.WithLimit(ctx, applyLimit), 2*applyLimit)
+	limit := cmp.Or(d.Limit, applyLimit)
+	ctx, cancel := context.WithTimeout(step.WithLimit(ctx, limit), 2*limit)
 	defer cancel()
 	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
 	r.tell(d.Step.Name, found.Err)

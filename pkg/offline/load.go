@@ -136,14 +136,26 @@ func (l loading) look(ctx context.Context) (origin, []Entry, error) {
 	if named && openErr != nil && !errors.Is(openErr, ErrUntrusted) {
 		return nil, nil, nil // nobody can say that they are not the right ones
 	}
-	if openErr != nil && !errors.Is(openErr, fs.ErrNotExist) {
-		return nil, nil, openErr
+	if openErr != nil {
+		return nil, nil, l.lacking(ctx, openErr)
 	}
 	missing, err := l.missing(ctx, from)
-	if err == nil && from == nil && len(missing) > 0 {
-		err = openErr
-	}
 	return from, missing, err
+}
+
+// lacking adds to the error of an origin which images it is needed for. None
+// needs a bundle that does not exist if the store has an image of each name.
+func (l loading) lacking(ctx context.Context, openErr error) error {
+	missing, err := l.missing(ctx, nil)
+	switch {
+	case err != nil:
+		return err
+	case len(missing) > 0:
+		return fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()), strings.Join(references(missing), ", "), openErr)
+	case errors.Is(openErr, fs.ErrNotExist):
+		return nil
+	}
+	return openErr
 }
 
 // allNamed reports whether a registry need not be there, as it may be away: the

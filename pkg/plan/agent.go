@@ -38,6 +38,9 @@ type Resident struct {
 // Run runs the agent until ctx ends.
 func (r Resident) Run(ctx context.Context) error {
 	in := agent.NewInbox()
+	if err := r.makeOverlay(); err != nil {
+		r.failed("make the link of the overlay")(err)
+	}
 	saved, err := ReadSaved(r.Files)
 	parts := map[string]func(context.Context) error{
 		"balance": func(ctx context.Context) error { return Balance(ctx, r.Files, func() { in.Put(agent.Cluster) }) },
@@ -62,6 +65,29 @@ func (r Resident) Run(ctx context.Context) error {
 
 func (r Resident) failed(part string) func(error) {
 	return func(err error) { r.Log(fmt.Sprintf("%s: %v", part, err)) }
+}
+
+func (r Resident) watchImages(in *agent.Inbox) func(context.Context) error {
+	return func(ctx context.Context) error {
+		h, err := r.host()
+		if err != nil {
+			return err
+		}
+		return h.runtime().FollowImages(ctx, func() { in.Put(agent.Containerd) })
+	}
+}
+
+// makeOverlay comes before the balancer, which leads flanneld to etcd: with its
+// answer flanneld would make the link itself.
+func (r Resident) makeOverlay() error {
+	if !complete(r.Files) {
+		return nil
+	}
+	h, err := r.host()
+	if err != nil || !h.ownNetwork() {
+		return err
+	}
+	return h.flanneld().MakeLink()
 }
 
 // Balance runs the balancer of this host until ctx ends, and calls changed
@@ -141,6 +167,7 @@ func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
 	bootstrap := agent.Engine{Event: agent.BootstrapDocker, Unit: "docker-bootstrap", Open: bootstrapDocker}
 	go main.Watch(ctx, units, in)
 	go bootstrap.Watch(ctx, units, in)
+	go agent.Forever(ctx, r.watchImages(in), r.failed("watch the images of pods"))
 	go agent.WatchKernel(ctx, in, r.failed("watch the kernel"))
 	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, in)
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -55,11 +57,24 @@ func (h *Host) apiServerReady() step.Step {
 	return h.watched(h.controlPlane().Ready().Watched(h.runtime().Watch("kube-apiserver-" + h.Config.HostName)))
 }
 
-func (h *Host) cni() step.Step {
-	return h.runtime().WriteCNI(func() (netip.Prefix, int, error) {
-		l, err := h.lease()
-		return l.Subnet, l.MTU, err
-	})
+func (h *Host) cni() step.Step { return h.runtime().WriteCNI(h.podSubnet) }
+
+func (h *Host) keepPods() step.Step { return h.runtime().FollowLease(h.podSubnet) }
+
+// podSubnet is where pods have their addresses, and the MTU of their network.
+func (h *Host) podSubnet() (netip.Prefix, int, error) {
+	l, err := h.lease()
+	return l.Subnet, l.MTU, err
+}
+
+// keepSysctls is for all links that packets of pods take; those of another
+// plugin are its own.
+func (h *Host) keepSysctls() step.Step {
+	var links []string
+	if h.ownNetwork() {
+		links = append(links, "docker0", flannel.Link(h.Config.FlannelBackend), h.Config.NetInterface)
+	}
+	return h.kubelet(Worker).KeepSysctls(slices.DeleteFunc(links, func(l string) bool { return l == "" })...)
 }
 
 func (h *Host) podProblems(ctx context.Context) error {

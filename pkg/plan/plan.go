@@ -20,6 +20,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -129,6 +130,10 @@ func mustPrefix(cidr string) netip.Prefix {
 	}
 	return p.Masked()
 }
+
+// RestartsDocker reports whether a run restarts Docker, or was cut short when it
+// did. Docker starts only when Boot has ended.
+func RestartsDocker() bool { return maindocker.Restarting(host.Files{}) }
 
 // Boot brings daemon.json, the CNI config and the firewall in agreement with
 // the lease while Docker is about to start. It never starts or stops Docker.

@@ -22,9 +22,9 @@ func repairs(t *testing.T, master, worker machine) {
 	t.Helper()
 	for _, c := range []struct{ name, do, step string }{
 		{"flanneld stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 flannel", "start flanneld"},
-		{"docker0 without address", "ip addr flush dev docker0", "move docker0 onto the flannel subnet"},
-		{"firewall rule of another backend", otherBackend, "move docker0 onto the flannel subnet"},
-		{"firewall rule deleted", "iptables -F DOCKER-USER", "move docker0 onto the flannel subnet"},
+		{"docker0 without address", "ip addr flush dev docker0", "let the overlay into docker0"},
+		{"firewall rule of another backend", otherBackend, "let the overlay into docker0"},
+		{"firewall rule deleted", "iptables -F DOCKER-USER", "let the overlay into docker0"},
 		{"kubelet stopped", "docker stop -t 1 kubelet", "start the kubelet"},
 		{"CNI config deleted", "rm /etc/cni/net.d/*kube-bootstrap*", "write the CNI config"},
 	} {
