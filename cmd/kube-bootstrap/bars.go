@@ -75,7 +75,7 @@ func (r *bars) event(e step.Event) {
 			r.running[i].message, r.running[i].doing, r.running[i].moved = e.Message, e.Doing, *moved
 		}
 	case step.Note:
-		r.screen.draw(strings.Split(e.Message, "\n"), r.lines(e.At))
+		r.screen.draw(strings.Split(strings.ReplaceAll(e.Message, "\n", "\n    "), "\n"), r.lines(e.At)) // indented, as in plain lines
 	case step.InPlace:
 		r.inPlace++
 	case step.Done, step.Undone:

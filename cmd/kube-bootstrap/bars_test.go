@@ -101,7 +101,7 @@ func TestARunOfTestsOnATerminal(t *testing.T) {
 	}
 	out.Reset()
 	r.event(step.Event{At: at(64), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960"})
-	if text := out.String(); !strings.Contains(text, "failed: [sig-cli] Kubectl diff\x1b[K\nkubectl.go:960\x1b[K\n") || strings.Index(text, "failed") > strings.Index(text, name) {
+	if text := out.String(); !strings.Contains(text, "failed: [sig-cli] Kubectl diff\x1b[K\n    kubectl.go:960\x1b[K\n") || strings.Index(text, "failed") > strings.Index(text, name) {
 		t.Errorf("the failure is not above the moving lines:\n%q", text)
 	}
 }
