@@ -76,6 +76,7 @@ func (s Silence) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
+	timer.Stop()
 	resp.Body = &heard{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, limit: s.Limit}
 	return resp, nil
 }
@@ -88,7 +89,8 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// heard is a body that must go on.
+// heard is a body that must go on. The time between two reads is the reader's,
+// which may be a slow disk.
 type heard struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -98,10 +100,9 @@ type heard struct {
 }
 
 func (h *heard) Read(p []byte) (int, error) {
+	h.timer.Reset(h.limit)
 	n, err := h.ReadCloser.Read(p)
-	if n > 0 {
-		h.timer.Reset(h.limit)
-	}
+	h.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = why(h.ctx, err)
 	}

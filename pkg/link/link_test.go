@@ -105,3 +105,24 @@ func TestSilenceBeforeAndWithin(t *testing.T) {
 		}
 	}
 }
+
+// TestASlowReaderIsNotASilentServer: a store that is busy with what it has read
+// must not end the transfer.
+func TestASlowReaderIsNotASilentServer(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	blob := make([]byte, 4<<20)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }))
+	defer s.Close()
+	resp, err := (&http.Client{Transport: Silence{http.DefaultTransport, limit}}).Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * limit)
+	if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) != len(blob)-1000 {
+		t.Errorf("%d bytes, %v", len(rest), err)
+	}
+}
