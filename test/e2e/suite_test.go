@@ -21,7 +21,7 @@ func TestSuite(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	l.sh(t, "kube-bootstrap cluster up --progress none")
+	l.sh(t, "kube-bootstrap cluster up --progress none && kube-bootstrap cluster kubeconfig --merge")
 	for _, focus := range []string{
 		"Services should serve a basic endpoint from pods",
 		"DNS should provide DNS for the cluster",
