@@ -167,12 +167,11 @@ func (c compilation) linkTests(ctx context.Context, work, pkg, out string) error
 // toolchain reports about each.
 func (c compilation) list(ctx context.Context, work string, out io.Writer) error {
 	const what = "Kubernetes"
-	flags := append([]string{"-export", "-deps", "-trimpath"}, c.recipe.Packages...)
-	stale, err := c.stale(ctx, work, what, flags...)
+	stale, err := c.stale(ctx, work, what, c.recipe.Packages...) // without -export, which compiles
 	if err != nil {
 		return err
 	}
-	args := append([]string{"go", "list", "-v", "-f", listFormat}, flags...)
+	args := append([]string{"go", "list", "-v", "-f", listFormat, "-export", "-deps", "-trimpath"}, c.recipe.Packages...)
 	return c.toolchain(ctx, c.log(ctx, what, "compare", len(stale)), host.Command{Args: args, Dir: work, Stdout: out})
 }
 

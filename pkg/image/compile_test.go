@@ -3,6 +3,7 @@ package image
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,7 +33,7 @@ func TestCompileLog(t *testing.T) {
 func TestCompilationsCountTheirPackages(t *testing.T) {
 	work, unique := t.TempDir(), fmt.Sprintf("\nconst X = %d\n", time.Now().UnixNano())
 	for name, text := range map[string]string{
-		"go.mod": "module x\n\ngo 1.24\n", "a/a.go": "package a\n" + unique, "b/b.go": "package b\n" + unique,
+		"go.mod": "module x\n\ngo 1.24\n", "a/a.go": "package a\n" + unique, "b/b.go": "package b\n" + unique, "c/c.go": "package c\n" + unique,
 		"main.go":           "package main\n\nimport _ \"x/a\"\n\nfunc main() {}\n",
 		"from/t/x_test.go":  "package t\n\nimport (\n\t\"testing\"\n\n\t_ \"x/b\"\n)\n\nfunc TestX(*testing.T) {}\n",
 		"from/t/package.go": "package t\n",
@@ -51,6 +52,13 @@ func TestCompilationsCountTheirPackages(t *testing.T) {
 	c.beside = "package t\n"
 	if err := c.buildAll(ctx, work, t.TempDir()); err != nil {
 		t.Fatal(err)
+	}
+	c.recipe.Packages = []string{"./c"}
+	if err := c.list(ctx, work, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("compile Kubernetes v1 for %s: compare", runtime.GOARCH); !slices.Contains(told, want) {
+		t.Errorf("no %q in %q", want, told)
 	}
 	for _, program := range []string{"one", "t.test"} {
 		for _, state := range []string{"0 of ", "link"} {
