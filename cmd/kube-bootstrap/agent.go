@@ -54,7 +54,7 @@ func (p *program) frontCommand() *cobra.Command {
 		Use: "front", Hidden: true, Args: cobra.NoArgs,
 		Short: "Lead a port to control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
-			host.StaySmall()
+			host.SaveMemory()
 			return front.Serve(c.Context())
 		},
 	}

@@ -10,6 +10,7 @@ import (
 const (
 	firstPause = time.Second // after a failure, and after a change
 	maxPause   = 5 * time.Minute
+	dropEvery  = time.Second
 )
 
 // Forever calls part until ctx ends. A part that fails is started again after a
@@ -67,8 +68,11 @@ func (s Signal) Give() {
 
 // StaySmall keeps the memory of this process small until ctx ends.
 func StaySmall(ctx context.Context) {
-	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		host.StaySmall()
-		sleep(ctx, pause, nil)
+	for n := 0; ctx.Err() == nil; n++ {
+		if n%int(maxPause/dropEvery) == 0 {
+			host.SaveMemory()
+		}
+		host.DropProgram()
+		sleep(ctx, dropEvery, nil)
 	}
 }

@@ -44,6 +44,11 @@ func (f Files) writeAs(path string, data []byte, may access) error {
 	return writeAtomic(f.Path(path), data, may)
 }
 
+// writeSize keeps the pages small in which the kernel caches a file. It maps
+// whole ones into a process that runs the file, and they are as large as the
+// writes were, up to 2 MB.
+const writeSize = 64 << 10
+
 func writeAtomic(path string, data []byte, may access) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), halfWritten(path))
 	if err != nil {
@@ -55,8 +60,10 @@ func writeAtomic(path string, data []byte, may access) (err error) {
 			os.Remove(tmp.Name())
 		}
 	}()
-	if _, err = tmp.Write(data); err != nil {
-		return err
+	for piece := range slices.Chunk(data, writeSize) {
+		if _, err = tmp.Write(piece); err != nil {
+			return err
+		}
 	}
 	if err = errors.Join(may.apply(tmp), tmp.Sync(), tmp.Close()); err != nil {
 		return err
