@@ -24,6 +24,7 @@ const (
 	ManifestDir    = Dir + "/manifests"
 	AdminConf      = Dir + "/admin.conf"
 	SuperAdminConf = Dir + "/super-admin.conf" // rights that do not hang on RBAC; makes the first bindings
+	AgentConf      = Dir + "/kube-bootstrap-agent.conf"
 	configDir      = Dir + "/apiserver"
 	auditDir       = "/var/log/kubernetes/audit"
 	podLogDir      = "/var/log/pods"
@@ -32,6 +33,10 @@ const (
 // AdminGroup is whom admin.conf belongs to. Its rights are a binding that can
 // be taken away, unlike those of system:masters.
 const AdminGroup = "kube-bootstrap:cluster-admins"
+
+// AgentGroup is whom AgentConf belongs to. It may see nodes, and approve serving
+// certificates of kubelets.
+const AgentGroup = "kube-bootstrap:agents"
 
 // ControlPlane is the control plane of one host.
 type ControlPlane struct {

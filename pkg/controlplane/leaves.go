@@ -76,6 +76,7 @@ func (c ControlPlane) leaves() []leaf {
 		client(FlannelClient, EtcdCA, "flannel"),
 		conf(AdminConf, "kubernetes-admin", AdminGroup),
 		conf(SuperAdminConf, "kubernetes-super-admin", "system:masters"),
+		conf(AgentConf, "kube-bootstrap-agent", AgentGroup),
 		conf(managerConf, "system:kube-controller-manager"),
 		conf(schedulerConf, "system:kube-scheduler"),
 	}

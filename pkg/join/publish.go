@@ -19,6 +19,9 @@ import (
 // cluster-admin.
 const AdminGroup = "kube-bootstrap:cluster-admins"
 
+// AgentGroup is the group that the agents' certificates name.
+const AgentGroup = "kube-bootstrap:agents"
+
 // Names of what a joining host reads; see publish.yaml.
 const (
 	settingsName = "kube-bootstrap"
@@ -82,6 +85,7 @@ func (p Publisher) Objects() ([]*kube.Object, error) {
 	if err := publishTemplate.Execute(&out, map[string]any{
 		"Bootstrappers": bootstrapGroup,
 		"Admins":        AdminGroup,
+		"Agents":        AgentGroup,
 		"ClusterInfo":   kubeconfig,
 		"Settings":      p.Settings,
 		"Flannel":       p.Flannel,

@@ -135,7 +135,7 @@ func (r Resident) approve(ctx context.Context) error {
 		return err
 	}
 	asked := agent.NewSignal()
-	go kube.Follow(ctx, h.approver().Watch, func(e watch.Event) {
+	go kube.Follow(ctx, h.approver(controlplane.AgentConf).Watch, func(e watch.Event) {
 		if e.Type != watch.Modified {
 			asked.Give()
 		}
@@ -148,7 +148,7 @@ func (r Resident) approve(ctx context.Context) error {
 // growing pauses, because the pods of a node take some time.
 func watchNodes(ctx context.Context, in *agent.Inbox) error {
 	turned, ready := agent.NewSignal(), map[string]bool{}
-	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AdminConf)), func(e watch.Event) {
+	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
 		n, ok := e.Object.(*corev1.Node)
 		if !ok || e.Type == watch.Modified && ready[n.Name] == node.Ready(n) {
 			return

@@ -116,22 +116,23 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 }
 
 // approver gives kubelets of this cluster their serving certificates.
-func (h *Host) approver() join.Approver {
+func (h *Host) approver(kubeconfig string) join.Approver {
 	return join.Approver{
-		API:      kube.Kubeconfig(controlplane.SuperAdminConf),
+		API:      kube.Kubeconfig(kubeconfig),
 		Reserved: []netip.Prefix{mustPrefix(h.Config.FlannelNetwork), mustPrefix(h.Config.ServiceNetwork)},
 	}
 }
 
+// servingCertificate needs no rights in the cluster, which may be new.
 func (h *Host) servingCertificate() step.Step {
-	return h.approver().Own(h.Files, h.Config.HostName)
+	return h.approver(controlplane.SuperAdminConf).Own(h.Files, h.Config.HostName)
 }
 
 // Approve goes once through the serving requests that wait. The agent runs it.
 func (h *Host) Approve(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
-	_, refused, err := h.approver().Approve(ctx)
+	_, refused, err := h.approver(controlplane.AgentConf).Approve(ctx)
 	for _, r := range refused {
 		err = errors.Join(err, fmt.Errorf("request %s of node %s was left alone: %w", r.Name, r.Node, r.Reason))
 	}
