@@ -10,8 +10,9 @@ import (
 // Event is a set of kinds of events.
 type Event uint16
 
-// The kinds of events after which a duty is checked. Docker's include that the
-// engine has started: while it does not run, a duty of it is left out.
+// The kinds of events after which a duty is checked. Those of the three engines
+// include that the engine has started: while it does not run, a duty of it is
+// left out.
 const (
 	MainDocker      Event = 1 << iota // a container of ours or an image in the main Docker
 	BootstrapDocker                   // the same in the bootstrap Docker
@@ -28,7 +29,7 @@ const (
 )
 
 // engines are the events whose source may be down.
-const engines = MainDocker | BootstrapDocker
+const engines = MainDocker | BootstrapDocker | Containerd
 
 // Duty is a step that the agent may apply by itself, with the events that may
 // have undone it.

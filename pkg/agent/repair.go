@@ -141,9 +141,7 @@ func (r *rounds) round(ctx context.Context, events, down Event) retry {
 
 // look checks one duty and repairs it if it does not hold.
 func (r *rounds) look(ctx context.Context, d Duty) retry {
-	limit := cmp.Or(d.Limit, applyLimit)
-	ctx, cancel := context.WithTimeout(step.WithLimit(ctx, limit), 2*limit)
-	defer cancel()
+	ctx = step.WithLimit(ctx, cmp.Or(d.Limit, applyLimit))
 	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
 	r.tell(d.Step.Name, found.Err)
 	if len(found.Diff) == 0 {
@@ -170,6 +168,8 @@ func (r *rounds) repair(ctx context.Context, d Duty) retry {
 	if duties, err := r.Duties(); err != nil || len(duties) == 0 {
 		return retry{}
 	}
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	begun := time.Now()
 	var changes step.Diff
 	runner := step.Runner{Emit: func(e step.Event) {

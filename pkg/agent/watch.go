@@ -6,7 +6,6 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -24,37 +23,34 @@ func WatchKernel(ctx context.Context, in *Inbox, failed func(error)) {
 	Forever(ctx, func(ctx context.Context) error { return host.WatchNetwork(ctx, put) }, failed)
 }
 
-// Engine is a Docker engine of this host.
+// Engine is a daemon of this host that reports events.
 type Engine struct {
-	Event Event // MainDocker or BootstrapDocker
-	Unit  string
-	Open  func() (*docker.Engine, error)
+	Event Event // MainDocker, BootstrapDocker or Containerd
+	// Unit is a service that a connection would start. The engine is followed
+	// only while it is active. Empty: a connection starts nothing.
+	Unit string
+	// Follow calls up once the engine answers, and changed with each of its
+	// events, until ctx or the engine ends.
+	Follow func(ctx context.Context, up, changed func()) error
 }
 
-// Watch puts the events of the engine into the inbox. It connects only while
-// the engine's service runs: a connection to the socket of a stopped Docker may
-// start it.
+// Watch puts the events of the engine into the inbox.
 func (e Engine) Watch(ctx context.Context, units host.Units, in *Inbox) {
 	for ctx.Err() == nil {
-		if active, err := units.Active(ctx, e.Unit); err == nil && active {
-			_ = e.follow(ctx, in)
+		if e.mayConnect(ctx, units) {
+			_ = e.Follow(ctx, func() { in.Up(e.Event, true) }, func() { in.Put(e.Event) })
 			in.Up(e.Event, false)
 		}
 		sleep(ctx, startPause, nil)
 	}
 }
 
-func (e Engine) follow(ctx context.Context, in *Inbox) error {
-	engine, err := e.Open()
-	if err != nil {
-		return err
+func (e Engine) mayConnect(ctx context.Context, units host.Units) bool {
+	if e.Unit == "" {
+		return true
 	}
-	defer engine.Close()
-	if err := engine.Answers(ctx); err != nil {
-		return err
-	}
-	in.Up(e.Event, true)
-	return engine.Follow(ctx, func() { in.Put(e.Event) })
+	active, err := units.Active(ctx, e.Unit)
+	return err == nil && active
 }
 
 // WatchFiles puts changes in the directories into the inbox, except for

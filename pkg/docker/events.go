@@ -7,23 +7,37 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Follow calls tell whenever a container of ours starts or ends or is removed,
-// and whenever an image is removed, until ctx or the engine ends.
-func (d *Engine) Follow(ctx context.Context, tell func()) error {
+// Follow calls up once the engine behind a socket of this host answers, and
+// changed whenever a container of ours starts or ends or is removed, and whenever
+// an image is removed, until ctx or the engine ends.
+func Follow(ctx context.Context, socket string, up, changed func()) error {
+	engine, err := Open(socket)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	if err := engine.Answers(ctx); err != nil {
+		return err
+	}
+	return engine.stream(ctx, up, changed)
+}
+
+func (d *Engine) stream(ctx context.Context, up, changed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := d.Events(ctx, client.EventsListOptions{Filters: make(client.Filters).
+	sent := d.Events(ctx, client.EventsListOptions{Filters: make(client.Filters).
 		Add("type", string(events.ContainerEventType), string(events.ImageEventType)).
 		Add("event", string(events.ActionStart), string(events.ActionDie), string(events.ActionDestroy), string(events.ActionPause),
 			string(events.ActionRename), string(events.ActionDelete), string(events.ActionUnTag)),
 	})
+	up()
 	for {
 		select {
-		case event := <-stream.Messages:
+		case event := <-sent.Messages:
 			if event.Type == events.ImageEventType || event.Actor.Attributes[OurLabel] != "" {
-				tell()
+				changed()
 			}
-		case err := <-stream.Err:
+		case err := <-sent.Err:
 			return err
 		}
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -65,16 +67,6 @@ func (r Resident) Run(ctx context.Context) error {
 
 func (r Resident) failed(part string) func(error) {
 	return func(err error) { r.Log(fmt.Sprintf("%s: %v", part, err)) }
-}
-
-func (r Resident) watchImages(in *agent.Inbox) func(context.Context) error {
-	return func(ctx context.Context) error {
-		h, err := r.host()
-		if err != nil {
-			return err
-		}
-		return h.runtime().FollowImages(ctx, func() { in.Put(agent.Containerd) })
-	}
 }
 
 // makeOverlay comes before the balancer, which leads flanneld to etcd: with its
@@ -163,13 +155,28 @@ func watchNodes(ctx context.Context, in *agent.Inbox) error {
 // repair watches this host and repairs it.
 func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
 	units := host.OpenUnits()
-	main := agent.Engine{Event: agent.MainDocker, Unit: "docker", Open: mainDocker}
-	bootstrap := agent.Engine{Event: agent.BootstrapDocker, Unit: "docker-bootstrap", Open: bootstrapDocker}
-	go main.Watch(ctx, units, in)
-	go bootstrap.Watch(ctx, units, in)
-	go agent.Forever(ctx, r.watchImages(in), r.failed("watch the images of pods"))
+	for _, e := range r.engines() {
+		go e.Watch(ctx, units, in)
+	}
 	go agent.WatchKernel(ctx, in, r.failed("watch the kernel"))
 	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, in)
+}
+
+func (r Resident) engines() []agent.Engine {
+	follow := func(socket string) func(context.Context, func(), func()) error {
+		return func(ctx context.Context, up, changed func()) error { return docker.Follow(ctx, socket, up, changed) }
+	}
+	return []agent.Engine{
+		{Event: agent.MainDocker, Unit: "docker", Follow: follow(mainSocket)},
+		{Event: agent.BootstrapDocker, Unit: "docker-bootstrap", Follow: follow(bootstrapdocker.Socket)},
+		{Event: agent.Containerd, Follow: func(ctx context.Context, up, changed func()) error {
+			h, err := r.host()
+			if err != nil {
+				return err
+			}
+			return h.runtime().Follow(ctx, up, changed)
+		}},
+	}
 }
 
 // duties returns none while the host is not complete, or a newer program waits

@@ -73,7 +73,6 @@ var spans = map[string]string{
 
 	// A timeout here is not a failure: a stronger action follows, or none.
 	"pkg/agent.applyLimit":          "a run of a user waits for a repair; it is tried again",
-	"pkg/agent.look":                "applyLimit",
 	"pkg/containerd.proxyPatience":  "then kube-proxy is restarted",
 	"pkg/containerd.proxyStarts":    "then kube-proxy is restarted",
 	"pkg/containerd.shimPatience":   "then a signal is sent",
