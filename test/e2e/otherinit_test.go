@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ service docker status >/dev/null || service docker start
 for i in $(seq 600); do docker version >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1`
 
 // otherInit walks through the life of a master whose init is no systemd: made, run
-// again, rebooted, taken back.
+// again, repaired by its agent, rebooted, taken back.
 func otherInit(t *testing.T, m machine, bundle string) {
 	m.sh(t, settle)
 	m.sh(t, "kube-bootstrap master --bundle "+bundle)
@@ -28,17 +27,12 @@ func otherInit(t *testing.T, m machine, bundle string) {
 	if is := m.running(t); is != was {
 		t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)
 	}
+	agentWorks(t, m)
 	subnet := m.sh(t, "cat /var/lib/kube-bootstrap/flannel/subnet.env")
 	if _, err := (host.Command{Args: []string{"docker", "restart", "-t", "60", m.name}}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 3*time.Minute, "everything is back after a reboot", func() error {
-		out, err := m.try(t.Context(), "kube-bootstrap status 2>&1")
-		if err != nil {
-			return errors.Join(err, errors.New(missing(out)))
-		}
-		return nil
-	})
+	whole(t, m, 3*time.Minute, "everything is back after a reboot")
 	if now := m.sh(t, "cat /var/lib/kube-bootstrap/flannel/subnet.env"); now != subnet {
 		t.Errorf("another subnet after a reboot: %s, then %s", subnet, now)
 	}

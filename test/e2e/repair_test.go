@@ -16,10 +16,15 @@ type statusReport struct {
 	}
 }
 
-// repairs breaks each layer of a ready cluster by hand: status must name it
-// and fail, the verb of the host must repair it.
+// repairs breaks each layer of a ready cluster by hand. What runs, the agent
+// repairs. While the agent repairs nothing, status must name the fault and
+// fail, and the verb of the host must repair it.
 func repairs(t *testing.T, master, worker machine) {
 	t.Helper()
+	t.Run("the agent", func(t *testing.T) { agentWorks(t, master) })
+	for _, m := range []machine{master, worker} {
+		repairsItself(t, m)
+	}
 	for _, c := range []struct{ name, do, step string }{
 		{"flanneld stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 flannel", "start flanneld"},
 		{"docker0 without address", "ip addr flush dev docker0", "let the overlay into docker0"},
@@ -84,9 +89,12 @@ const otherBackend = `iptables -I DOCKER-USER -s 10.193.0.0/16 -d 10.1.0.0/16 -o
 const expire = `cd /etc/kubernetes/pki && openssl req -new -key apiserver-kubelet-client.key -subj /O=kubeadm:cluster-admins/CN=kube-apiserver-kubelet-client -out /tmp/x.csr &&
 openssl x509 -req -in /tmp/x.csr -CA ca.crt -CAkey ca.key -not_before 20200101000000Z -not_after 20200102000000Z -out apiserver-kubelet-client.crt; rm -f /tmp/x.csr`
 
+// suspend keeps the agent from repairing until the next run.
+const suspend = "rm -f /var/lib/kube-bootstrap/complete; "
+
 func repair(t *testing.T, m machine, verb, harm, step string) {
 	t.Helper()
-	m.sh(t, harm)
+	m.sh(t, suspend+harm)
 	names := broken(t, m)
 	if !strings.Contains(names, step) {
 		t.Errorf("status does not name %q, but: %q", step, names)

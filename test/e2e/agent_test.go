@@ -1,0 +1,60 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// agentWorks shows on a control plane that the agent comes back after its end,
+// starts a kubelet that was removed, and approves the serving certificate that
+// this kubelet asks for.
+func agentWorks(t *testing.T, m machine) {
+	t.Helper()
+	pid := m.sh(t, "cat /run/kube-bootstrap-agent.pid")
+	m.sh(t, "kill -9 "+pid)
+	eventually(t, time.Minute, "another agent", func() error {
+		out, err := m.try(t.Context(), "cat /run/kube-bootstrap-agent.pid && kill -0 $(cat /run/kube-bootstrap-agent.pid)")
+		if err == nil && out == pid {
+			err = errors.New("it is still process " + pid)
+		}
+		return err
+	})
+	m.sh(t, "rm /var/lib/kubelet/pki/kubelet-server-current.pem && docker rm -f kubelet")
+	eventually(t, 2*time.Minute, "a kubelet with an approved certificate", func() error {
+		_, err := m.try(t.Context(), "docker inspect -f '{{.State.Running}}' kubelet | grep true && test -s /var/lib/kubelet/pki/kubelet-server-current.pem")
+		return err
+	})
+	whole(t, m, time.Minute, "status after repairs by the agent")
+	m.sh(t, "kube-bootstrap status -o json | grep -q 'run container kubelet'")
+}
+
+// whole waits until status finds nothing missing, without a command.
+func whole(t *testing.T, m machine, limit time.Duration, what string) {
+	t.Helper()
+	eventually(t, limit, what, func() error {
+		out, err := m.try(t.Context(), "kube-bootstrap status 2>&1")
+		if err != nil {
+			return errors.Join(err, errors.New(missing(out)))
+		}
+		return nil
+	})
+}
+
+// repairsItself breaks what runs on a host. The agent repairs it, and nobody
+// else does.
+func repairsItself(t *testing.T, m machine) {
+	for _, c := range []struct{ name, harm string }{
+		{"flanneld removed", "docker -H unix:///run/docker-bootstrap.sock rm -f flannel"},
+		{"docker0 without address", "ip addr flush dev docker0"},
+		{"firewall rule deleted", "iptables -F DOCKER-USER"},
+		{"kubelet stopped", "docker stop -t 1 kubelet"},
+	} {
+		t.Run(c.name+" on "+m.name, func(t *testing.T) {
+			m.sh(t, c.harm)
+			whole(t, m, time.Minute, "repair by the agent")
+		})
+	}
+}
