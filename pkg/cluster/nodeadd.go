@@ -73,8 +73,30 @@ func (f *fleet) admission(m member, join *joining) step.Plan {
 		verb = join.furtherMaster
 	}
 	return step.Plan{
-		{f.hostImage(f.variant(m))}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)},
+		{f.hostImage(f.variant(m)), f.dropLeft(m)}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)},
 		{join.open()}, {f.verb(m, verb)}, {join.close()},
+	}
+}
+
+// dropLeft returns the step that removes the volume of a former node of this
+// name. A removal that was killed leaves the volume without its host, and the
+// new node must not have the state of the old one.
+func (f *fleet) dropLeft(m member) step.Step {
+	volume := f.machine(m).Volumes["/var/lib"]
+	return step.Step{
+		Name: "remove what a former " + m.name + " left",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			found, err := f.found(ctx)
+			if err != nil || slices.Contains(names(found), m.name) {
+				return nil, err
+			}
+			volumes, err := f.docker.Volumes(ctx, f.Name)
+			if err != nil || !slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }) {
+				return nil, err
+			}
+			return step.Diff{"remove volume " + volume}, nil
+		},
+		Apply: func(ctx context.Context) error { return f.docker.RemoveVolume(ctx, volume) },
 	}
 }
 

@@ -173,3 +173,26 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 		t.Errorf("volumes left: %v, %v", all, err)
 	}
 }
+
+// TestANewNodeIsEmpty: `node remove` was killed between the container of a host
+// and its volume.
+func TestANewNodeIsEmpty(t *testing.T) {
+	f, _ := noHostsFleet(t)
+	ctx := t.Context()
+	m := f.byName(f.Name + "-worker-2")
+	drop := f.dropLeft(m)
+	if diff, err := drop.Check(ctx); err != nil || len(diff) > 0 {
+		t.Errorf("without a former node: %v, %v", diff, err)
+	}
+	for _, name := range []string{"worker-1", "worker-2"} {
+		if err := f.docker.MakeVolume(ctx, f.Name, f.Name+"-"+name+"-var-lib", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff, err := drop.Check(ctx); err != nil || len(diff) != 1 {
+		t.Errorf("with its volume: %v, %v", diff, err)
+	}
+	if err := drop.Apply(ctx); err != nil || f.volumesLeft(t) != "-worker-1-var-lib" {
+		t.Errorf("left %q, %v", f.volumesLeft(t), err)
+	}
+}
