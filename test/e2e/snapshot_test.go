@@ -64,7 +64,7 @@ func TestSnapshots(t *testing.T) {
 // setting. A run without settings must finish that, and keep no old host.
 func (c localCluster) createdAgain(t *testing.T) {
 	nodes := func() string { return c.master().kubectl(t, "get nodes -o jsonpath={.items[*].metadata.uid}") }
-	before := nodes()
+	before, saved := nodes(), c.saved(t)
 	c.killIn(t, "remove the hosts of cluster", 2*time.Second, "up", append(c.flags, "--flannel-backend", "host-gw", "--recreate")...)
 	c.run(t, "up", "--bundle", built.bundle)
 	c.master().sh(t, "! ip link show flannel.1 2>/dev/null")
@@ -72,7 +72,7 @@ func (c localCluster) createdAgain(t *testing.T) {
 	if len(now) != 2 || strings.Contains(before, now[0]) || strings.Contains(before, now[1]) {
 		t.Errorf("nodes %v, and before %s", now, before)
 	}
-	c.lists(t, "used")
+	c.lists(t, saved...)
 }
 
 // useYAML is a workload with all that must come back: a Secret, and a stateful
@@ -181,6 +181,14 @@ func (c localCluster) reboots(t *testing.T, times int, before string) {
 
 func (c localCluster) lists(t *testing.T, want ...string) {
 	t.Helper()
+	if names := c.saved(t); fmt.Sprint(names) != fmt.Sprint(want) {
+		t.Errorf("snapshots %v, want %v", names, want)
+	}
+}
+
+// saved returns the names of the snapshots that a user has saved.
+func (c localCluster) saved(t *testing.T) (names []string) {
+	t.Helper()
 	var all []struct {
 		Name  string
 		Hosts []string
@@ -189,7 +197,6 @@ func (c localCluster) lists(t *testing.T, want ...string) {
 	if err := json.Unmarshal([]byte(c.run(t, "snapshot", "list", "-o", "json")), &all); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
 	for _, s := range all {
 		if s.Name != cluster.FirstSnapshot { // which up leaves out on a disk that is nearly full
 			names = append(names, s.Name)
@@ -198,9 +205,7 @@ func (c localCluster) lists(t *testing.T, want ...string) {
 			t.Errorf("listed as whole: %+v", s)
 		}
 	}
-	if fmt.Sprint(names) != fmt.Sprint(want) {
-		t.Errorf("snapshots %v, want %v", names, want)
-	}
+	return names
 }
 
 // killed kills a save and a restore in each of their steps. A half snapshot is
