@@ -21,6 +21,7 @@ const (
 	Route
 	Forwarding // or another setting below net.ipv4.conf
 	Firewall   // rules of nftables were removed
+	Lease      // a subnet of a host, in etcd
 	Files      // a file in a watched directory
 	Cluster    // the nodes and control planes, on a control plane
 	Tick       // every few seconds, for what nothing reports; the Check must cost next to nothing

@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// aliveEvery is how often a connection to etcd must show that it is alive.
+const aliveEvery = 10 * time.Second
 
 // hostLease is a lease as it stands in etcd.
 type hostLease struct {
@@ -49,6 +53,8 @@ func (d Daemon) client(ctx context.Context) (*clientv3.Client, error) {
 		Endpoints: d.Endpoints,
 		TLS:       &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		Logger:    zap.NewNop(),
+		// A host that lost its power ends no connection.
+		DialKeepAliveTime: aliveEvery, DialKeepAliveTimeout: aliveEvery,
 	})
 }
 
@@ -105,4 +111,25 @@ func dropOldLeases(ctx context.Context, client *clientv3.Client, v view) error {
 		}
 	}
 	return nil
+}
+
+// FollowLeases calls tell when it begins, and whenever a lease in etcd changes,
+// until ctx ends. flanneld follows them too. But when its connection has ended,
+// it asks for the changes since its own start, and gets none if etcd has
+// compacted these (0.28.4).
+func (d Daemon) FollowLeases(ctx context.Context, tell func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	client, err := d.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for answer := range client.Watch(ctx, subnetsKey, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
+		if err := answer.Err(); err != nil {
+			return fmt.Errorf("watch %s: %w", subnetsKey, err)
+		}
+		tell()
+	}
+	return ctx.Err()
 }

@@ -64,6 +64,9 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 		if step.Until(step.WithLimit(ctx, ownPatience), agrees, nil) == nil {
 			return nil
 		}
+		if err := v.removeStale(); err != nil || agrees(ctx) == nil {
+			return err
+		}
 		step.Report(ctx, "restarting flanneld", 0, 0)
 		if err := d.service().Restart(ctx); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package flannel
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -46,7 +47,40 @@ func (v view) diff() (step.Diff, error) {
 		return append(diff, link...), err
 	}
 	routes, err := v.routesDiff()
+	if err != nil {
+		return nil, err
+	}
+	stale, err := v.stale()
+	for _, r := range stale {
+		diff = append(diff, fmt.Sprintf("remove the route to %s, which no host has", r.Dst))
+	}
 	return append(diff, routes...), err
+}
+
+// stale returns routes through the overlay's link to subnets that no host has
+// leased. flanneld removes the route of a lease that ends while it runs.
+func (v view) stale() (stale []host.Route, err error) {
+	routes, err := host.Routes()
+	for _, r := range routes {
+		inside := r.Dst.Bits() > v.own.Network.Bits() && v.own.Network.Contains(r.Dst.Addr())
+		leased := slices.ContainsFunc(v.leases, func(l hostLease) bool { return l.subnet.Overlaps(r.Dst) })
+		if r.Link != "" && r.Link == Link(v.backend) && inside && !leased {
+			stale = append(stale, r)
+		}
+	}
+	return stale, err
+}
+
+func (v view) removeStale() error {
+	stale, err := v.stale()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range stale {
+		errs = append(errs, host.DeleteRoute(r))
+	}
+	return errors.Join(errs...)
 }
 
 // linkDiff compares the link of the overlay with this host's own lease.

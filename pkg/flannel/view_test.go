@@ -44,6 +44,7 @@ func TestOverlayOfVxlan(t *testing.T) {
 		{"ip route add blackhole 10.1.9.0/25", "route 10.1.9.0/24 to 192.0.2.2"},
 		{"ip neigh flush nud permanent dev flannel.1", "enter 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
 		{"bridge fdb del 0a:4b:c0:00:02:02 dev flannel.1 dst 192.0.2.2", "enter 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
+		{"ip route add 10.1.8.0/24 via 10.1.8.0 dev flannel.1 onlink", "remove the route to 10.1.8.0/24, which no host has"},
 		{"ip addr flush dev flannel.1", "give flannel.1 the address 10.1.7.0"},
 		{"ip link set flannel.1 down", "set flannel.1 up"},
 		{"ip link set flannel.1 address 0a:00:00:00:00:01", "give flannel.1 the MAC address 0a:4b:c0:00:02:01 (now 0a:00:00:00:00:01)"},
@@ -65,6 +66,23 @@ func TestOverlayOfVxlan(t *testing.T) {
 			hosttest.Shell(t, "ip link del flannel.1")
 		}
 	}
+}
+
+// Only routes that no lease wants are removed.
+func TestRemoveStale(t *testing.T) {
+	hosttest.InNetns(t)
+	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up")
+	if err := (Daemon{Backend: "vxlan", PublicIP: "192.0.2.1"}).MakeLink(); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.Shell(t, vxlanReady+"\nip route add 10.1.8.0/24 via 10.1.8.0 dev flannel.1 onlink\nip route add 10.99.0.0/24 dev flannel.1")
+	if err := twoHosts("vxlan").removeStale(); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := twoHosts("vxlan").diff(); err != nil || len(diff) > 0 {
+		t.Errorf("got %q, %v", diff, err)
+	}
+	hosttest.Shell(t, "ip route del 10.99.0.0/24 dev flannel.1") // it is not of the overlay
 }
 
 // A link that somebody gave another MAC address gets its own back.

@@ -30,6 +30,21 @@ func DeleteRoutesVia(within netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
+// DeleteRoute removes a route of the main table; one that is not there is no
+// error.
+func DeleteRoute(r Route) error {
+	link, err := netlink.LinkByName(r.Link)
+	if err != nil {
+		return err
+	}
+	dst := &net.IPNet{IP: r.Dst.Addr().AsSlice(), Mask: net.CIDRMask(r.Dst.Bits(), r.Dst.Addr().BitLen())}
+	err = netlink.RouteDel(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: dst})
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove the route to %s: %w", r.Dst, err)
+	}
+	return nil
+}
+
 // AddLocalRoute routes a network to loopback, with a source that is an address
 // of this host. What the firewall sends elsewhere is routed once more; all else
 // ends here.

@@ -16,7 +16,7 @@ func (h *Host) Upkeep() []agent.Duty {
 	duties := []agent.Duty{
 		{Step: h.ownEtcd(), On: agent.BootstrapDocker},
 		{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link},
-		{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route},
+		{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
 		{Step: h.keepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick},
 		{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},
 		{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link},

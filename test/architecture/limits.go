@@ -38,6 +38,7 @@ var spans = map[string]string{
 	"pkg/agent.startPause":    "pause between looks",
 	"pkg/agent.steady":        "how long a step must hold",
 	"pkg/agent.tickEvery":     "period",
+	"pkg/flannel.aliveEvery":  "period",
 	"pkg/balancer.firstLook":  "pause between looks",
 	"pkg/balancer.firstRetry": "pause between tries",
 	"pkg/balancer.follow":     "lookEvery",
