@@ -19,7 +19,9 @@ func (p *program) agentCommand() *cobra.Command {
 			if err := asRoot(); err != nil {
 				return err
 			}
-			lock := func() (func(), error) { return host.LockInBackground(lockPath) }
+			lock := func(ctx context.Context) (context.Context, func(), error) {
+				return host.LockInBackground(ctx, lockPath)
+			}
 			return plan.Resident{Lock: lock, Log: p.say}.Run(c.Context())
 		},
 	}

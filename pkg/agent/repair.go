@@ -18,10 +18,13 @@ type Repairer struct {
 	Files host.Files
 	// Duties returns the duties in force: none while they must not be touched.
 	Duties func() ([]Duty, error)
-	// Lock takes the lock of this host in the background.
-	Lock func() (release func(), err error)
-	Log  func(string)
+	Lock   Lock
+	Log    func(string)
 }
+
+// Lock takes the lock of this host in the background. The context that it
+// returns ends when a run of a user waits for the lock.
+type Lock func(context.Context) (held context.Context, release func(), err error)
 
 // Inbox collects events until somebody looks at them.
 type Inbox struct {
@@ -65,10 +68,22 @@ func (i *Inbox) take() (events, down Event) {
 	return events, i.down
 }
 
+// ended reports whether one of the engines has ended. It leaves some time to
+// hear of it.
+func (i *Inbox) ended(ctx context.Context, among Event) bool {
+	if among&engines == 0 {
+		return false
+	}
+	sleep(ctx, settle, nil)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.down&among != 0
+}
+
 // Run repairs until ctx ends.
 func (r Repairer) Run(ctx context.Context, in *Inbox) error {
 	go tick(ctx, in)
-	state := rounds{Repairer: r, waits: map[string]patience{}, told: map[string]string{}}
+	state := rounds{Repairer: r, in: in, waits: map[string]patience{}, told: map[string]string{}}
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -98,6 +113,7 @@ func tick(ctx context.Context, in *Inbox) {
 // rounds is what Run remembers from one round to the next.
 type rounds struct {
 	Repairer
+	in     *Inbox
 	duties []Duty
 	waits  map[string]patience // by the name of the step
 	told   map[string]string   // the last error of a step, which is logged once
@@ -156,7 +172,7 @@ func (r *rounds) look(ctx context.Context, d Duty) retry {
 // repair applies a duty under the lock. Do checks it again, because a run of a
 // user may have changed the host meanwhile.
 func (r *rounds) repair(ctx context.Context, d Duty) retry {
-	release, err := r.Lock()
+	held, release, err := r.Lock(ctx)
 	if errors.Is(err, host.ErrLocked) {
 		return retry{d.On, lockedFor}
 	}
@@ -168,7 +184,7 @@ func (r *rounds) repair(ctx context.Context, d Duty) retry {
 	if duties, err := r.Duties(); err != nil || len(duties) == 0 {
 		return retry{}
 	}
-	ctx, cancel := step.Limited(ctx)
+	limited, cancel := step.Limited(held)
 	defer cancel()
 	begun := time.Now()
 	var changes step.Diff
@@ -177,9 +193,12 @@ func (r *rounds) repair(ctx context.Context, d Duty) retry {
 			changes = e.Diff
 		}
 	}}
-	err = runner.Do(ctx, step.Plan{{d.Step}})
-	if len(changes) == 0 && err == nil {
+	err = runner.Do(limited, step.Plan{{d.Step}})
+	switch {
+	case len(changes) == 0 && err == nil:
 		return retry{}
+	case err != nil && (held.Err() != nil || r.in.ended(ctx, d.On)):
+		return retry{d.On, lockedFor} // a run waits, this process ends, or the engine has ended
 	}
 	r.waits[d.Step.Name] = r.waits[d.Step.Name].after(time.Now())
 	r.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)

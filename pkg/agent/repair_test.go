@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -49,7 +50,9 @@ func start(t *testing.T, files host.Files, duties ...Duty) (*Inbox, *journal, st
 	r := Repairer{
 		Files: files, Log: log.log,
 		Duties: func() ([]Duty, error) { return duties, nil },
-		Lock:   func() (func(), error) { return host.LockInBackground(lock) },
+		Lock: func(ctx context.Context) (context.Context, func(), error) {
+			return host.LockInBackground(ctx, lock)
+		},
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -155,6 +158,54 @@ func TestFailedRepairIsRecordedAndTriedAgain(t *testing.T) {
 	until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
 	if first := Repairs(files)[0]; !strings.Contains(first.Error, "no luck") {
 		t.Errorf("recorded %+v", first)
+	}
+}
+
+// A user's run must not wait for as long as a repair may take.
+func TestRepairLetsARunGoFirst(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	slow := fileDuty(files, "a", Link)
+	quick, tries := slow.Step.Apply, 0
+	slow.Step.Apply = func(ctx context.Context) error {
+		if tries++; tries > 1 {
+			return quick(ctx)
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	_, _, lock := start(t, files, slow)
+	until(t, "begin the repair", func() bool { _, err := os.Stat(lock); return err == nil })
+	release, err := host.Lock(t.Context(), lock)
+	if err != nil {
+		t.Fatalf("the repair did not let go: %v", err)
+	}
+	release()
+	until(t, "repair after the run", func() bool { return files.Exists("/a") })
+	until(t, "record the repair", func() bool { return len(Repairs(files)) > 0 })
+	if all := Repairs(files); len(all) != 1 || all[0].Error != "" {
+		t.Errorf("an interrupted repair is recorded: %+v", all)
+	}
+}
+
+// A stop of the host ends engines and what runs in them at the same time.
+func TestRepairThatFailsBecauseTheEngineEndedIsNone(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	var in *Inbox
+	ready := make(chan bool)
+	failing := fileDuty(files, "a", MainDocker)
+	failing.Step.Apply = func(context.Context) error {
+		<-ready
+		in.Up(MainDocker, false)
+		return errors.New("connection refused")
+	}
+	in, log, _ := start(t, files, failing, fileDuty(files, "other", Link))
+	in.Up(MainDocker, true)
+	close(ready)
+	until(t, "repair the other one", func() bool { return log.has("repaired: write other") })
+	for _, r := range Repairs(files) {
+		if r.Error != "" {
+			t.Errorf("recorded %+v", r)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -142,11 +143,11 @@ func TestLockIsHeldOnce(t *testing.T) {
 
 func TestLockWaitsForTheBackground(t *testing.T) {
 	path := t.TempDir() + "/lock"
-	release, err := LockInBackground(path)
+	_, release, err := LockInBackground(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LockInBackground(path); !errors.Is(err, ErrLocked) {
+	if _, _, err := LockInBackground(t.Context(), path); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second lock in the background: %v", err)
 	}
 	if _, err := LockUnless(t.Context(), path, func() bool { return true }); !errors.Is(err, ErrLocked) {
@@ -157,8 +158,28 @@ func TestLockWaitsForTheBackground(t *testing.T) {
 		t.Fatalf("a run did not wait for the background: %v", err)
 	}
 	defer release()
-	if _, err := LockInBackground(path); !errors.Is(err, ErrLocked) {
+	if _, _, err := LockInBackground(t.Context(), path); !errors.Is(err, ErrLocked) {
 		t.Errorf("the background does not leave it to a run: %v", err)
+	}
+}
+
+func TestTheBackgroundLetsGoOfALockThatARunWaitsFor(t *testing.T) {
+	path := t.TempDir() + "/lock"
+	held, release, err := LockInBackground(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-held.Done() // a repair that takes its time
+		release()
+	}()
+	forRun, err := Lock(t.Context(), path)
+	if err != nil {
+		t.Fatalf("a run did not get the lock: %v", err)
+	}
+	forRun()
+	if err := syscall.Kill(os.Getpid(), wanted); err != nil { // a late one is harmless
+		t.Error(err)
 	}
 }
 

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,15 +32,19 @@ func Lock(ctx context.Context, path string) (release func(), err error) {
 // LockUnless is Lock that does not wait, or no longer, once waits reports that
 // the process in the background waits for this one.
 func LockUnless(ctx context.Context, path string, waits func() bool) (release func(), err error) {
-	const patience = time.Minute // the background does one step at a time
+	const patience, courtesy = time.Minute, 3 * time.Second // most repairs take less
+	begun := time.Now()
 	var failed error
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) error {
 		var background bool
 		release, background, failed = lock(ctx, path, "")
-		if background && !waits() {
-			return failed
+		if !background || waits() {
+			return nil
 		}
-		return nil
+		if time.Since(begun) > courtesy {
+			interrupt(ctx, path)
+		}
+		return failed
 	}, nil)
 	if err == nil {
 		err = failed
@@ -45,11 +52,33 @@ func LockUnless(ctx context.Context, path string, waits func() bool) (release fu
 	return release, err
 }
 
+// wanted tells a process that holds a lock in the background that a run waits.
+const wanted = syscall.SIGUSR1
+
+// interrupt asks the process that holds the lock in the background to let go.
+func interrupt(ctx context.Context, path string) {
+	process, how := holder(ctx, path)
+	if pid, err := strconv.Atoi(process); err == nil && how == inBackground {
+		_ = syscall.Kill(pid, wanted)
+	}
+}
+
+// heedWanted keeps a signal that comes late, after the lock was released, from
+// ending the process.
+var heedWanted = sync.OnceFunc(func() { signal.Notify(make(chan os.Signal, 1), wanted) })
+
 // LockInBackground is Lock for a process that no user waits for: it does not
-// wait, and a run of a user waits for it.
-func LockInBackground(path string) (release func(), err error) {
-	release, _, err = lock(context.Background(), path, inBackground)
-	return release, err
+// wait, and a run of a user waits for it. The context that it returns ends when
+// such a run has waited for some seconds: the process must then let go.
+func LockInBackground(ctx context.Context, path string) (held context.Context, release func(), err error) {
+	heedWanted()
+	held, stop := signal.NotifyContext(ctx, wanted)
+	let, _, err := lock(ctx, path, inBackground)
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return held, func() { let(); stop() }, nil
 }
 
 // lock reports also whether the lock is held in the background.

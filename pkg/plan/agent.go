@@ -33,7 +33,7 @@ func (h *Host) startAgent(role string) step.Step {
 // others, and each waits for what it needs.
 type Resident struct {
 	Files host.Files
-	Lock  func() (release func(), err error) // of the host, in the background
+	Lock  agent.Lock // of the host
 	Log   func(string)
 }
 

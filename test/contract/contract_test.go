@@ -52,7 +52,9 @@ func TestMain(m *testing.M) {
 func unit(verb string) (code int) {
 	log := func(text string) { fmt.Fprintln(os.Stderr, text) }
 	if verb == "agent" {
-		lock := func() (func(), error) { return host.LockInBackground("/run/kube-bootstrap.lock") }
+		lock := func(ctx context.Context) (context.Context, func(), error) {
+			return host.LockInBackground(ctx, "/run/kube-bootstrap.lock")
+		}
 		log(fmt.Sprint(plan.Resident{Lock: lock, Log: log}.Run(context.Background())))
 	}
 	return 0
