@@ -44,7 +44,7 @@ var containerFaults = []fault{
 	{name: "kubelet removed", on: each, do: "docker rm -f kubelet", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "kubelet stopped", on: worker, do: "docker stop -t 1 kubelet", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "all containers stopped", on: worker, do: "docker stop -t 2 $(docker ps -q); docker start probe", repair: byAgent, limit: 10 * sec},
-	{name: "all containers stopped, then a boot", on: worker, do: "docker stop -t 2 $(docker ps -q); docker update --restart always probe", repair: byBoot, limit: 30 * sec},
+	{name: "all containers stopped, then a boot", on: worker, do: "docker stop -t 2 $(docker ps -q)", repair: byBoot, limit: 30 * sec},
 	{name: "flanneld removed", on: each, do: bootstrap + "rm -f flannel", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "etcd stopped", on: master, do: bootstrap + "stop -t 1 etcd", repair: byAgent, limit: 15 * sec, quick: true},
 	{name: "etcd removed", on: master, do: bootstrap + "rm -f etcd", repair: byAgent, limit: 15 * sec},
@@ -114,7 +114,7 @@ func recordFaults() []fault {
 		damaged("kubelet-found.json", worker, state+"kubelet-found.json", byRerun, ""),
 		damaged("made-dirs", worker, state+"made-dirs", byRerun, ""),
 		damaged("docker0-address", worker, state+"docker0-address", byRerun, ""),
-		damaged("containerd-pods", worker, state+"containerd-pods", byRerun, ""),
+		damaged("containerd-pods", worker, state+"containerd-pods", byRerun, "")[1:], // it may be empty
 	)
 }
 
@@ -149,7 +149,7 @@ func fileFaults() []fault {
 func damaged(what, on, path, repair, says string) []fault {
 	row := func(how, write string) fault {
 		return fault{name: what + " " + how, on: on, do: "rm -rf /var/tmp/saved && cp -a " + path + " /var/tmp/saved && " + write + " >" + path,
-			repair: repair, limit: 30 * sec, says: says, fix: "cp -a /var/tmp/saved " + path}
+			repair: repair, limit: 30 * sec, says: says, fix: "cp -a /var/tmp/saved " + path, check: "[ -s " + path + " ] && ! grep -aq garbage " + path}
 	}
 	return []fault{row("emptied", ":"), row("garbage", `printf '\000\377{{garbage: [\n"x'`)}
 }
