@@ -189,6 +189,7 @@ func (b *bed) suffer(t *testing.T, f fault) outcome {
 		t.Errorf("repaired by %s, want %s within %s", o.observed, f.repair, patience*f.limit)
 	}
 	o.failed = t.Failed()
+	t.Logf("%s: %s after %.1f s", f.name, o.observed, o.took.Seconds())
 	return o
 }
 
