@@ -1,10 +1,12 @@
 package balancer
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"io/fs"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const stateFile = StateDir + "/control-planes.json"
@@ -38,18 +40,49 @@ func (s State) Addresses() []string {
 	return all
 }
 
-// ReadState returns what the balancer of this host knows; the error is
-// fs.ErrNotExist where there never was one.
+// ReadState returns what the balancer of this host knows. The error is
+// fs.ErrNotExist where there never was one, and where the record is damaged:
+// control planes tell everything that is in it again.
 func ReadState(files host.Files) (State, error) {
 	var s State
 	known, err := files.Recall(stateFile, &s)
-	switch {
-	case err != nil:
-		return s, fmt.Errorf("%w; remove the file and run the same command again", err)
-	case !known:
-		return s, fs.ErrNotExist
+	if err != nil || !known {
+		return State{}, errors.Join(fs.ErrNotExist, err)
 	}
 	return s, nil
+}
+
+// Known is the step that writes the control planes to begin with if none are
+// known.
+func (b Balancer) Known() step.Step {
+	return step.Step{
+		Name: "know the control planes",
+		Check: func(context.Context) (step.Diff, error) {
+			files, err := b.known()
+			if err != nil {
+				return nil, err
+			}
+			return b.Files.Missing(files)
+		},
+		Apply: func(context.Context) error {
+			files, err := b.known()
+			if err != nil {
+				return err
+			}
+			return b.Files.Put(files)
+		},
+	}
+}
+
+// known returns the file of the control planes to begin with, if it must be
+// written.
+func (b Balancer) known() ([]host.File, error) {
+	begin, stale := b.seeded()
+	if !stale {
+		return nil, nil
+	}
+	file, err := record(stateFile, begin)
+	return []host.File{file}, err
 }
 
 func writeState(files host.Files, s State) error {

@@ -14,6 +14,7 @@ import (
 func (h *Host) Upkeep() []agent.Duty {
 	role := h.saved.Role
 	duties := []agent.Duty{
+		{Step: h.balancer(role).Known(), On: agent.Tick},
 		{Step: h.ownEtcd(), On: agent.BootstrapDocker},
 		{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link},
 		{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
