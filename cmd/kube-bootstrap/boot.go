@@ -30,7 +30,7 @@ func (p *program) bootCommand() *cobra.Command {
 			}
 			defer release()
 			saved, err := plan.ReadSaved(host.Files{})
-			if err != nil || saved.Role == "" {
+			if err = errors.Join(err, saved.Lost); err != nil || saved.Role == "" {
 				return err
 			}
 			h, err := plan.Open(saved.Config)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ func openControlPlane() (*plan.Host, error) {
 		return nil, err
 	}
 	saved, err := plan.ReadSaved(host.Files{})
-	if err != nil {
+	if err = errors.Join(err, saved.Lost); err != nil {
 		return nil, err
 	}
 	if saved.Role != config.RoleMaster {

@@ -41,6 +41,9 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 	if verb&(fleets|config.Every) != 0 {
 		env = config.FleetEnv(p.env)
 	}
+	if err := p.settingsLost(verb); err != nil {
+		return config.Config{}, nil, err
+	}
 	cfg, origins, err := config.Load(p.configPath(verb), env, flags)
 	if verb&(config.Master|config.Worker|config.Preflight) != 0 {
 		err = errors.Join(err, config.OldVariables(p.env))
@@ -62,7 +65,7 @@ func (p *program) possible(cfg config.Config, origins config.Origins, verb confi
 		return cfg
 	}
 	saved, err := plan.ReadSaved(host.Files{})
-	if err != nil {
+	if err != nil || saved.Lost != nil {
 		return cfg // reported where the saved settings are needed
 	}
 	kept, _ := saved.Keep(cfg, origins)
@@ -72,6 +75,16 @@ func (p *program) possible(cfg config.Config, origins config.Origins, verb confi
 // configPath is the file that was named, or what this host remembers of its
 // own set-up; a fleet is no matter of this host.
 func (p *program) configPath(verb config.Verb) string {
+	if named := p.namedFile(verb); named != "" {
+		return named
+	}
+	if _, err := config.ReadSaved(config.SavedPath); ofThisHost(verb) && err == nil {
+		return config.SavedPath
+	}
+	return ""
+}
+
+func (p *program) namedFile(verb config.Verb) string {
 	named := []string{p.config, p.env("KUBE_BOOTSTRAP_CONFIG")}
 	if verb&(fleets|config.Every) != 0 {
 		named = append(named, p.env("LOCAL_CLUSTER_CONF"), p.oldFile())
@@ -79,10 +92,23 @@ func (p *program) configPath(verb config.Verb) string {
 	if i := slices.IndexFunc(named, func(path string) bool { return path != "" }); i >= 0 {
 		return named[i]
 	}
-	if verb&(fleets|config.Offline|config.Push) == 0 && readable(config.SavedPath) {
-		return config.SavedPath
-	}
 	return ""
+}
+
+// ofThisHost reports whether a verb goes by what this host was set up with.
+func ofThisHost(verb config.Verb) bool { return verb&(fleets|config.Offline|config.Push) == 0 }
+
+// settingsLost returns the problem that the settings of this host cannot be
+// read: defaults must not take their place.
+func (p *program) settingsLost(verb config.Verb) error {
+	if !ofThisHost(verb) || p.namedFile(verb) != "" {
+		return nil
+	}
+	saved, err := plan.ReadSaved(host.Files{})
+	if err != nil {
+		return nil // told where the settings are needed; only root may read them
+	}
+	return saved.Lost
 }
 
 // oldFile returns the configuration file of kubeadm-local-cluster; empty if it

@@ -33,6 +33,9 @@ type hostStatus struct {
 	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
 	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`
 	Quorum        string                  `json:"quorum,omitempty"`
+	// SettingsLost is the problem that the settings of this host cannot be read:
+	// only what holds with any settings is known then.
+	SettingsLost string `json:"settingsLost,omitempty"`
 	// Repairs are the last repairs by the agent, oldest first.
 	Repairs []agent.Repair `json:"repairs,omitempty"`
 }
@@ -43,6 +46,26 @@ type stepStatus struct {
 	InPlace bool     `json:"inPlace"`
 	Missing []string `json:"missing"`
 	Error   string   `json:"error,omitempty"`
+	// Problems are the names of the problems in Error, which no run solves.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// stepStatusOf says what was found. Without the settings, a difference from the
+// defaults says nothing.
+func stepStatusOf(f step.Finding, lost error) stepStatus {
+	one := stepStatus{Row: f.Row, Step: f.Step, Missing: append([]string{}, f.Diff...)}
+	switch {
+	case f.Err != nil:
+		one.Error = f.Err.Error()
+		for _, problem := range step.Problems(f.Err) {
+			one.Problems = append(one.Problems, problem.Name)
+		}
+	case lost != nil && len(f.Diff) > 0:
+		one.Missing, one.Error = []string{}, "not known without the settings ("+f.Diff.String()+")"
+	default:
+		one.InPlace = len(f.Diff) == 0
+	}
+	return one
 }
 
 func (p *program) statusCommand() *cobra.Command {
@@ -89,7 +112,10 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	if err != nil {
 		return status, err
 	}
-	status.Role, status.InPlace, status.Repairs = saved.Role, true, agent.Repairs(host.Files{})
+	status.Role, status.InPlace, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
+	if saved.Lost != nil {
+		status.SettingsLost = saved.Lost.Error()
+	}
 	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -102,10 +128,7 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		members <- all
 	}()
 	for _, f := range (&step.Runner{}).Look(looking, made) {
-		one := stepStatus{Row: f.Row, Step: f.Step, InPlace: f.Err == nil && len(f.Diff) == 0, Missing: append([]string{}, f.Diff...)}
-		if f.Err != nil {
-			one.Error = f.Err.Error()
-		}
+		one := stepStatusOf(f, saved.Lost)
 		status.InPlace = status.InPlace && one.InPlace
 		status.Steps = append(status.Steps, one)
 	}
@@ -167,12 +190,25 @@ func (s hostStatus) hint() string {
 	switch {
 	case s.InPlace:
 		return ""
+	case s.SettingsLost != "":
+		return s.SettingsLost
 	case s.Quorum != "":
 		return s.Quorum
+	case len(s.problems()) > 0:
+		return fmt.Sprintf("solve %s as its line says; after that, `kube-bootstrap %s` repairs the rest", strings.Join(s.problems(), ", "), repair)
 	case slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return len(one.Missing) > 0 }):
 		return fmt.Sprintf("run `kube-bootstrap %s` to repair it", repair)
 	}
 	return fmt.Sprintf("what is UNKNOWN gave no answer: look again, and if that does not change, run `kube-bootstrap %s`, which waits longer", repair)
+}
+
+func (s hostStatus) problems() []string {
+	var names []string
+	for _, one := range s.Steps {
+		names = append(names, one.Problems...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // printControlPlanes tells of several; of a lone one the steps have said all.

@@ -86,6 +86,9 @@ func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 		return &resumeError{err, "run the same command again to finish"}
 	}
 	p.endProgress()
+	if lost := h.SettingsLost(); lost != nil {
+		p.say(lost.Error() + "; so this host was taken back as one with default settings")
+	}
 	p.sayLeft(runner.Left(), took(time.Since(started)))
 	for _, line := range left {
 		p.say("but the cluster was not told: " + line)

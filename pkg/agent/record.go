@@ -23,14 +23,13 @@ type Repair struct {
 
 // Repairs returns the last repairs, oldest first. A damaged record is none.
 func Repairs(files host.Files) []Repair {
-	var all []Repair
-	if _, err := files.Recall(repairsFile, &all); err != nil {
-		return nil
-	}
+	all, _ := repairs.Read(files)
 	return all
 }
 
+var repairs = host.Record[[]Repair]{Path: repairsFile}
+
 func note(files host.Files, r Repair) error {
 	all := append(Repairs(files), r)
-	return files.Remember(repairsFile, all[max(0, len(all)-keptRepairs):])
+	return repairs.Write(files, all[max(0, len(all)-keptRepairs):])
 }

@@ -12,8 +12,6 @@ package balancer
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io/fs"
 	"net"
 	"slices"
 	"strconv"
@@ -74,8 +72,12 @@ func (b Balancer) Records() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := b.known()
-	return append(known, settings), err
+	begin, stale, err := b.seeded()
+	if err != nil || !stale {
+		return []host.File{settings}, err
+	}
+	known, err := record(stateFile, begin)
+	return []host.File{settings, known}, err
 }
 
 func record(path string, value any) (host.File, error) {
@@ -85,27 +87,26 @@ func record(path string, value any) (host.File, error) {
 
 // ReadSettings returns the settings that Records describes.
 func ReadSettings(files host.Files) (Settings, error) {
-	var s saved
-	known, err := files.Recall(settingsFile, &s)
-	if err == nil && !known {
-		err = fmt.Errorf("read %s: %w", settingsFile, fs.ErrNotExist)
-	}
+	s, err := host.Record[saved]{Path: settingsFile}.Read(files)
 	return s.Settings, err
 }
 
 // seeded returns the state to begin with, and whether that must be written:
 // what a control plane has told is more than we know.
-func (b Balancer) seeded() (begin State, stale bool) {
-	begin, _ = ReadState(b.Files) // none is an empty one
+func (b Balancer) seeded() (begin State, stale bool, err error) {
+	begin, err = ReadState(b.Files)
+	if err != nil && !host.Lost(err) {
+		return begin, false, err
+	}
 	if begin.Told {
-		return begin, false
+		return begin, false, nil
 	}
 	for _, ip := range b.Seeds {
 		if !slices.ContainsFunc(begin.ControlPlanes, func(c ControlPlane) bool { return c.IP == ip }) {
 			begin.ControlPlanes, stale = append(begin.ControlPlanes, ControlPlane{IP: ip}), true
 		}
 	}
-	return begin, stale
+	return begin, stale, nil
 }
 
 // Listens returns nil once the balancer leads to an etcd.

@@ -67,6 +67,9 @@ func (d Daemon) ours(path string) bool {
 	return err == nil && bytes.Contains(data, []byte(mark))
 }
 
+// ServiceFiles are the files of the service, of which a host has one.
+var ServiceFiles = []string{"/etc/systemd/system/" + unit + ".service", "/etc/init.d/" + unit}
+
 func (d Daemon) scriptPath() string { return host.UnitPath(d.Units, unit) }
 
 func (d Daemon) values() (values, error) {

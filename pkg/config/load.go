@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -48,6 +50,16 @@ func (o Origin) String() string {
 // Origins holds the origin of each field, by its name in the file.
 type Origins map[string]Origin
 
+// FromFile reports whether a value comes from a file that was named.
+func (o Origins) FromFile() bool {
+	for _, from := range o {
+		if from.Source == FromFile {
+			return true
+		}
+	}
+	return false
+}
+
 // Tell joins errors about fields, each with where its value came from.
 func (o Origins) Tell(errs field.ErrorList) error {
 	var all []error
@@ -79,8 +91,14 @@ func Load(path string, env Env, flags *pflag.FlagSet) (Config, Origins, error) {
 	return cfg.complete(), origins, errors.Join(errs...)
 }
 
+// lastSaved is the last field that Marshal writes in every case: a file without
+// it was cut.
+const lastSaved = "keepImages"
+
 // ReadSaved reads what Marshal wrote, at path. Fields of another version of
-// the program are passed over: what was set up must stay removable.
+// the program are passed over: what was set up must stay removable. A file that
+// is empty or was cut is an error, as defaults would take the place of what is
+// missing.
 func ReadSaved(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -88,7 +106,13 @@ func ReadSaved(path string) (Config, error) {
 	}
 	cfg := Default()
 	root, err := document(data)
-	if err == nil {
+	switch {
+	case err != nil:
+	case root == nil:
+		err = errors.New("it is empty")
+	case !slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return n.Value == lastSaved }):
+		err = errors.New("it is not complete")
+	default:
 		err = decoder{path: path}.decode(&cfg, root, Origins{})
 	}
 	if err != nil {

@@ -12,9 +12,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// ConfigFile is the CNI config that WriteCNI writes.
+const ConfigFile = cniConfDir + "/10-kube-bootstrap.conflist"
+
 const (
 	networkName = "kube-bootstrap"
-	cniFile     = cniConfDir + "/10-kube-bootstrap.conflist"
 )
 
 // WriteCNI gives pods their interface on docker0, with addresses from the upper
@@ -27,14 +29,14 @@ func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
 			return nil, err
 		}
 		data, err := cniConfig(subnet, mtu)
-		return []host.File{{Path: cniFile, Data: data}}, err
+		return []host.File{{Path: ConfigFile, Data: data}}, err
 	}
 	return step.Step{
 		Name: "write the CNI config",
 		Check: func(context.Context) (step.Diff, error) {
 			files, err := tree()
 			if err != nil {
-				return step.Diff{"write " + cniFile + ", once this host's subnet is known (" + err.Error() + ")"}, nil
+				return step.Diff{"write " + ConfigFile + ", once this host's subnet is known (" + err.Error() + ")"}, nil
 			}
 			return r.Files.Missing(files)
 		},
@@ -45,7 +47,7 @@ func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
 			}
 			return r.Files.Put(files)
 		},
-		Undo: func(context.Context) error { return r.Files.Drop(cniFile) },
+		Undo: func(context.Context) error { return r.Files.Drop(ConfigFile) },
 	}
 }
 
@@ -101,7 +103,7 @@ func (r Runtime) CNIProblems(ours bool) error {
 	var errs []error
 	for _, pattern := range []string{"*.conf", "*.conflist", "*.json"} {
 		for _, path := range r.Files.Match(cniConfDir + "/" + pattern) {
-			if ours && filepath.Base(path) >= filepath.Base(cniFile) {
+			if ours && filepath.Base(path) >= filepath.Base(ConfigFile) {
 				continue
 			}
 			errs = append(errs, &step.Problem{Name: "cni-config", Text: path + " would give pods another network than the one that is asked for", Remedy: "move it away"})

@@ -22,6 +22,7 @@ const (
 	Dir            = "/etc/kubernetes"
 	PKIDir         = Dir + "/pki"
 	ManifestDir    = Dir + "/manifests"
+	APIServerPod   = ManifestDir + "/kube-apiserver.yaml"
 	AdminConf      = Dir + "/admin.conf"
 	SuperAdminConf = Dir + "/super-admin.conf" // rights that do not hang on RBAC; makes the first bindings
 	AgentConf      = Dir + "/kube-bootstrap-agent.conf"

@@ -99,3 +99,13 @@ func (s Service) Tail(ctx context.Context, lines int) string {
 	defer cancel()
 	return docker.Tail(ctx, s.Name, lines)
 }
+
+// Ended reports whether the container has exited, or was restarted moments ago
+// because it had.
+func (s Service) Ended(ctx context.Context) (bool, error) {
+	docker, err := s.Docker()
+	if err != nil {
+		return false, err
+	}
+	return docker.ended(ctx, s.Name)
+}

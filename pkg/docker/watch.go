@@ -38,6 +38,18 @@ func (d *Engine) lastEnd(ctx context.Context, name string, since time.Time) (ste
 	return last, ended && err == nil && (!last.Restarted || at.After(since))
 }
 
+func (d *Engine) ended(ctx context.Context, name string) (bool, error) {
+	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	if err != nil || now.Container.State == nil {
+		return false, gone(err)
+	}
+	if _, ended := endOf(now.Container); ended {
+		return true, nil
+	}
+	started, err := time.Parse(time.RFC3339Nano, now.Container.State.StartedAt)
+	return now.Container.RestartCount > 0 && time.Since(started) < step.CheckLimit(ctx), err
+}
+
 func endOf(c container.InspectResponse) (step.End, bool) {
 	if c.State == nil || c.State.Status == container.StateCreated || c.State.Running && !c.State.Restarting {
 		return step.End{}, false

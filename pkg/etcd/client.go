@@ -88,7 +88,7 @@ func (m Member) ready(ctx context.Context) error {
 	}
 	defer client.Close()
 	probe := func(ctx context.Context) error { return read(ctx, client) }
-	return step.Watching(ctx, m.service().Watch, func(ctx context.Context) error {
+	return step.Watching(ctx, m.watch, func(ctx context.Context) error {
 		return step.Until(ctx, probe, func() string { return m.logTail(ctx) })
 	})
 }

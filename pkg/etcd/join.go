@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,8 +49,15 @@ func (m Member) joined() (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	return strings.TrimSpace(string(data)), err
+	cluster := strings.TrimSpace(string(data))
+	if !clusterForm.MatchString(cluster) {
+		cluster = "" // damaged
+	}
+	return cluster, err
 }
+
+// clusterForm is that of etcd's --initial-cluster.
+var clusterForm = regexp.MustCompile(`^[^=,\s]+=https://[^=,\s]+(,[^=,\s]+=https://[^=,\s]+)*$`)
 
 func (m Member) join(ctx context.Context) error {
 	client, err := m.peers(ctx)
@@ -63,7 +71,7 @@ func (m Member) join(ctx context.Context) error {
 	if err := m.run(ctx); err != nil {
 		return err
 	}
-	if err := step.Watching(ctx, m.service().Watch, func(ctx context.Context) error { return m.promote(ctx, client) }); err != nil {
+	if err := step.Watching(ctx, m.watch, func(ctx context.Context) error { return m.promote(ctx, client) }); err != nil {
 		return err
 	}
 	return m.ready(ctx)
@@ -100,6 +108,8 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 		return nil // goes on where it was stopped
 	case own != nil && cluster != "" && own.Name == "":
 		return nil // added and never started
+	case own != nil && m.HasData():
+		return m.noteCluster(ctx, client) // only the note was lost
 	case own != nil:
 		which := func(member *clientv3.Member) bool { return member.ID == own.ID }
 		if err := retry(ctx, func(ctx context.Context) error { return remove(ctx, client, which) }, nil); err != nil {
@@ -113,7 +123,16 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 }
 
 // HasData reports whether a member has run on this host.
-func (m Member) HasData() bool { return m.Files.Exists(dataDir + "/member") }
+func (m Member) HasData() bool { return m.Files.Exists(DataDir + "/member") }
+
+// noteCluster writes down the cluster as its members are now.
+func (m Member) noteCluster(ctx context.Context, client *clientv3.Client) error {
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return err
+	}
+	return m.Files.Write(joinedFile, []byte(m.initialCluster(list.Members)+"\n"), 0o600)
+}
 
 // find returns this host among the members. A voter of the same name at
 // another address is another host.

@@ -20,10 +20,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// DataDir is where the etcd of a host keeps its data.
+const DataDir = host.StateDir + "/etcd"
+
+// quota is the size of etcd's data, in bytes, at which it refuses writes: what a
+// 32-bit board can map.
+const quota int64 = 2 << 30
+
 const (
 	container = "etcd"
-	dataDir   = host.StateDir + "/etcd"
-	inside    = "/var/lib/etcd" // where the container sees dataDir
+	inside    = "/var/lib/etcd" // where the container sees DataDir
 )
 
 // Member is the etcd of this host. Paths are those on the host.
@@ -60,8 +66,14 @@ func (m Member) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !m.Files.IsPrivate(dataDir) {
-		diff = append(diff, "make "+dataDir+", for root only")
+	if reason := m.ended(ctx); reason != nil {
+		return step.Diff{"have etcd run: " + reason.Error()}, nil
+	}
+	if started, err := Started(m.Files); err == nil && started == "" && m.HasData() {
+		diff = append(diff, "write "+startedFile)
+	}
+	if !m.Files.IsPrivate(DataDir) {
+		diff = append(diff, "make "+DataDir+", for root only")
 	}
 	if len(diff) > 0 {
 		return diff, nil
@@ -77,7 +89,7 @@ func (m Member) apply(ctx context.Context) error {
 }
 
 func (m Member) run(ctx context.Context) error {
-	if err := errors.Join(m.Files.MkdirPrivate(dataDir), m.noteVersion()); err != nil {
+	if err := errors.Join(m.Files.MkdirPrivate(DataDir), m.noteVersion()); err != nil {
 		return err
 	}
 	return m.service().Run(ctx)
@@ -148,7 +160,7 @@ func (m Member) command(cluster string) []string {
 		"--peer-key-file=" + m.PeerKey,
 		"--tls-min-version=TLS1.2",
 		"--listen-metrics-urls=http://127.0.0.1:2381",
-		"--quota-backend-bytes=2147483648", // what a 32-bit board can map
+		fmt.Sprintf("--quota-backend-bytes=%d", quota),
 		"--auto-compaction-mode=periodic",
 		"--auto-compaction-retention=8h", // the API server compacts sooner; this is for flannel's keys without one
 		"--snapshot-count=10000",
@@ -168,7 +180,7 @@ func (m Member) env(print string) []string {
 }
 
 func (m Member) mounts() []docker.Mount {
-	mounts := []docker.Mount{{Source: m.Files.Path(dataDir), Target: inside}}
+	mounts := []docker.Mount{{Source: m.Files.Path(DataDir), Target: inside}}
 	for _, path := range []string{m.CA, m.Cert, m.Key, m.PeerCA, m.PeerCert, m.PeerKey} {
 		mounts = append(mounts, docker.Mount{Source: m.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
 	}

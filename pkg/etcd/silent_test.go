@@ -24,7 +24,7 @@ func installed(t *testing.T, ip string) Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{m.CA: ca.PEM().Cert, m.RootCert: root.Cert, m.RootKey: root.Key, dataDir + "/member/wal/0": nil} {
+	for path, data := range map[string][]byte{m.CA: ca.PEM().Cert, m.RootCert: root.Cert, m.RootKey: root.Key, DataDir + "/member/wal/0": nil} {
 		if err := m.Files.Write(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

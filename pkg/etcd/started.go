@@ -3,6 +3,7 @@ package etcd
 import (
 	"errors"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
@@ -21,8 +22,14 @@ func Started(files host.Files) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	return strings.TrimSpace(string(data)), err
+	started := strings.TrimSpace(string(data))
+	if !startedForm.MatchString(started) {
+		started = "" // damaged: the next start writes it again
+	}
+	return started, err
 }
+
+var startedForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9A-Za-z.-]+$`)
 
 func (m Member) noteVersion() error {
 	newest, err := Started(m.Files)
@@ -34,5 +41,5 @@ func (m Member) noteVersion() error {
 
 // removeData removes the data of this member and what is recorded about it.
 func (m Member) removeData() error {
-	return errors.Join(m.Files.RemoveAll(dataDir), m.Files.Remove(joinedFile), m.Files.Remove(startedFile))
+	return errors.Join(m.Files.RemoveAll(DataDir), m.Files.Remove(joinedFile), m.Files.Remove(startedFile))
 }

@@ -2,6 +2,7 @@ package flannel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -49,6 +50,11 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
+	record, err := d.modulesDiff()
+	if err != nil {
+		return nil, err
+	}
+	diff = append(diff, record...)
 	if !host.HasBridgeNetfilter() {
 		diff = append(diff, "load kernel module "+bridgeNetfilter)
 	}
@@ -64,7 +70,7 @@ func (d Daemon) service() docker.Service {
 }
 
 func (d Daemon) apply(ctx context.Context) error {
-	if err := d.loadModules(ctx); err != nil {
+	if err := errors.Join(d.repairModules(), d.loadModules(ctx)); err != nil {
 		return err
 	}
 	if err := d.Files.MkdirAll(d.SubnetDir); err != nil {

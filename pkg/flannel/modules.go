@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"regexp"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -17,8 +19,18 @@ const bridgeNetfilter = "br_netfilter"
 // host-gw makes none.
 var linkModules = map[string]string{"vxlan": "vxlan", "wireguard": "wireguard", "ipip": "ipip", "udp": "tun"}
 
-// modulesFile lists the kernel modules that came with flanneld.
-const modulesFile = host.StateDir + "/flannel-modules.json"
+// moduleRecord lists the kernel modules that came with flanneld; an empty list
+// says that nobody knows them any more.
+var moduleRecord = host.Record[[]string]{Path: host.StateDir + "/flannel-modules.json", Valid: func(names []string) error {
+	for _, name := range names {
+		if !moduleName.MatchString(name) {
+			return fmt.Errorf("%q is not the name of a kernel module", name)
+		}
+	}
+	return nil
+}}
+
+var moduleName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // ModuleProblems names the kernel modules that are missing on this host
 // [bridge-netfilter, backend-module]. It loads none.
@@ -79,8 +91,8 @@ func (d Daemon) load(ctx context.Context, module string) error {
 	if err != nil {
 		return err
 	}
-	noted, err := d.loaded()
-	if err != nil {
+	noted, err := moduleRecord.Read(d.Files)
+	if err != nil && !host.Lost(err) {
 		return err
 	}
 	for _, m := range missing {
@@ -88,22 +100,40 @@ func (d Daemon) load(ctx context.Context, module string) error {
 			noted = append(noted, m)
 		}
 	}
-	if err := d.Files.Remember(modulesFile, noted); err != nil {
-		return err
+	if len(noted) > 0 {
+		if err := moduleRecord.Write(d.Files, noted); err != nil {
+			return err
+		}
 	}
 	return host.LoadModule(ctx, module)
 }
 
-func (d Daemon) loaded() (modules []string, err error) {
-	_, err = d.Files.Recall(modulesFile, &modules)
-	return modules, err
+// modulesDiff asks for a usable record where there is one.
+func (d Daemon) modulesDiff() (step.Diff, error) {
+	if !d.Files.Exists(moduleRecord.Path) {
+		return nil, nil
+	}
+	return moduleRecord.Diff(d.Files)
+}
+
+// repairModules writes an empty list in the place of a damaged one.
+func (d Daemon) repairModules() error {
+	if diff, err := d.modulesDiff(); err != nil || len(diff) == 0 {
+		return err
+	}
+	return moduleRecord.Write(d.Files, []string{})
 }
 
 // unloadModules takes out what loadModules brought, the last one first, and
 // leaves what somebody else has come to use meanwhile.
 func (d Daemon) unloadModules(ctx context.Context) error {
-	modules, err := d.loaded()
-	if err != nil {
+	modules, err := moduleRecord.Read(d.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case host.IsDamaged(err) || err == nil && len(modules) == 0:
+		step.Leave(ctx, "kernel modules that flanneld needed: "+moduleRecord.Path+" was lost, so they stay until the next boot")
+	case err != nil:
 		return err
 	}
 	for _, module := range slices.Backward(modules) {
@@ -114,5 +144,5 @@ func (d Daemon) unloadModules(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.Files.Remove(modulesFile)
+	return d.Files.Remove(moduleRecord.Path)
 }

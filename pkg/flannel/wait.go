@@ -2,6 +2,7 @@ package flannel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -42,7 +43,8 @@ func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
 }
 
 // run restarts a flanneld that has had its time and still has no lease of its
-// own, as after a jump of the clock.
+// own: it writes the file only when it starts, so one that was damaged or
+// removed since stays so. One that cannot reach etcd loses nothing by it.
 func (d Daemon) run(ctx context.Context) error {
 	// Without the link flanneld makes one, and the overlay's step repairs it.
 	if err := d.MakeLink(); err != nil {
@@ -52,7 +54,7 @@ func (d Daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > step.Limit(ctx) {
+	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > step.CheckLimit(ctx) {
 		if err := d.service().Remove(ctx); err != nil {
 			return err
 		}
@@ -65,10 +67,18 @@ func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every ti
 	defer cancel()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	again := time.After(step.CheckLimit(ctx))
 	for {
 		_, err := d.lease(limited)
 		if err == nil {
 			return nil
+		}
+		select {
+		case <-again: // the file was lost after flanneld had written it
+			if err := errors.Join(d.service().Remove(limited), d.service().Run(limited)); err != nil {
+				return err
+			}
+		default:
 		}
 		select {
 		case <-limited.Done():

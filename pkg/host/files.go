@@ -144,14 +144,10 @@ func (f Files) RemoveAll(path string) error {
 }
 
 func (f Files) removeEmptyParents(path string) error {
-	noted, err := f.Read(madeDirs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	made, err := f.made()
 	if err != nil {
 		return err
 	}
-	made := strings.Split(strings.TrimSpace(string(noted)), "\n")
 	for d := filepath.Dir(path); slices.Contains(made, d); d = filepath.Dir(d) {
 		if err := os.Remove(f.Path(d)); err != nil {
 			break // not empty, or gone already: either way it is not ours to force

@@ -26,7 +26,7 @@ func TestDiscover(t *testing.T) {
 	if got.Server != "https://10.0.0.1:6443" || got.ServerVersion != "v1.36.3" || string(got.Settings) != "podCIDR: 10.1.0.0/16\n" {
 		t.Errorf("got %+v", got)
 	}
-	if string(got.ClusterCA) != string(m.ca.pem()) || string(got.Flannel.Key) != "key" {
+	if string(got.ClusterCA) != string(m.ca.pem()) || string(got.Flannel.Key) != string(m.ca.keyPEM()) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -113,13 +113,13 @@ func TestSaveThenWithoutMaster(t *testing.T) {
 			t.Errorf("%s: %v %v", path, info, err)
 		}
 	}
-	if kept, _ := files.Read(HandoverFile); strings.Contains(string(kept), "key\"") {
+	if kept, _ := files.Read(HandoverFile); strings.Contains(string(kept), "PRIVATE KEY") {
 		t.Errorf("%s holds a key: %s", HandoverFile, kept)
 	}
 	m.Close()
 	again := &Joining{Files: files}
 	h, err := again.Handover(t.Context())
-	if err != nil || string(h.Flannel.Key) != "key" || h.ServerVersion != "v1.36.3" {
+	if err != nil || string(h.Flannel.Key) != string(m.ca.keyPEM()) || h.ServerVersion != "v1.36.3" {
 		t.Errorf("got %+v, %v", h, err)
 	}
 	wrong := &Joining{Files: files, Target: Target{CAHash: CAHash(newAuthority(t).cert)}}

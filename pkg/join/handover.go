@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -27,6 +29,7 @@ const (
 	FlannelCertFile     = "/etc/kubernetes/pki/etcd/flannel.crt"
 	FlannelKeyFile      = "/etc/kubernetes/pki/etcd/flannel.key"
 	BootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubelet.conf"
+	KubeletKubeconfig   = "/etc/kubernetes/kubelet.conf"
 	// KubeletCertificate is there once the API server has given the kubelet its
 	// own; the kubelet writes its kubeconfig long before.
 	KubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
@@ -51,6 +54,9 @@ type Flannel struct{ EtcdCA, Cert, Key []byte }
 type Joining struct {
 	Files  host.Files
 	Target Target // may be empty on a host that has joined already
+	// Known is what the settings of a host that has joined say of the handover:
+	// with it, a record that was lost is written again without the master.
+	Known Handover
 	// Shares are the files, without their content, that this host is handed to
 	// become a control plane; none for a worker.
 	Shares []host.File
@@ -68,11 +74,14 @@ func (j *Joining) Handover(ctx context.Context) (Handover, error) {
 	if j.found != nil {
 		return *j.found, nil
 	}
-	kept, err := Load(j.Files)
-	if errors.Is(err, fs.ErrNotExist) {
-		kept, err = Discover(ctx, j.Target)
-	} else if err == nil {
+	kept, err := j.load()
+	switch {
+	case err == nil:
 		kept, err = j.again(ctx, kept)
+	case host.Lost(err) && j.Target.Token.ID == "" && j.Known.Server != "":
+		err = lostHandover(err)
+	case host.Lost(err):
+		kept, err = Discover(ctx, j.Target)
 	}
 	if err != nil {
 		return Handover{}, err
@@ -129,31 +138,72 @@ func (j *Joining) same(kept Handover) error {
 	return nil
 }
 
-// Load reads what an earlier join kept; the error is fs.ErrNotExist if there
-// was none, or if a part of it is missing.
-func Load(files host.Files) (Handover, error) {
-	var h Handover
-	data, err := files.Read(HandoverFile)
+// record is what of a handover has no file of its own.
+var record = host.Record[Handover]{Path: HandoverFile, Valid: func(h Handover) error {
+	if h.Server == "" || len(h.Settings) == 0 {
+		return errors.New("it names no server or no settings")
+	}
+	return nil
+}}
+
+// load reads what an earlier join kept. The error is fs.ErrNotExist or
+// host.Damaged if a part of it was lost that this host does not have elsewhere.
+func (j *Joining) load() (Handover, error) {
+	h, err := record.Read(j.Files)
+	if host.Lost(err) && j.Known.Server != "" && j.finished() {
+		h, err = j.Known, nil
+	}
 	if err != nil {
 		return h, err
 	}
-	if err := json.Unmarshal(data, &h); err != nil {
-		return h, err
-	}
-	for path, into := range h.parts() {
-		if *into, err = files.Read(path); err != nil {
+	for _, part := range h.parts() {
+		data, err := j.Files.Read(part.path)
+		if err == nil && part.valid(data) != nil {
+			err = &host.Damaged{Path: part.path, Err: part.valid(data)}
+		}
+		if host.Lost(err) && part.path == ClusterCAFile {
+			data, err = j.pinnedCA(err)
+		}
+		if err != nil {
 			return h, err
 		}
+		*part.into = data
 	}
 	return h, nil
 }
 
-func (h *Handover) parts() map[string]*[]byte {
-	return map[string]*[]byte{
-		ClusterCAFile:   &h.ClusterCA,
-		EtcdCAFile:      &h.Flannel.EtcdCA,
-		FlannelCertFile: &h.Flannel.Cert,
-		FlannelKeyFile:  &h.Flannel.Key,
+// pinnedCA returns the authority that the kubelet's kubeconfig trusts, if it has
+// the hash by which this host knows its cluster; else the error is lost.
+func (j *Joining) pinnedCA(lost error) ([]byte, error) {
+	data, err := j.Files.Read(KubeletKubeconfig)
+	if err != nil {
+		return nil, lost
+	}
+	config, err := pki.ParseKubeconfig(data)
+	if err != nil {
+		return nil, lost
+	}
+	if hash, err := CAHashOf(config.Authority); err != nil || hash != j.Target.CAHash {
+		return nil, lost
+	}
+	return config.Authority, nil
+}
+
+// part is a file of the handover.
+type part struct {
+	path  string
+	into  *[]byte
+	valid func([]byte) error
+}
+
+func (h *Handover) parts() []part {
+	certificate := func(data []byte) error { _, err := pki.ParseCertificate(data); return err }
+	key := func(data []byte) error { _, err := pki.PublicKey(data); return err }
+	return []part{
+		{ClusterCAFile, &h.ClusterCA, certificate},
+		{EtcdCAFile, &h.Flannel.EtcdCA, certificate},
+		{FlannelCertFile, &h.Flannel.Cert, certificate},
+		{FlannelKeyFile, &h.Flannel.Key, key},
 	}
 }
 
@@ -175,10 +225,19 @@ func (j *Joining) Save() step.Step {
 }
 
 func (j *Joining) missing(context.Context) (step.Diff, error) {
-	var diff step.Diff
-	for _, path := range []string{ClusterCAFile, EtcdCAFile, FlannelCertFile, FlannelKeyFile, HandoverFile} {
-		if !j.Files.Exists(path) {
-			diff = append(diff, "write "+path)
+	diff, err := record.Diff(j.Files)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range (&Handover{}).parts() {
+		data, err := j.Files.Read(part.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			diff = append(diff, "write "+part.path)
+		case err != nil:
+			return nil, err
+		case part.valid(data) != nil:
+			diff = append(diff, fmt.Sprintf("write %s again, which is damaged: %v", part.path, part.valid(data)))
 		}
 	}
 	for _, f := range j.Shares {

@@ -134,3 +134,11 @@ func joinedAnother() error {
 		Remedy: "run `kube-bootstrap turndown` first",
 	}
 }
+
+func lostHandover(err error) error {
+	return &step.Problem{
+		Name:   "handover-lost",
+		Text:   fmt.Sprintf("this host has lost a part of what its cluster handed over: %v", err),
+		Remedy: "restore the file from a copy, or run the same command with a token and a hash of `kube-bootstrap token create`",
+	}
+}

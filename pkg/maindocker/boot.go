@@ -166,11 +166,7 @@ func (b Bridge) Boot(ctx context.Context) error {
 			return err
 		}
 	}
-	o, err := b.opening()
-	if err != nil {
-		return err
-	}
-	return o.firewall.apply(ctx)
+	return g.firewall.apply(ctx)
 }
 
 // bootSettings leaves daemon.json as it is if Docker would not start with ours.

@@ -54,10 +54,7 @@ var overlayLinks = map[string]string{
 // hosts themselves are in.
 func firewallFor(backend string, lease Lease, hosts netip.Prefix, daemon settings) firewall {
 	if daemon["firewall-backend"] == "nftables" {
-		mark, ok := daemon[acceptMark].(string)
-		if !ok {
-			mark = ourMark // which Move is about to write
-		}
+		mark, _ := daemon[acceptMark].(string)
 		return firewall{table: tableFor(backend, lease, hosts, mark)}
 	}
 	if link := overlayLinks[backend]; link != "" {

@@ -30,10 +30,29 @@ func (s Source) InstallCNIPlugins() step.Step {
 type plugins struct{ Source }
 
 // pluginRecord remembers what we put over what.
-type pluginRecord map[string]struct {
+type pluginRecord map[string]plugin
+
+type plugin struct {
 	Ours digest.Digest `json:"ours"`
 	Kept bool          `json:"kept,omitempty"` // the owner's lies in keptPlugins
 	Mode os.FileMode   `json:"mode,omitempty"` // of the owner's
+}
+
+var pluginNotes = host.Record[pluginRecord]{Path: pluginRecordPath, Valid: pluginRecord.valid}
+
+func (r pluginRecord) valid() error {
+	if len(r) == 0 {
+		return errors.New("it names no plugin")
+	}
+	for name, p := range r {
+		if !slices.Contains(image.CNIPlugins, name) {
+			return fmt.Errorf("%q is not a plugin of ours", name)
+		}
+		if err := p.Ours.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const (
@@ -50,11 +69,11 @@ func (p plugins) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	var diff step.Diff
+	diff, err := p.recordDiff()
 	for _, name := range slices.Sorted(maps.Keys(wanted.Files)) {
 		diff = append(diff, "install "+pluginPath(name))
 	}
-	return diff, nil
+	return diff, err
 }
 
 // wanted returns those plugins that the host lacks. A host that has them all
@@ -133,6 +152,15 @@ func speaks(ctx context.Context, plugin string) bool {
 }
 
 func (p plugins) apply(ctx context.Context) error {
+	if diff, err := p.recordDiff(); err != nil || len(diff) > 0 {
+		record, workedOut := p.record()
+		if err := errors.Join(err, workedOut); err != nil {
+			return err
+		}
+		if err := p.replaceRecord(record); err != nil {
+			return err
+		}
+	}
 	missing, err := p.wanted(ctx)
 	if err != nil || len(missing.Files) == 0 {
 		return err

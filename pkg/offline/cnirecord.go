@@ -8,6 +8,10 @@ import (
 	"path"
 
 	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // install keeps what the owner has there, notes it, and only then writes.
@@ -27,22 +31,54 @@ func (p plugins) install(name string, data []byte, ours digest.Digest) error {
 	}
 	entry.Ours = ours
 	record[name] = entry
-	if err := p.Files.Remember(pluginRecordPath, record); err != nil {
+	if err := pluginNotes.Write(p.Files, record); err != nil {
 		return err
 	}
 	return p.Files.Write(pluginPath(name), data, 0o755)
 }
 
 func (p plugins) record() (pluginRecord, error) {
-	record := pluginRecord{}
-	_, err := p.Files.Recall(pluginRecordPath, &record)
+	record, err := pluginNotes.Read(p.Files)
+	if host.Lost(err) {
+		return p.workOut()
+	}
 	return record, err
 }
 
-func (p plugins) undo(context.Context) error {
+// workOut tells which plugins are ours without the record: those in a directory
+// that we made, and those whose predecessor was kept.
+func (p plugins) workOut() (pluginRecord, error) {
+	record := pluginRecord{}
+	for _, name := range image.CNIPlugins {
+		kept := p.Files.Exists(path.Join(keptPlugins, name))
+		data, err := p.Files.Read(pluginPath(name))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !kept && !p.Files.Made(image.CNIDir) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		record[name] = plugin{Ours: digest.FromBytes(data), Kept: kept, Mode: 0o755}
+	}
+	return record, nil
+}
+
+// recordDiff asks for a usable record where there are plugins of ours.
+func (p plugins) recordDiff() (step.Diff, error) {
 	record, err := p.record()
-	if err != nil || len(record) == 0 {
+	if err != nil || len(record) == 0 && !p.Files.Exists(pluginRecordPath) {
+		return nil, err
+	}
+	return pluginNotes.Diff(p.Files)
+}
+
+func (p plugins) undo(ctx context.Context) error {
+	record, err := p.record()
+	if err != nil {
 		return err
+	}
+	if len(record) == 0 && p.Files.Exists(pluginRecordPath) {
+		step.Leave(ctx, "the plugins in "+image.CNIDir+": nobody knows which are kube-bootstrap's, as "+pluginRecordPath+" is damaged")
 	}
 	for name, entry := range record {
 		now, err := p.Files.Read(pluginPath(name))
@@ -68,4 +104,12 @@ func (p plugins) putBack(name string, kept bool, mode os.FileMode) error {
 		return err
 	}
 	return p.Files.Write(pluginPath(name), old, mode)
+}
+
+// replaceRecord removes a record that would name no plugin.
+func (p plugins) replaceRecord(record pluginRecord) error {
+	if len(record) == 0 {
+		return p.Files.Remove(pluginRecordPath)
+	}
+	return pluginNotes.Write(p.Files, record)
 }

@@ -32,7 +32,7 @@ func (s Source) Drop(into Target) step.Step {
 			if err := into.Remove(ctx, replaced); err != nil {
 				return err
 			}
-			return l.Files.Remember(l.recordPath(), kept)
+			return l.record().Write(l.Files, kept)
 		},
 	}
 }

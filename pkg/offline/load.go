@@ -64,7 +64,10 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 	if from != nil {
 		from.Close()
 	}
-	var diff step.Diff
+	if err != nil {
+		return nil, err
+	}
+	diff, err := l.recordDiff()
 	for _, e := range missing {
 		diff = append(diff, "load image "+e.Ref)
 	}
@@ -77,6 +80,9 @@ func (l loading) apply(ctx context.Context) error {
 		defer from.Close()
 	}
 	if err != nil {
+		return err
+	}
+	if err := l.repairRecord(); err != nil {
 		return err
 	}
 	if len(missing) == 0 {
@@ -212,8 +218,11 @@ func (l loading) mayReplace(ref string, ours []string) bool {
 
 func (l loading) undo(ctx context.Context) error {
 	refs, err := l.recorded()
-	if err != nil || len(refs) == 0 || l.KeepImages {
+	if err != nil || l.KeepImages {
 		return err
+	}
+	if refs == nil {
+		refs = l.ownNames()
 	}
 	free, used, err := l.sort(ctx, refs)
 	if err != nil {
@@ -226,4 +235,9 @@ func (l loading) undo(ctx context.Context) error {
 		step.Leave(ctx, u.String())
 	}
 	return l.Files.Drop(l.underWayPath(), l.recordPath())
+}
+
+// ownNames are the images that have names of ours: nobody else loads them.
+func (l loading) ownNames() []string {
+	return slices.DeleteFunc(l.wanted(), func(ref string) bool { return !strings.HasPrefix(ref, image.OurRegistry+"/") })
 }

@@ -1,10 +1,15 @@
 package offline
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // recordPath is the file of the references that a store has from us.
@@ -19,9 +24,56 @@ func (l loading) path() string {
 	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-")
 }
 
-func (l loading) recorded() (refs []string, err error) {
-	_, err = l.Files.Recall(l.recordPath(), &refs)
+func (l loading) record() host.Record[[]string] {
+	return host.Record[[]string]{Path: l.recordPath(), Valid: validRefs}
+}
+
+func validRefs(refs []string) error {
+	for _, ref := range refs {
+		if _, err := name.ParseReference(ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recorded returns the references that the store has from us. Where the record
+// is damaged, that is all that we load; where it is missing, none.
+func (l loading) recorded() ([]string, error) {
+	refs, err := l.record().Read(l.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case host.IsDamaged(err):
+		return l.wanted(), nil
+	}
 	return refs, err
+}
+
+func (l loading) wanted() (refs []string) {
+	for _, i := range l.Images {
+		if i.In(l.into.Kind()) {
+			refs = append(refs, i.Ref)
+		}
+	}
+	return refs
+}
+
+// recordDiff asks for a usable record where there is one.
+func (l loading) recordDiff() (step.Diff, error) {
+	if !l.Files.Exists(l.recordPath()) {
+		return nil, nil
+	}
+	return l.record().Diff(l.Files)
+}
+
+// repairRecord replaces a damaged record.
+func (l loading) repairRecord() error {
+	diff, err := l.recordDiff()
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	return l.record().Write(l.Files, l.wanted())
 }
 
 // begin notes what is about to be loaded, so that Undo also finds it when that
@@ -42,7 +94,7 @@ func (l loading) begin(entries []Entry) error {
 			refs = append(refs, ref)
 		}
 	}
-	return l.Files.Remember(l.recordPath(), refs)
+	return l.record().Write(l.Files, refs)
 }
 
 func (l loading) finish() error { return l.Files.Remove(l.underWayPath()) }

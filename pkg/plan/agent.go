@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -114,7 +115,7 @@ func controlPlanesOf(list []etcd.Entry) []balancer.ControlPlane {
 // host returns this host with the settings in force.
 func (r Resident) host() (*Host, error) {
 	saved, err := ReadSaved(r.Files)
-	if err != nil {
+	if err = errors.Join(err, saved.Lost); err != nil {
 		return nil, err
 	}
 	return Open(saved.Config)

@@ -23,11 +23,20 @@ func (h *Host) follow(theirs config.Config) {
 }
 
 func (h *Host) joining() *join.Joining {
-	joining := &join.Joining{Files: h.Files, Target: h.target()}
+	joining := &join.Joining{Files: h.Files, Target: h.target(), Known: h.knownHandover()}
 	if h.Config.Join {
 		joining.Shares = controlplane.SharedFiles()
 	}
 	return joining
+}
+
+// knownHandover is what the saved settings say, on a host that has joined.
+func (h *Host) knownHandover() join.Handover {
+	saved := h.saved.Config
+	if !h.installed() || h.saved.Lost != nil || h.saved.Role == Master && !saved.Join {
+		return join.Handover{}
+	}
+	return join.Handover{Server: h.balancedAPI(), ServerVersion: saved.KubernetesVersion, Settings: saved.Shared()}
 }
 
 func (h *Host) target() join.Target {

@@ -17,9 +17,9 @@ import (
 func (h *Host) ownNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
 
 // ifOurs drops a step of our own network where another plugin makes it; see
-// step.Plan.Compact.
+// step.Plan.Compact. Where the settings were lost, turndown undoes both.
 func (h *Host) ifOurs(s step.Step) step.Step {
-	if h.ownNetwork() {
+	if h.ownNetwork() || h.saved.Lost != nil {
 		return s
 	}
 	return step.Step{}
@@ -27,7 +27,7 @@ func (h *Host) ifOurs(s step.Step) step.Step {
 
 // ifOther is a step that only another plugin needs.
 func (h *Host) ifOther(s step.Step) step.Step {
-	if h.ownNetwork() {
+	if h.ownNetwork() && h.saved.Lost == nil {
 		return step.Step{}
 	}
 	return s

@@ -22,6 +22,7 @@ func (h *Host) Load() step.Plan {
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.source().InstallCNIPlugins()},
 		{h.loadContainerd(), h.loadMain(), h.loadBootstrap("etcd"), h.loadBootstrap("flannel")},
+		{h.madeDirs()},
 		{h.accept(Loaded)},
 	}.Within(h.timeout())
 }

@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
@@ -37,19 +35,21 @@ type Host struct {
 	Files  host.Files
 	Units  host.Units
 
-	saved     Saved
-	given     config.Origins      // where the settings come from; nil: all are in force
-	refused   []config.Difference // settings that were given but cannot change
-	registry  *registry.Registry  // nil: none
-	pushed    image.Versions      // versions of the bundle in the registry, once Resolve has read them
-	byHand    bool                // the images were loaded into the main Docker by hand
-	versions  image.Versions
-	images    []image.Image
-	answers   []answer // results of the questions of Resolve
-	loads     *offline.Feed
-	downloads *downloads
-	join      *join.Joining
-	detectErr error
+	saved    Saved
+	given    config.Origins      // where the settings come from; nil: all are in force
+	refused  []config.Difference // settings that were given but cannot change
+	registry *registry.Registry  // nil: none
+	// registryLost is why the registry that this host was set up with is not known.
+	registryLost error
+	pushed       image.Versions // versions of the bundle in the registry, once Resolve has read them
+	byHand       bool           // the images were loaded into the main Docker by hand
+	versions     image.Versions
+	images       []image.Image
+	answers      []answer // results of the questions of Resolve
+	loads        *offline.Feed
+	downloads    *downloads
+	join         *join.Joining
+	detectErr    error
 }
 
 // Open completes the settings in force from this machine: host name, address
@@ -65,6 +65,12 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 	var err error
 	if h.saved, err = ReadSaved(h.Files); err != nil {
 		return nil, err
+	}
+	if h.saved.Lost != nil {
+		if given != nil && !given.FromFile() {
+			return nil, h.saved.Lost
+		}
+		h.saved.Config = cfg
 	}
 	h.Config, h.refused = h.saved.Keep(cfg, given)
 	if h.Config.HostName == "" {
@@ -150,44 +156,4 @@ func (h *Host) Boot(ctx context.Context) error {
 		return err
 	}
 	return h.cni().Apply(ctx)
-}
-
-// Saved is what a host remembers of what it was made.
-type Saved struct {
-	Role   string // Master, Worker, Loaded, or "" on a host that is none
-	Kept   string // the role of a host that was taken back but for its images
-	Config config.Config
-}
-
-// Installed reports whether the host is set up completely or partly. A host
-// with loaded images only is not installed.
-func (s Saved) Installed() bool { return s.Role != "" && s.Role != Loaded }
-
-// Keep returns cfg with the saved values of all settings that cannot change on
-// this host, and the given values that differ from them.
-func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
-	if !s.Installed() {
-		return cfg, nil
-	}
-	return cfg.Keep(config.FixedFor(s.Role), s.Config, given)
-}
-
-const roleFile = host.StateDir + "/role"
-
-// ReadSaved returns what this host was made; the zero Saved if nothing.
-func ReadSaved(files host.Files) (Saved, error) {
-	var saved Saved
-	for path, into := range map[string]*string{roleFile: &saved.Role, keptFile: &saved.Kept} {
-		role, err := files.Read(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return Saved{}, err
-		}
-		*into = strings.TrimSpace(string(role))
-	}
-	if saved.Role == "" && saved.Kept == "" {
-		return saved, nil
-	}
-	var err error
-	saved.Config, err = config.ReadSaved(files.Path(config.SavedPath))
-	return saved, err
 }

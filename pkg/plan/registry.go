@@ -16,10 +16,14 @@ import (
 // that this host was set up with.
 func (h *Host) findRegistry() error {
 	known, err := registry.Load(h.Files)
+	if host.IsDamaged(err) {
+		h.registryLost, err = err, nil
+	}
 	if err != nil || h.Config.Registry.Address == "" {
 		h.registry = known
 		return err
 	}
+	h.registryLost = nil
 	// The credential helpers of Docker that this may ask have no limit of their own.
 	given, err := registry.New(context.Background(), h.Config.Registry)
 	if err != nil {
@@ -48,6 +52,10 @@ func (h *Host) handedRegistry(way []byte) error {
 // pulls images.
 func (h *Host) registryWay() step.Step {
 	return registry.Lay(h.Files, func() ([]host.File, error) {
+		if h.registryLost != nil {
+			return nil, &step.Problem{Name: "registry-settings", Text: "the way to the private registry is lost: " + h.registryLost.Error(),
+				Remedy: "name the registry again with --registry, its user and its certificates"}
+		}
 		if h.registry == nil {
 			return nil, nil
 		}

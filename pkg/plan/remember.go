@@ -6,7 +6,10 @@ import (
 	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -118,4 +121,13 @@ func (h *Host) forget(role string) error {
 		return err
 	}
 	return h.Files.Drop(Binary, completeFile, registry.SavedPath, roleFile)
+}
+
+// madeDirs looks after the note of the directories that were made. These may be
+// ours on any host.
+func (h *Host) madeDirs() step.Step {
+	return h.Files.MadeDirs([]string{
+		controlplane.Dir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",
+		"/etc/cni", "/etc/cni/net.d", "/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes",
+	})
 }

@@ -73,6 +73,10 @@ func (h *Host) askMaster(ctx context.Context) error {
 // host does not ask the registry that it was set up with, which need not be
 // reachable any more.
 func (h *Host) askRegistry(ctx context.Context) error {
+	if h.registryLost != nil {
+		_, err := h.registryWay().Check(ctx)
+		return err
+	}
 	if h.registry == nil || h.saved.Role != "" && h.Config.Registry.Address == "" {
 		return nil
 	}

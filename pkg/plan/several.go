@@ -40,11 +40,13 @@ func (h *Host) ControlPlanes() []balancer.ControlPlane {
 	return state.ControlPlanes
 }
 
-// several reports whether there are more control planes than one, or will be.
+// several reports whether there are more control planes than one, or will be. A
+// controller manager that shares its work knows too, where the balancer's list
+// was lost.
 func (h *Host) several() bool {
 	state, err := balancer.ReadState(h.Files)
 	if err != nil || !state.Told {
-		return h.Config.Join
+		return h.Config.Join || controlplane.ControlPlane{Files: h.Files}.Electing()
 	}
 	return len(state.ControlPlanes) > 1
 }

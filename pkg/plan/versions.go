@@ -65,9 +65,8 @@ func (h *Host) knownVersions() image.Versions {
 }
 
 func (h *Host) rememberedVersions(wanted image.Versions) image.Versions {
-	var remembered image.Versions
-	known, err := h.Files.Recall(versionsFile, &remembered)
-	if err != nil || !known || remembered.Kubernetes != wanted.Kubernetes {
+	remembered, err := host.Record[image.Versions]{Path: versionsFile}.Read(h.Files)
+	if err != nil || remembered.Kubernetes != wanted.Kubernetes {
 		return image.Versions{}
 	}
 	return remembered

@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -11,6 +13,18 @@ import (
 
 // laidPath lists the files of the owner's programs that Lay wrote.
 const laidPath = host.StateDir + "/registry-files.json"
+
+// laidNames are the names that such files have.
+var laidNames = []string{"hosts.toml", "ca.crt", "client.cert", "client.key", "config.json"}
+
+var laidRecord = host.Record[[]string]{Path: laidPath, Valid: func(paths []string) error {
+	for _, p := range paths {
+		if !path.IsAbs(p) || !slices.Contains(laidNames, path.Base(p)) {
+			return fmt.Errorf("%q is not a file of a registry", p)
+		}
+	}
+	return nil
+}}
 
 // Lay is the step that tells the programs of a host the way to the registry,
 // each by files of its own. What was there before is put back by Undo, and as
@@ -38,12 +52,35 @@ func (l lay) check(context.Context) (step.Diff, error) {
 	for _, path := range old {
 		diff = append(diff, "put back "+path)
 	}
-	return diff, err
+	if err != nil {
+		return nil, err
+	}
+	records, err := l.recordDiff()
+	return append(diff, records...), err
 }
 
-func (l lay) laid() (paths []string, err error) {
-	_, err = l.files.Recall(laidPath, &paths)
-	return paths, err
+// laid returns the files that Lay wrote. Where that was lost, they are those of
+// which an original is kept and that have a name of ours.
+func (l lay) laid() ([]string, error) {
+	paths, err := laidRecord.Read(l.files)
+	if !host.Lost(err) {
+		return paths, err
+	}
+	return slices.DeleteFunc(l.files.Replaced(), func(p string) bool { return !slices.Contains(laidNames, path.Base(p)) }), nil
+}
+
+// recordDiff asks for a usable record where there are such files.
+func (l lay) recordDiff() (step.Diff, error) {
+	paths, err := l.laid()
+	if err != nil || len(paths) == 0 && !l.files.Exists(laidPath) {
+		return nil, err
+	}
+	diff, err := laidRecord.Diff(l.files)
+	for _, p := range paths {
+		original, originalErr := l.files.OriginalDiff(p)
+		diff, err = append(diff, original...), errors.Join(err, originalErr)
+	}
+	return diff, err
 }
 
 func (l lay) outdated(tree []host.File) ([]string, error) {
@@ -82,7 +119,11 @@ func (l lay) apply(ctx context.Context) error {
 
 func (l lay) replace(f host.File) error {
 	diff, err := l.files.Missing([]host.File{f})
-	if err != nil || len(diff) == 0 {
+	if err != nil {
+		return err
+	}
+	record, err := l.files.OriginalDiff(f.Path)
+	if err != nil || len(diff)+len(record) == 0 {
 		return err
 	}
 	mode := f.Mode
@@ -96,7 +137,7 @@ func (l lay) remember(paths []string) error {
 	if len(paths) == 0 {
 		return l.files.Remove(laidPath)
 	}
-	return l.files.Remember(laidPath, paths)
+	return laidRecord.Write(l.files, paths)
 }
 
 func (l lay) putBack(ctx context.Context, paths []string) error {

@@ -110,7 +110,14 @@ func Load(files host.Files) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(data)
+	r, err := Parse(data)
+	if err == nil && (r == nil || r.Address == "") {
+		err = errors.New("it names no registry")
+	}
+	if err != nil {
+		return nil, &host.Damaged{Path: SavedPath, Err: err}
+	}
+	return r, nil
 }
 
 // Parse reads what Marshal wrote: nil from nothing.

@@ -1,0 +1,197 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// reasonLines is how much of etcd's log is searched: a panic prints the stack of
+// its goroutine after the reason.
+const reasonLines = 200
+
+// ended returns the problem that keeps etcd from starting, from its own log; nil
+// if it runs, or if the log has none [etcd-data, etcd-disk, etcd-start].
+func (m Member) ended(ctx context.Context) error {
+	if ended, err := m.service().Ended(ctx); err != nil || !ended {
+		return nil
+	}
+	return m.problemIn(m.service().Tail(ctx, reasonLines))
+}
+
+// watch is Service.Watch with etcd's own reason.
+func (m Member) watch(ctx context.Context) error {
+	err := m.service().Watch(ctx)
+	if err == nil {
+		return nil
+	}
+	return cmp.Or(m.problemIn(m.service().Tail(ctx, reasonLines)), err)
+}
+
+// line is a line of etcd's log.
+type line struct {
+	Level string `json:"level"`
+	Msg   string `json:"msg"`
+	Error string `json:"error"`
+}
+
+func (l line) String() string {
+	if l.Error == "" {
+		return l.Msg
+	}
+	return l.Msg + ": " + l.Error
+}
+
+// lastComplaint returns the last fatal line of a log, else the last error.
+func lastComplaint(log string) string {
+	var failed, fatal string
+	for text := range strings.Lines(log) {
+		var l line
+		if json.Unmarshal([]byte(text), &l) != nil {
+			continue
+		}
+		switch l.Level {
+		case "fatal", "panic":
+			fatal = l.String()
+		case "error":
+			failed = l.String()
+		}
+	}
+	if fatal != "" {
+		return fatal
+	}
+	return failed
+}
+
+func (m Member) problemIn(log string) error {
+	reason := lastComplaint(log)
+	if reason == "" {
+		return nil
+	}
+	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve that, and run the same command again"}
+	says := func(words ...string) bool {
+		for _, word := range words {
+			if strings.Contains(strings.ToLower(log), word) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case says("no space left on device", "disk quota exceeded"):
+		problem.Name = "etcd-disk"
+		problem.Remedy = m.diskRemedy()
+	case says("wal", "snapshot", "snap", "bolt", "database", "crc", "read-only file system"):
+		problem.Name = "etcd-data"
+		problem.Remedy = m.dataRemedy()
+	}
+	return problem
+}
+
+func (m Member) diskRemedy() string {
+	free, err := m.Files.FreeBytes(DataDir)
+	if err != nil {
+		return "free space below " + DataDir
+	}
+	return fmt.Sprintf("free space on the file system of %s, which has %d MiB left, and run the same command again", DataDir, free>>20)
+}
+
+func (m Member) dataRemedy() string {
+	if len(m.Peers) > 0 {
+		return "take this host out with `kube-bootstrap turndown --force` and join it again: the other members have the data"
+	}
+	return "restore " + DataDir + " from a copy, or give the cluster up with `kube-bootstrap turndown`"
+}
+
+// alarms returns the problem that etcd refuses writes, as its data has reached
+// the quota or is corrupt [etcd-space, etcd-data].
+func (m Member) alarms(ctx context.Context, client *clientv3.Client) error {
+	list, err := client.AlarmList(ctx)
+	if err != nil {
+		return nil // whether etcd answers is asked elsewhere
+	}
+	var errs []error
+	for _, alarm := range list.Alarms {
+		switch alarm.Alarm {
+		case etcdserverpb.AlarmType_NOSPACE:
+			errs = append(errs, m.fullProblem(ctx, client))
+		case etcdserverpb.AlarmType_CORRUPT:
+			errs = append(errs, &step.Problem{Name: "etcd-data", Firm: true, Text: fmt.Sprintf("the data of etcd member %x differs from that of the others", alarm.MemberID),
+				Remedy: "take that host out with `kube-bootstrap turndown --force` and join it again"})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (m Member) fullProblem(ctx context.Context, client *clientv3.Client) error {
+	size := ""
+	if status, err := client.Status(ctx, m.url(2379)); err == nil {
+		size = fmt.Sprintf(": %d MiB, of which %d MiB are in use", status.DbSize>>20, status.DbSizeInUse>>20)
+	}
+	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, as its data has reached the quota of %d MiB%s", quota>>20, size),
+		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which gives the freed space back"}
+}
+
+// Room is the step that has etcd accept writes again after its data had reached
+// the quota. It drops the history of keys, which the API server drops every five
+// minutes as well, and gives the space back; no key is removed.
+func (m Member) Room() step.Step {
+	return step.Step{
+		Name: "keep etcd below its quota",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			return m.Look(ctx, nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+				if err := m.alarms(ctx, client); err != nil {
+					return step.Diff{err.Error()}, nil
+				}
+				return nil, nil
+			})
+		},
+		Apply: func(ctx context.Context) error {
+			client, err := m.Client(ctx)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return m.makeRoom(ctx, client)
+		},
+	}
+}
+
+func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
+	now, err := client.Get(ctx, "health")
+	if err != nil {
+		return err
+	}
+	if _, err := client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !strings.Contains(err.Error(), "compacted") {
+		return fmt.Errorf("drop the history of etcd's keys: %w", err)
+	}
+	members, err := client.MemberList(ctx)
+	if err != nil {
+		return err
+	}
+	for _, member := range members.Members {
+		if _, err := client.Defragment(ctx, member.ClientURLs[0]); err != nil {
+			return fmt.Errorf("give the free space of etcd member %s back: %w", member.Name, err)
+		}
+	}
+	status, err := client.Status(ctx, m.url(2379))
+	if err != nil {
+		return err
+	}
+	if status.DbSize > quota/10*9 {
+		return m.fullProblem(ctx, client)
+	}
+	_, err = client.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	if err != nil {
+		return fmt.Errorf("end the alarm of etcd: %w", err)
+	}
+	return m.alarms(ctx, client)
+}

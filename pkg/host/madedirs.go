@@ -1,0 +1,91 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Made reports whether a directory is noted as made by us.
+func (f Files) Made(dir string) bool {
+	made, err := f.made()
+	return err == nil && slices.Contains(made, dir)
+}
+
+// made returns the noted directories. A damaged line matches none.
+func (f Files) made() ([]string, error) {
+	noted, err := f.Read(madeDirs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Split(strings.TrimSpace(string(noted)), "\n"), err
+}
+
+// madeProblem returns why the note cannot be used: it is missing, which is
+// fs.ErrNotExist, or Damaged.
+func (f Files) madeProblem() error {
+	if _, err := f.Read(madeDirs); err != nil {
+		return err
+	}
+	lines, err := f.made()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(lines, StateDir) {
+		return &Damaged{madeDirs, fmt.Errorf("it does not name %s", StateDir)}
+	}
+	for _, line := range lines {
+		if !isPath(line) {
+			return &Damaged{madeDirs, fmt.Errorf("%q is not a directory", line)}
+		}
+	}
+	return nil
+}
+
+func isPath(line string) bool { return filepath.IsAbs(line) && filepath.Clean(line) == line }
+
+// MadeDirs is the step that looks after the note of the directories that we
+// made. Once it was lost, those of known that exist count as ours: they are
+// removed only if they are empty. Its Undo comes before all others, which need
+// the note.
+func (f Files) MadeDirs(known []string) step.Step {
+	repair := func() error {
+		if err := f.madeProblem(); !Lost(err) {
+			return err
+		}
+		lines, err := f.made()
+		if err != nil {
+			return err
+		}
+		made := []string{StateDir}
+		for _, dir := range append(slices.DeleteFunc(lines, func(line string) bool { return !isPath(line) }), known...) {
+			if f.Exists(dir) && !slices.Contains(made, dir) {
+				made = append(made, dir)
+			}
+		}
+		return f.Write(madeDirs, []byte(strings.Join(made, "\n")+"\n"), 0o600)
+	}
+	return step.Step{
+		Name: "remember the directories that were made",
+		Check: func(context.Context) (step.Diff, error) {
+			err := f.madeProblem()
+			if Lost(err) {
+				return step.Diff{fmt.Sprintf("write %s again: %v", madeDirs, err)}, nil
+			}
+			return nil, err
+		},
+		Apply: func(context.Context) error { return repair() },
+		Undo: func(context.Context) error {
+			if !f.Exists(StateDir) {
+				return nil
+			}
+			return repair()
+		},
+	}
+}

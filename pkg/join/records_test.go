@@ -1,0 +1,93 @@
+package join
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// joinedHost is a worker that has joined, and keeps no token. The master does
+// not answer.
+func joinedHost(t *testing.T) (*Joining, *master) {
+	t.Helper()
+	m := newMaster(t, nil, nil)
+	files := host.Files{Root: t.TempDir()}
+	if err := (&Joining{Files: files, Target: m.target()}).Save().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: m.ca.pem(), User: "u", PairFile: KubeletCertificate}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, data := range map[string][]byte{KubeletCertificate: m.ca.pem(), KubeletKubeconfig: kubeconfig} {
+		if err := files.Write(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Close()
+	target := Target{Server: m.target().Server, CAHash: m.target().CAHash}
+	return &Joining{Files: files, Target: target, Known: Handover{Server: "https://127.0.0.1:6440", ServerVersion: "v1.36.3", Settings: []byte("podCIDR: 10.1.0.0/16\n")}}, m
+}
+
+// TestAHandoverThatWasLost: what this host has elsewhere is written again; the
+// rest is a problem that names the file, at once.
+func TestAHandoverThatWasLost(t *testing.T) {
+	for path, repaired := range map[string]bool{HandoverFile: true, ClusterCAFile: true, EtcdCAFile: false, FlannelCertFile: false, FlannelKeyFile: false} {
+		for name, content := range map[string]string{"missing": "", "empty": "", "garbage": "\x00\xff{{garbage"} {
+			t.Run(path+" "+name, func(t *testing.T) {
+				j, _ := joinedHost(t)
+				before, _ := j.Files.Read(path)
+				if err := j.Files.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				if name != "missing" {
+					if err := j.Files.Write(path, []byte(content), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s := j.Save()
+				if diff, err := s.Check(t.Context()); err != nil || len(diff) != 1 || !strings.Contains(diff[0], path) {
+					t.Errorf("status says %q, %v", diff, err)
+				}
+				_, err := j.Handover(t.Context())
+				if !repaired {
+					problems := step.Problems(err)
+					if len(problems) != 1 || problems[0].Name != "handover-lost" || !strings.Contains(problems[0].Text, path) {
+						t.Errorf("got %v", err)
+					}
+					return
+				}
+				if err := s.Apply(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
+					t.Errorf("after the run: %q, %v", diff, err)
+				}
+				if after, _ := j.Files.Read(path); path == ClusterCAFile && string(after) != string(before) {
+					t.Errorf("got %s", after)
+				}
+			})
+		}
+	}
+}
+
+// TestAnotherAuthorityIsNotTakenOver: only the one with the hash of the cluster.
+func TestAnotherAuthorityIsNotTakenOver(t *testing.T) {
+	j, _ := joinedHost(t)
+	other := newAuthority(t)
+	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: other.pem(), User: "u", PairFile: KubeletCertificate}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, data := range map[string][]byte{KubeletKubeconfig: kubeconfig, ClusterCAFile: nil} {
+		if err := j.Files.Write(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := j.Handover(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "handover-lost" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Saved is what a host remembers of what it was made.
+type Saved struct {
+	Role   string // Master, Worker, Loaded, or "" on a host that is none
+	Kept   string // the role of a host that was taken back but for its images
+	Config config.Config
+	// Lost is the problem that the settings cannot be read; Config has the
+	// defaults then, which only turndown may go by.
+	Lost error
+}
+
+// Installed reports whether the host is set up completely or partly. A host
+// with loaded images only is not installed.
+func (s Saved) Installed() bool { return s.Role != "" && s.Role != Loaded }
+
+// Keep returns cfg with the saved values of all settings that cannot change on
+// this host, and the given values that differ from them.
+func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
+	if !s.Installed() || s.Lost != nil {
+		return cfg, nil
+	}
+	return cfg.Keep(config.FixedFor(s.Role), s.Config, given)
+}
+
+const roleFile = host.StateDir + "/role"
+
+// ReadSaved returns what this host was made; the zero Saved if nothing. A role
+// that is missing or damaged is told from what else is on the host.
+func ReadSaved(files host.Files) (Saved, error) {
+	var saved Saved
+	var err error
+	if saved.Kept, err = readRole(files, keptFile); err != nil {
+		return saved, err
+	}
+	if saved.Role, err = readRole(files, roleFile); err != nil {
+		return saved, err
+	}
+	if saved.Role == "" && !files.Exists(keptFile) {
+		saved.Role = tellRole(files)
+	}
+	if saved.Role == "" && files.Exists(keptFile) && saved.Kept == "" {
+		saved.Kept = Loaded
+	}
+	if saved.Role == "" && saved.Kept == "" {
+		return saved, nil
+	}
+	saved.Config, err = config.ReadSaved(files.Path(config.SavedPath))
+	if err != nil {
+		saved.Config, saved.Lost = config.Default(), settingsLost(saved.Role, err)
+	}
+	return saved, nil
+}
+
+// readRole returns "" for a role that is missing or damaged.
+func readRole(files host.Files, path string) (string, error) {
+	data, err := files.Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	role := strings.TrimSpace(string(data))
+	if !slices.Contains([]string{Master, Worker, Loaded}, role) {
+		role = ""
+	}
+	return role, nil
+}
+
+// tellRole tells the role of a host by the files that only we write, and by
+// those that a host of the role has.
+func tellRole(files host.Files) string {
+	exists := func(path string) bool { return files.Exists(path) }
+	ours := slices.ContainsFunc(slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles), exists)
+	switch {
+	case !ours:
+		return ""
+	case slices.ContainsFunc([]string{etcd.DataDir, controlplane.APIServerPod, controlplane.EtcdCA + ".key"}, exists):
+		return Master
+	case slices.ContainsFunc([]string{join.HandoverFile, kubelet.Kubeconfig, kubelet.BootstrapConfig}, exists):
+		return Worker
+	}
+	return Loaded
+}
+
+func settingsLost(role string, err error) error {
+	command := "kube-bootstrap " + role
+	if role != Master && role != Worker {
+		command = "kube-bootstrap offline bootstrap"
+	}
+	return &step.Problem{
+		Name: "settings-lost", Firm: true, Text: fmt.Sprintf("the settings of this host, %s, cannot be read: %v", config.SavedPath, err),
+		Remedy: fmt.Sprintf("restore the file from a copy, run `%s --config FILE` with all settings that this host was set up with, or `kube-bootstrap turndown`", command),
+	}
+}
+
+// SettingsLost returns the problem that the settings in force cannot be read;
+// nil if they can.
+func (h *Host) SettingsLost() error { return h.saved.Lost }
