@@ -50,7 +50,7 @@ var containerFaults = []fault{
 	{name: "etcd removed", on: master, do: bootstrap + "rm -f etcd", repair: byAgent, limit: 15 * sec},
 	{name: "images of containerd removed", on: each, do: removeImages, repair: byAgent, limit: 20 * sec},
 	{name: "images of containerd removed, then a boot without network", on: worker, do: removeImages, cause: bootWithoutNetwork, repair: byAgent, limit: 40 * sec},
-	{name: "images of Docker removed", on: worker, do: "docker rm -f kubelet; docker images --format '{{.Repository}}:{{.Tag}}' | grep -v probe | xargs docker rmi -f", repair: byAgent, limit: 20 * sec},
+	{name: "images of Docker removed", on: worker, do: "docker rm -f kubelet; docker images --format '{{.Repository}}:{{.Tag}}' | grep -v -e probe -e none | xargs docker rmi -f || true", repair: byAgent, limit: 20 * sec},
 }
 
 // removeImages leaves the probe's, which no bundle has.
