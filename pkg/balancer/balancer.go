@@ -72,12 +72,8 @@ func (b Balancer) Records() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin, stale, err := b.seeded()
-	if err != nil || !stale {
-		return []host.File{settings}, err
-	}
-	known, err := record(stateFile, begin)
-	return []host.File{settings, known}, err
+	known, err := b.known()
+	return append(known, settings), err
 }
 
 func record(path string, value any) (host.File, error) {
@@ -93,20 +89,17 @@ func ReadSettings(files host.Files) (Settings, error) {
 
 // seeded returns the state to begin with, and whether that must be written:
 // what a control plane has told is more than we know.
-func (b Balancer) seeded() (begin State, stale bool, err error) {
-	begin, err = ReadState(b.Files)
-	if err != nil && !host.Lost(err) {
-		return begin, false, err
-	}
+func (b Balancer) seeded() (begin State, stale bool) {
+	begin, _ = ReadState(b.Files) // none is an empty one
 	if begin.Told {
-		return begin, false, nil
+		return begin, false
 	}
 	for _, ip := range b.Seeds {
 		if !slices.ContainsFunc(begin.ControlPlanes, func(c ControlPlane) bool { return c.IP == ip }) {
 			begin.ControlPlanes, stale = append(begin.ControlPlanes, ControlPlane{IP: ip}), true
 		}
 	}
-	return begin, stale, nil
+	return begin, stale
 }
 
 // Listens returns nil once the balancer leads to an etcd.

@@ -59,25 +59,25 @@ func TestRecordsDifferWithTheCertificates(t *testing.T) {
 
 func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
 	b := testBalancer(t)
-	begin, stale, err := b.seeded()
-	if err != nil || !stale || !slices.Equal(begin.Addresses(), b.Seeds) {
-		t.Fatalf("a fresh host: %v, %t, %v", begin, stale, err)
+	begin, stale := b.seeded()
+	if !stale || !slices.Equal(begin.Addresses(), b.Seeds) {
+		t.Fatalf("a fresh host: %v, %t", begin, stale)
 	}
 	if err := writeState(b.Files, begin); err != nil {
 		t.Fatal(err)
 	}
-	if _, stale, _ := b.seeded(); stale {
+	if _, stale := b.seeded(); stale {
 		t.Error("written, and still to be written")
 	}
 	b.Seeds = []string{"10.0.0.8"} // another one was named, as the first did not answer
-	if begin, stale, _ := b.seeded(); !stale || len(begin.Addresses()) != 2 {
+	if begin, stale := b.seeded(); !stale || len(begin.Addresses()) != 2 {
 		t.Errorf("another seed: %v, %t", begin, stale)
 	}
 	told := State{ControlPlanes: []ControlPlane{{IP: "10.0.0.2"}, {IP: "10.0.0.3", Joining: true}}, Told: true}
 	if err := writeState(b.Files, told); err != nil {
 		t.Fatal(err)
 	}
-	if begin, stale, _ := b.seeded(); stale || !slices.Equal(begin.Addresses(), []string{"10.0.0.2"}) {
+	if begin, stale := b.seeded(); stale || !slices.Equal(begin.Addresses(), []string{"10.0.0.2"}) {
 		t.Errorf("after it was told: %v, %t", begin, stale)
 	}
 }
@@ -179,6 +179,25 @@ func TestProbeAsksTheServerItself(t *testing.T) {
 	stranger := get(&tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, "/readyz")
 	if stranger(t.Context(), at) == nil {
 		t.Error("a server with a certificate of another authority is taken for ready")
+	}
+}
+
+func TestADamagedRecordIsWrittenAgain(t *testing.T) {
+	for _, text := range []string{"", "{garbage", "\x00\x00"} {
+		b := testBalancer(t)
+		if err := b.Files.Write(stateFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		known := b.Known()
+		if diff, err := known.Check(t.Context()); err != nil || len(diff) != 1 {
+			t.Errorf("%q: %v, %v", text, diff, err)
+		}
+		if err := known.Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if state, err := ReadState(b.Files); err != nil || !slices.Equal(state.Addresses(), b.Seeds) {
+			t.Errorf("%q: %v, %v", text, state, err)
+		}
 	}
 }
 

@@ -7,50 +7,77 @@ import (
 
 // attached is a pod with an interface on docker0, as its CNI plugins noted it.
 type attached struct {
-	sandbox string // its id in containerd
-	pod     string // "kube-system/coredns-1"
-	address netip.Addr
-	veth    string // the end of its interface that is on the host
+	sandbox   string // its id in containerd
+	pod       string // "kube-system/coredns-1"
+	address   netip.Addr
+	veth      string            // the end of its interface that is on the host
+	netns     string            // its network namespace, as a path
+	hostPorts []json.RawMessage // ports of the host that lead to it
+	result    json.RawMessage   // of its CNI plugins
 }
 
-// cniResult is what libcni keeps of each interface until it is removed.
+// cniNote is what libcni keeps of each interface until it is removed.
+type cniNote struct {
+	ContainerID  string      `json:"containerId"`
+	Netns        string      `json:"netns"`
+	Args         [][2]string `json:"cniArgs"`
+	Capabilities struct {
+		PortMappings []json.RawMessage `json:"portMappings"`
+	} `json:"capabilityArgs"`
+	Result json.RawMessage `json:"result"`
+}
+
+// cniResult is the part of a result that matters here.
 type cniResult struct {
-	ContainerID string      `json:"containerId"`
-	Netns       string      `json:"netns"`
-	Args        [][2]string `json:"cniArgs"`
-	Result      struct {
-		Interfaces []struct{ Name, Sandbox string }
-		IPs        []struct{ Address netip.Prefix }
-	} `json:"result"`
+	Interfaces []struct{ Name, Sandbox string }
+	IPs        []struct{ Address netip.Prefix }
 }
 
 // attached lists the pods that have an interface on docker0. It reads files
-// only, as it is asked every few seconds. A pod from before the last reboot has
-// no network namespace any more, and a file that is damaged names no pod.
+// only, as it is asked after each change of a link. A pod from before the last
+// reboot has no network namespace any more, and a file that is damaged names no
+// pod.
 func (r Runtime) attached() []attached {
 	var all []attached
 	for _, path := range r.Files.Match("/var/lib/cni/results/" + networkName + "-*") {
 		data, err := r.Files.Read(path)
-		var c cniResult
-		if err != nil || json.Unmarshal(data, &c) != nil || !r.Files.Exists(c.Netns) || len(c.Result.IPs) == 0 {
+		var note cniNote
+		var result cniResult
+		if err != nil || json.Unmarshal(data, &note) != nil || json.Unmarshal(note.Result, &result) != nil {
 			continue
 		}
-		all = append(all, attached{c.ContainerID, c.pod(), c.Result.IPs[0].Address.Addr(), c.veth()})
+		if r.Files.Exists(note.Netns) && len(result.IPs) > 0 {
+			all = append(all, attached{
+				sandbox: note.ContainerID, pod: note.pod(), address: result.IPs[0].Address.Addr(), veth: result.veth(),
+				netns: note.Netns, hostPorts: note.hostPorts(), result: note.Result,
+			})
+		}
 	}
 	return all
 }
 
-func (c cniResult) pod() string {
+func (n cniNote) pod() string {
 	args := map[string]string{}
-	for _, a := range c.Args {
+	for _, a := range n.Args {
 		args[a[0]] = a[1]
 	}
 	return args["K8S_POD_NAMESPACE"] + "/" + args["K8S_POD_NAME"]
 }
 
+// hostPorts are those of the pod's ports that are ports of the host too.
+func (n cniNote) hostPorts() (ports []json.RawMessage) {
+	for _, raw := range n.Capabilities.PortMappings {
+		var m struct{ HostPort int }
+		if json.Unmarshal(raw, &m) == nil && m.HostPort > 0 {
+			ports = append(ports, raw)
+		}
+	}
+	return ports
+}
+
 // veth is the only interface of the host beside the bridge.
 func (c cniResult) veth() string {
-	for _, i := range c.Result.Interfaces {
+	for _, i := range c.Interfaces {
 		if i.Sandbox == "" && i.Name != bridgeName {
 			return i.Name
 		}

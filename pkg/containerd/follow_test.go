@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -56,6 +57,40 @@ func TestFollowLease(t *testing.T) {
 	none := r.FollowLease(func() (netip.Prefix, int, error) { return netip.Prefix{}, 0, errors.New("no lease") })
 	if diff, err := none.Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("without a lease: %q, %v", diff, err)
+	}
+}
+
+// TestClosedHostPorts removes the rules of portmap in each way.
+func TestClosedHostPorts(t *testing.T) {
+	hosttest.InNetns(t)
+	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	note(t, r.Files, "silent", "10.1.7.200/24")
+	text := strings.Replace(fmt.Sprintf(notedPod, "web", "10.1.7.201/24"), `"result"`, `"capabilityArgs":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]},"result"`, 1)
+	if err := errors.Join(r.Files.Write("/var/lib/cni/results/kube-bootstrap-web-eth0", []byte(text), 0o600), r.Files.Write("/run/netns/cni-web", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		do     string
+		closed int
+	}{
+		{"true", 0},
+		{"iptables -t nat -D PREROUTING -j CNI-HOSTPORT-DNAT", 1},
+		{"iptables -t nat -F CNI-HOSTPORT-DNAT", 1},
+		{"iptables -t nat -F CNI-DN-1", 1},
+		{"nft flush ruleset", 1},
+	} {
+		hosttest.Shell(t, `
+			iptables -t nat -N CNI-HOSTPORT-DNAT
+			iptables -t nat -N CNI-DN-1
+			iptables -t nat -A PREROUTING -j CNI-HOSTPORT-DNAT
+			iptables -t nat -A OUTPUT -j CNI-HOSTPORT-DNAT
+			iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m comment --comment id:web -j CNI-DN-1
+			iptables -t nat -A CNI-DN-1 -p tcp -j DNAT --to-destination 10.1.7.201:80`)
+		hosttest.Shell(t, c.do)
+		if closed, err := r.closed(); err != nil || len(closed) != c.closed {
+			t.Errorf("%s: %v, %v", c.do, closed, err)
+		}
+		hosttest.Shell(t, "nft flush ruleset")
 	}
 }
 

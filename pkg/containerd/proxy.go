@@ -31,9 +31,9 @@ var proxyJumps = []host.Jump{
 }
 
 // KeepServices makes the rules of kube-proxy come back that somebody has
-// removed: without them no Service is reached from this host. A pod of
-// kube-proxy that runs is removed, and the kubelet makes a new one, which enters
-// all rules. Nothing is missing while none runs.
+// removed: without them no Service is reached from this host. The container of
+// kube-proxy is removed, and the kubelet creates a new one, which enters all
+// rules. Nothing is missing while none runs.
 func (r Runtime) KeepServices() step.Step {
 	return step.Step{
 		Name: "keep kube-proxy's rules",
@@ -72,11 +72,20 @@ func (r Runtime) repairServices(ctx context.Context) error {
 		return ctx.Err()
 	}
 	step.Report(ctx, "restarting kube-proxy", 0, 0)
-	err = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { return removeSandbox(ctx, cri, proxy.PodSandboxId) })
-	if err != nil {
+	if err := r.removeContainer(ctx, proxy.Id); err != nil {
 		return err
 	}
 	return step.Until(ctx, whole, nil)
+}
+
+// removeContainer removes a container that runs. The kubelet creates another one
+// at once; one that has only ended would have to wait, the longer the oftener.
+func (r Runtime) removeContainer(ctx context.Context, id string) error {
+	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		_, stopped := cri.StopContainer(ctx, &runtime.StopContainerRequest{ContainerId: id})
+		_, removed := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
+		return errors.Join(stopped, removed)
+	})
 }
 
 // missingServices looks into all firewalls of the kernel, as kube-proxy's image

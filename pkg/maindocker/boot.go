@@ -166,7 +166,11 @@ func (b Bridge) Boot(ctx context.Context) error {
 			return err
 		}
 	}
-	return g.firewall.apply(ctx)
+	o, err := b.opening()
+	if err != nil {
+		return err
+	}
+	return o.firewall.apply(ctx)
 }
 
 // bootSettings leaves daemon.json as it is if Docker would not start with ours.

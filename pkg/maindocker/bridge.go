@@ -44,7 +44,11 @@ type Bridge struct {
 // it and starting it again can only be undone together, so they are one step.
 // What ran before runs again afterwards. What needs no restart is Open's.
 func (b Bridge) Move() step.Step {
-	return b.moveBecause(func(ctx context.Context, g goal) (step.Diff, error) {
+	return b.moveBecause(func(ctx context.Context) (step.Diff, error) {
+		g, err := b.goal(ctx)
+		if err != nil {
+			return nil, err
+		}
 		running, err := b.runningDiff(ctx, g.lease)
 		return append(g.diff, running...), err
 	})
@@ -54,17 +58,23 @@ func (b Bridge) Move() step.Step {
 // its network is on another subnet or gone, and not because somebody edits its
 // settings.
 func (b Bridge) Follow() step.Step {
-	return b.moveBecause(func(ctx context.Context, g goal) (step.Diff, error) { return b.runningDiff(ctx, g.lease) })
+	return b.moveBecause(func(ctx context.Context) (step.Diff, error) {
+		lease, err := b.Lease()
+		if err != nil {
+			return nil, noLease{err}
+		}
+		return b.runningDiff(ctx, lease)
+	})
 }
 
 // reasons returns why Docker must be restarted.
-type reasons func(context.Context, goal) (step.Diff, error)
+type reasons func(context.Context) (step.Diff, error)
 
 func (b Bridge) moveBecause(why reasons) step.Step {
 	return step.Step{
 		Name: "move docker0 onto the flannel subnet",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			g, err := b.goal(ctx)
+			restart, err := why(ctx)
 			if errors.As(err, new(noLease)) {
 				return step.Diff{"move docker0 onto the flannel subnet, once it is known (" + err.Error() + ")"}, nil
 			}
@@ -72,10 +82,6 @@ func (b Bridge) moveBecause(why reasons) step.Step {
 				return nil, err
 			}
 			records, err := b.recordsDiff()
-			if err != nil {
-				return nil, err
-			}
-			restart, err := why(ctx, g)
 			return append(records, restart...), err
 		},
 		Apply: func(ctx context.Context) error { return b.move(ctx, why) },
@@ -89,11 +95,9 @@ type noLease struct{ error }
 // goal is everything that Move wants, worked out from the lease and the file
 // of the owner as it stands.
 type goal struct {
-	lease    Lease
-	data     []byte // daemon.json; nil: it is right
-	firewall firewall
-	daemon   settings  // what daemon.json shall say
-	diff     step.Diff // of daemon.json
+	lease Lease
+	data  []byte    // daemon.json; nil: it is right
+	diff  step.Diff // of daemon.json
 }
 
 func (b Bridge) goal(ctx context.Context) (goal, error) {
@@ -109,10 +113,9 @@ func (b Bridge) goal(ctx context.Context) (goal, error) {
 	if err != nil {
 		return goal{}, err
 	}
-	g := goal{lease: lease, daemon: merge(now, want), diff: differences(now, want)}
-	g.firewall = firewallFor(b.Backend, lease, b.Hosts, g.daemon)
+	g := goal{lease: lease, diff: differences(now, want)}
 	if len(g.diff) > 0 {
-		g.data, err = encode(g.daemon)
+		g.data, err = encode(merge(now, want))
 	}
 	return g, err
 }
@@ -176,15 +179,15 @@ func (b Bridge) networkDiff(ctx context.Context, lease Lease) (step.Diff, error)
 }
 
 func (b Bridge) move(ctx context.Context, why reasons) error {
-	g, err := b.goal(ctx)
-	if err != nil {
-		return err
-	}
 	if err := b.repairRecords(); err != nil {
 		return err
 	}
-	restart, err := why(ctx, g)
+	restart, err := why(ctx)
 	if err != nil || len(restart) == 0 {
+		return err
+	}
+	g, err := b.goal(ctx)
+	if err != nil {
 		return err
 	}
 	if err := b.moveWhileStopped(ctx, g); err != nil {

@@ -54,7 +54,10 @@ var overlayLinks = map[string]string{
 // hosts themselves are in.
 func firewallFor(backend string, lease Lease, hosts netip.Prefix, daemon settings) firewall {
 	if daemon["firewall-backend"] == "nftables" {
-		mark, _ := daemon[acceptMark].(string)
+		mark, ok := daemon[acceptMark].(string)
+		if !ok {
+			mark = ourMark // which Move is about to write
+		}
 		return firewall{table: tableFor(backend, lease, hosts, mark)}
 	}
 	if link := overlayLinks[backend]; link != "" {

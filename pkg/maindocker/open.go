@@ -25,8 +25,25 @@ func (b Bridge) Open() step.Step {
 	}
 }
 
+// opening is what Open wants. The settings of Docker stay as they are: to ask
+// Docker which it knows takes too long for a step that is checked often.
+type opening struct {
+	lease    Lease
+	daemon   settings
+	firewall firewall
+}
+
+func (b Bridge) opening() (opening, error) {
+	lease, err := b.Lease()
+	if err != nil {
+		return opening{}, noLease{err}
+	}
+	now, err := readSettings(b.Files, daemonJSON)
+	return opening{lease, now, firewallFor(b.Backend, lease, b.Hosts, now)}, err
+}
+
 func (b Bridge) checkOpen(ctx context.Context) (step.Diff, error) {
-	g, err := b.goal(ctx)
+	g, err := b.opening()
 	if errors.As(err, new(noLease)) {
 		return step.Diff{"let the overlay into docker0, once this host's subnet is known (" + err.Error() + ")"}, nil
 	}
@@ -49,7 +66,7 @@ func (b Bridge) checkOpen(ctx context.Context) (step.Diff, error) {
 }
 
 func (b Bridge) open(ctx context.Context) error {
-	g, err := b.goal(ctx)
+	g, err := b.opening()
 	if err != nil {
 		return err
 	}
@@ -64,7 +81,7 @@ func (b Bridge) open(ctx context.Context) error {
 
 // repairChains restarts Docker only if what is missing does not come back: a
 // container may be about to start or to end.
-func (b Bridge) repairChains(ctx context.Context, g goal) error {
+func (b Bridge) repairChains(ctx context.Context, g opening) error {
 	const patience = time.Second
 	whole := func(ctx context.Context) error {
 		diff, err := b.chainsDiff(ctx, g)
@@ -81,7 +98,7 @@ func (b Bridge) repairChains(ctx context.Context, g goal) error {
 
 // chainsDiff lists what is missing of that which Docker itself makes in the
 // firewall. Docker makes it when it starts, and never looks again.
-func (b Bridge) chainsDiff(ctx context.Context, g goal) (step.Diff, error) {
+func (b Bridge) chainsDiff(ctx context.Context, g opening) (step.Diff, error) {
 	var diff step.Diff
 	if b.Files.Exists(rebuildFile) {
 		diff = append(diff, "finish the restart of Docker, which rebuilds its firewall chains")

@@ -33,6 +33,12 @@ func (b Bridge) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The owner may have begun to edit it.
+	if data, err := b.Files.Read(daemonJSON); err == nil {
+		if err := validate(ctx, data); err != nil {
+			return err
+		}
+	}
 	if err := b.beginRebuild(ctx); err != nil {
 		return err
 	}
@@ -87,7 +93,7 @@ func (b Bridge) endRebuild(ctx context.Context) error {
 	if string(before) != "false" {
 		delete(now, liveRestore)
 	}
-	if err := b.replaceSettings(ctx, now); err != nil {
+	if err := b.replaceSettings(now); err != nil {
 		return err
 	}
 	return b.Files.Remove(rebuildFile)
@@ -99,7 +105,7 @@ func (b Bridge) setLiveRestore(ctx context.Context, on bool) error {
 		return err
 	}
 	now[liveRestore] = on
-	if err := b.replaceSettings(ctx, now); err != nil {
+	if err := b.replaceSettings(now); err != nil {
 		return err
 	}
 	docker, err := b.Docker()
@@ -120,12 +126,9 @@ func (b Bridge) setLiveRestore(ctx context.Context, on bool) error {
 	return ctx.Err()
 }
 
-func (b Bridge) replaceSettings(ctx context.Context, s settings) error {
+func (b Bridge) replaceSettings(s settings) error {
 	data, err := encode(s)
 	if err != nil {
-		return err
-	}
-	if err := validate(ctx, data); err != nil {
 		return err
 	}
 	return b.writeSettings(data)

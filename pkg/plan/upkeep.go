@@ -14,6 +14,7 @@ import (
 func (h *Host) Upkeep() []agent.Duty {
 	role := h.saved.Role
 	duties := []agent.Duty{
+		{Step: h.balancer(role).Known(), On: agent.Tick},
 		{Step: h.ownEtcd(), On: agent.BootstrapDocker},
 		{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link},
 		{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
@@ -21,6 +22,7 @@ func (h *Host) Upkeep() []agent.Duty {
 		{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},
 		{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link},
 		{Step: h.runtime().KeepServices(), On: agent.Firewall},
+		{Step: h.ifOurs(h.runtime().KeepHostPorts()), On: agent.Firewall},
 		{Step: h.ifOurs(h.bridge().Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 		{Step: h.kubelet(role).Start(), On: agent.MainDocker},
 		{Step: h.ifOurs(h.keepPods()), On: agent.MainDocker | agent.Link},

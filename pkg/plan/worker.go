@@ -25,7 +25,7 @@ func (h *Host) Worker() step.Plan {
 		{h.runtime().Pods()},
 		{agent.Start()},
 		{agent.Joined()},
-		{h.ifOurs(h.keepPods()), h.runtime().KeepServices()},
+		{h.ifOurs(h.keepPods()), h.runtime().KeepServices(), h.ifOurs(h.runtime().KeepHostPorts())},
 		{h.madeDirs(), h.join.Forget(), h.watched(node.Mark(h.marks(Worker))), h.watched(h.ifNetwork(node.WaitReady()))},
 		{h.accept(Worker)},
 		h.dropReplaced(),

@@ -113,7 +113,7 @@ func partitionAndKills(t *testing.T, b *bed) error {
 func (b *bed) hinder(ctx context.Context, begin, end string) error {
 	_, err := b.worker.try(ctx, begin)
 	if err == nil {
-		err = b.await(ctx, time.Now(), 30*time.Second)
+		err = b.await(ctx, 30*time.Second)
 	}
 	pause(ctx, 30*time.Second)
 	_, err2 := b.worker.try(ctx, end)
@@ -154,7 +154,7 @@ func onSmallDisk(fill, free string) func(*testing.T, *bed) error {
 		if err := b.power(t.Context(), "restart", b.worker); err != nil {
 			return err
 		}
-		if err := b.await(t.Context(), time.Now(), time.Minute); err != nil {
+		if err := b.await(t.Context(), time.Minute); err != nil {
 			return fmt.Errorf("on a small disk, before it is full: %w", err)
 		}
 		return b.worker.during(t.Context(), 45*time.Second, fill, free)
@@ -169,7 +169,7 @@ func onLargeDisk(ctx context.Context, b *bed) error {
 	if err := b.power(ctx, "restart", b.worker); err != nil {
 		return err
 	}
-	return b.await(ctx, time.Now(), time.Minute)
+	return b.await(ctx, time.Minute)
 }
 
 // leaveAndJoin takes the worker back, which must leave its Docker running and

@@ -44,7 +44,7 @@ var containerFaults = []fault{
 	{name: "kubelet removed", on: each, do: "docker rm -f kubelet", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "kubelet stopped", on: worker, do: "docker stop -t 1 kubelet", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "all containers stopped", on: worker, do: "docker stop -t 2 $(docker ps -q); docker start probe", repair: byAgent, limit: 10 * sec},
-	{name: "all containers stopped, then a boot", on: worker, do: "docker stop -t 2 $(docker ps -q); docker update --restart always probe", repair: byBoot, limit: 30 * sec},
+	{name: "all containers stopped, then a boot", on: worker, do: "docker stop -t 2 $(docker ps -q)", repair: byBoot, limit: 30 * sec},
 	{name: "flanneld removed", on: each, do: bootstrap + "rm -f flannel", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "etcd stopped", on: master, do: bootstrap + "stop -t 1 etcd", repair: byAgent, limit: 15 * sec, quick: true},
 	{name: "etcd removed", on: master, do: bootstrap + "rm -f etcd", repair: byAgent, limit: 15 * sec},
@@ -114,7 +114,7 @@ func recordFaults() []fault {
 		damaged("kubelet-found.json", worker, state+"kubelet-found.json", byRerun, ""),
 		damaged("made-dirs", worker, state+"made-dirs", byRerun, ""),
 		damaged("docker0-address", worker, state+"docker0-address", byRerun, ""),
-		damaged("containerd-pods", worker, state+"containerd-pods", byRerun, ""),
+		damaged("containerd-pods", worker, state+"containerd-pods", byRerun, "")[1:], // it may be empty
 	)
 }
 
@@ -139,7 +139,7 @@ func fileFaults() []fault {
 		damaged("config of containerd", each, "/etc/containerd/config.toml", byRemedy, "/etc/containerd/config.toml"),
 		[]fault{
 			{name: "keys in daemon.json deleted", on: each, do: `echo '{"log-level": "warn"}' >/etc/docker/daemon.json && systemctl restart docker && grep -q log-level /etc/docker/daemon.json`, repair: byAgent, limit: 30 * sec},
-			{name: "etc-kubernetes removed", on: master, do: "cp -a /etc/kubernetes /var/tmp/saved && rm -rf /etc/kubernetes", repair: byRemedy, limit: 60 * sec, says: "/etc/kubernetes", fix: "rm -rf /etc/kubernetes && mv /var/tmp/saved /etc/kubernetes"},
+			{name: "etc-kubernetes removed", on: master, do: "cp -a /etc/kubernetes /var/tmp/saved && rm -rf /etc/kubernetes", repair: byRemedy, limit: 60 * sec, says: "[cluster-identity]", fix: "rm -rf /etc/kubernetes && mv /var/tmp/saved /etc/kubernetes"},
 		},
 	)
 }
@@ -149,7 +149,7 @@ func fileFaults() []fault {
 func damaged(what, on, path, repair, says string) []fault {
 	row := func(how, write string) fault {
 		return fault{name: what + " " + how, on: on, do: "rm -rf /var/tmp/saved && cp -a " + path + " /var/tmp/saved && " + write + " >" + path,
-			repair: repair, limit: 30 * sec, says: says, fix: "cp -a /var/tmp/saved " + path}
+			repair: repair, limit: 30 * sec, says: says, fix: "cp -a /var/tmp/saved " + path, check: "[ -s " + path + " ] && ! grep -aq garbage " + path}
 	}
 	return []fault{row("emptied", ":"), row("garbage", `printf '\000\377{{garbage: [\n"x'`)}
 }

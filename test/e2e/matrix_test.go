@@ -27,7 +27,7 @@ func startProbes(t *testing.T, master machine, all ...machine) []end {
 	t.Helper()
 	var ends []end
 	for _, m := range all {
-		m.sh(t, "docker inspect probe >/dev/null 2>&1 || docker run -d --name probe --restart unless-stopped -p "+published+":8080 "+probeImage+" /probe serve")
+		m.sh(t, "docker inspect probe >/dev/null 2>&1 || docker run -d --name probe --restart always -p "+published+":8080 "+probeImage+" /probe serve")
 		apply(t, master, fmt.Sprintf(probePod, m.name, m.name, probeImage))
 		ends = append(ends, end{kind: "host", on: m, ip: m.ip, exec: "/usr/local/bin/probe"})
 	}

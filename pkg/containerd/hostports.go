@@ -1,0 +1,109 @@
+package containerd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// hostPortJumps lead to the chain that portmap makes.
+var hostPortJumps = []host.Jump{
+	{Table: "nat", From: "PREROUTING", To: hostPortChain},
+	{Table: "nat", From: "OUTPUT", To: hostPortChain},
+}
+
+const portmap = "/opt/cni/bin/portmap"
+
+// KeepHostPorts enters the rules again that lead from ports of this host to
+// pods. portmap enters them once, with the interface of a pod; called again with
+// the same interface, it adds what is missing, and the pod runs on.
+func (r Runtime) KeepHostPorts() step.Step {
+	return step.Step{
+		Name: "keep the host ports of pods",
+		Check: func(context.Context) (diff step.Diff, err error) {
+			closed, err := r.closed()
+			for _, p := range closed {
+				diff = append(diff, "open the host ports of the pod "+p.pod)
+			}
+			return diff, err
+		},
+		Apply: func(ctx context.Context) error {
+			closed, err := r.closed()
+			errs := []error{err}
+			for _, p := range closed {
+				errs = append(errs, r.openHostPorts(ctx, p))
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+// closed returns the pods with host ports that no rule leads to.
+func (r Runtime) closed() (closed []attached, err error) {
+	pods := slices.DeleteFunc(r.attached(), func(p attached) bool { return len(p.hostPorts) == 0 })
+	if len(pods) == 0 || !host.HasProgram("iptables") {
+		return nil, nil
+	}
+	chains, err := host.ReadChains()
+	if err != nil {
+		return nil, err
+	}
+	lost, err := chains.Missing(hostPortJumps...)
+	if err != nil || len(lost) > 0 {
+		return pods, err
+	}
+	rules, err := chains.Rules("nat", hostPortChain)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pods {
+		open, err := opens(chains, rules, p.sandbox)
+		if err != nil {
+			return nil, err
+		}
+		if !open {
+			closed = append(closed, p)
+		}
+	}
+	return closed, nil
+}
+
+// opens reports whether a rule, which has the pod's id in its comment, leads to
+// a chain that is not empty.
+func opens(chains *host.Chains, rules []string, sandbox string) (bool, error) {
+	at := slices.IndexFunc(rules, func(rule string) bool { return strings.Contains(rule, sandbox) })
+	if at < 0 {
+		return false, nil
+	}
+	words := strings.Fields(rules[at])
+	own, err := chains.Rules("nat", words[len(words)-1])
+	return len(own) > 0, err
+}
+
+// openHostPorts calls portmap as the container runtime did.
+func (r Runtime) openHostPorts(ctx context.Context, p attached) error {
+	config, err := json.Marshal(object{
+		"cniVersion": "1.0.0", "name": networkName, "type": "portmap",
+		"capabilities":  object{"portMappings": true},
+		"runtimeConfig": object{"portMappings": p.hostPorts},
+		"prevResult":    p.result,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = host.Command{
+		Args: []string{r.Files.Path(portmap)}, Stdin: bytes.NewReader(config),
+		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.sandbox, "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin"},
+	}.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("open the host ports of the pod %s: %w", p.pod, err)
+	}
+	return nil
+}
