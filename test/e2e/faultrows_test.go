@@ -108,7 +108,7 @@ func recordFaults() []fault {
 		damaged("handover.json", worker, state+"handover.json", byRerun, ""),
 		damaged("role", each, state+"role", byRerun, ""),
 		damaged("subnet.env", each, state+"flannel/subnet.env", byRerun, ""),
-		damaged("config.yaml", each, state+"config.yaml", byRemedy, "config.yaml"),
+		damaged("config.yaml", each, state+"config.yaml", byRemedy, "[settings-lost]"),
 		damaged("containerd-before.json", worker, state+"containerd-before.json", byRerun, ""),
 		damaged("sysctls.json", worker, state+"sysctls.json", byRerun, ""),
 		damaged("kubelet-found.json", worker, state+"kubelet-found.json", byRerun, ""),
@@ -133,8 +133,8 @@ func fileFaults() []fault {
 		damaged("apiserver.crt", master, pki+"apiserver.crt", byRerun, ""),
 		damaged("front-proxy-client.crt", master, pki+"front-proxy-client.crt", byRerun, ""),
 		damaged("apiserver.key", master, pki+"apiserver.key", byRerun, ""),
-		damaged("kubelet.conf of the worker", worker, conf+"kubelet.conf", byRemedy, "kubelet.conf"),
-		damaged("ca.crt of the worker", worker, pki+"ca.crt", byRemedy, "ca.crt"),
+		damaged("kubelet.conf of the worker", worker, conf+"kubelet.conf", byRerun, ""),
+		damaged("ca.crt of the worker", worker, pki+"ca.crt", byRerun, ""),
 		damaged("daemon.json", each, "/etc/docker/daemon.json", byRemedy, "/etc/docker/daemon.json"),
 		damaged("config of containerd", each, "/etc/containerd/config.toml", byRemedy, "/etc/containerd/config.toml"),
 		[]fault{
@@ -161,8 +161,8 @@ var hostFaults = []fault{
 	{name: "control plane killed five times", on: master, cause: killedFiveTimes, repair: byAgent, limit: 30 * sec},
 	{name: "partition of 100 s", on: worker, cause: partition, repair: byAgent, limit: 30 * sec},
 	{name: "partition of 200 s with five kills of the control plane", on: worker, cause: partitionAndKills, repair: byAgent, limit: 15 * sec},
-	{name: "etcd's disk full", on: master, do: fullEtcd, repair: byRemedy, limit: 30 * sec, says: "no space left", fix: freeEtcd},
-	{name: "garbage in etcd's WAL", on: master, do: garbageWAL, repair: byRemedy, limit: 60 * sec, says: "wal", fix: soundWAL},
+	{name: "etcd's disk full", on: master, do: fullEtcd, repair: byRemedy, limit: 30 * sec, says: "free space below /var/lib/kube-bootstrap/etcd", fix: freeEtcd},
+	{name: "garbage in etcd's WAL", on: master, do: garbageWAL, repair: byRemedy, limit: 60 * sec, says: "[etcd-start]", fix: soundWAL},
 }
 
 // What does not break a host but hinders it, for a minute.
