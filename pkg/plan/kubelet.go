@@ -67,12 +67,12 @@ func (h *Host) podSubnet() (netip.Prefix, int, error) {
 	return l.Subnet, l.MTU, err
 }
 
-// keepSysctls is for all links that packets of pods take; those of another
-// plugin are its own.
+// keepSysctls is for the links that exist because of us: the owner's settings of
+// others could not be put back. Those of another plugin are its own.
 func (h *Host) keepSysctls() step.Step {
 	var links []string
 	if h.ownNetwork() {
-		links = append(links, "docker0", flannel.Link(h.Config.FlannelBackend), h.Config.NetInterface)
+		links = append(links, "docker0", flannel.Link(h.Config.FlannelBackend))
 	}
 	return h.kubelet(Worker).KeepSysctls(slices.DeleteFunc(links, func(l string) bool { return l == "" })...)
 }
