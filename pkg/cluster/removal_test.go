@@ -25,7 +25,7 @@ func noHostsFleet(t *testing.T) (*fleet, Record) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := f.docker.RemoveFleet(context.Background(), f.Name, ""); err != nil {
+		if err := f.docker.RemoveFleet(context.Background(), f.Name, recordKey); err != nil {
 			t.Error(err)
 		}
 		f.docker.Close()
