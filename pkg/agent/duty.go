@@ -52,20 +52,30 @@ const (
 	steady = 2 * time.Minute
 )
 
-// patience says when a step may be applied next: the pauses between its
-// repairs grow, because a repair that is needed again and again does not help.
+// patience says when a step may be applied next: the pauses between repairs of
+// the same changes grow, because a repair that is needed again and again does
+// not help. Other changes are another fault.
 type patience struct {
-	next  time.Time
-	pause time.Duration
+	changes string
+	next    time.Time
+	pause   time.Duration
 }
 
-// after returns the patience after a repair that ended now.
-func (p patience) after(now time.Time) patience {
+// wait returns how long the same changes must not be repaired again.
+func (p patience) wait(changes step.Diff) time.Duration {
+	if p.changes != changes.String() {
+		return 0
+	}
+	return time.Until(p.next)
+}
+
+// after returns the patience after a repair of changes that ended now.
+func (p patience) after(now time.Time, changes step.Diff) patience {
 	pause := min(max(2*p.pause, firstAgain), maxAgain)
-	if now.Sub(p.next) > steady {
+	if p.changes != changes.String() || now.Sub(p.next) > steady {
 		pause = firstAgain
 	}
-	return patience{next: now.Add(pause), pause: pause}
+	return patience{changes: changes.String(), next: now.Add(pause), pause: pause}
 }
 
 // Compact drops duties without a step, as step.Plan.Compact does.

@@ -163,7 +163,7 @@ func (r *rounds) look(ctx context.Context, d Duty) retry {
 	if len(found.Diff) == 0 {
 		return retry{}
 	}
-	if wait := time.Until(r.waits[d.Step.Name].next); wait > 0 {
+	if wait := r.waits[d.Step.Name].wait(found.Diff); wait > 0 {
 		return retry{d.On, wait}
 	}
 	return r.repair(ctx, d)
@@ -200,7 +200,7 @@ func (r *rounds) repair(ctx context.Context, d Duty) retry {
 	case err != nil && (held.Err() != nil || r.in.ended(ctx, d.On)):
 		return retry{d.On, lockedFor} // a run waits, this process ends, or the engine has ended
 	}
-	r.waits[d.Step.Name] = r.waits[d.Step.Name].after(time.Now())
+	r.waits[d.Step.Name] = r.waits[d.Step.Name].after(time.Now(), changes)
 	r.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
 	return retry{d.On, time.Until(r.waits[d.Step.Name].next)}
 }

@@ -211,19 +211,30 @@ func TestRepairThatFailsBecauseTheEngineEndedIsNone(t *testing.T) {
 
 func TestPausesBetweenRepairsGrow(t *testing.T) {
 	now := time.Now()
-	p := patience{}.after(now)
+	again := step.Diff{"write a"}
+	p := patience{}.after(now, again)
 	if p.pause != firstAgain || !p.next.Equal(now.Add(firstAgain)) {
 		t.Errorf("first %v", p)
 	}
 	for range 10 {
 		now = p.next
-		p = p.after(now)
+		p = p.after(now, again)
 	}
 	if p.pause != maxAgain {
 		t.Errorf("after ten repairs %v", p)
 	}
-	if p = p.after(p.next.Add(steady + time.Second)); p.pause != firstAgain {
+	if p = p.after(p.next.Add(steady+time.Second), again); p.pause != firstAgain {
 		t.Errorf("after it held for a while: %v", p)
+	}
+	for range 10 {
+		p = p.after(p.next, again)
+	}
+	other := step.Diff{"write b"}
+	if wait := p.wait(other); wait > 0 {
+		t.Errorf("another fault waits %v", wait)
+	}
+	if p = p.after(p.next, other); p.pause != firstAgain {
+		t.Errorf("after another fault %v", p)
 	}
 }
 
