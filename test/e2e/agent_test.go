@@ -42,19 +42,3 @@ func whole(t *testing.T, m machine, limit time.Duration, what string) {
 		return nil
 	})
 }
-
-// repairsItself breaks what runs on a host. The agent repairs it, and nobody
-// else does.
-func repairsItself(t *testing.T, m machine) {
-	for _, c := range []struct{ name, harm string }{
-		{"flanneld removed", "docker -H unix:///run/docker-bootstrap.sock rm -f flannel"},
-		{"docker0 without address", "ip addr flush dev docker0"},
-		{"firewall rule deleted", "iptables -F DOCKER-USER"},
-		{"kubelet stopped", "docker stop -t 1 kubelet"},
-	} {
-		t.Run(c.name+" on "+m.name, func(t *testing.T) {
-			m.sh(t, c.harm)
-			whole(t, m, time.Minute, "repair by the agent")
-		})
-	}
-}

@@ -212,6 +212,19 @@ func (b *bed) await(ctx context.Context, limit time.Duration) error {
 	return fault{}.await(ctx, b, time.Now(), limit)
 }
 
+// quickFaults are those of the table that take seconds, on a cluster that has
+// the probes.
+func quickFaults(t *testing.T, master, worker machine) {
+	b := newBed(t, master, worker, nil)
+	all := outcomes{}
+	for _, f := range faults() {
+		if f.quick {
+			t.Run(f.name, func(t *testing.T) { all = append(all, b.suffer(t, f)) })
+		}
+	}
+	t.Logf("what breaks a cluster, and what repairs it:\n%s", all)
+}
+
 // outcomes are printed as a table.
 type outcomes []outcome
 

@@ -22,9 +22,7 @@ type statusReport struct {
 func repairs(t *testing.T, master, worker machine) {
 	t.Helper()
 	t.Run("the agent", func(t *testing.T) { agentWorks(t, master) })
-	for _, m := range []machine{master, worker} {
-		repairsItself(t, m)
-	}
+	t.Run("quick faults", func(t *testing.T) { quickFaults(t, master, worker) })
 	for _, c := range []struct{ name, do, step string }{
 		{"flanneld stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 flannel", "start flanneld"},
 		{"docker0 without address", "ip addr flush dev docker0", "let the overlay into docker0"},
