@@ -203,7 +203,12 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 
 // Tail returns the last lines a container wrote, for an error that explains.
 func (d *Engine) Tail(ctx context.Context, name string, lines int) string {
-	logs, err := d.ContainerLogs(ctx, name, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(lines)})
+	return d.logs(ctx, name, client.ContainerLogsOptions{Tail: fmt.Sprint(lines)})
+}
+
+func (d *Engine) logs(ctx context.Context, name string, options client.ContainerLogsOptions) string {
+	options.ShowStdout, options.ShowStderr = true, true
+	logs, err := d.ContainerLogs(ctx, name, options)
 	if err != nil {
 		return ""
 	}

@@ -100,12 +100,14 @@ func (s Service) Tail(ctx context.Context, lines int) string {
 	return docker.Tail(ctx, s.Name, lines)
 }
 
-// Ended reports whether the container has exited, or was restarted moments ago
-// because it had.
-func (s Service) Ended(ctx context.Context) (bool, error) {
+// LastRun returns what the container wrote since it was started last; ended is
+// false while it runs.
+func (s Service) LastRun(ctx context.Context) (log string, ended bool, err error) {
 	docker, err := s.Docker()
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
-	return docker.ended(ctx, s.Name)
+	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
+	defer cancel()
+	return docker.lastRun(ctx, s.Name)
 }

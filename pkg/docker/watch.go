@@ -38,16 +38,15 @@ func (d *Engine) lastEnd(ctx context.Context, name string, since time.Time) (ste
 	return last, ended && err == nil && (!last.Restarted || at.After(since))
 }
 
-func (d *Engine) ended(ctx context.Context, name string) (bool, error) {
+func (d *Engine) lastRun(ctx context.Context, name string) (log string, ended bool, err error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-	if err != nil || now.Container.State == nil {
-		return false, gone(err)
+	if err != nil {
+		return "", false, gone(err)
 	}
-	if _, ended := endOf(now.Container); ended {
-		return true, nil
+	if _, ended = endOf(now.Container); !ended {
+		return "", false, nil
 	}
-	started, err := time.Parse(time.RFC3339Nano, now.Container.State.StartedAt)
-	return now.Container.RestartCount > 0 && time.Since(started) < step.CheckLimit(ctx), err
+	return d.logs(ctx, name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt}), true, nil
 }
 
 func endOf(c container.InspectResponse) (step.End, bool) {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -14,26 +16,45 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// reasonLines is how much of etcd's log is searched: a panic prints the stack of
-// its goroutine after the reason.
-const reasonLines = 200
+// reasonPause is between two looks at an etcd that may have ended.
+const reasonPause = 250 * time.Millisecond
 
-// ended returns the problem that keeps etcd from starting, from its own log; nil
-// if it runs, or if the log has none [etcd-data, etcd-disk, etcd-start].
+// ended returns the problem that keeps etcd from starting, from the log of its
+// last run; nil if it runs, or if the log has none [etcd-data, etcd-disk,
+// etcd-start].
 func (m Member) ended(ctx context.Context) error {
-	if ended, err := m.service().Ended(ctx); err != nil || !ended {
+	log, ended, err := m.service().LastRun(ctx)
+	if err != nil || !ended {
 		return nil
 	}
-	return m.problemIn(m.service().Tail(ctx, reasonLines))
+	return m.problemIn(log)
 }
 
-// watch is Service.Watch with etcd's own reason.
+// watch returns etcd's own reason as soon as it has ended for one that lasts,
+// and otherwise what Service.Watch returns.
 func (m Member) watch(ctx context.Context) error {
-	err := m.service().Watch(ctx)
-	if err == nil {
+	err := step.Watching(ctx, m.service().Watch, func(ctx context.Context) error {
+		for {
+			err := m.ended(ctx)
+			for _, problem := range step.Problems(err) {
+				if problem.Name != "etcd-start" {
+					return err
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(reasonPause):
+			}
+		}
+	})
+	switch {
+	case err == nil, ctx.Err() != nil:
 		return nil
+	case len(step.Problems(err)) > 0:
+		return err
 	}
-	return cmp.Or(m.problemIn(m.service().Tail(ctx, reasonLines)), err)
+	return cmp.Or(m.ended(ctx), err)
 }
 
 // line is a line of etcd's log.
@@ -50,11 +71,15 @@ func (l line) String() string {
 	return l.Msg + ": " + l.Error
 }
 
-// lastComplaint returns the last fatal line of a log, else the last error.
+// lastComplaint returns the last fatal line of a log, or what a program without
+// one crashed with, else the last error.
 func lastComplaint(log string) string {
 	var failed, fatal string
 	for text := range strings.Lines(log) {
 		var l line
+		if crash, ok := strings.CutPrefix(text, "panic: "); ok && fatal == "" {
+			fatal = strings.TrimSpace(crash)
+		}
 		if json.Unmarshal([]byte(text), &l) != nil {
 			continue
 		}
@@ -77,23 +102,21 @@ func (m Member) problemIn(log string) error {
 		return nil
 	}
 	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve that, and run the same command again"}
-	says := func(words ...string) bool {
-		for _, word := range words {
-			if strings.Contains(strings.ToLower(log), word) {
-				return true
-			}
-		}
-		return false
-	}
 	switch {
-	case says("no space left on device", "disk quota exceeded"):
-		problem.Name = "etcd-disk"
-		problem.Remedy = m.diskRemedy()
-	case says("wal", "snapshot", "snap", "bolt", "database", "crc", "read-only file system"):
-		problem.Name = "etcd-data"
-		problem.Remedy = m.dataRemedy()
+	case says(reason, "no space left on device", "disk quota exceeded"):
+		problem.Name, problem.Remedy = "etcd-disk", m.diskRemedy()
+	case says(reason, "wal", "snap", "database", "bolt", "crc"):
+		problem.Name, problem.Remedy = "etcd-data", m.dataRemedy()
+	case says(log, "\npanic: ") && says(log, ".wal.broken"):
+		problem.Name, problem.Remedy = "etcd-data", m.dataRemedy()
+		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir + "/member/wal/*.wal.broken), and without it etcd crashes: " + reason
 	}
 	return problem
+}
+
+// says reports whether a text has one of the words.
+func says(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
 
 func (m Member) diskRemedy() string {

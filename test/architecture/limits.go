@@ -50,6 +50,7 @@ var spans = map[string]string{
 	"pkg/docker.result":       "pause between looks",
 	"pkg/docker.whileTaken":   "pause between tries",
 	"pkg/etcd.eager":          "pauses between tries",
+	"pkg/etcd.reasonPause":    "pause between looks",
 	"pkg/fetch.add":           "how often progress is told",
 	"pkg/flannel.runAndWait":  "period of looks",
 	"pkg/kube.firstReopen":    "pause between tries",
