@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strings"
@@ -21,6 +22,16 @@ func HostName() (string, error) {
 func (f Files) FreeBytes(dir string) (int64, error) {
 	stat, err := f.statfs(dir)
 	return int64(stat.Bavail) * int64(stat.Bsize), err //nolint:unconvert // an int32 on 32-bit machines
+}
+
+// FreeFiles returns how many files the file system that dir is on can still
+// hold; the most that there are if it has no limit.
+func (f Files) FreeFiles(dir string) (uint64, error) {
+	stat, err := f.statfs(dir)
+	if stat.Files == 0 {
+		return math.MaxUint64, err
+	}
+	return stat.Ffree, err
 }
 
 // TotalBytes returns the size of the file system that dir is on.

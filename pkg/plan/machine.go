@@ -22,20 +22,51 @@ func (h *Host) spaceProblem(context.Context) error {
 	if h.installed() {
 		return nil
 	}
+	return h.eachStore(func(dir string) error { return h.lessThan(minFree, dir) })
+}
+
+// eachStore calls look once for each file system of the stores.
+func (h *Host) eachStore(look func(dir string) error) error {
 	var errs []error
 	for i, dir := range stores {
-		told := func(earlier string) bool { return h.Files.SameFileSystem(earlier, dir) }
-		if slices.ContainsFunc(stores[:i], told) {
-			continue
+		seen := func(earlier string) bool { return h.Files.SameFileSystem(earlier, dir) }
+		if !slices.ContainsFunc(stores[:i], seen) {
+			errs = append(errs, look(dir))
 		}
-		free, err := h.Files.FreeBytes(dir)
-		if err == nil && free < minFree {
-			err = &step.Problem{Name: "disk-space", Text: fmt.Sprintf("%s has %d MiB free, %d MiB are needed", dir, free>>20, int64(minFree)>>20),
-				Remedy: "free some space"}
-		}
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+func (h *Host) lessThan(need int64, dir string) error {
+	free, err := h.Files.FreeBytes(dir)
+	if err != nil || free >= need {
+		return err
+	}
+	return &step.Problem{Name: "disk-space", Text: fmt.Sprintf("%s has %d MiB free, %d MiB are needed", dir, free>>20, need>>20),
+		Remedy: "free some space"}
+}
+
+// With less than this, the next write of a daemon may fail.
+const (
+	roomBytes = 16 << 20
+	roomFiles = 256
+)
+
+// room is the step that finds a full disk of a host that is set up. Nothing can
+// be applied: the administrator must free space [disk-space, disk-inodes].
+func (h *Host) room() step.Step {
+	return step.Step{Name: "find room on the disks", Waits: true, Check: func(context.Context) (step.Diff, error) {
+		return nil, h.eachStore(func(dir string) error { return errors.Join(h.lessThan(roomBytes, dir), h.fewFiles(dir)) })
+	}}
+}
+
+func (h *Host) fewFiles(dir string) error {
+	free, err := h.Files.FreeFiles(dir)
+	if err != nil || free >= roomFiles {
+		return err
+	}
+	return &step.Problem{Name: "disk-inodes", Text: fmt.Sprintf("%s has room for %d more files, %d are needed", dir, free, roomFiles),
+		Remedy: "remove files that are not needed"}
 }
 
 // A clock outside these was never set, as on boards without a battery, or set

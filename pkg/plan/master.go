@@ -12,7 +12,7 @@ func (h *Host) Master() step.Plan {
 	etcd, network, bridge := h.etcd(), h.network(), h.bridge()
 	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)
 	return step.Plan{
-		{h.remember(Master)},
+		{h.remember(Master), h.room()},
 		append(h.takeOver(), bridge.Resume(), kubelet.RememberSysctls(), h.registryWay(), h.runtime().EnableCRI()),
 		{control.Certificates(), h.bootstrap().Containerd()},
 		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()),

@@ -12,7 +12,7 @@ func (h *Host) Worker() step.Plan {
 	h = h.withImages(h.imagesOf(Worker))
 	bridge, agent, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
 	return step.Plan{
-		{h.remember(Worker)},
+		{h.remember(Worker), h.room()},
 		{bridge.Resume(), agent.RememberSysctls(), h.join.Save(), h.registryWay(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},

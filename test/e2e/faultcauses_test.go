@@ -145,7 +145,7 @@ func noMemory(t *testing.T, b *bed) error {
 }
 
 // onSmallDisk boots the worker with a small /var/lib, runs a script that fills
-// it, and one that makes room again.
+// it and looks whether status names it, and one that makes room again.
 func onSmallDisk(fill, free string) func(*testing.T, *bed) error {
 	return func(t *testing.T, b *bed) error {
 		if _, err := b.worker.try(t.Context(), small); err != nil {

@@ -170,8 +170,8 @@ var roughFaults = []fault{
 	{name: "a fifth of all packets lost", on: worker, cause: loss, repair: byAgent, limit: 30 * sec},
 	{name: "300 ms latency", on: worker, cause: latency, repair: byAgent, limit: 30 * sec},
 	{name: "memory exhausted", on: worker, cause: noMemory, repair: byAgent, limit: 60 * sec},
-	{name: "disk full", on: worker, cause: onSmallDisk("dd if=/dev/zero of=/var/lib/filler bs=1M; true", "rm /var/lib/filler"), end: onLargeDisk, repair: byAgent, limit: 60 * sec},
-	{name: "no inodes left", on: worker, cause: onSmallDisk("mkdir /var/lib/filler; cd /var/lib/filler; seq 100000 | xargs touch; true", "rm -rf /var/lib/filler"), end: onLargeDisk, repair: byAgent, limit: 60 * sec},
+	{name: "disk full", on: worker, cause: onSmallDisk("dd if=/dev/zero of=/var/lib/filler bs=1M; kube-bootstrap status | grep -F '[disk-space]'", "rm /var/lib/filler"), end: onLargeDisk, repair: byAgent, limit: 60 * sec},
+	{name: "no inodes left", on: worker, cause: onSmallDisk("mkdir /var/lib/filler; cd /var/lib/filler; seq 100000 | xargs touch; kube-bootstrap status | grep -F '[disk-inodes]'", "rm -rf /var/lib/filler"), end: onLargeDisk, repair: byAgent, limit: 60 * sec},
 }
 
 // Turndown on damaged hosts. The worker joins again afterwards.
