@@ -81,4 +81,5 @@ func markOther(t *testing.T, master, worker machine) {
 		}
 	}
 	master.kubectl(t, "taint node "+worker.name+" quarantine-")
+	worker.sh(t, "kube-bootstrap worker --bundle "+bundle) // writes its own annotation again
 }
