@@ -33,8 +33,16 @@ var proxyJumps = []host.Jump{
 // KeepServices makes the rules of kube-proxy come back that somebody has
 // removed: without them no Service is reached from this host. The container of
 // kube-proxy is removed, and the kubelet creates a new one, which enters all
-// rules. Nothing is missing while none runs.
-func (r Runtime) KeepServices() step.Step {
+// rules. Nothing is missing while none runs, or while a new one may still be
+// entering its rules.
+func (r Runtime) KeepServices() step.Step { return r.keepServices(proxyStarts) }
+
+// FollowServices is KeepServices after rules were removed: it waits for a new
+// kube-proxy too.
+func (r Runtime) FollowServices() step.Step { return r.keepServices(0) }
+
+// keepServices leaves a kube-proxy alone that is younger than an age.
+func (r Runtime) keepServices(young time.Duration) step.Step {
 	return step.Step{
 		Name: "keep kube-proxy's rules",
 		Check: func(ctx context.Context) (step.Diff, error) {
@@ -43,7 +51,7 @@ func (r Runtime) KeepServices() step.Step {
 				return nil, err
 			}
 			proxy, err := r.proxy(ctx)
-			if err != nil || proxy == nil {
+			if err != nil || proxy == nil || age(proxy) < young {
 				return nil, err
 			}
 			return missing, nil
@@ -65,7 +73,7 @@ func (r Runtime) repairServices(ctx context.Context) error {
 		return err
 	}
 	patience := proxyPatience
-	if age := time.Since(time.Unix(0, proxy.CreatedAt)); age < proxyStarts {
+	if age(proxy) < proxyStarts {
 		patience = proxyStarts
 	}
 	if step.Until(step.WithLimit(ctx, patience), whole, nil) == nil || ctx.Err() != nil {
@@ -77,6 +85,8 @@ func (r Runtime) repairServices(ctx context.Context) error {
 	}
 	return step.Until(ctx, whole, nil)
 }
+
+func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
 // removeContainer removes a container that runs. The kubelet creates another one
 // at once; one that has only ended would have to wait, the longer the oftener.

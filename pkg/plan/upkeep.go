@@ -21,7 +21,7 @@ func (h *Host) Upkeep() []agent.Duty {
 		{Step: h.keepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick},
 		{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},
 		{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link},
-		{Step: h.runtime().KeepServices(), On: agent.Firewall},
+		{Step: h.runtime().FollowServices(), On: agent.Firewall},
 		{Step: h.ifOurs(h.runtime().KeepHostPorts()), On: agent.Firewall},
 		{Step: h.ifOurs(h.bridge().Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 		{Step: h.kubelet(role).Start(), On: agent.MainDocker},
