@@ -100,9 +100,9 @@ func (s Service) Tail(ctx context.Context, lines int) string {
 	return docker.Tail(ctx, s.Name, lines)
 }
 
-// LastRun returns what the container wrote since it was started last; ended is
-// false while it runs.
-func (s Service) LastRun(ctx context.Context) (log string, ended bool, err error) {
+// LastRun returns what the container wrote since it was started last; failed is
+// false while it runs, and if somebody has stopped it.
+func (s Service) LastRun(ctx context.Context) (log string, failed bool, err error) {
 	docker, err := s.Docker()
 	if err != nil {
 		return "", false, err

@@ -38,16 +38,19 @@ func (d *Engine) lastEnd(ctx context.Context, name string, since time.Time) (ste
 	return last, ended && err == nil && (!last.Restarted || at.After(since))
 }
 
-func (d *Engine) lastRun(ctx context.Context, name string) (log string, ended bool, err error) {
+func (d *Engine) lastRun(ctx context.Context, name string) (log string, failed bool, err error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil {
 		return "", false, gone(err)
 	}
-	if _, ended = endOf(now.Container); !ended {
+	if end, ended := endOf(now.Container); !ended || end.Code == 0 || end.Code > signalled {
 		return "", false, nil
 	}
 	return d.logs(ctx, name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt}), true, nil
 }
+
+// signalled is below the exit codes of programs that a signal has ended.
+const signalled = 128
 
 func endOf(c container.InspectResponse) (step.End, bool) {
 	if c.State == nil || c.State.Status == container.StateCreated || c.State.Running && !c.State.Restarting {

@@ -20,11 +20,11 @@ import (
 const reasonPause = 250 * time.Millisecond
 
 // ended returns the problem that keeps etcd from starting, from the log of its
-// last run; nil if it runs, or if the log has none [etcd-data, etcd-disk,
-// etcd-start].
+// last run; nil if it runs or was stopped, or if the log has none [etcd-data,
+// etcd-disk, etcd-start].
 func (m Member) ended(ctx context.Context) error {
-	log, ended, err := m.service().LastRun(ctx)
-	if err != nil || !ended {
+	log, failed, err := m.service().LastRun(ctx)
+	if err != nil || !failed {
 		return nil
 	}
 	return m.problemIn(log)
