@@ -123,6 +123,7 @@ type rounds struct {
 type retry struct {
 	events Event
 	after  time.Duration
+	failed bool // a repair failed: what comes after it may need it
 }
 
 // and joins two retries: at the earlier time.
@@ -148,8 +149,13 @@ func (r *rounds) round(ctx context.Context, events, down Event) retry {
 	}
 	var again retry
 	for _, d := range r.duties {
-		if d.On&events != 0 && d.On&down == 0 && ctx.Err() == nil {
-			again = again.and(r.look(ctx, d))
+		if d.On&events == 0 || d.On&down != 0 || ctx.Err() != nil {
+			continue
+		}
+		next := r.look(ctx, d)
+		again = again.and(next)
+		if next.failed {
+			return again.and(retry{events: events, after: lockedFor})
 		}
 	}
 	return again
@@ -164,7 +170,7 @@ func (r *rounds) look(ctx context.Context, d Duty) retry {
 		return retry{}
 	}
 	if wait := r.waits[d.Step.Name].wait(found.Diff); wait > 0 {
-		return retry{d.On, wait}
+		return retry{events: d.On, after: wait}
 	}
 	return r.repair(ctx, d)
 }
@@ -174,11 +180,11 @@ func (r *rounds) look(ctx context.Context, d Duty) retry {
 func (r *rounds) repair(ctx context.Context, d Duty) retry {
 	held, release, err := r.Lock(ctx)
 	if errors.Is(err, host.ErrLocked) {
-		return retry{d.On, lockedFor}
+		return retry{events: d.On, after: lockedFor}
 	}
 	if err != nil {
 		r.tell("take the lock", err)
-		return retry{d.On, maxAgain}
+		return retry{events: d.On, after: maxAgain}
 	}
 	defer release()
 	if duties, err := r.Duties(); err != nil || len(duties) == 0 {
@@ -198,11 +204,11 @@ func (r *rounds) repair(ctx context.Context, d Duty) retry {
 	case len(changes) == 0 && err == nil:
 		return retry{}
 	case err != nil && (held.Err() != nil || r.in.ended(ctx, d.On)):
-		return retry{d.On, lockedFor} // a run waits, this process ends, or the engine has ended
+		return retry{events: d.On, after: lockedFor} // a run waits, this process ends, or the engine has ended
 	}
 	r.waits[d.Step.Name] = r.waits[d.Step.Name].after(time.Now(), changes)
 	r.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
-	return retry{d.On, time.Until(r.waits[d.Step.Name].next)}
+	return retry{events: d.On, after: time.Until(r.waits[d.Step.Name].next), failed: err != nil}
 }
 
 // done logs and records a repair.

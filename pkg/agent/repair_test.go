@@ -255,3 +255,24 @@ func TestRecordOfRepairsIsBounded(t *testing.T) {
 		t.Errorf("a damaged record: %v, %v", err, Repairs(files))
 	}
 }
+
+// TestAFailedRepairEndsTheRound: what comes after it may need it, and would only
+// wait for it. The next round does not try the failed repair again at once.
+func TestAFailedRepairEndsTheRound(t *testing.T) {
+	files, lock := host.Files{Root: t.TempDir()}, filepath.Join(t.TempDir(), "lock")
+	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link|Route)
+	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
+	r := rounds{in: NewInbox(), waits: map[string]patience{}, told: map[string]string{}, Repairer: Repairer{
+		Files: files, Log: func(string) {},
+		Duties: func() ([]Duty, error) { return []Duty{first, second}, nil },
+		Lock: func(ctx context.Context) (context.Context, func(), error) {
+			return host.LockInBackground(ctx, lock)
+		},
+	}}
+	if again := r.round(t.Context(), Link|Route, 0); files.Exists("/b") || again.events != Link|Route {
+		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
+	}
+	if r.round(t.Context(), Link|Route, 0); !files.Exists("/b") {
+		t.Error("a repair that waits keeps the others from theirs")
+	}
+}
