@@ -77,7 +77,7 @@ var processFaults = []fault{
 
 // What the kernel passes packets by.
 var networkFaults = []fault{
-	{name: "iptables flushed", on: each, do: "iptables -F; iptables -t nat -F; iptables -X", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "iptables flushed", on: each, do: "iptables -F; iptables -t nat -F; iptables -X", repair: byAgent, limit: 20 * sec, quick: true},
 	{name: "nft ruleset flushed", on: each, do: "nft flush ruleset", repair: byAgent, limit: 20 * sec, quick: true},
 	{name: "Services' chain flushed", on: each, do: "iptables -t nat -F KUBE-SERVICES", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "jump to DOCKER-USER deleted", on: each, do: "iptables -D FORWARD -j DOCKER-USER", repair: byAgent, limit: 10 * sec, quick: true},
