@@ -114,7 +114,6 @@ func recordFaults() []fault {
 		damaged("kubelet-found.json", worker, state+"kubelet-found.json", byRerun, ""),
 		damaged("made-dirs", worker, state+"made-dirs", byRerun, ""),
 		damaged("docker0-address", worker, state+"docker0-address", byRerun, ""),
-		damaged("containerd-pods", worker, state+"containerd-pods", byRerun, "")[1:], // it may be empty
 	)
 }
 
