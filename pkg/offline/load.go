@@ -237,7 +237,12 @@ func (l loading) undo(ctx context.Context) error {
 	return l.Files.Drop(l.underWayPath(), l.recordPath())
 }
 
-// ownNames are the images that have names of ours: nobody else loads them.
+// ownNames are the images that have names of ours. Into the main Docker a user
+// may have loaded them by hand, so that none there counts as ours without a
+// record.
 func (l loading) ownNames() []string {
+	if l.into.Kind() == image.Main {
+		return nil
+	}
 	return slices.DeleteFunc(l.wanted(), func(ref string) bool { return !strings.HasPrefix(ref, image.OurRegistry+"/") })
 }
