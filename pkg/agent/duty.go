@@ -14,7 +14,7 @@ type Event uint16
 // include that the engine has started: while it does not run, a duty of it is
 // left out.
 const (
-	MainDocker      Event = 1 << iota // a container of ours or an image in the main Docker
+	MainDocker      Event = 1 << iota // an image, or a container of kube-bootstrap, in the main Docker
 	BootstrapDocker                   // the same in the bootstrap Docker
 	Containerd                        // an image of pods was removed
 	Link                              // a link or an address

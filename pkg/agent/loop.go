@@ -58,7 +58,7 @@ type Signal chan struct{}
 // NewSignal returns a Signal that nobody has given yet.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Give wakes whoever waits for the signal.
+// Give wakes the goroutine that waits for the signal.
 func (s Signal) Give() {
 	select {
 	case s <- struct{}{}:

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Repairer checks the duties of this host after events, and applies those that
-// do not hold.
+// Repairer checks the duties of this host after events, and applies the step of
+// each duty whose Check finds a difference.
 type Repairer struct {
 	Files host.Files
 	// Duties returns the duties in force: none while they must not be touched.

@@ -23,7 +23,7 @@ type before struct {
 	Namespace bool     `json:"namespace"` // containerd's k8s.io
 	Images    []string `json:"images"`    // in it
 	HostPorts bool     `json:"hostPorts"` // portmap's chains
-	Paths     []string `json:"paths"`     // of podPaths, those that existed
+	Paths     []string `json:"paths"`     // the elements of podPaths that existed
 }
 
 // beforeRecord is what was there before the first image or pod.
@@ -41,8 +41,8 @@ func (b before) valid() error {
 	return nil
 }
 
-// noteBefore remembers, once, what Undo of Pods shall leave: already before
-// CRI is turned on and images come.
+// noteBefore records, once, what Undo of Pods must not remove. It runs before CRI
+// is enabled and before images are loaded.
 func (r Runtime) noteBefore(ctx context.Context) error {
 	return beforeRecord.Ensure(r.Files, func(error) (before, error) { return r.lookBefore(ctx) })
 }
@@ -128,9 +128,8 @@ func (r Runtime) hasNamespace(ctx context.Context) (is, made bool, err error) {
 	return is, made, err
 }
 
-// makeNamespace lets everything that is loaded and run for pods find its
-// namespace there, so that it has one owner: CRI. It marks one that was not
-// there before us.
+// makeNamespace creates the namespace of CRI before images are loaded into it. A
+// namespace that did not exist before gets a label, by which turndown finds it.
 func (r Runtime) makeNamespace(ctx context.Context) error {
 	b, err := beforeRecord.Read(r.Files)
 	if err != nil {

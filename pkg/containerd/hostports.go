@@ -21,9 +21,9 @@ var hostPortJumps = []host.Jump{
 
 const portmap = "/opt/cni/bin/portmap"
 
-// KeepHostPorts enters the rules again that lead from ports of this host to
-// pods. portmap enters them once, with the interface of a pod; called again with
-// the same interface, it adds what is missing, and the pod runs on.
+// KeepHostPorts restores the rules that forward ports of this host to pods.
+// portmap adds these rules when a pod starts. A second call for the same
+// interface adds the missing rules and does not restart the pod.
 func (r Runtime) KeepHostPorts() step.Step {
 	return step.Step{
 		Name: "keep the host ports of pods",

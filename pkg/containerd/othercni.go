@@ -62,8 +62,9 @@ func (o otherBefore) valid() error {
 	return nil
 }
 
-// lookOther notes what is there. Late, after the record was lost, that is not
-// what the plugins in wide use make, as it may have come since.
+// lookOther lists the files of other CNI plugins. late means that the record was
+// lost: files that common plugins create are then left out, because they may have
+// been created after kube-bootstrap was set up.
 func (r Runtime) lookOther(late bool) (otherBefore, error) {
 	before := otherBefore{Dirs: map[string][]string{}}
 	for _, dir := range otherDirs {

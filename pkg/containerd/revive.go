@@ -27,10 +27,9 @@ type StaticPod struct {
 }
 
 // Revive removes a static pod whose program has ended, is older than what it
-// needs, or sees a directory that was removed from the host: the kubelet makes
-// a new one at once. A program that ended it would start again only after a
-// pause of up to five minutes, and one that lost what it needs goes on waiting
-// for that with ever longer pauses.
+// needs, or sees a directory that was removed from the host. The kubelet then
+// creates a new pod at once. It would restart a program that has ended only after
+// a back-off of up to five minutes.
 func (r Runtime) Revive(pod StaticPod) step.Step {
 	return step.Step{
 		Name: "revive " + pod.Name,

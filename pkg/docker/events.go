@@ -7,9 +7,9 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Follow calls up once the engine behind a socket of this host answers, and
-// changed whenever a container of ours starts or ends or is removed, and whenever
-// an image is removed, until ctx or the engine ends.
+// Follow calls up once the engine at a socket of this host answers. It calls
+// changed when a container of kube-bootstrap starts, exits or is removed, and when
+// an image is removed. It returns when ctx is done or the engine stops.
 func Follow(ctx context.Context, socket string, up, changed func()) error {
 	engine, err := Open(socket)
 	if err != nil {
