@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -111,16 +110,11 @@ func (Runtime) validate(ctx context.Context, data []byte) error {
 	if len(data) == 0 || !host.HasProgram("containerd") {
 		return nil
 	}
-	tmp, err := os.CreateTemp("", "containerd-*.toml")
+	err := host.WithTempFile("containerd-*.toml", data, func(path string) error {
+		_, err := host.Run(ctx, "containerd", "--config", path, "config", "dump")
+		return err
+	})
 	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err := errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if _, err := host.Run(ctx, "containerd", "--config", tmp.Name(), "config", "dump"); err != nil {
 		return &step.Problem{Name: "containerd-config", Text: configPath + ": containerd would not start with it: " + err.Error(), Remedy: "correct it"}
 	}
 	return nil

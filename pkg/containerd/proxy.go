@@ -89,7 +89,7 @@ func (r Runtime) repairServices(ctx context.Context) error {
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
 // removeContainer stops and removes a running container. The kubelet replaces a
-// removed container at once. It restarts a stopped one after a back-off.
+// removed container at once. It restarts a stopped one after a backoff.
 func (r Runtime) removeContainer(ctx context.Context, id string) error {
 	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		_, stopped := cri.StopContainer(ctx, &runtime.StopContainerRequest{ContainerId: id})

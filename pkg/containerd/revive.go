@@ -29,7 +29,7 @@ type StaticPod struct {
 // Revive removes a static pod whose program has ended, is older than what it
 // needs, or sees a directory that was removed from the host. The kubelet then
 // creates a new pod at once. It would restart a program that has ended only after
-// a back-off of up to five minutes.
+// a backoff of up to five minutes.
 func (r Runtime) Revive(pod StaticPod) step.Step {
 	return step.Step{
 		Name: "revive " + pod.Name,

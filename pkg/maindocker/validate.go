@@ -2,8 +2,6 @@ package maindocker
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -28,16 +26,10 @@ func (b Bridge) validateNext(ctx context.Context, data []byte) error {
 
 // validate lets Docker itself read the settings before anything is stopped.
 func validate(ctx context.Context, data []byte) error {
-	tmp, err := os.CreateTemp("", "daemon-*.json")
-	if err != nil {
+	err := host.WithTempFile("daemon-*.json", data, func(path string) error {
+		_, err := host.Run(ctx, "dockerd", "--validate", "--config-file", path)
 		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err := errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	_, err = host.Run(ctx, "dockerd", "--validate", "--config-file", tmp.Name())
+	})
 	switch {
 	case err == nil, !host.HasProgram("dockerd"):
 		return nil
