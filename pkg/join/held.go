@@ -1,0 +1,12 @@
+package join
+
+import "github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+
+// Held lists the certificates that a worker is handed.
+func Held() []pki.Held {
+	return []pki.Held{
+		{Name: "ca", Path: ClusterCAFile, Purpose: "signs the certificates of the API server and of its clients"},
+		{Name: "etcd-ca", Path: EtcdCAFile, Purpose: "signs etcd's serving certificates and those of its clients"},
+		{Name: "etcd-flannel", Path: FlannelCertFile, Purpose: "flanneld and the agent show it to etcd"},
+	}
+}

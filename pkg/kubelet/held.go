@@ -1,0 +1,13 @@
+package kubelet
+
+import "github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+
+const servingPair = pkiDir + "/kubelet-server-current.pem"
+
+// Held lists the certificates of a kubelet, which renews them itself.
+func Held() []pki.Held {
+	return []pki.Held{
+		{Name: "kubelet-client", Path: currentPair, Purpose: "the kubelet shows it to the API server", RenewedBy: "kubelet"},
+		{Name: "kubelet-server", Path: servingPair, Purpose: "the kubelet serves with it", RenewedBy: "kubelet"},
+	}
+}

@@ -1,0 +1,66 @@
+package pki
+
+import (
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// Held is a certificate that a host keeps in a file.
+type Held struct {
+	Name      string // by which a user names it
+	Path      string // of a PEM, or of a kubeconfig that contains the certificate
+	Purpose   string
+	RenewedBy string // "": by nobody
+}
+
+// Listed is what a host has of a Held.
+type Listed struct {
+	Name    string `json:"name"`
+	Purpose string `json:"purpose"`
+	Path    string `json:"path"`
+	// Signer is the common name of the authority; Expires is zero if the
+	// certificate cannot be read, for the reason in Problem.
+	Signer    string    `json:"signer,omitempty"`
+	Expires   time.Time `json:"expires,omitzero"`
+	DaysLeft  int       `json:"daysLeft"`
+	RenewedBy string    `json:"renewedBy,omitempty"`
+	Problem   string    `json:"problem,omitempty"`
+}
+
+// Look reads the certificate, with a function that reads a file of the host.
+func (h Held) Look(read func(path string) ([]byte, error), now time.Time) Listed {
+	l := Listed{Name: h.Name, Purpose: h.Purpose, Path: h.Path, RenewedBy: h.RenewedBy}
+	cert, err := h.parse(read)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.Problem = "missing"
+		return l
+	case err != nil:
+		l.Problem = err.Error()
+		return l
+	}
+	l.Signer, l.Expires = cert.Issuer.CommonName, cert.NotAfter
+	l.DaysLeft = int(cert.NotAfter.Sub(now).Hours() / 24)
+	if now.After(cert.NotAfter) {
+		l.Problem = "expired"
+	}
+	return l
+}
+
+func (h Held) parse(read func(path string) ([]byte, error)) (*x509.Certificate, error) {
+	data, err := read(h.Path)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(h.Path, ".conf") {
+		config, err := ParseKubeconfig(data)
+		if err != nil {
+			return nil, err
+		}
+		data = config.Pair.Cert
+	}
+	return ParseCertificate(data)
+}

@@ -1,0 +1,28 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+)
+
+// Certificates lists the certificates that a host of the role keeps, authorities
+// first. It needs no settings, so it works where they are lost.
+func Certificates(files host.Files, role string) []pki.Listed {
+	var held []pki.Held
+	switch role {
+	case Master:
+		held = append(controlplane.Held(), kubelet.Held()...)
+	case Worker:
+		held = append(join.Held(), kubelet.Held()...)
+	}
+	all, now := []pki.Listed{}, time.Now()
+	for _, one := range held {
+		all = append(all, one.Look(files.Read, now))
+	}
+	return all
+}
