@@ -25,7 +25,7 @@ up: ## a cluster of two test hosts on this machine; installs what is missing
 	$(OUT)/kube-bootstrap cluster up
 
 down: build ## remove the cluster that up made
-	$(OUT)/kube-bootstrap cluster clean
+	$(OUT)/kube-bootstrap cluster clean --yes
 
 test: check unit e2e ## everything: check, tests, a real cluster on test hosts
 
@@ -50,7 +50,7 @@ conformance: build ## Kubernetes' conformance tests, all of them, on a cluster o
 	$(OUT)/kube-bootstrap cluster up --name conformance --no-dedicated
 	$(OUT)/kube-bootstrap cluster e2e --name conformance --processes $(PROCESSES) --report-dir $(OUT)/conformance/parallel
 	$(OUT)/kube-bootstrap cluster e2e-serial --name conformance --report-dir $(OUT)/conformance/serial
-	$(OUT)/kube-bootstrap cluster clean --name conformance
+	$(OUT)/kube-bootstrap cluster clean --yes --name conformance
 
 check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }

@@ -81,7 +81,8 @@ it was created with, whatever the defaults are now. More workers and what hosts
 can change are taken over. Any other setting that differs is an error, and
 nothing is changed. With --recreate the cluster is removed and created again, with
 its own settings and those that are given now; saved snapshots stay, and the
-snapshot "` + cluster.FirstSnapshot + `" is replaced.
+snapshot "` + cluster.FirstSnapshot + `" is replaced. It lists what is removed and asks first; --yes
+confirms it where there is no terminal.
 
 Without --bundle the images are those of the cache; else the official ones, where
 they can be reached; else they are built from source, which takes minutes once.
@@ -99,6 +100,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")
 	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")
 	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+cluster.FirstSnapshot+" of the cluster when it is up for the first time")
+	addYes(c, &flags.yes)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := p.fromEnv(c); err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 )
 
 // upFlags are those of `cluster up` that are no settings of the cluster.
-type upFlags struct{ retain, snapshot, recreate bool }
+type upFlags struct{ retain, snapshot, recreate, yes bool }
 
 // up creates a cluster: first the bundle that the hosts load, then the hosts.
 // It refuses what it can before it builds anything.

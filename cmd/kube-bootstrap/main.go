@@ -36,11 +36,13 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	outliveReaders()
 	p := &program{
+		in:       os.Stdin,
 		out:      output{os.Stdout},
 		err:      os.Stderr,
 		env:      os.Getenv,
 		environ:  os.Environ,
 		terminal: redraws(os.Stderr, os.Getenv),
+		asks:     asks(os.Stdin, os.Stderr, os.Getenv),
 	}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }

@@ -110,10 +110,15 @@ func (p *program) change(ctx context.Context, do func(context.Context, func(clus
 	return nil
 }
 
-// oneNodeVerb is a verb about a node that is there.
-func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
-	do func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves, emit func(cluster.Event)) error,
-) *cobra.Command {
+// nodeVerb is a verb about one existing node.
+type nodeVerb struct {
+	done   string // what the node is afterwards
+	force  bool   // the verb has --force
+	do     func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves, emit func(cluster.Event)) error
+	losses func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves) ([]string, error) // to be confirmed; nil: none
+}
+
+func (p *program) oneNodeVerb(c *cobra.Command, v nodeVerb) *cobra.Command {
 	c.Args = oneNodeArg
 	c.Flags().String("name", "", "the node, as `node add` takes it")
 	_ = c.Flags().MarkHidden("name")
@@ -121,18 +126,27 @@ func (p *program) oneNodeVerb(c *cobra.Command, force bool, done string,
 	o := p.addCluster(c)
 	limit := addLimit(c)
 	forced, lose := new(bool), new(bool)
-	if force {
+	if v.force {
 		forced = c.Flags().Bool("force", false, "at once, without moving its pods away; also the last control plane")
 		lose = c.Flags().Bool("lose-pods", false, "also delete pods that no controller makes again")
+	}
+	yes := v.losses == nil
+	if v.losses != nil {
+		addYes(c, &yes)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
-		name := nodeArg(c, args)
+		name, moves := nodeArg(c, args), plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose})
+		if err := p.confirm(c.Context(), yes, func(ctx context.Context) ([]string, error) {
+			return v.losses(ctx, *o, name, *forced, moves)
+		}); err != nil {
+			return err
+		}
 		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(cluster.Event)) error {
-			return do(ctx, *o, name, *forced, plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose}), emit)
-		}, func() string { return "node " + name + " is " + done })
+			return v.do(ctx, *o, name, *forced, moves, emit)
+		}, func() string { return "node " + name + " is " + v.done })
 	}
 	return c
 }
@@ -161,9 +175,10 @@ func (p *program) nodeRemove() *cobra.Command {
 everything that is on it: its object, its share of the network, its place in
 etcd, its container and data. Disruption budgets are kept. A node of the same
 name is a new one. What can be refused is refused before anything is changed;
-when its pods do not move away in time, it takes pods again.`,
-		Example: "  kube-bootstrap node remove worker-2\n  kube-bootstrap node remove worker-2 --force",
-	}, true, "removed", cluster.RemoveNode)
+when its pods do not move away in time, it takes pods again. The removal must be
+confirmed on the terminal or with --yes.`,
+		Example: "  kube-bootstrap node remove worker-2\n  kube-bootstrap node remove worker-2 --force --yes",
+	}, nodeVerb{done: "removed", force: true, do: cluster.RemoveNode, losses: cluster.NodeLosses})
 }
 
 func (p *program) nodeStop() *cobra.Command {
@@ -175,7 +190,7 @@ be refused is refused before anything is changed; when its pods do not move away
 in time, it takes pods again. With --force it is switched off at once, as by its
 power button.`,
 		Example: "  kube-bootstrap node stop worker-1\n  kube-bootstrap node stop worker-1 --force",
-	}, true, "off", cluster.StopNode)
+	}, nodeVerb{done: "off", force: true, do: cluster.StopNode})
 }
 
 func (p *program) nodeStart() *cobra.Command {
@@ -186,7 +201,7 @@ func (p *program) nodeStart() *cobra.Command {
 		Use:     "start NODE",
 		Short:   "Switch a node on and let pods come again",
 		Example: "  kube-bootstrap node start worker-1",
-	}, false, "Ready", start)
+	}, nodeVerb{done: "Ready", do: start})
 }
 
 func (p *program) nodeList() *cobra.Command {

@@ -17,10 +17,12 @@ import (
 // program is one run of the command: where it reads and writes, and the flags
 // that every command has.
 type program struct {
+	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
 	environ  func() []string // all variables, as NAME=VALUE; nil: none are checked
 	terminal bool            // err is a terminal whose lines can be redrawn
+	asks     bool            // in and err are a terminal on which a question can be answered
 
 	progress string
 	timeline string

@@ -16,7 +16,7 @@ func (p *program) clusterSnapshot() *cobra.Command {
 }
 
 func (p *program) snapshotSave() *cobra.Command {
-	return p.onSnapshot("save snapshot", cluster.SaveSnapshot, &cobra.Command{
+	return p.onSnapshot("save snapshot", cluster.SaveSnapshot, nil, &cobra.Command{
 		Use:   "save SNAPSHOT",
 		Short: "Keep what all hosts of a cluster have on their disks, as of one moment",
 		Long: `Keep what all hosts of a cluster have on their disks: its objects, its images, its
@@ -27,14 +27,14 @@ is copied, and go on afterwards. A cluster that is off can be kept as well.`,
 }
 
 func (p *program) snapshotRestore() *cobra.Command {
-	return p.onSnapshot("restore snapshot", cluster.RestoreSnapshot, &cobra.Command{
+	return p.onSnapshot("restore snapshot", cluster.RestoreSnapshot, cluster.RestoreLosses, &cobra.Command{
 		Use:   "restore SNAPSHOT",
 		Short: "Put a cluster back to where a snapshot found it",
 		Long: `Put a cluster back to where a snapshot found it, and wait until its nodes are
-Ready. What has become of the cluster since then is lost; the snapshot stays and
-can be restored again. A restore that was cut short is finished by the same
+Ready. What has become of the cluster since then is lost, which must be confirmed
+on the terminal or with --yes; the snapshot stays and can be restored again. A restore that was cut short is finished by the same
 command or by ` + "`cluster up`" + `.`,
-		Example: "  kube-bootstrap cluster snapshot restore first\n  kube-bootstrap cluster snapshot restore tried --name second",
+		Example: "  kube-bootstrap cluster snapshot restore first\n  kube-bootstrap cluster snapshot restore tried --name second --yes",
 	})
 }
 
@@ -42,22 +42,30 @@ func (p *program) snapshotRemove() *cobra.Command {
 	remove := func(ctx context.Context, o cluster.Options, name string, _ func(cluster.Event)) error {
 		return cluster.RemoveSnapshot(ctx, o, name)
 	}
-	return p.onSnapshot("remove snapshot", remove, &cobra.Command{
+	return p.onSnapshot("remove snapshot", remove, cluster.SnapshotLosses, &cobra.Command{
 		Use:     "remove SNAPSHOT",
 		Short:   "Remove a snapshot; the cluster is not touched",
 		Example: "  kube-bootstrap cluster snapshot remove before-upgrade",
 	})
 }
 
-// onSnapshot is a command that does one thing with one snapshot.
-func (p *program) onSnapshot(what string, do func(context.Context, cluster.Options, string, func(cluster.Event)) error, c *cobra.Command) *cobra.Command {
+// onSnapshot is a command that does one thing with one snapshot. If losses is
+// not nil, the user must confirm them.
+func (p *program) onSnapshot(what string, do func(context.Context, cluster.Options, string, func(cluster.Event)) error,
+	losses func(context.Context, cluster.Options, string) ([]string, error), c *cobra.Command,
+) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
 	o := p.addFleet(c)
-	if c.Name() != "save" { // that one takes a new name
+	yes := losses == nil
+	if losses != nil { // save takes a new name
+		addYes(c, &yes)
 		c.ValidArgsFunction = firstArg(snapshotListing.complete(p))
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := p.fleet(c, o); err != nil {
+			return err
+		}
+		if err := p.confirm(c.Context(), yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o, args[0]) }); err != nil {
 			return err
 		}
 		runner, err := p.begin()

@@ -26,7 +26,9 @@ control planes also leaves the cluster's etcd, and is refused where the others
 could not go on without it. What somebody has come to use or change meanwhile is
 left, and reported with the reason: an image that a container runs from, a
 configuration file that was edited. A worker may not change the cluster's list of nodes:
-"kube-bootstrap forget" on a control plane takes it from there.`,
+"kube-bootstrap forget" on a control plane takes it from there. The last control
+plane holds the only copy of the cluster: that must be confirmed on the terminal
+or with --yes.`,
 		Example: `  kube-bootstrap turndown
   kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
 		Args: cobra.NoArgs,
@@ -34,6 +36,8 @@ configuration file that was edited. A worker may not change the cluster's list o
 	p.addSettings(c, config.Turndown)
 	p.addTimeline(c)
 	dryRun := c.Flags().Bool("dry-run", false, "list what would be taken back")
+	var yes bool
+	addYes(c, &yes)
 	force := c.Flags().Bool("force", false, "take a control plane back also when the others can not do without it, or do not answer")
 	format := addOutput(c)
 	c.Flags().Lookup("output").Usage = "how --dry-run prints: table, json or yaml"
@@ -48,15 +52,31 @@ configuration file that was edited. A worker may not change the cluster's list o
 		if *dryRun {
 			return p.printUndo(*format, cfg.KeepImages)
 		}
+		if err := asRoot(); err != nil {
+			return err
+		}
+		if err := p.confirm(c.Context(), yes, lossesOfTurndown); err != nil {
+			return err
+		}
 		return p.turndown(c.Context(), cfg.KeepImages, *force)
 	}
 	return c
 }
 
-func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
-	if err := asRoot(); err != nil {
-		return err
+// lossesOfTurndown lists what no other host of the cluster has.
+func lossesOfTurndown(context.Context) ([]string, error) {
+	h, done, err := installed(true)
+	if err != nil || done == nil || !h.HoldsLastCopy() {
+		return nil, err
 	}
+	return []string{
+		"control plane " + h.Config.HostName + ", the last one of its cluster",
+		"all objects of the cluster in etcd",
+		"the keys of its certificate authorities",
+	}, nil
+}
+
+func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 	release, err := host.Lock(ctx, lockPath)
 	if err != nil {
 		return err

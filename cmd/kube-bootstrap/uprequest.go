@@ -54,7 +54,9 @@ func (p *program) upRequest(ctx context.Context, cfg config.Config, origins conf
 	if err := errors.Join(checkManifests(r.options.Manifests), cluster.Preflight(ctx, r.options)); err != nil {
 		return r, &firmError{err}
 	}
-	return r, nil
+	return r, p.confirm(ctx, flags.yes || !flags.recreate, func(ctx context.Context) ([]string, error) {
+		return cluster.RecreateLosses(ctx, r.options)
+	})
 }
 
 // checkSaid checks a given checkout before the engine is contacted.

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -21,15 +20,11 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, m
 		if force {
 			return f.removeAtOnce(ctx, m, found, moves)
 		}
-		if err := errors.Join(f.canRemove(m, found), f.lostQuorum(ctx, found)); err != nil {
-			return err
-		}
-		drain := moves.Drain(f.api(ctx, m), m.name)
-		if _, err := drain.Check(ctx); err != nil { // before a stopped node is started
+		if err := f.removable(ctx, m, found, moves); err != nil {
 			return err
 		}
 		return f.run(ctx, step.Plan{
-			{f.boot(m)}, {drain}, {f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)},
+			{f.boot(m)}, {moves.Drain(f.api(ctx, m), m.name)}, {f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)},
 		})
 	})
 }
@@ -98,7 +93,7 @@ func (f *fleet) turndown(m member) step.Step {
 			return step.Diff{"run kube-bootstrap turndown on " + m.name}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return f.relay(ctx, m, []string{"turndown", "--progress", "json", "--keep-images"}, nil)
+			return f.relay(ctx, m, []string{"turndown", "--yes", "--progress", "json", "--keep-images"}, nil)
 		},
 	}
 }

@@ -62,6 +62,12 @@ func (h *Host) others() []string {
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
 }
 
+// HoldsLastCopy reports whether this host has the only copy of its cluster's
+// objects.
+func (h *Host) HoldsLastCopy() bool {
+	return h.saved.Role == Master && len(h.others()) == 0 && h.etcd().HasData()
+}
+
 // member is the etcd of this host: the first of a cluster, or one more.
 func (h *Host) member() step.Step {
 	if h.Config.Join {

@@ -55,7 +55,7 @@ func (b bench) once(t *testing.T) {
 
 	b.figures.seen(seen(t, b.master), made.begin, joined.begin)
 	for i, m := range []machine{b.worker, b.master} {
-		gone := m.timed(t, "kube-bootstrap turndown --keep-images")
+		gone := m.timed(t, "kube-bootstrap turndown --yes --keep-images")
 		b.figures.add("turndown of the "+[]string{"worker", "master"}[i], gone.end.Sub(gone.begin))
 	}
 	b.figures.load()

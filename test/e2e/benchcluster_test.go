@@ -27,7 +27,7 @@ func TestBenchCluster(t *testing.T) {
 			down := c.timed(t, "down")
 			again, againNames := c.useful(t)
 			save := c.timed(t, "snapshot", "save", "bench")
-			restore := c.timed(t, "snapshot", "restore", "bench")
+			restore := c.timed(t, "snapshot", "restore", "--yes", "bench")
 			load, _ := os.ReadFile("/proc/loadavg") // without it no time says anything
 			fmt.Fprintf(table, "%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.1f\t%s\t\n", workers, first, firstNames,
 				down, again, again/first, againNames, save, restore, strings.Fields(string(load))[0])

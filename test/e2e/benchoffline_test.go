@@ -170,7 +170,7 @@ func (c *carried) loadInto(t *testing.T, m machine) {
 	m.sh(t, "ctr -n k8s.io images rm --sync $(ctr -n k8s.io images ls -q)")
 	forgetDeleted(t)
 	c.loading = parseUsed(t, m.sh(t, "probe usage /usr/local/bin/"+load))
-	m.sh(t, "kube-bootstrap turndown")
+	m.sh(t, "kube-bootstrap turndown --yes")
 }
 
 // forgetDeleted lets ext4 forget what was deleted. For as long as it remembers (35 s),

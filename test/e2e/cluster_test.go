@@ -83,7 +83,7 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 		for _, m := range made {
 			m.sh(t, settled)
 		}
-		worker.sh(t, "kube-bootstrap turndown --keep-images")
+		worker.sh(t, "kube-bootstrap turndown --yes --keep-images")
 		downInUse(t, master)
 		down(t, worker)         // resets the images too, where they were kept
 		down(t, worker, master) // twice is harmless
@@ -103,7 +103,7 @@ func life(t *testing.T, made []machine, harm func(t *testing.T, master, worker m
 func downInUse(t *testing.T, m machine) {
 	t.Helper()
 	m.sh(t, "docker create --name shop $(docker inspect -f '{{.Config.Image}}' kubelet) true")
-	if says := m.sh(t, "kube-bootstrap turndown 2>&1"); !strings.Contains(says, "used by container shop") {
+	if says := m.sh(t, "kube-bootstrap turndown --yes 2>&1"); !strings.Contains(says, "used by container shop") {
 		t.Errorf("%s: turndown does not say which image is left:\n%s", m.name, says)
 	}
 	m.sh(t, "image=$(docker inspect -f '{{.Config.Image}}' shop) && docker rm shop && docker image rm $image")

@@ -177,7 +177,7 @@ func onLargeDisk(ctx context.Context, b *bed) error {
 func leaveAndJoin(t *testing.T, b *bed) error {
 	const left = `systemctl unmask docker-bootstrap 2>/dev/null; docker version >/dev/null &&
 { docker ps -aq --filter label=kube-bootstrap.dev; iptables-save | grep -E 'KUBE-|kube-bootstrap|FLANNEL' | head -3; ls -d /var/lib/kube-bootstrap /etc/kubernetes /var/lib/kubelet/pods 2>/dev/null; mount | grep /var/lib/kubelet/; ip -o link show flannel.1 2>/dev/null; } || true`
-	if out, err := b.worker.try(t.Context(), "timeout 120 kube-bootstrap turndown 2>&1"); err != nil {
+	if out, err := b.worker.try(t.Context(), "timeout 120 kube-bootstrap turndown --yes 2>&1"); err != nil {
 		return fmt.Errorf("turndown: %w\n%s", err, last(out, 8))
 	}
 	out, err := b.worker.try(t.Context(), left)

@@ -18,7 +18,7 @@ func TestFaults(t *testing.T) {
 		if !made {
 			return // it was there before, for somebody who tries one fault after the other
 		}
-		if out, err := l.try(context.Background(), "kube-bootstrap cluster clean; docker rmi -f "+probeImage); err != nil {
+		if out, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+probeImage); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 		l.node(t, name).put(t, built.probe, "/usr/local/bin/probe")
 	}
 	b := newBed(t, l.node(t, "master-1"), l.node(t, "worker-1"), func(ctx context.Context) error {
-		_, err := l.try(ctx, "kube-bootstrap cluster snapshot restore whole --progress none")
+		_, err := l.try(ctx, "kube-bootstrap cluster snapshot restore whole --yes --progress none")
 		return err
 	})
 	l.sh(t, "kube-bootstrap cluster snapshot list | grep -q whole || kube-bootstrap cluster snapshot save whole --progress none")

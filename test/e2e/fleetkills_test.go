@@ -19,7 +19,7 @@ func TestFleetKills(t *testing.T) {
 	l := fleetUser{cluster: "e2e-k", subnet: "10.214.0.0/16", dir: t.TempDir()}
 	before := l.world(t)
 	t.Cleanup(func() {
-		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean") // it is gone unless the test failed
+		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes") // it is gone unless the test failed
 	})
 	err := l.signalled(t, bringUp, syscall.SIGINT, 4*time.Second)
 	if err == nil || err.Error() != "exit status 130" {
@@ -27,7 +27,7 @@ func TestFleetKills(t *testing.T) {
 	}
 	l.leavesNothing(t, "interrupted, it", before)
 
-	const clean = "kube-bootstrap cluster clean"
+	const clean = "kube-bootstrap cluster clean --yes"
 	l.killed(t, bringUp, clean, 6, 10*time.Second)
 	l.killed(t, clean, begin, 3, time.Second)
 	l.cleaned(t)
@@ -35,10 +35,10 @@ func TestFleetKills(t *testing.T) {
 
 	l.killed(t, bringUp, clean, 6, 20*time.Second)
 	l.sh(t, bringUp)
-	l.killed(t, "kube-bootstrap cluster snapshot save half --progress none", "kube-bootstrap cluster snapshot remove half", 8, 4*time.Second)
+	l.killed(t, "kube-bootstrap cluster snapshot save half --progress none", "kube-bootstrap cluster snapshot remove half --yes", 8, 4*time.Second)
 	l.sh(t, bringUp+" && kube-bootstrap node status")
-	l.sh(t, "kube-bootstrap cluster snapshot remove half || kube-bootstrap cluster snapshot save half && kube-bootstrap cluster snapshot remove half")
-	const add, remove = "kube-bootstrap node add --name more --progress none", "kube-bootstrap node remove more --force --progress none"
+	l.sh(t, "kube-bootstrap cluster snapshot remove half --yes || kube-bootstrap cluster snapshot save half && kube-bootstrap cluster snapshot remove half --yes")
+	const add, remove = "kube-bootstrap node add --name more --progress none", "kube-bootstrap node remove more --yes --force --progress none"
 	l.killed(t, add, remove, 8, 8*time.Second)
 	l.sh(t, isThere+" && kube-bootstrap node status || "+add)
 	l.sh(t, "kube-bootstrap node status")
@@ -65,7 +65,7 @@ const (
 // have removed all of it.
 func (l fleetUser) cleaned(t *testing.T) {
 	t.Helper()
-	if out, err := l.try(t.Context(), "kube-bootstrap cluster clean 2>&1"); err != nil && !strings.Contains(out, "does not exist") {
+	if out, err := l.try(t.Context(), "kube-bootstrap cluster clean --yes 2>&1"); err != nil && !strings.Contains(out, "does not exist") {
 		t.Fatalf("clean: %v\n%s", err, out)
 	}
 }

@@ -156,7 +156,7 @@ func down(t *testing.T, all ...machine) {
 	t.Helper()
 	for _, m := range all {
 		start := time.Now()
-		m.sh(t, "kube-bootstrap turndown")
+		m.sh(t, "kube-bootstrap turndown --yes")
 		t.Logf("turndown of %s: %s", m.name, time.Since(start).Round(100*time.Millisecond))
 		reloaded(t, m)
 	}

@@ -65,10 +65,10 @@ func (c localCluster) killIn(t *testing.T, step string, within time.Duration, ve
 // cleaned removes the cluster; nothing of it may be left.
 func (c localCluster) cleaned(t *testing.T) {
 	ctx := context.Background() // that of a test ends before this
-	if _, err := (host.Command{Args: c.command("clean")}).Run(ctx); err != nil {
+	if _, err := (host.Command{Args: c.command("clean", "--yes")}).Run(ctx); err != nil {
 		t.Error(err)
 	}
-	_, err := host.Command{Args: c.command("clean")}.Run(ctx)
+	_, err := host.Command{Args: c.command("clean", "--yes")}.Run(ctx)
 	if err == nil || !strings.Contains(err.Error(), "cluster "+c.name+" does not exist") {
 		t.Errorf("clean of what is not there: %v", err)
 	}

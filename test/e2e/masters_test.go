@@ -37,7 +37,7 @@ func TestControlPlanes(t *testing.T) {
 	t.Run("one of three dies", func(t *testing.T) { survive(t, first, second, third, worker) })
 	ready(t, first, 4)
 	t.Run("turndown of one of three", func(t *testing.T) {
-		third.sh(t, "kube-bootstrap turndown")
+		third.sh(t, "kube-bootstrap turndown --yes")
 		third.sameWorld(t, "master --join, then turndown,", before)
 		voters(t, first, 2)
 		if nodes := first.kubectl(t, "get nodes -o name"); strings.Contains(nodes, third.name) {
@@ -49,7 +49,7 @@ func TestControlPlanes(t *testing.T) {
 	t.Run("turndown without a quorum", func(t *testing.T) { refusedTurndown(t, first, second) })
 	t.Run("one is left", func(t *testing.T) {
 		refusedForget(t, first, second)
-		second.sh(t, "kube-bootstrap turndown")
+		second.sh(t, "kube-bootstrap turndown --yes")
 		voters(t, first, 1)
 		eventually(t, 2*time.Minute, "the controller manager to work alone", func() error {
 			_, err := first.try(t.Context(), "grep -q leader-elect=false /etc/kubernetes/manifests/kube-controller-manager.yaml && kube-bootstrap status")
@@ -180,7 +180,7 @@ func asksAPI(t *testing.T, m machine) error {
 // take it out of etcd.
 func refusedTurndown(t *testing.T, first, second machine) {
 	power(t, "stop", first)
-	out := second.sh(t, "{ kube-bootstrap turndown; } 2>&1; echo exit $?")
+	out := second.sh(t, "{ kube-bootstrap turndown --yes; } 2>&1; echo exit $?")
 	if !strings.HasSuffix(out, "exit 3") || !strings.Contains(out, "[etcd-") || !strings.Contains(out, "--force") {
 		t.Errorf("want a refusal, got:\n%s", out)
 	}
@@ -229,7 +229,7 @@ func forget(t *testing.T, first, third machine) {
 	})
 	voters(t, first, 2)
 	power(t, "start", third)
-	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done; kube-bootstrap turndown")
+	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done; kube-bootstrap turndown --yes")
 	voters(t, first, 2)
 	// Its kubelet was about to register it anew.
 	if nodes := first.kubectl(t, "get nodes -o name"); strings.Contains(nodes, third.name) {

@@ -20,7 +20,7 @@ func TestMinors(t *testing.T) {
 		t.Run(m.String(), func(t *testing.T) {
 			l := fleetUser{cluster: fmt.Sprintf("e2e-v%d", m.Number), subnet: "10.223.0.0/16", dir: t.TempDir()}
 			t.Cleanup(func() {
-				if _, err := l.try(context.Background(), "kube-bootstrap cluster clean"); err != nil {
+				if _, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes"); err != nil {
 					t.Error(err)
 				}
 			})

@@ -30,7 +30,7 @@ func TestNodes(t *testing.T) {
 	}
 	before := l.world(t)
 	t.Cleanup(func() {
-		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean; docker rmi -f my/app:dev") // they are gone unless the test failed
+		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f my/app:dev") // they are gone unless the test failed
 	})
 	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && printf 'FROM scratch\nCOPY probe /probe\n' >app/Dockerfile && tar -C app -c . | docker import - my/app:dev")
 	l.sh(t, "kube-bootstrap cluster up -f cluster.yaml --progress none")
@@ -164,10 +164,10 @@ func (l fleetUser) controlPlanes(t *testing.T) {
 	eventually(t, 2*time.Minute, "the API from "+first.name, func() error { return asksAPI(t, first) })
 	voters(t, first, 3)
 	power(t, "kill", third)
-	l.sh(t, "kube-bootstrap node remove third --force")
+	l.sh(t, "kube-bootstrap node remove third --yes --force")
 	l.gone(t, third)
 	voters(t, first, 2)
-	l.sh(t, "kube-bootstrap node remove second")
+	l.sh(t, "kube-bootstrap node remove second --yes")
 	l.gone(t, second)
 	voters(t, first, 1)
 }
@@ -182,7 +182,7 @@ func (l fleetUser) deadWorker(t *testing.T) {
 	dead := l.node(t, "web")
 	dead.sh(t, "! ls /root/mark /var/lib/mark 2>/dev/null")
 	power(t, "kill", dead)
-	l.sh(t, "kube-bootstrap node remove web --force")
+	l.sh(t, "kube-bootstrap node remove web --yes --force")
 	l.gone(t, dead)
 }
 
@@ -219,6 +219,9 @@ func (l fleetUser) refusals(t *testing.T) {
 	for command, want := range map[string]string{
 		"node add --name worker-1":                                     "there is a node e2e-n-worker-1 already",
 		"node remove master-1":                                         "is the last control plane that runs",
+		"node remove db --force":                                       "this removes host e2e-n-db with its volumes, and there is no terminal to confirm that on; add --yes",
+		"cluster clean":                                                "this removes host e2e-n-db with its volumes, host e2e-n-master-1 with its volumes, ",
+		"cluster up --recreate":                                        "add --yes to remove that [confirmation]",
 		"node stop master-1":                                           "is the last control plane that runs",
 		"node stop nobody":                                             "cluster e2e-n has no node nobody; use one of e2e-n-",
 		"node list --cluster e2e-none --output no":                     "must be table, json or yaml",

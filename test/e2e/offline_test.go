@@ -93,7 +93,7 @@ func fullDisk(t *testing.T, m machine, run string) {
 	m.put(t, disk+".gz", "/root/disk.gz")
 	m.sh(t, fmt.Sprintf(mount, smallDisk))
 	t.Log("containerd's disk is", m.sh(t, "findmnt -no SOURCE,FSTYPE,SIZE,AVAIL /var/lib/containerd"))
-	defer m.sh(t, "kube-bootstrap turndown && "+fmt.Sprintf(mount, "umount /var/lib/containerd; rm -f /var/lib/disk /root/disk.gz; rmdir /var/lib/containerd; mv /var/lib/containerd.away /var/lib/containerd"))
+	defer m.sh(t, "kube-bootstrap turndown --yes && "+fmt.Sprintf(mount, "umount /var/lib/containerd; rm -f /var/lib/disk /root/disk.gz; rmdir /var/lib/containerd; mv /var/lib/containerd.away /var/lib/containerd"))
 	out, err := m.try(t.Context(), run+" --ignore-preflight disk-space 2>&1")
 	if err == nil || !strings.Contains(out, "no space left on device") {
 		t.Errorf("on a full disk: %v\n%s", err, out)

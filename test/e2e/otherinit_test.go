@@ -36,12 +36,12 @@ func otherInit(t *testing.T, m machine, bundle string) {
 	if now := m.sh(t, "cat /var/lib/kube-bootstrap/flannel/subnet.env"); now != subnet {
 		t.Errorf("another subnet after a reboot: %s, then %s", subnet, now)
 	}
-	m.sh(t, "kube-bootstrap turndown")
+	m.sh(t, "kube-bootstrap turndown --yes")
 	// Compared without a reboot between, which changes what is not ours.
 	before := m.world(t)
 	m.sh(t, "kube-bootstrap master --bundle "+bundle)
-	m.sh(t, "kube-bootstrap turndown")
-	m.sh(t, "kube-bootstrap turndown") // twice is harmless
+	m.sh(t, "kube-bootstrap turndown --yes")
+	m.sh(t, "kube-bootstrap turndown --yes") // twice is harmless
 	m.sameWorld(t, "master, then turndown,", before)
 }
 

@@ -97,6 +97,6 @@ func masterByToken(t *testing.T, m machine, r *privateRegistry) {
 		"--registry-username "+registryUser+" --registry-password-file /root/password && rm /root/ca.crt /root/client.* /root/password")
 	podsFrom(t, m, r, m)
 	keptSecret(t, m)
-	m.sh(t, forgetRegistry(r)+"kube-bootstrap turndown; "+settled)
+	m.sh(t, forgetRegistry(r)+"kube-bootstrap turndown --yes; "+settled)
 	m.sameWorld(t, "master from a registry, and turndown", before)
 }

@@ -34,7 +34,7 @@ func TestRemoteEngine(t *testing.T) {
 	r.answers(t, overTLS)
 
 	r.sh(t, `docker context create far --docker "host=tcp://$2:2376,ca=$1/ca.pem,cert=$1/cert.pem,key=$1/key.pem" >/dev/null`)
-	r.run(t, nil, "cluster", "clean", "--name", "e2e-r", "--docker-context", "far")
+	r.run(t, nil, "cluster", "clean", "--yes", "--name", "e2e-r", "--docker-context", "far")
 	if left := r.sh(t, `docker --context far ps -aq; docker --context far volume ls -q; docker --context far network ls -q --filter type=custom`); left != "" {
 		t.Errorf("clean leaves %s", left)
 	}

@@ -19,7 +19,7 @@ func TestRestarts(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	const name = "e2e-re"
-	defer r.run(t, nil, "cluster", "clean", "--name", name)
+	defer r.run(t, nil, "cluster", "clean", "--yes", "--name", name)
 	r.run(t, nil, "cluster", "up", "--name", name, "--workers", "2", "--bundle", built.bundle, "--snapshot=false")
 	all := []machine{{name: name + "-master-1"}, {name: name + "-worker-1"}, {name: name + "-worker-2"}}
 	began := time.Now().UTC()

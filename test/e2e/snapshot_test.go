@@ -50,7 +50,7 @@ func TestSnapshots(t *testing.T) {
 		for range 2 {
 			c.spoil(t)
 			began := time.Now()
-			c.run(t, "snapshot", "restore", "used")
+			c.run(t, "snapshot", "restore", "--yes", "used")
 			c.same(t, began, before)
 		}
 		c.lists(t, "used")
@@ -65,7 +65,7 @@ func TestSnapshots(t *testing.T) {
 func (c localCluster) createdAgain(t *testing.T) {
 	nodes := func() string { return c.master().kubectl(t, "get nodes -o jsonpath={.items[*].metadata.uid}") }
 	before, saved := nodes(), c.saved(t)
-	c.killIn(t, "remove the hosts of cluster", 2*time.Second, "up", append(c.flags, "--flannel-backend", "host-gw", "--recreate")...)
+	c.killIn(t, "remove the hosts of cluster", 2*time.Second, "up", append(c.flags, "--flannel-backend", "host-gw", "--recreate", "--yes")...)
 	c.run(t, "up", "--bundle", built.bundle)
 	c.master().sh(t, "! ip link show flannel.1 2>/dev/null")
 	now := strings.Fields(nodes())
@@ -220,10 +220,10 @@ func (c localCluster) killed(t *testing.T, before string) {
 			c.run(t, "snapshot", "save", "half")
 		}
 		c.lists(t, "used", "half")
-		c.run(t, "snapshot", "remove", "half")
+		c.run(t, "snapshot", "remove", "--yes", "half")
 	}
 	for _, in := range []string{"remove the hosts", "put back"} {
-		c.killIn(t, in, 2*time.Second, "snapshot", "restore", "used")
+		c.killIn(t, in, 2*time.Second, "snapshot", "restore", "--yes", "used")
 		began := time.Now()
 		c.run(t, "up", c.flags...)
 		c.same(t, began, before)

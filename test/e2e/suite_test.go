@@ -17,7 +17,7 @@ import (
 func TestSuite(t *testing.T) {
 	l := fleetUser{cluster: "e2e-s", subnet: "10.222.0.0/16", dir: t.TempDir()}
 	t.Cleanup(func() {
-		if _, err := l.try(context.Background(), "kube-bootstrap cluster clean"); err != nil {
+		if _, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes"); err != nil {
 			t.Error(err)
 		}
 	})

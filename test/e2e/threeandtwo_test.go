@@ -14,7 +14,7 @@ import (
 func TestThreeAndTwo(t *testing.T) {
 	l := fleetUser{cluster: "e2e-t", subnet: "10.216.0.0/16", dir: t.TempDir()}
 	t.Cleanup(func() {
-		if out, err := l.try(context.Background(), "kube-bootstrap cluster clean; docker rmi -f "+probeImage); err != nil {
+		if out, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+probeImage); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})

@@ -18,7 +18,7 @@ func TestTwoClusters(t *testing.T) {
 	two := fleetUser{cluster: "e2e-two", subnet: "10.218.0.0/16", dir: dir}
 	t.Cleanup(func() {
 		for _, l := range []fleetUser{one, two} {
-			_, _ = l.try(context.Background(), "kube-bootstrap cluster clean; docker rm -f e2e-three-master-1") // they are gone unless the test failed
+			_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rm -f e2e-three-master-1") // they are gone unless the test failed
 		}
 	})
 	one.sh(t, `printf 'apiVersion: v1\nclusters: null\ncontexts: null\ncurrent-context: ""\nkind: Config\nusers: null\n' >kubeconfig`)
@@ -48,9 +48,9 @@ func TestTwoClusters(t *testing.T) {
 			t.Errorf("something was made:\n%s", all)
 		}
 	})
-	one.sh(t, "kube-bootstrap cluster clean")
+	one.sh(t, "kube-bootstrap cluster clean --yes")
 	two.sh(t, "kube-bootstrap cluster status && kubectl config use-context kube-bootstrap-e2e-two && kubectl get nodes")
-	two.sh(t, "kube-bootstrap cluster clean")
+	two.sh(t, "kube-bootstrap cluster clean --yes")
 	one.leavesNothing(t, "clean of both", before)
 }
 
