@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -39,7 +40,12 @@ func TestOtherNetwork(t *testing.T) {
 	}
 	// CoreDNS runs on the master; its pod must answer the other host.
 	pod := master.kubectl(t, "-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={.items[0].status.podIP}'")
-	worker.sh(t, "curl -sS --max-time 10 http://"+pod+":8181/ready")
+	master.sh(t, "curl -sS --max-time 10 http://"+pod+":8181/ready")
+	// This plugin makes a node Ready before it has written the routes to the others.
+	eventually(t, time.Minute, "the worker reaches the pod", func() error {
+		_, err := worker.try(t.Context(), "curl -sS --max-time 10 http://"+pod+":8181/ready")
+		return err
+	})
 	// The files may be gone when master runs again: they were kept.
 	master.kubectl(t, "delete configmaps downloaded read")
 	master.sh(t, "rm /root/network.yaml /root/addon.yaml && kube-bootstrap master --cni-plugin /root/network.yaml --addons "+addons+" --bundle "+bundle)

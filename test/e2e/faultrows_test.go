@@ -77,8 +77,8 @@ var processFaults = []fault{
 
 // What the kernel passes packets by.
 var networkFaults = []fault{
-	{name: "iptables flushed", on: each, do: "iptables -F; iptables -t nat -F; iptables -X", repair: byAgent, limit: 20 * sec, quick: true},
-	{name: "nft ruleset flushed", on: each, do: "nft flush ruleset", repair: byAgent, limit: 20 * sec, quick: true},
+	{name: "iptables flushed", on: each, do: flushing("iptables -F; iptables -t nat -F; iptables -X"), repair: byAgent, limit: 20 * sec, quick: true},
+	{name: "nft ruleset flushed", on: each, do: flushing("nft flush ruleset"), repair: byAgent, limit: 20 * sec, quick: true},
 	{name: "Services' chain flushed", on: each, do: "iptables -t nat -F KUBE-SERVICES", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "jump to DOCKER-USER deleted", on: each, do: "iptables -D FORWARD -j DOCKER-USER", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "Docker's nat chain flushed", on: each, do: "iptables -t nat -F DOCKER", repair: byAgent, limit: 10 * sec},
@@ -178,4 +178,12 @@ var lastFaults = []fault{
 	{name: "turndown with the bootstrap Docker dead", on: worker, do: "systemctl kill -s KILL docker-bootstrap; systemctl mask --runtime --now docker-bootstrap", cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
 	{name: "turndown with garbage in the records", on: worker, do: garbageRecords, cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
 	{name: "turndown without records", on: worker, do: "cd " + state + " && rm -f *.json made-dirs docker0-address containerd-pods images/*", cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
+}
+
+// flushing runs a command that flushes the firewall, and restores the rules of
+// the embedded DNS of the engine in which the test host is a container: that
+// engine owns them, and nothing inside of the test host could restore them.
+func flushing(command string) string {
+	return "dns=$(iptables-save -t nat | grep -E '127\\.0\\.0\\.11|^:DOCKER_(OUTPUT|POSTROUTING)'); " + command +
+		`; if [ -n "$dns" ]; then printf '*nat\n%s\nCOMMIT\n' "$dns" | iptables-restore --noflush; fi`
 }
