@@ -17,6 +17,9 @@ const (
 	rebuildFile = host.StateDir + "/docker-rebuild"
 	liveRestore = "live-restore"
 	pidFile     = "/run/docker.pid"
+	// networkSockets: each dockerd listens on one of its own, which it leaves
+	// behind when it ends while containers run on.
+	networkSockets = "/run/docker/libnetwork/*.sock"
 )
 
 // rebuild restarts Docker, which then makes its chains and the rules of each
@@ -51,7 +54,7 @@ func (b Bridge) rebuild(ctx context.Context) error {
 	}
 	step.Report(ctx, "restarting Docker, containers go on", 0, 0)
 	restart := errors.Join(b.Units.Restart(ctx, "docker"), step.Until(ctx, docker.Answers, nil))
-	return errors.Join(restart, b.endRebuild(context.WithoutCancel(ctx)))
+	return errors.Join(restart, b.Files.RemoveDeadSockets(networkSockets), b.endRebuild(context.WithoutCancel(ctx)))
 }
 
 // beginRebuild returns once Docker has taken the setting, or has had time to.
