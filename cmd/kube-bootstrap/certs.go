@@ -77,7 +77,7 @@ func left(one pki.Listed) string {
 	case one.DaysLeft >= 2:
 		return fmt.Sprintf("%d days", one.DaysLeft)
 	}
-	return took(time.Until(one.Expires).Round(time.Minute))
+	return took(time.Until(one.Expires))
 }
 
 func renewedBy(one pki.Listed) string {

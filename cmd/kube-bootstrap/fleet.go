@@ -203,6 +203,8 @@ func (s fleetStatus) print(w io.Writer) {
 	case s.Ready:
 	case s.quorum() != "":
 		fmt.Fprintln(w, s.quorum())
+	case s.expiry() != "":
+		fmt.Fprintln(w, s.expiry())
 	default:
 		fmt.Fprintln(w, s.repair())
 	}
@@ -216,6 +218,17 @@ func (s fleetStatus) quorum() string {
 		}
 	}
 	return ""
+}
+
+// expiry returns the reports of hosts whose certificates expire soon.
+func (s fleetStatus) expiry() string {
+	var lines []string
+	for _, h := range s.Hosts {
+		if text := h.report().CertificateExpiry; text != "" {
+			lines = append(lines, h.Name+": "+text)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // repair returns the command that repairs the cluster. If only some nodes are

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -36,6 +37,10 @@ type hostStatus struct {
 	// SettingsLost is the problem that the settings of this host cannot be read:
 	// only what holds with any settings is known then.
 	SettingsLost string `json:"settingsLost,omitempty"`
+	// NextExpiry is the certificate that expires first, CertificateExpiry the
+	// problem if some have expired or expire soon.
+	NextExpiry        *pki.Listed `json:"nextExpiry,omitempty"`
+	CertificateExpiry string      `json:"certificateExpiry,omitempty"`
 	// Repairs are the last repairs by the agent, oldest first.
 	Repairs []agent.Repair `json:"repairs,omitempty"`
 }
@@ -75,7 +80,8 @@ func (p *program) statusCommand() *cobra.Command {
 		Long: `Show, layer by layer, what is in place on this host and what is not. Nothing is
 changed; running master or worker again repairs what is missing. The exit code
 is 5 when something is. A step that is UNKNOWN got no answer, or not in time:
-nobody knows whether it is in place.`,
+nobody knows whether it is in place. The exit code is also 5 when a certificate
+expires within 30 days.`,
 		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json",
 		Args:    cobra.NoArgs,
 	}
@@ -116,6 +122,7 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	if saved.Lost != nil {
 		status.SettingsLost = saved.Lost.Error()
 	}
+	status.lookAtCertificates()
 	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -137,6 +144,14 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		status.Quorum = err.Error()
 	}
 	return status, ctx.Err()
+}
+
+func (s *hostStatus) lookAtCertificates() {
+	all := plan.Certificates(host.Files{}, s.Role)
+	s.NextExpiry = pki.FirstToExpire(all)
+	if err := pki.ExpiryProblem(all); err != nil {
+		s.CertificateExpiry, s.InPlace = err.Error(), false
+	}
 }
 
 // membersOf returns no members if this host's own etcd cannot be asked. The
@@ -172,6 +187,7 @@ func (s hostStatus) print(w io.Writer) {
 			cells(w, "ok", one.Step)
 		}
 	}
+	s.printExpiry(w)
 	s.printControlPlanes(w)
 	s.printRepairs(w)
 	if hint := s.hint(); hint != "" {
@@ -187,9 +203,10 @@ func (s hostStatus) hint() string {
 	if s.Role == plan.Loaded {
 		repair = "offline bootstrap"
 	}
+	inPlace := !slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return !one.InPlace })
 	switch {
-	case s.InPlace:
-		return ""
+	case s.InPlace, inPlace && s.CertificateExpiry != "":
+		return "" // printExpiry says what to do
 	case s.SettingsLost != "":
 		return s.SettingsLost
 	case s.Quorum != "":
@@ -209,6 +226,16 @@ func (s hostStatus) problems() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func (s hostStatus) printExpiry(w io.Writer) {
+	next := s.NextExpiry
+	switch {
+	case s.CertificateExpiry != "":
+		fmt.Fprintln(w, "\n"+s.CertificateExpiry)
+	case next != nil:
+		fmt.Fprintf(w, "\nof the certificates, %s expires first: on %s, in %s\n", next.Name, expires(*next), left(*next))
+	}
 }
 
 // printControlPlanes tells of several; of a lone one the steps have said all.

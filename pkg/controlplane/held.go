@@ -30,12 +30,16 @@ var purposes = map[string]string{
 
 // Held lists the certificates of a control plane.
 func Held() []pki.Held {
+	const again = "kube-bootstrap master"
 	var all []pki.Held
 	for _, a := range authorities {
-		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: purposes[a.path]})
+		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: purposes[a.path], Remedy: pki.NewCluster})
 	}
 	for _, l := range (ControlPlane{}).leaves() {
-		all = append(all, pki.Held{Name: certificateName(l.path), Path: l.name(), Purpose: purposes[l.path], RenewedBy: "kube-bootstrap master"})
+		all = append(all, pki.Held{
+			Name: certificateName(l.path), Path: l.name(), Purpose: purposes[l.path],
+			RenewedBy: again, Remedy: "run `" + again + "`",
+		})
 	}
 	return all
 }

@@ -6,8 +6,9 @@ const servingPair = pkiDir + "/kubelet-server-current.pem"
 
 // Held lists the certificates of a kubelet, which renews them itself.
 func Held() []pki.Held {
+	const remedy = "see in `docker logs kubelet` why the kubelet has not renewed its certificate"
 	return []pki.Held{
-		{Name: "kubelet-client", Path: currentPair, Purpose: "the kubelet shows it to the API server", RenewedBy: "kubelet"},
-		{Name: "kubelet-server", Path: servingPair, Purpose: "the kubelet serves with it", RenewedBy: "kubelet"},
+		{Name: "kubelet-client", Path: currentPair, Purpose: "the kubelet shows it to the API server", RenewedBy: "kubelet", Remedy: remedy},
+		{Name: "kubelet-server", Path: servingPair, Purpose: "the kubelet serves with it", RenewedBy: "kubelet", Remedy: remedy},
 	}
 }

@@ -14,6 +14,7 @@ type Held struct {
 	Path      string // of a PEM, or of a kubeconfig that contains the certificate
 	Purpose   string
 	RenewedBy string // "": by nobody
+	Remedy    string // what a user does if nobody has renewed it in time
 }
 
 // Listed is what a host has of a Held.
@@ -27,12 +28,17 @@ type Listed struct {
 	Expires   time.Time `json:"expires,omitzero"`
 	DaysLeft  int       `json:"daysLeft"`
 	RenewedBy string    `json:"renewedBy,omitempty"`
-	Problem   string    `json:"problem,omitempty"`
+	// ExpiresSoon: the certificate has expired, or will before it is certain that
+	// somebody renews it.
+	ExpiresSoon bool   `json:"expiresSoon,omitempty"`
+	Problem     string `json:"problem,omitempty"`
+
+	remedy string
 }
 
 // Look reads the certificate, with a function that reads a file of the host.
 func (h Held) Look(read func(path string) ([]byte, error), now time.Time) Listed {
-	l := Listed{Name: h.Name, Purpose: h.Purpose, Path: h.Path, RenewedBy: h.RenewedBy}
+	l := Listed{Name: h.Name, Purpose: h.Purpose, Path: h.Path, RenewedBy: h.RenewedBy, remedy: h.Remedy}
 	cert, err := h.parse(read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -44,6 +50,7 @@ func (h Held) Look(read func(path string) ([]byte, error), now time.Time) Listed
 	}
 	l.Signer, l.Expires = cert.Issuer.CommonName, cert.NotAfter
 	l.DaysLeft = int(cert.NotAfter.Sub(now).Hours() / 24)
+	l.ExpiresSoon = endsSoon(cert, now)
 	if now.After(cert.NotAfter) {
 		l.Problem = "expired"
 	}

@@ -97,10 +97,11 @@ func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
 	return r.differs(cert)
 }
 
+const day = "2006-01-02"
+
 // Expiring says that a certificate has ended, ends within RenewBefore or has
 // not begun; "" if none of them.
 func Expiring(cert *x509.Certificate, now time.Time) string {
-	const day = "2006-01-02"
 	switch {
 	case now.Before(cert.NotBefore):
 		return "not valid before " + cert.NotBefore.Format(time.RFC3339) + ", check the clock"

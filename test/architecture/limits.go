@@ -109,6 +109,7 @@ var spans = map[string]string{
 	"pkg/pki.LeafLife":            "lifetime",
 	"pkg/pki.RenewBefore":         "lifetime",
 	"pkg/pki.backdate":            "clocks",
+	"pkg/pki.soon":                "lifetime",
 }
 
 // times are the constants that durations consist of.
