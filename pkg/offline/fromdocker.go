@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -94,22 +93,24 @@ func (s *saving) open(entries ...Entry) io.ReadCloser {
 	})
 }
 
-// plugins have no digests here: whatever the image holds is right.
-func (*loadedImages) plugins(string) (Plugins, error) {
+// CNIPlugins implements cniplugins.Source. It knows no digests: the plugins in
+// the image are accepted as they are.
+func (*loadedImages) CNIPlugins(string) (map[string]digest.Digest, error) {
 	files := map[string]digest.Digest{}
 	for _, name := range image.CNIPlugins {
 		files[name] = ""
 	}
-	return Plugins{Files: files}, nil
+	return files, nil
 }
 
-// pluginLayer finds them in the layers of the image that holds them.
-func (l *loadedImages) pluginLayer(ctx context.Context, p Plugins) io.ReadCloser {
+// ReadCNIPlugins implements cniplugins.Source. It searches all layers of the
+// image that contains the plugins.
+func (l *loadedImages) ReadCNIPlugins(ctx context.Context, _ string, names []string) io.ReadCloser {
 	return piped(func(w io.Writer) error {
 		saved := piped(func(w io.Writer) error { return l.docker.Save(ctx, w, l.holder) })
 		defer saved.Close()
 		out := tar.NewWriter(w)
-		if err := pickFromLayers(saved, slices.Collect(maps.Keys(p.Files)), out); err != nil {
+		if err := pickFromLayers(saved, names, out); err != nil {
 			return err
 		}
 		return out.Close()

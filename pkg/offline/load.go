@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cniplugins"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -45,6 +46,12 @@ func (s Source) Load(into Target) step.Step {
 		what = s.Part
 	}
 	return step.Step{Name: "load " + what + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
+}
+
+// InstallCNIPlugins is the step that installs the CNI plugins of this source.
+func (s Source) InstallCNIPlugins() step.Step {
+	open := func(ctx context.Context) (cniplugins.Source, error) { return s.origin(ctx) }
+	return cniplugins.Installer{Files: s.Files, Arch: s.Arch, Open: open, Remote: s.asks()}.Step()
 }
 
 func place(kind image.Store) string {

@@ -106,7 +106,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sourceOf(t)
-			hosttest.Contract(t, c.world(tree(t, s.Files.Root)), s.Load(c.store))
+			hosttest.Contract(t, c.world(hosttest.Tree(t, s.Files.Root)), s.Load(c.store))
 			withoutBundle(t, s, c.store)
 		})
 	}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cniplugins"
 )
 
 // origin is what images are taken from: a bundle, be it a file or in a
@@ -15,11 +19,7 @@ type origin interface {
 	check(ctx context.Context, entries []Entry, arch string) error
 	// read makes ready to read those images, with progress.
 	read(ctx context.Context, entries []Entry, arch string) archives
-	// plugins are the CNI plugins for an architecture, and pluginLayer is the
-	// tar that they are in.
-	plugins(arch string) (Plugins, error)
-	pluginLayer(ctx context.Context, p Plugins) io.ReadCloser
-	Close() error
+	cniplugins.Source
 }
 
 // archives are images on their way into a store.
@@ -61,14 +61,17 @@ func (b *Bundle) find(ref, arch string) (Entry, error) {
 	return e, nil
 }
 
-func (b *Bundle) plugins(arch string) (Plugins, error) {
+// CNIPlugins implements cniplugins.Source.
+func (b *Bundle) CNIPlugins(arch string) (map[string]digest.Digest, error) {
 	all, ok := b.Plugins[arch]
 	if !ok {
-		return all, fmt.Errorf("bundle %s holds no CNI plugins for %s", b.Path, arch)
+		return nil, fmt.Errorf("bundle %s holds no CNI plugins for %s", b.Path, arch)
 	}
-	return all, nil
+	return all.Files, nil
 }
 
-func (b *Bundle) pluginLayer(_ context.Context, p Plugins) io.ReadCloser {
-	return piped(func(w io.Writer) error { return b.copyBlob(w, p.Layer) })
+// ReadCNIPlugins implements cniplugins.Source. The archive is the layer that
+// contains the plugins.
+func (b *Bundle) ReadCNIPlugins(_ context.Context, arch string, _ []string) io.ReadCloser {
+	return piped(func(w io.Writer) error { return b.copyBlob(w, b.Plugins[arch].Layer) })
 }

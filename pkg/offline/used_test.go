@@ -8,6 +8,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -18,7 +19,7 @@ func TestAnImageInUseStays(t *testing.T) {
 	d, _ := engine(t)
 	store := Docker(image.Main, d)
 	s := sourceOf(t)
-	world := dockerWorld(t, d, tree(t, s.Files.Root))
+	world := dockerWorld(t, d, hosttest.Tree(t, s.Files.Root))
 	before := world()
 	load := s.Load(store)
 	if err := load.Apply(t.Context()); err != nil {

@@ -1,0 +1,175 @@
+package cniplugins
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+// files is a source in memory: the contents of the plugins by name.
+type files map[string]string
+
+func (f files) CNIPlugins(string) (map[string]digest.Digest, error) {
+	digests := map[string]digest.Digest{}
+	for name, content := range f {
+		digests[name] = digest.FromString(content)
+	}
+	return digests, nil
+}
+
+func (f files) ReadCNIPlugins(_ context.Context, _ string, names []string) io.ReadCloser {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range names {
+		_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "opt/cni/bin/" + name, Mode: 0o755, Size: int64(len(f[name]))})
+		_, _ = io.WriteString(w, f[name])
+	}
+	_ = w.Close()
+	return io.NopCloser(&b)
+}
+
+func (files) Close() error { return nil }
+
+// fakePlugin answers VERSION like a CNI plugin.
+func fakePlugin(versions string) string {
+	return "#!/bin/sh\necho '{\"supportedVersions\":[" + versions + "]}'\n"
+}
+
+func installer(t *testing.T) Installer {
+	t.Helper()
+	from := files{"bridge": fakePlugin(`"1.0.0"`) + "# ours\n", "portmap": fakePlugin(`"1.0.0"`) + "# ours too\n",
+		"host-local": fakePlugin(`"1.0.0"`), "loopback": fakePlugin(`"1.0.0"`)}
+	return Installer{Files: host.Files{Root: t.TempDir()}, Arch: "amd64", Open: func(context.Context) (Source, error) { return from, nil }}
+}
+
+func (i Installer) put(t *testing.T, name, content string, mode os.FileMode) string {
+	t.Helper()
+	path := i.Files.Path(pluginPath(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestPluginsOnAFreshHost(t *testing.T) {
+	i := installer(t)
+	hosttest.Contract(t, hosttest.Tree(t, i.Files.Root), i.Step())
+}
+
+func TestPluginsOfTheUser(t *testing.T) {
+	i := installer(t)
+	usable := fakePlugin(`"0.4.0","1.0.0"`)
+	kept := i.put(t, "bridge", usable, 0o755)
+	old := i.put(t, "portmap", fakePlugin(`"0.3.1"`), 0o700)
+	other := i.put(t, "calico", "not ours", 0o755)
+	hosttest.Contract(t, hosttest.Tree(t, i.Files.Root), i.Step())
+
+	if err := i.Step().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, kept) != usable || read(t, other) != "not ours" {
+		t.Error("a usable plugin was replaced")
+	}
+	if !strings.Contains(read(t, old), "# ours too") {
+		t.Error("a plugin that is too old stayed")
+	}
+}
+
+func TestPluginsReplacedByTheUserStay(t *testing.T) {
+	i := installer(t)
+	if err := i.Step().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	path := i.put(t, "bridge", "the user's own", 0o755)
+	if err := i.Step().Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, path) != "the user's own" {
+		t.Error("the user's plugin was removed")
+	}
+	if i.Files.Exists(pluginPath("portmap")) {
+		t.Error("our plugin was left")
+	}
+}
+
+// TestAHostWithAllPluginsNeedsNoSource: the source may be gone, and a remote
+// source is not even opened.
+func TestAHostWithAllPluginsNeedsNoSource(t *testing.T) {
+	i := installer(t)
+	gone := i
+	gone.Open = func(context.Context) (Source, error) { return nil, fs.ErrNotExist }
+	if _, err := gone.Step().Check(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without plugins and without a source: %v", err)
+	}
+	if err := i.Step().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := gone.Step().Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("without a source: %v %v", diff, err)
+	}
+	remote := i
+	remote.Remote = true
+	remote.Open = func(context.Context) (Source, error) { return nil, errors.New("opened") }
+	if diff, err := remote.Step().Check(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("a remote source: %v %v", diff, err)
+	}
+}
+
+// TestPluginsWithAWrongDigest: nothing is installed from a source whose archive
+// differs from its digests, or lacks a plugin.
+func TestPluginsWithAWrongDigest(t *testing.T) {
+	i := installer(t)
+	for want, spoil := range map[string]func(files){
+		"is not what its digest says": func(f files) { f["bridge"] = "other" },
+		"has 3 of the 4":              func(f files) { delete(f, "bridge") },
+	} {
+		i.Open = func(ctx context.Context) (Source, error) {
+			good, err := installer(t).Open(ctx)
+			archive := maps.Clone(good.(files))
+			spoil(archive)
+			return spoiled{good, archive}, err
+		}
+		if err := i.Step().Apply(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if i.Files.Exists(pluginPath("portmap")) {
+			t.Errorf("%s: a plugin was installed", want)
+		}
+	}
+}
+
+// spoiled is a source whose archive contains other files than it says.
+type spoiled struct {
+	Source
+	archive files
+}
+
+func (s spoiled) ReadCNIPlugins(ctx context.Context, arch string, _ []string) io.ReadCloser {
+	return s.archive.ReadCNIPlugins(ctx, arch, slices.Collect(maps.Keys(s.archive)))
+}

@@ -1,0 +1,159 @@
+package cniplugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	recordPath = host.StateDir + "/cni-plugins.json"
+	backupDir  = host.StateDir + "/original-cni"
+)
+
+// pluginRecord lists the installed plugins by name.
+type pluginRecord map[string]plugin
+
+type plugin struct {
+	Installed digest.Digest `json:"ours"`
+	Kept      bool          `json:"kept,omitempty"` // the plugin of the user that it replaced is in backupDir
+	Mode      os.FileMode   `json:"mode,omitempty"` // of the plugin of the user
+}
+
+var recordFile = host.Record[pluginRecord]{Path: recordPath, Valid: pluginRecord.valid}
+
+func (r pluginRecord) valid() error {
+	if len(r) == 0 {
+		return errors.New("it names no plugin")
+	}
+	for name, p := range r {
+		if !slices.Contains(image.CNIPlugins, name) {
+			return fmt.Errorf("%q is not a plugin of ours", name)
+		}
+		if err := p.Installed.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install copies the plugin of the user to backupDir, records that, and only
+// then writes the new plugin.
+func (i Installer) install(name string, data []byte, sum digest.Digest) error {
+	record, err := i.record()
+	if err != nil {
+		return err
+	}
+	entry, recorded := record[name]
+	old, err := i.Files.Read(pluginPath(name))
+	users := err == nil && (!recorded || entry.Installed != digest.FromBytes(old))
+	if users && digest.FromBytes(old) != sum {
+		if err := i.Files.Write(path.Join(backupDir, name), old, 0o755); err != nil {
+			return err
+		}
+		entry.Kept, entry.Mode = true, i.mode(name)
+	}
+	entry.Installed = sum
+	record[name] = entry
+	if err := recordFile.Write(i.Files, record); err != nil {
+		return err
+	}
+	return i.Files.Write(pluginPath(name), data, 0o755)
+}
+
+func (i Installer) record() (pluginRecord, error) {
+	record, err := recordFile.Read(i.Files)
+	if host.Lost(err) {
+		return i.rebuildRecord()
+	}
+	return record, err
+}
+
+// rebuildRecord determines without the record which plugins were installed: all
+// plugins if the directory was created by us, and otherwise the plugins that
+// have a backup.
+func (i Installer) rebuildRecord() (pluginRecord, error) {
+	record := pluginRecord{}
+	for _, name := range image.CNIPlugins {
+		kept := i.Files.Exists(path.Join(backupDir, name))
+		data, err := i.Files.Read(pluginPath(name))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !kept && !i.Files.Made(image.CNIDir) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		record[name] = plugin{Installed: digest.FromBytes(data), Kept: kept, Mode: 0o755}
+	}
+	return record, nil
+}
+
+// recordDiff returns what is wrong with the record, if there must be one.
+func (i Installer) recordDiff() (step.Diff, error) {
+	record, err := i.record()
+	if err != nil || len(record) == 0 && !i.Files.Exists(recordPath) {
+		return nil, err
+	}
+	return recordFile.Diff(i.Files)
+}
+
+// repairRecord replaces a damaged or missing record. It removes a record that
+// would be empty.
+func (i Installer) repairRecord() error {
+	diff, err := i.recordDiff()
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	record, err := i.record()
+	switch {
+	case err != nil:
+		return err
+	case len(record) == 0:
+		return i.Files.Remove(recordPath)
+	}
+	return recordFile.Write(i.Files, record)
+}
+
+func (i Installer) undo(ctx context.Context) error {
+	record, err := i.record()
+	if err != nil {
+		return err
+	}
+	if len(record) == 0 && i.Files.Exists(recordPath) {
+		step.Leave(ctx, "the plugins in "+image.CNIDir+": nobody knows which are kube-bootstrap's, as "+recordPath+" is damaged")
+	}
+	for name, entry := range record {
+		now, err := i.Files.Read(pluginPath(name))
+		if err == nil && digest.FromBytes(now) != entry.Installed {
+			continue // somebody has replaced it since: it is theirs
+		}
+		if err := i.restore(name, entry.Kept, entry.Mode); err != nil {
+			return err
+		}
+	}
+	return errors.Join(i.Files.RemoveAll(backupDir), i.Files.Remove(recordPath))
+}
+
+func (i Installer) restore(name string, kept bool, mode os.FileMode) error {
+	if !kept {
+		return i.Files.Remove(pluginPath(name))
+	}
+	old, err := i.Files.Read(path.Join(backupDir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // an interrupted Undo has restored it already
+	}
+	if err != nil {
+		return err
+	}
+	return i.Files.Write(pluginPath(name), old, mode)
+}
