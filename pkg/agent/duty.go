@@ -78,7 +78,14 @@ func (p patience) after(now time.Time, changes step.Diff) patience {
 	return patience{changes: changes.String(), next: now.Add(pause), pause: pause}
 }
 
+// Groups are duties by the name of their group. Groups run at the same time. The
+// duties of a group run in their order, because each may need the ones before it.
+type Groups map[string][]Duty
+
 // Compact drops duties without a step, as step.Plan.Compact does.
-func Compact(duties []Duty) []Duty {
-	return slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Name == "" })
+func (g Groups) Compact() Groups {
+	for name, duties := range g {
+		g[name] = slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Name == "" })
+	}
+	return g
 }

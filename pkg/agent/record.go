@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -32,4 +35,40 @@ var repairs = host.Record[[]Repair]{Path: repairsFile}
 func note(files host.Files, r Repair) error {
 	all := append(Repairs(files), r)
 	return repairs.Write(files, all[max(0, len(all)-keptRepairs):])
+}
+
+// notes logs and records what the groups do.
+type notes struct {
+	files host.Files
+	log   func(string)
+
+	mu   sync.Mutex
+	told map[string]string // the last error of a step, which is logged once
+}
+
+// done logs and records a repair.
+func (n *notes) done(repair Repair, err error) {
+	if err != nil {
+		repair.Error = err.Error()
+		n.log(fmt.Sprintf("repair failed: %v", err))
+	} else {
+		n.log(fmt.Sprintf("repaired: %s: %s, in %.1fs", repair.Step, step.Diff(repair.Changes), repair.Seconds))
+	}
+	n.mu.Lock()
+	err = note(n.files, repair)
+	n.mu.Unlock()
+	n.tell("record the repair", err)
+}
+
+// tell logs an error once, until it changes or ends.
+func (n *notes) tell(name string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(n.told, name)
+	case n.told[name] != err.Error():
+		n.told[name] = err.Error()
+		n.log(fmt.Sprintf("%s: %v", name, err))
+	}
 }

@@ -46,10 +46,15 @@ func (j *journal) has(text string) bool {
 // the path of its lock. No engine is up.
 func start(t *testing.T, files host.Files, duties ...Duty) (*Inbox, *journal, string) {
 	t.Helper()
+	return startGroups(t, files, Groups{"": duties})
+}
+
+func startGroups(t *testing.T, files host.Files, groups Groups) (*Inbox, *journal, string) {
+	t.Helper()
 	lock, log, in := filepath.Join(t.TempDir(), "lock"), &journal{}, NewInbox()
 	r := Repairer{
 		Files: files, Log: log.log,
-		Duties: func() ([]Duty, error) { return duties, nil },
+		Duties: func() (Groups, error) { return groups, nil },
 		Lock: func(ctx context.Context) (context.Context, func(), error) {
 			return host.LockInBackground(ctx, lock)
 		},
@@ -262,17 +267,68 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 	files, lock := host.Files{Root: t.TempDir()}, filepath.Join(t.TempDir(), "lock")
 	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link|Route)
 	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
-	r := rounds{in: NewInbox(), waits: map[string]patience{}, told: map[string]string{}, Repairer: Repairer{
-		Files: files, Log: func(string) {},
-		Duties: func() ([]Duty, error) { return []Duty{first, second}, nil },
-		Lock: func(ctx context.Context) (context.Context, func(), error) {
+	list := []Duty{first, second}
+	g := group{
+		in: NewInbox(), waits: map[string]patience{}, notes: &notes{files: files, log: func(string) {}, told: map[string]string{}},
+		duties: func() (Groups, error) { return Groups{"": list}, nil },
+		lock: func(ctx context.Context) (context.Context, func(), error) {
 			return host.LockInBackground(ctx, lock)
 		},
-	}}
-	if again := r.round(t.Context(), Link|Route, 0); files.Exists("/b") || again.events != Link|Route {
+	}
+	if again := g.round(t.Context(), list, Link|Route); files.Exists("/b") || again.events != Link|Route {
 		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
 	}
-	if r.round(t.Context(), Link|Route, 0); !files.Exists("/b") {
+	if g.round(t.Context(), list, Link|Route); !files.Exists("/b") {
 		t.Error("a repair that waits keeps the others from theirs")
+	}
+}
+
+// TestGroupsRepairSideBySide: each repair waits for the other one to begin.
+func TestGroupsRepairSideBySide(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	var both sync.WaitGroup
+	both.Add(2)
+	meet := func(name string) Duty {
+		d := fileDuty(files, name, Link)
+		write := d.Step.Apply
+		d.Step.Apply = func(ctx context.Context) error {
+			both.Done()
+			both.Wait()
+			return write(ctx)
+		}
+		return d
+	}
+	startGroups(t, files, Groups{"one": {meet("a")}, "other": {meet("b")}})
+	until(t, "both repairs", func() bool { return files.Exists("/a") && files.Exists("/b") })
+	until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
+}
+
+// TestTheLockIsHeldTogether: a run of a user waits for all, and nobody joins
+// them any more.
+func TestTheLockIsHeldTogether(t *testing.T) {
+	held, want := context.WithCancel(t.Context())
+	released := false
+	lock := together{lock: func() (context.Context, func(), error) {
+		return held, func() { released = true }, nil
+	}}
+	one, leaveOne, err := lock.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, leaveOther, err := lock.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want()
+	<-one.Done()
+	<-other.Done()
+	if _, _, err := lock.take(t.Context()); !errors.Is(err, host.ErrLocked) {
+		t.Errorf("joined while a run waits: %v", err)
+	}
+	if leaveOne(); released {
+		t.Error("released before the last one left")
+	}
+	if leaveOther(); !released {
+		t.Error("not released")
 	}
 }

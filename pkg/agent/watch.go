@@ -9,7 +9,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// startPause is the pause between two looks whether an engine has started.
+// startPause is the pause between two looks whether an engine has started, where
+// nothing tells.
 const startPause = 2 * time.Second
 
 var changes = map[host.Change]Event{
@@ -29,6 +30,8 @@ type Engine struct {
 	// Unit is a service that a connection would start. The engine is followed
 	// only while it is active. Empty: a connection starts nothing.
 	Unit string
+	// Socket is what that service listens on.
+	Socket string
 	// Follow calls up once the engine answers, and changed with each of its
 	// events, until ctx or the engine ends.
 	Follow func(ctx context.Context, up, changed func()) error
@@ -38,11 +41,36 @@ type Engine struct {
 func (e Engine) Watch(ctx context.Context, units host.Units, in *Inbox) {
 	for ctx.Err() == nil {
 		if e.mayConnect(ctx, units) {
-			_ = e.Follow(ctx, func() { in.Up(e.Event, true) }, func() { in.Put(e.Event) })
+			e.follow(ctx, units, in)
 			in.Up(e.Event, false)
 		}
-		sleep(ctx, startPause, nil)
+		e.awaitStart(ctx, units)
 	}
+}
+
+func (e Engine) awaitStart(ctx context.Context, units host.Units) {
+	ctx, cancel := context.WithTimeout(ctx, startPause)
+	defer cancel()
+	sleep(ctx, settle, nil) // a service that is active may not answer
+	if e.Unit == "" {
+		<-ctx.Done()
+		return
+	}
+	host.AwaitStart(ctx, units, e.Unit)
+}
+
+// follow leaves the engine as soon as it is stopped: Docker waits for its
+// clients, five seconds for one that follows its events.
+func (e Engine) follow(ctx context.Context, units host.Units, in *Inbox) {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	if e.Unit != "" {
+		go func() {
+			host.AwaitStop(ctx, units, e.Unit, e.Socket)
+			leave()
+		}()
+	}
+	_ = e.Follow(ctx, func() { in.Up(e.Event, true) }, func() { in.Put(e.Event) })
 }
 
 func (e Engine) mayConnect(ctx context.Context, units host.Units) bool {

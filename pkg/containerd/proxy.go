@@ -72,10 +72,7 @@ func (r Runtime) repairServices(ctx context.Context) error {
 	if err != nil || proxy == nil {
 		return err
 	}
-	patience := proxyPatience
-	if age(proxy) < proxyStarts {
-		patience = proxyStarts
-	}
+	patience := max(proxyPatience, proxyStarts-age(proxy))
 	if step.Until(step.WithLimit(ctx, patience), whole, nil) == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}

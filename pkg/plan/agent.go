@@ -164,12 +164,14 @@ func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
 }
 
 func (r Resident) engines() []agent.Engine {
-	follow := func(socket string) func(context.Context, func(), func()) error {
-		return func(ctx context.Context, up, changed func()) error { return docker.Follow(ctx, socket, up, changed) }
+	dockerd := func(event agent.Event, unit, socket string) agent.Engine {
+		return agent.Engine{Event: event, Unit: unit, Socket: socket, Follow: func(ctx context.Context, up, changed func()) error {
+			return docker.Follow(ctx, socket, up, changed)
+		}}
 	}
 	return []agent.Engine{
-		{Event: agent.MainDocker, Unit: "docker", Follow: follow(mainSocket)},
-		{Event: agent.BootstrapDocker, Unit: "docker-bootstrap", Follow: follow(bootstrapdocker.Socket)},
+		dockerd(agent.MainDocker, "docker", mainSocket),
+		dockerd(agent.BootstrapDocker, "docker-bootstrap", bootstrapdocker.Socket),
 		{Event: agent.Containerd, Follow: func(ctx context.Context, up, changed func()) error {
 			h, err := r.host()
 			if err != nil {
@@ -182,7 +184,7 @@ func (r Resident) engines() []agent.Engine {
 
 // duties returns none while the host is not complete, or a newer program waits
 // to replace this one.
-func (r Resident) duties() ([]agent.Duty, error) {
+func (r Resident) duties() (agent.Groups, error) {
 	if !complete(r.Files) || !r.Files.SelfInstalled(Binary) {
 		return nil, nil
 	}

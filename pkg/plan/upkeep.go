@@ -11,27 +11,40 @@ import (
 // itself, each with the events that may have undone it. They change no setting.
 // Docker is restarted for two reasons only: its network is on another subnet
 // than this host, and its chains in the firewall are gone.
-func (h *Host) Upkeep() []agent.Duty {
+//
+//	overlay      etcd ──▶ flanneld ──▶ routes
+//	main Docker  CNI config ──▶ docker0 ──▶ Docker's chains ──▶ kubelet ──▶ pods
+//	the others   need nothing that another duty repairs, or wait for it
+func (h *Host) Upkeep() agent.Groups {
 	role := h.saved.Role
-	duties := []agent.Duty{
-		{Step: h.balancer(role).Known(), On: agent.Tick},
-		{Step: h.ownEtcd(), On: agent.BootstrapDocker},
-		{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link},
-		{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
-		{Step: h.keepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick},
-		{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},
-		{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link},
-		{Step: h.runtime().FollowServices(), On: agent.Firewall},
-		{Step: h.ifOurs(h.runtime().KeepHostPorts()), On: agent.Firewall},
-		{Step: h.ifOurs(h.bridge().Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
-		{Step: h.kubelet(role).Start(), On: agent.MainDocker},
-		{Step: h.ifOurs(h.keepPods()), On: agent.MainDocker | agent.Link},
-	}
-	duties = append(duties, h.loadedImages(role)...)
+	return agent.Groups{
+		"balancer": {{Step: h.balancer(role).Known(), On: agent.Tick}},
+		"overlay": {
+			{Step: h.ownEtcd(), On: agent.BootstrapDocker},
+			{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link},
+			{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
+		},
+		"main Docker": {
+			{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},
+			{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link},
+			{Step: h.ifOurs(h.bridge().Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
+			{Step: h.kubelet(role).Start(), On: agent.MainDocker},
+			{Step: h.ifOurs(h.keepPods()), On: agent.MainDocker | agent.Link},
+		},
+		"kernel":     {{Step: h.keepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick}},
+		"Services":   {{Step: h.runtime().FollowServices(), On: agent.Firewall}},
+		"host ports": {{Step: h.ifOurs(h.runtime().KeepHostPorts()), On: agent.Firewall}},
+		"images":     h.loadedImages(role),
+		"cluster":    h.ownShare(),
+	}.Compact()
+}
+
+// ownShare is what a control plane does after the nodes have changed.
+func (h *Host) ownShare() (duties []agent.Duty) {
 	for _, s := range h.shared() {
 		duties = append(duties, agent.Duty{Step: s, On: agent.Cluster})
 	}
-	return agent.Compact(duties)
+	return duties
 }
 
 // loadedImages brings images back that were removed, and CNI plugins, from the

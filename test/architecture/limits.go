@@ -28,6 +28,7 @@ var spans = map[string]string{
 
 	// Pauses, and periods of loops that run for ever.
 	"pkg/agent.allEvery":      "period",
+	"pkg/agent.awaitStart":    "pause between looks",
 	"pkg/agent.dropEvery":     "period",
 	"pkg/agent.firstAgain":    "pause between tries",
 	"pkg/agent.firstPause":    "pause between tries",
