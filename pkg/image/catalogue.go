@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+// ManifestLimit is the size that no manifest reaches: registries accept no larger
+// manifests (OCI distribution specification, "Pushing Manifests"). A blob of at
+// least this size is a layer.
+const ManifestLimit = 4 << 20
+
 // Store is a place on a host where an image must lie.
 type Store string
 

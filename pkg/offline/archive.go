@@ -121,9 +121,6 @@ func (b *Bundle) sizeOf(entries []Entry, arch string) (total int64) {
 	return total
 }
 
-// Stream opens an archive of some images; it must be closed.
-type Stream func(entries ...Entry) io.ReadCloser
-
 func (b *Bundle) read(ctx context.Context, entries []Entry, arch string) archives {
 	return &reading{Bundle: b, ctx: ctx, arch: arch, progress: newProgress(ctx, "load images", b.sizeOf(entries, arch))}
 }

@@ -101,7 +101,7 @@ func contentsFor(t testing.TB, v image.Versions, archs ...string) *contents {
 			if img.Name == "hyperkube" {
 				plugins := tarOf(t, "opt/cni/bin/bridge", fakePlugin(`"1.0.0"`)+"# ours\n", "opt/cni/bin/portmap", fakePlugin(`"1.0.0"`)+"# ours too\n",
 					"opt/cni/bin/host-local", fakePlugin(`"1.0.0"`), "opt/cni/bin/loopback", fakePlugin(`"1.0.0"`))
-				own = tarOf(t, img.Name, strings.Repeat(v.Kubernetes+" for "+arch+"\n", smallestLayer/len(v.Kubernetes)))
+				own = tarOf(t, img.Name, strings.Repeat(v.Kubernetes+" for "+arch+"\n", image.ManifestLimit/len(v.Kubernetes)))
 				one = small(t, img, arch, userland, plugins, own)
 				one.Parts = []image.Part{{Name: "userland", Dir: t.TempDir()}, {Name: "cni", Version: v.CNI}} // a cache of its own
 			}

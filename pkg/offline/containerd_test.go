@@ -13,14 +13,25 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// withContainerd calls do with a client in the namespace of the kubelet.
+func withContainerd(ctx context.Context, socket string, do func(context.Context, *containerd.Client) error) error {
+	c, err := containerd.New(socket)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(namespaces.WithNamespace(ctx, "k8s.io"), c)
+}
 
 func containerdWorld(t *testing.T, socket string, files func() string) func() string {
 	return func() string {
 		var b strings.Builder
-		err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
-			all, err := c.ImageService().List(namespaces.WithNamespace(ctx, criNamespace))
+		err := withContainerd(t.Context(), socket, func(ctx context.Context, c *containerd.Client) error {
+			all, err := c.ImageService().List(ctx)
 			for _, i := range all {
 				b.WriteString(i.Name + " " + i.Target.Digest.String() + "\n")
 			}
@@ -34,7 +45,7 @@ func containerdWorld(t *testing.T, socket string, files func() string) func() st
 }
 
 func noContent(ctx context.Context, socket string) error {
-	return containerdStore{socket: socket}.with(ctx, func(ctx context.Context, c *containerd.Client) error {
+	return withContainerd(ctx, socket, func(ctx context.Context, c *containerd.Client) error {
 		return c.ContentStore().Walk(ctx, func(i content.Info) error { return errors.New("blob " + i.Digest.String() + " is left") })
 	})
 }
@@ -45,13 +56,13 @@ func TestContainerdNamesOnlyWhatIsUnpacked(t *testing.T) {
 	_, containerdSocket := engine(t)
 	world := containerdWorld(t, containerdSocket, func() string { return "" })
 	s, before, dir := sourceOf(t), world(), t.TempDir()
-	if err := s.Load(ContainerdStore(containerdSocket, "none", dir)).Apply(t.Context()); err == nil {
+	if err := s.Load(imagestore.Containerd(containerdSocket, "none", dir)).Apply(t.Context()); err == nil {
 		t.Error("unpacked without a snapshotter")
 	}
 	if left := hosttest.Diff(before, world()); len(left) > 0 {
 		t.Errorf("named: %q", left)
 	}
-	store := ContainerdStore(containerdSocket, "native", dir)
+	store := imagestore.Containerd(containerdSocket, "native", dir)
 	load := s.Load(store)
 	if err := load.Apply(t.Context()); err != nil {
 		t.Fatal(err)
@@ -74,7 +85,7 @@ func TestContainerdNamesOnlyWhatIsUnpacked(t *testing.T) {
 // dropSnapshots removes all, children before their parents.
 func dropSnapshots(t *testing.T, socket, snapshotter string) {
 	t.Helper()
-	err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
+	err := withContainerd(t.Context(), socket, func(ctx context.Context, c *containerd.Client) error {
 		all := c.SnapshotService(snapshotter)
 		return step.Until(ctx, func(ctx context.Context) (left error) {
 			err := all.Walk(ctx, func(ctx context.Context, i snapshots.Info) error {

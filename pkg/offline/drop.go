@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -12,7 +13,7 @@ import (
 // no longer need. It must run after everything of the cluster has stopped using
 // them. An image that a user's container uses stays until a later run, or until
 // turndown.
-func (s Source) Drop(into Target) step.Step {
+func (s Source) Drop(into imagestore.Target) step.Step {
 	l := loading{s, into}
 	return step.Step{
 		Name: "remove replaced images from " + place(into.Kind()),

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // Feed unpacks a bundle once for all who take from it at the same time: every
@@ -148,7 +150,7 @@ func (f *Feed) hand(from *cursor, d digest.Digest, to []*taker) {
 		all = append(all, &share{t, w, err})
 	}
 	copyBlob := from.copy
-	if from.fetch == nil && from.Blobs[d].Size >= smallestLayer {
+	if from.fetch == nil && from.Blobs[d].Size >= image.ManifestLimit {
 		copyBlob = from.copyUnchecked // here: check has seen its frame, and every store compares a layer with its digest
 	}
 	failed := copyBlob(all, d)

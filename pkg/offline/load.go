@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -40,7 +42,7 @@ func (s Source) Open() (*Bundle, error) {
 }
 
 // Load is the step that brings into a store those images that belong there.
-func (s Source) Load(into Target) step.Step {
+func (s Source) Load(into imagestore.Target) step.Step {
 	l, what := loading{s, into}, "images"
 	if s.Part != "" {
 		what = s.Part
@@ -63,7 +65,7 @@ func place(kind image.Store) string {
 
 type loading struct {
 	Source
-	into Target
+	into imagestore.Target
 }
 
 func (l loading) check(ctx context.Context) (step.Diff, error) {
@@ -111,7 +113,7 @@ func (l loading) load(ctx context.Context, from origin, missing []Entry) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	read := from.read(within, missing, l.Arch)
-	err := l.into.Load(within, read.open, missing)
+	err := l.into.Load(within, func() io.ReadCloser { return read.open(missing...) })
 	failed := read.failed()
 	switch {
 	case failed == nil:
@@ -126,11 +128,11 @@ func (l loading) load(ctx context.Context, from origin, missing []Entry) error {
 func (l loading) takeBack(ctx context.Context, entries []Entry) error {
 	var loaded []string
 	for _, e := range entries {
-		state, err := l.into.State(ctx, e, e.Variants[l.Arch])
+		state, err := l.into.State(ctx, e.wanted(l.Arch))
 		if err != nil {
 			return err
 		}
-		if state == Same {
+		if state == imagestore.Same {
 			loaded = append(loaded, e.Ref)
 		}
 	}
@@ -206,15 +208,21 @@ func (l loading) missing(ctx context.Context, from origin) ([]Entry, error) {
 				return nil, err
 			}
 		}
-		state, err := l.into.State(ctx, entry, entry.Variants[l.Arch])
+		state, err := l.into.State(ctx, entry.wanted(l.Arch))
 		if err != nil {
 			return nil, fmt.Errorf("look for image %s: %w", img.Ref, err)
 		}
-		if state == Absent || state == Other && l.mayReplace(img.Ref, ours) {
+		if state == imagestore.Absent || state == imagestore.Other && l.mayReplace(img.Ref, ours) {
 			missing = append(missing, entry)
 		}
 	}
 	return missing, nil
+}
+
+// wanted returns what a store must have of an image.
+func (e Entry) wanted(arch string) imagestore.Image {
+	v := e.Variants[arch]
+	return imagestore.Image{Ref: e.Ref, Index: e.Index, Manifest: v.Manifest, Config: v.Config, Layers: v.Layers}
 }
 
 // mayReplace says whether an image of other content is ours to replace. One

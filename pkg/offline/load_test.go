@@ -18,6 +18,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -97,12 +98,12 @@ func TestLoad(t *testing.T) {
 	d, containerdSocket := engine(t)
 	for _, c := range []struct {
 		name  string
-		store Target
+		store imagestore.Target
 		world func(func() string) func() string
 	}{
-		{"bootstrap Docker", Docker(image.Bootstrap, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
-		{"main Docker", Docker(image.Main, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
-		{"containerd", ContainerdStore(containerdSocket, "native", t.TempDir()), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
+		{"bootstrap Docker", imagestore.Docker(image.Bootstrap, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
+		{"main Docker", imagestore.Docker(image.Main, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
+		{"containerd", imagestore.Containerd(containerdSocket, "native", t.TempDir()), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sourceOf(t)
@@ -118,21 +119,21 @@ func TestLoadOfABundleThatLies(t *testing.T) {
 	d, containerdSocket := engine(t)
 	none := func() string { return "" }
 	const ours = "its content is not what its digest says: the bundle is damaged"
-	pods := ContainerdStore(containerdSocket, "native", t.TempDir())
+	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir())
 	for _, c := range []struct {
-		store Target
+		store imagestore.Target
 		world func() string
 		frame int // of the manifests, or of the layers
 		// A layer of that size and more is looked at by the store alone.
 		smallest int64
 		says     string
 	}{
-		{Docker(image.Bootstrap, d), dockerWorld(t, d, none), 0, 0, ours},
-		{Docker(image.Main, d), dockerWorld(t, d, none), 0, 0, ours},
-		{Docker(image.Main, d), dockerWorld(t, d, none), 1, 0, ours},
-		{Docker(image.Main, d), dockerWorld(t, d, none), 1, smallestLayer, ""},
+		{imagestore.Docker(image.Bootstrap, d), dockerWorld(t, d, none), 0, 0, ours},
+		{imagestore.Docker(image.Main, d), dockerWorld(t, d, none), 0, 0, ours},
+		{imagestore.Docker(image.Main, d), dockerWorld(t, d, none), 1, 0, ours},
+		{imagestore.Docker(image.Main, d), dockerWorld(t, d, none), 1, image.ManifestLimit, ""},
 		{pods, containerdWorld(t, containerdSocket, none), 0, 0, ours},
-		{pods, containerdWorld(t, containerdSocket, none), 1, smallestLayer, ""},
+		{pods, containerdWorld(t, containerdSocket, none), 1, image.ManifestLimit, ""},
 	} {
 		s := sourceOf(t)
 		s.Path = crafted(t, c.frame, lying(c.smallest))
@@ -171,7 +172,7 @@ func lying(smallest int64) func(plain []byte) []byte {
 
 // withoutBundle: a host that has its images needs no bundle any more; one that
 // lacks them says which file it misses.
-func withoutBundle(t *testing.T, s Source, store Target) {
+func withoutBundle(t *testing.T, s Source, store imagestore.Target) {
 	if err := s.Load(store).Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestKeptImagesSurviveUndo(t *testing.T) {
 	d, _ := engine(t)
 	s := sourceOf(t)
 	s.KeepImages = true
-	load := s.Load(Docker(image.Bootstrap, d))
+	load := s.Load(imagestore.Docker(image.Bootstrap, d))
 	if err := errors.Join(load.Apply(t.Context()), load.Undo(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 	if err := d.Load(t.Context(), plain); err != nil {
 		t.Fatalf("zstd -dc BUNDLE | docker load: %v", err)
 	}
-	err = containerdStore{socket: containerdSocket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
+	err = withContainerd(t.Context(), containerdSocket, func(ctx context.Context, c *containerd.Client) error {
 		if _, err := file.Seek(0, 0); err != nil {
 			return err
 		}
@@ -249,7 +250,7 @@ func TestCheckWithoutAnyStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sourceOf(t)
-	for _, store := range []Target{Docker(image.Bootstrap, d), ContainerdStore(filepath.Join(t.TempDir(), "none.sock"), "", "")} {
+	for _, store := range []imagestore.Target{imagestore.Docker(image.Bootstrap, d), imagestore.Containerd(filepath.Join(t.TempDir(), "none.sock"), "", "")} {
 		diff, err := s.Load(store).Check(t.Context())
 		if err != nil || len(diff) == 0 {
 			t.Errorf("%s: %v %v", store.Kind(), diff, err)

@@ -68,7 +68,7 @@ func withRealPrograms(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const piece = smallestLayer + 1<<20
+	const piece = image.ManifestLimit + 1<<20
 	var built []image.Built
 	for i, img := range image.Catalogue(versions(t), "")[:3] {
 		built = append(built, small(t, img, "amd64", tarOf(t, "shared", "of all"), tarOf(t, img.Name, string(program[i*piece:(i+1)*piece]))))

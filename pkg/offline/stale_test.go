@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
@@ -21,9 +22,9 @@ import (
 // than that in the registry or the main Docker, gives way to it.
 func TestStaleImages(t *testing.T) {
 	d, containerdSocket := engine(t)
-	pods := ContainerdStore(containerdSocket, "native", t.TempDir())
+	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir())
 	current := onlyHyperkube(sourceOf(t))
-	if err := current.Load(Docker(image.Main, d)).Apply(t.Context()); err != nil {
+	if err := current.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
@@ -62,11 +63,11 @@ func TestStaleImages(t *testing.T) {
 }
 
 // cutShort is a store whose loader ends before the first image is in.
-type cutShort struct{ Target }
+type cutShort struct{ imagestore.Target }
 
 var errCutShort = errors.New("cut short")
 
-func (cutShort) Load(context.Context, Stream, []Entry) error { return errCutShort }
+func (cutShort) Load(context.Context, func() io.ReadCloser) error { return errCutShort }
 
 func onlyHyperkube(s Source) Source {
 	s.Images = slices.DeleteFunc(s.Images, func(i image.Image) bool { return i.Name != "hyperkube" })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -17,7 +18,7 @@ import (
 // container.
 func TestAnImageInUseStays(t *testing.T) {
 	d, _ := engine(t)
-	store := Docker(image.Main, d)
+	store := imagestore.Docker(image.Main, d)
 	s := sourceOf(t)
 	world := dockerWorld(t, d, hosttest.Tree(t, s.Files.Root))
 	before := world()

@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -50,10 +51,10 @@ func (h *Host) dropReplaced() []step.Step {
 	return []step.Step{h.source().Drop(h.mainStore()), h.source().Drop(h.podStore())}
 }
 
-func (h *Host) mainStore() offline.Target { return dockerStore{image.Main, mainSocket}.open() }
+func (h *Host) mainStore() imagestore.Target { return dockerStore{image.Main, mainSocket}.open() }
 
-func (h *Host) podStore() offline.Target {
-	return offline.ContainerdStore(h.criSocket(), "", host.StateDir)
+func (h *Host) podStore() imagestore.Target {
+	return imagestore.Containerd(h.criSocket(), "", host.StateDir)
 }
 
 // podImages are the images of the catalogue that pods run from.
@@ -72,7 +73,7 @@ type dockerStore struct {
 	socket string
 }
 
-func (s dockerStore) open() offline.Target { return offline.Docker(s.kind, openDocker(s.socket)) }
+func (s dockerStore) open() imagestore.Target { return imagestore.Docker(s.kind, openDocker(s.socket)) }
 
 func openDocker(socket string) *docker.Engine {
 	engine, err := docker.Open(socket)

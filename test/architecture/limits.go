@@ -88,7 +88,7 @@ var spans = map[string]string{
 	"pkg/plan.loadedImages":         "a run of a user waits for a repair; it is tried again",
 	"pkg/host.WaitLock":             "another run of ours",
 	"pkg/maindocker.bootSlack":      "added to step.Limit",
-	"pkg/offline.loadGrace":         "after an interruption",
+	"pkg/imagestore.loadGrace":      "after an interruption",
 
 	"pkg/host/hosttest.cutShort": "the interruption that a test wants",
 	"pkg/host/hosttest.settle":   "a test",

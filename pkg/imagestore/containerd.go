@@ -1,10 +1,12 @@
-package offline
+package imagestore
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"slices"
 
 	containerd "github.com/containerd/containerd/v2/client"
@@ -21,19 +23,19 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// criNamespace is where the kubelet's images lie.
+// criNamespace is the containerd namespace of the kubelet's images.
 const criNamespace = "k8s.io"
 
-// criLabels make an image known to CRI, and keep the kubelet from collecting
-// it: on a host without a registry it would never come back.
+// criLabels register an image with CRI, and exempt it from the image garbage
+// collection of the kubelet: a host without a registry could not pull it again.
 var criLabels = map[string]string{"io.cri-containerd.image": "managed", "io.cri-containerd.pinned": "pinned"}
 
 type containerdStore struct{ socket, snapshotter, dir string }
 
-// ContainerdStore is the store of the containerd behind a socket, which runs on
-// this very host. An empty snapshotter is that of the pods. Layers lie in dir,
-// without a name, until they are unpacked.
-func ContainerdStore(socket, snapshotter, dir string) Target {
+// Containerd returns the image store of the containerd on this host that listens
+// on the socket. An empty snapshotter selects the snapshotter of the pods. Until
+// they are unpacked, layers are in unlinked files in dir.
+func Containerd(socket, snapshotter, dir string) Target {
 	return containerdStore{socket, snapshotter, dir}
 }
 
@@ -45,34 +47,34 @@ func (s containerdStore) with(ctx context.Context, do func(context.Context, *con
 		return fmt.Errorf("connect to containerd at %s: %w", s.socket, err)
 	}
 	defer c.Close()
-	// What its library logs comes back as errors, too.
+	// The library logs only what it also returns as errors.
 	if err := log.SetLevel("panic"); err != nil {
 		return err
 	}
 	return do(namespaces.WithNamespace(ctx, criNamespace), c)
 }
 
-// settled is the store with a snapshotter.
-func (s containerdStore) settled(ctx context.Context, c *containerd.Client) containerdStore {
+// withSnapshotter returns the store with its snapshotter determined.
+func (s containerdStore) withSnapshotter(ctx context.Context, c *containerd.Client) containerdStore {
 	if s.snapshotter == "" {
 		s.snapshotter = podSnapshotter(ctx, c)
 	}
 	return s
 }
 
-func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state State, err error) {
-	if err := listens(ctx, s.socket); errors.Is(err, fs.ErrNotExist) {
+func (s containerdStore) State(ctx context.Context, want Image) (state State, err error) {
+	if err := dial(ctx, s.socket); errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
 	} else if err != nil {
 		return Absent, step.NoAnswer(err)
 	}
 	err = s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
-		found, err := c.ImageService().Get(ctx, e.Ref)
+		found, err := c.ImageService().Get(ctx, want.Ref)
 		if errdefs.IsNotFound(err) {
 			return nil
 		}
 		if err == nil {
-			state, err = s.settled(ctx, c).compare(ctx, containerd.NewImage(c, found), e, v)
+			state, err = s.withSnapshotter(ctx, c).compare(ctx, containerd.NewImage(c, found), want)
 		}
 		return err
 	})
@@ -85,9 +87,9 @@ func (s containerdStore) State(ctx context.Context, e Entry, v Variant) (state S
 // compare compares the digest, or the config if the image was pulled from a
 // registry and so has another manifest, or the layers if nothing else is known.
 // An incomplete image counts as absent.
-func (s containerdStore) compare(ctx context.Context, img containerd.Image, e Entry, v Variant) (State, error) {
-	if v.Manifest != "" {
-		if d := img.Target().Digest; d != v.Manifest && d != e.Index && !hasConfig(ctx, img, v.Config) {
+func (s containerdStore) compare(ctx context.Context, img containerd.Image, want Image) (State, error) {
+	if want.Manifest != "" {
+		if d := img.Target().Digest; d != want.Manifest && d != want.Index && !hasConfig(ctx, img, want.Config) {
 			return Other, nil
 		}
 	}
@@ -97,8 +99,8 @@ func (s containerdStore) compare(ctx context.Context, img containerd.Image, e En
 		return Absent, nil
 	case err != nil:
 		return Absent, err
-	case v.Manifest == "" && len(v.Layers) > 0:
-		return sameLayers(ctx, img, v.Layers)
+	case want.Manifest == "" && len(want.Layers) > 0:
+		return compareLayers(ctx, img, want.Layers)
 	}
 	return Same, nil
 }
@@ -108,7 +110,7 @@ func hasConfig(ctx context.Context, img containerd.Image, want digest.Digest) bo
 	return err == nil && config.Digest == want
 }
 
-func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest) (State, error) {
+func compareLayers(ctx context.Context, img containerd.Image, want []digest.Digest) (State, error) {
 	layers, err := img.RootFS(ctx)
 	switch {
 	case errdefs.IsNotFound(err):
@@ -122,18 +124,19 @@ func sameLayers(ctx context.Context, img containerd.Image, want []digest.Digest)
 }
 
 // Load unpacks all images, so that the first pod does not wait for that, and
-// only then names them: one that is cut short, or fails, leaves no name behind.
-func (s containerdStore) Load(ctx context.Context, open Stream, entries []Entry) error {
+// only then names them: an interrupted or failed load leaves no name behind.
+func (s containerdStore) Load(ctx context.Context, open func() io.ReadCloser) error {
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		return leased(ctx, c, func(ctx context.Context) error {
-			return s.settled(ctx, c).load(ctx, c, open, entries)
+			return s.withSnapshotter(ctx, c).load(ctx, c, open)
 		})
 	})
 }
 
-// leased keeps what do writes until it has a name. What do leaves behind when it
-// fails goes before leased returns: containerd would wait for a hundred more
-// changes. A lease that stays runs out by itself, after a day.
+// leased protects what do writes from the garbage collection of containerd until
+// it has a name. If do fails, leased waits for the collection of its leftovers:
+// containerd would schedule it only after a hundred more changes. A lease that
+// is not deleted expires after a day.
 func leased(ctx context.Context, c *containerd.Client, do func(context.Context) error) error {
 	ctx, done, err := c.WithLease(ctx)
 	if err != nil {
@@ -150,16 +153,16 @@ func leased(ctx context.Context, c *containerd.Client, do func(context.Context) 
 	return err
 }
 
-func (s containerdStore) load(ctx context.Context, c *containerd.Client, open Stream, entries []Entry) error {
-	blobs := newSpool(c.ContentStore(), s.dir)
-	defer blobs.close()
-	archive := open(entries...)
+func (s containerdStore) load(ctx context.Context, c *containerd.Client, open func() io.ReadCloser) error {
+	staging := newStagingStore(c.ContentStore(), s.dir)
+	defer staging.close()
+	archive := open()
 	defer archive.Close()
-	loaded, err := blobs.read(ctx, archive)
+	loaded, err := staging.read(ctx, archive)
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	if c, err = blobs.serve(c); err != nil {
+	if c, err = staging.client(c); err != nil {
 		return err
 	}
 	if err := s.unpack(ctx, c, loaded); err != nil {
@@ -173,7 +176,7 @@ func (s containerdStore) load(ctx context.Context, c *containerd.Client, open St
 	return nil
 }
 
-// unpack does so with all at the same time, as each waits for the disk.
+// unpack unpacks all images concurrently, as each waits for the disk.
 func (s containerdStore) unpack(ctx context.Context, c *containerd.Client, all []images.Image) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, img := range all {
@@ -200,7 +203,7 @@ func nameImage(ctx context.Context, c *containerd.Client, img images.Image) erro
 func (containerdStore) Users(context.Context, string) ([]string, error) { return nil, nil }
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {
-	if listens(ctx, s.socket) != nil {
+	if dial(ctx, s.socket) != nil {
 		return fmt.Errorf("containerd does not answer at %s, so that its images can not be removed; start it and try again", s.socket)
 	}
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
@@ -213,8 +216,8 @@ func (s containerdStore) Remove(ctx context.Context, refs []string) error {
 	})
 }
 
-// removeImage removes a reference, and the name that CRI gives an image by its
-// config, which would hold the content otherwise.
+// removeImage removes a reference, and the name that CRI gives an image by the
+// digest of its config: that name would keep the content alive.
 func removeImage(ctx context.Context, c *containerd.Client, ref string) error {
 	found, err := c.GetImage(ctx, ref)
 	if errdefs.IsNotFound(err) {
@@ -233,4 +236,14 @@ func removeImage(ctx context.Context, c *containerd.Client, ref string) error {
 		}
 	}
 	return nil
+}
+
+// dial connects to a socket once. The client library would retry until somebody
+// listens.
+func dial(ctx context.Context, socket string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }

@@ -1,4 +1,4 @@
-package offline
+package imagestore
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// snapshotterDir is what containerd calls the directory of a snapshotter, but
-// for its name.
+// snapshotterDir is the prefix of the directory in which containerd stores the
+// data of a snapshotter; the name follows.
 const snapshotterDir = "io.containerd.snapshotter.v1."
 
-// podSnapshotter is the one that pods are started from. What is unpacked into
-// another would not be found there. It is empty, which is containerd's default,
-// where containerd serves no pods.
+// podSnapshotter returns the snapshotter of the CRI plugin: pods cannot start
+// from images that are unpacked into another one. It returns an empty string,
+// which means the default of containerd, if there is no CRI plugin.
 func podSnapshotter(ctx context.Context, c *containerd.Client) string {
 	conn, ok := c.Conn().(grpc.ClientConnInterface)
 	if !ok {

@@ -1,0 +1,74 @@
+package imagestore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+type dockerStore struct {
+	kind   image.Store
+	engine *docker.Engine
+}
+
+// Docker returns the image store of a Docker engine. The kind is
+// image.Bootstrap or image.Main.
+func Docker(kind image.Store, engine *docker.Engine) Target { return dockerStore{kind, engine} }
+
+func (s dockerStore) Kind() image.Store { return s.kind }
+
+func (s dockerStore) State(ctx context.Context, want Image) (State, error) {
+	layers, err := s.engine.ImageLayers(ctx, want.Ref)
+	if err != nil || len(layers) == 0 {
+		return Absent, err
+	}
+	same := func(got string, want digest.Digest) bool { return got == want.String() }
+	if len(want.Layers) == 0 || slices.EqualFunc(layers, want.Layers, same) {
+		return Same, nil
+	}
+	return Other, nil
+}
+
+// loadGrace is how long Docker may take to process an archive after it has
+// received all of it.
+const loadGrace = time.Minute
+
+// Load obeys the end of ctx only until the whole archive is sent: Docker does
+// not stop processing then, and would name the images some time later.
+func (s dockerStore) Load(ctx context.Context, open func() io.ReadCloser) error {
+	archive := open()
+	defer archive.Close()
+	loading, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(loadGrace, cancel) })()
+	return s.engine.Load(loading, archive)
+}
+
+func (s dockerStore) Users(ctx context.Context, ref string) ([]string, error) {
+	if s.kind == image.Bootstrap {
+		return nil, nil // it runs only our own containers
+	}
+	return s.engine.ImageUsers(ctx, ref)
+}
+
+func (s dockerStore) Remove(ctx context.Context, refs []string) error {
+	if err := s.engine.Answers(ctx); err != nil {
+		if s.kind == image.Bootstrap {
+			return nil // its images are removed with its data directory
+		}
+		return fmt.Errorf("the %s does not answer, so that its images can not be removed; start it and try again: %w", s.kind, err)
+	}
+	for _, ref := range refs {
+		if err := s.engine.RemoveImage(ctx, ref); err != nil {
+			return fmt.Errorf("remove image %s: %w", ref, err)
+		}
+	}
+	return nil
+}

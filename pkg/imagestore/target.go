@@ -1,0 +1,57 @@
+// Package imagestore loads images into the image stores of a host: Docker
+// engines and containerd.
+//
+// A store reads one archive, which is both a `docker save` archive and an OCI
+// image layout:
+//
+//	archive ──► Docker: POST /images/load
+//	        └─► containerd, all in this process:
+//	              stagingStore    layers to files without a name, the rest to containerd
+//	              layerApplier    layers from these files into snapshots of containerd
+//	              ImageService    names of the images, when all are unpacked
+package imagestore
+
+import (
+	"context"
+	"io"
+
+	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// Target is an image store of this host.
+type Target interface {
+	// Kind returns which images belong into the store.
+	Kind() image.Store
+	// State compares what the store has under a reference with the image. A store
+	// that does not exist has nothing.
+	State(ctx context.Context, want Image) (State, error)
+	// Load loads all images of the archive that open opens.
+	Load(ctx context.Context, open func() io.ReadCloser) error
+	// Users returns the containers that prevent the removal of an image. It
+	// returns none if the store does not answer.
+	Users(ctx context.Context, ref string) ([]string, error)
+	// Remove removes references. It ignores references that do not exist.
+	Remove(ctx context.Context, refs []string) error
+}
+
+// Image is the content that a reference must have. A field is empty if it is
+// unknown; without any field besides Ref, every content is accepted.
+type Image struct {
+	Ref      string
+	Index    digest.Digest   // of the manifests of all architectures
+	Manifest digest.Digest   // for the architecture of this host
+	Config   digest.Digest   // named by Manifest
+	Layers   []digest.Digest // uncompressed
+}
+
+// State is the result of a comparison.
+type State int
+
+// Absent, the same content, or another content.
+const (
+	Absent State = iota
+	Same
+	Other
+)
