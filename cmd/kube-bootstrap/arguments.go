@@ -11,17 +11,34 @@ import (
 
 // suggested lists the names that other tools use for a command.
 var suggested = map[string][]string{
-	"cluster up":    {"create", "start", "apply"},
-	"cluster down":  {"stop"},
-	"cluster clean": {"delete", "remove", "rm", "destroy"},
-	"cluster list":  {"ls", "get", "ps"},
-	"node remove":   {"delete", "rm"},
-	"node list":     {"ls", "get"},
-	"node stop":     {"drain"},
-	"node add":      {"create", "join"},
-	"token create":  {"add", "new"},
-	"token list":    {"ls"},
-	"token delete":  {"remove", "rm"},
+	"master":                   {"init", "server", "controller"},
+	"worker":                   {"join"},
+	"turndown":                 {"uninstall", "clean"},
+	"cluster up":               {"create", "start", "apply", "new"},
+	"cluster down":             {"stop", "halt"},
+	"cluster clean":            {"delete", "remove", "rm", "destroy"},
+	"cluster list":             {"ls", "get", "ps", "profile"},
+	"cluster kubeconfig":       {"kubeconfig", "config", "credentials"},
+	"cluster load-image":       {"load", "import", "image"},
+	"cluster dump":             {"export", "logs", "sysinfo"},
+	"cluster snapshot save":    {"create", "take"},
+	"cluster snapshot list":    {"ls", "get"},
+	"cluster snapshot remove":  {"delete", "rm"},
+	"cluster snapshot restore": {"apply", "load"},
+	"node remove":              {"delete", "rm"},
+	"node list":                {"ls", "get"},
+	"node stop":                {"drain", "cordon"},
+	"node start":               {"uncordon"},
+	"node ssh":                 {"exec", "shell"},
+	"node add":                 {"create", "join"},
+	"token create":             {"add", "new"},
+	"token list":               {"ls", "get"},
+	"token delete":             {"remove", "rm"},
+	"offline build":            {"save"},
+	"offline bootstrap":        {"load", "import"},
+	"offline list":             {"ls", "images"},
+	"config view":              {"show", "print", "get"},
+	"config init":              {"defaults"},
 }
 
 // mindArguments makes the command and its subcommands report wrong arguments as
@@ -66,34 +83,56 @@ func wrongArguments(c *cobra.Command, args []string, err error) error {
 func unknownCommand(c *cobra.Command, name string) error {
 	text := fmt.Sprintf("unknown command %q for %q", name, c.CommandPath())
 	if all := meant(c, name); len(all) > 0 {
-		text += ", did you mean " + strings.Join(all, " or ") + "?"
+		text += ", did you mean " + eitherOf(all) + "?"
 	}
 	return errors.New(text + "; `" + c.CommandPath() + " --help` lists them")
 }
 
-// meant returns the commands that other tools call by this name, or else
-// commands with similar names.
-func meant(c *cobra.Command, name string) (all []string) {
-	for _, child := range c.Commands() {
-		if slices.Contains(child.SuggestFor, name) {
-			all = append(all, child.Name())
-		}
-	}
-	if len(all) > 0 {
+// meant returns the commands below c that other tools call by this name, or
+// else those with similar names. Each is written as it is typed after c.
+func meant(c *cobra.Command, name string) []string {
+	if all := calledElsewhere(c, name); len(all) > 0 {
 		return all
 	}
 	return c.SuggestionsFor(name)
 }
 
-// argError rewrites cobra's error about an unknown command in one line.
+// calledElsewhere looks for the command at the nearest level: `cluster ls` means
+// `cluster list` and not `cluster snapshot list`.
+func calledElsewhere(c *cobra.Command, name string) (all []string) {
+	var below []string
+	for _, child := range c.Commands() {
+		if child.Hidden {
+			continue
+		}
+		if child.Name() == name || slices.Contains(child.SuggestFor, name) {
+			all = append(all, child.Name())
+		}
+		for _, one := range calledElsewhere(child, name) {
+			below = append(below, child.Name()+" "+one)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return below
+}
+
+func eitherOf(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
+}
+
+// argError replaces cobra's error about an unknown command, which has several
+// lines.
 func argError(c *cobra.Command, err error) error {
 	var usage *usageError
 	if err == nil || errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "unknown command") {
 		return err
 	}
-	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
-	if names := strings.Fields(suggestions); len(names) > 0 {
-		text += ", did you mean " + strings.Join(names, " or ") + "?"
-	}
-	return &usageError{errors.New(text + "; `" + c.CommandPath() + " --help` lists them")}
+	_, rest, _ := strings.Cut(err.Error(), "\"")
+	name, _, _ := strings.Cut(rest, "\"")
+	return &usageError{unknownCommand(c, name)}
 }

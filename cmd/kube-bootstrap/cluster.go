@@ -22,7 +22,20 @@ func (p *program) clusterCommand() *cobra.Command {
 // its engine. Its values come with fleet.
 func (p *program) addFleet(c *cobra.Command) *cluster.Options {
 	p.addSettings(c, config.Named)
+	takeCluster(c)
 	return &cluster.Options{}
+}
+
+// takeCluster makes a command take --cluster for --name, as the commands about
+// nodes do, whose --name is the node.
+func takeCluster(c *cobra.Command) {
+	known := c.Flags().GetNormalizeFunc()
+	c.Flags().SetNormalizeFunc(func(flags *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "cluster" {
+			return "name"
+		}
+		return known(flags, name)
+	})
 }
 
 // fleet fills in what addFleet promised, from flags, environment and file; and
@@ -95,6 +108,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Fleet)
+	takeCluster(c)
 	p.addTimeline(c)
 	var flags upFlags
 	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")

@@ -71,6 +71,10 @@ func (p *program) tell(ctx context.Context, err error) int {
 		return code
 	case exitInterrupted:
 		p.complain("interrupted")
+	case exitUsage: // nothing has happened yet, so the time is of no interest
+		for _, e := range flatten(err) {
+			fmt.Fprintln(p.err, "!!! "+indented(e.Error()))
+		}
 	default:
 		for _, e := range flatten(err) {
 			p.complain(e.Error())
@@ -175,6 +179,9 @@ func (p *program) say(text string)      { fmt.Fprint(p.err, lines("+++", time.No
 
 // lines is text in the scripts' form; further lines of it are set in.
 func lines(mark string, at time.Time, text string) string {
-	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
-	return fmt.Sprintf("%s [%s] %s\n", mark, at.Format("0102 15:04:05"), text)
+	return fmt.Sprintf("%s [%s] %s\n", mark, at.Format("0102 15:04:05"), indented(text))
+}
+
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }

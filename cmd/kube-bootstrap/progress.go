@@ -30,10 +30,12 @@ func (p *program) begin() (*step.Runner, error) {
 	return &step.Runner{Emit: all.event}, nil
 }
 
+var progressModes = []string{"auto", "bars", "plain", "json", "none"}
+
 // checkProgress refuses an unknown progress mode, also for commands that show
 // no progress.
 func (p *program) checkProgress() error {
-	if slices.Contains([]string{"auto", "bars", "plain", "json", "none"}, p.progress) {
+	if slices.Contains(progressModes, p.progress) {
 		return nil
 	}
 	return &usageError{fmt.Errorf("--progress %q: must be auto, bars, plain, json or none", p.progress)}

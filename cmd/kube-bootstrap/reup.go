@@ -38,6 +38,7 @@ does is that of the release again.`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Named|config.Build)
+	takeCluster(c)
 	p.addTimeline(c)
 	format := addOutput(c)
 	build := map[string]*bool{}

@@ -74,7 +74,9 @@ network across hosts, and every change made to a host can be taken back.`,
 	)
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
+	p.groupFlags(root)
 	p.addCommands(root)
+	p.completeValues(root)
 	return root
 }
 
@@ -104,7 +106,7 @@ func checkOwnOfCobra(root *cobra.Command) {
 // sayWhich returns a usage error for a command that only groups subcommands.
 func sayWhich(c *cobra.Command, _ []string) error {
 	_ = c.Help()
-	return &usageError{errors.New("say which: see the list above")}
+	return &usageError{errors.New("`" + c.CommandPath() + "` needs one of these commands")}
 }
 
 func group(id string, commands ...*cobra.Command) []*cobra.Command {
@@ -128,11 +130,18 @@ func flagError(c *cobra.Command, err error) error {
 		if remedy, known := config.OldFlag(unknown.GetSpecifiedName()); known {
 			return &usageError{fmt.Errorf("%w; %s", err, remedy)}
 		}
+		if of := c.Flags().Lookup("cluster"); of != nil && unknown.GetSpecifiedName() == "name" {
+			return &usageError{fmt.Errorf("%w; --cluster names the cluster", err)}
+		}
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		if best := config.Nearest(unknown.GetSpecifiedName(), known); best != "" {
 			err = fmt.Errorf("%w, did you mean --%s?", err, best)
 		}
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
+		return &usageError{fmt.Errorf("--%s %q: must be a duration in hours, minutes or seconds, such as 24h or 90s", invalid.GetFlag().Name, invalid.GetValue())}
 	}
 	return &usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())}
 }

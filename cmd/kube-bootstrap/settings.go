@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,9 +21,9 @@ const fleets = config.Fleet | config.Named | config.Engine | config.OneNode | co
 
 // addSettings gives a command --config and the flags of the settings it uses.
 func (p *program) addSettings(c *cobra.Command, verb config.Verb) {
-	help := "configuration file (default: what this host was set up with)"
+	help := "configuration file, - for standard input (default: what this host was set up with)"
 	if verb&fleets != 0 {
-		help = "configuration file of the cluster"
+		help = "configuration file of the cluster, - for standard input"
 	}
 	c.Flags().StringVarP(&p.config, "config", "f", "", help)
 	config.AddFlags(c.Flags(), verb)
@@ -89,10 +89,12 @@ func (p *program) namedFile(verb config.Verb) string {
 	if verb&(fleets|config.Every) != 0 {
 		named = append(named, p.env("LOCAL_CLUSTER_CONF"), p.oldFile())
 	}
-	if i := slices.IndexFunc(named, func(path string) bool { return path != "" }); i >= 0 {
-		return named[i]
+	switch path := cmp.Or(named...); path {
+	case "-":
+		return "/dev/stdin"
+	default:
+		return path
 	}
-	return ""
 }
 
 // ofThisHost reports whether a verb goes by what this host was set up with.

@@ -1,5 +1,10 @@
 package config
 
+import (
+	"slices"
+	"strings"
+)
+
 // Plugins that are known by name. Any other is the path or the URL of its
 // manifest.
 const (
@@ -10,12 +15,15 @@ const (
 	CNINone    = "none"
 )
 
+// CNIPlugins are the plugins that are known by name.
+var CNIPlugins = []string{CNIBridge, CNIFlannel, CNICalico, CNIWeave, CNINone}
+
 func cniPlugin(s string) string {
 	switch {
-	case s == CNIBridge, s == CNIFlannel, s == CNICalico, s == CNIWeave, s == CNINone, IsManifest(s):
+	case slices.Contains(CNIPlugins, s), IsManifest(s):
 		return ""
 	case IsURL(s):
 		return wholeURL(s)
 	}
-	return "must be bridge, flannel, calico, weave, none, or the path or URL of a manifest"
+	return "must be " + strings.Join(CNIPlugins, ", ") + ", or the path or URL of a manifest"
 }

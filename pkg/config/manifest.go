@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -39,7 +40,7 @@ func addons(s string) string {
 				return wrong
 			}
 		default:
-			return "must be " + AddonDashboard + ", or the path or URL of a manifest, not " + name
+			return "must be " + AddonDashboard + ", or the path or URL of a manifest; " + strconv.Quote(name) + " is neither"
 		}
 	}
 	return ""

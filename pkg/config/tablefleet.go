@@ -7,37 +7,37 @@ var HostImages = []string{"docker-28.5", "docker-26.1", "sysv", "openrc"}
 // flags, and the fields of one entry of nodes.
 var nodeSettings = []Setting{
 	{
-		Field: "nodeLabels", Flag: "node-label", Verbs: both | OneNode, Change: Freely,
+		Field: "nodeLabels", Flag: "node-label", Group: GroupHost, Verbs: both | OneNode, Change: Freely,
 		Help:  "labels of this node: KEY=VALUE, comma separated",
 		at:    list(func(c *Config) *[]string { return &c.NodeLabels }),
 		check: nodeLabels,
 	},
 	{
-		Field: "nodeTaints", Flag: "node-taint", Verbs: both | OneNode, Change: Freely,
+		Field: "nodeTaints", Flag: "node-taint", Group: GroupHost, Verbs: both | OneNode, Change: Freely,
 		Help:  "taints of this node: KEY=VALUE:EFFECT, comma separated",
 		at:    list(func(c *Config) *[]string { return &c.NodeTaints }),
 		check: nodeTaints,
 	},
 	{
-		Field: "nodeCPUs", Flag: "node-cpus", Verbs: both | OneNode, Change: Freely,
+		Field: "nodeCPUs", Flag: "node-cpus", Group: GroupHost, Verbs: both | OneNode, Change: Freely,
 		Help:  "processors that pods on this node may use, such as 1.5 (empty: all)",
 		at:    text(func(c *Config) *string { return &c.NodeCPUs }),
 		check: cpus,
 	},
 	{
-		Field: "nodeMemory", Flag: "node-memory", Verbs: both | OneNode, Change: Freely,
+		Field: "nodeMemory", Flag: "node-memory", Group: GroupHost, Verbs: both | OneNode, Change: Freely,
 		Help:  "memory that pods on this node may use, such as 2Gi (empty: all)",
 		at:    text(func(c *Config) *string { return &c.NodeMemory }),
 		check: amount,
 	},
 	{
-		Field: "nodeDisk", Flag: "node-disk", Verbs: both | OneNode, Change: Freely,
+		Field: "nodeDisk", Flag: "node-disk", Group: GroupHost, Verbs: both | OneNode, Change: Freely,
 		Help:  "disk that pods on this node may use for what they do not keep, such as 10Gi (empty: all)",
 		at:    text(func(c *Config) *string { return &c.NodeDisk }),
 		check: amount,
 	},
 	{
-		Field: "kubeletConfig", Flag: "kubelet-config", Verbs: both | OneNode, Change: Freely,
+		Field: "kubeletConfig", Flag: "kubelet-config", Group: GroupHost, Verbs: both | OneNode, Change: Freely,
 		Help:  "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}",
 		at:    mapping(func(c *Config) *string { return &c.KubeletConfig }),
 		check: kubeletConfig,
@@ -47,46 +47,46 @@ var nodeSettings = []Setting{
 // fleetSettings are those of a cluster whose nodes are containers.
 var fleetSettings = []Setting{
 	{
-		Field: "name", Flag: "name", Default: "kube", Verbs: Fleet | Named, Change: Never,
+		Field: "name", Flag: "name", Group: GroupFleet, Default: "kube", Verbs: Fleet | Named, Change: Never,
 		Help:  "name of the cluster; its nodes are called NAME-master-1, NAME-worker-1 and so on",
 		at:    text(func(c *Config) *string { return &c.Name }),
 		check: clusterName,
 	},
 	{
-		Field: "masters", Flag: "masters", Default: "1", Verbs: Fleet, Change: Freely,
+		Field: "masters", Flag: "masters", Group: GroupFleet, Default: "1", Verbs: Fleet, Change: Freely,
 		Help:  "control-plane nodes",
 		at:    number(func(c *Config) *int { return &c.Masters }),
 		check: atLeast(1),
 	},
 	{
-		Field: "workers", Flag: "workers", Also: []string{"num-nodes"}, Default: "1", Verbs: Fleet, Change: Freely,
+		Field: "workers", Flag: "workers", Group: GroupFleet, Also: []string{"num-nodes"}, Default: "1", Verbs: Fleet, Change: Freely,
 		Help:  "workers; with 0 the control plane takes pods",
 		at:    number(func(c *Config) *int { return &c.Workers }),
 		check: atLeast(0),
 	},
 	{
-		Field: "dindSubnet", Flag: "dind-subnet", Default: "10.192.0.0/16", Verbs: Fleet, Change: Never,
+		Field: "dindSubnet", Flag: "dind-subnet", Group: GroupFleet, Default: "10.192.0.0/16", Verbs: Fleet, Change: Never,
 		Help:  "network of the nodes",
 		at:    text(func(c *Config) *string { return &c.DindSubnet }),
 		check: func(s string) string { _, must := network(s); return must },
 	},
 	{
-		Field: "hostImage", Flag: "host-image", Default: "docker-28.5", Verbs: Fleet | OneNode, Change: Never,
+		Field: "hostImage", Flag: "host-image", Group: GroupFleet, Default: "docker-28.5", Verbs: Fleet | OneNode, Change: Never,
 		Help: "what the nodes are made of", Values: HostImages,
 		at: text(func(c *Config) *string { return &c.HostImage }),
 	},
 	{
-		Field: "k8sDir", Flag: "k8s-dir", Verbs: Fleet | Build, Change: EachRun,
+		Field: "k8sDir", Flag: "k8s-dir", Group: GroupImages, Verbs: Fleet | Build, Change: EachRun,
 		Help: "checkout of Kubernetes to build, instead of its release",
 		at:   text(func(c *Config) *string { return &c.K8sDir }),
 	},
 	{
-		Field: "dockerHost", Flag: "docker-host", Verbs: Fleet | Named | Engine, Change: EachRun,
+		Field: "dockerHost", Flag: "docker-host", Group: GroupFleet, Verbs: Fleet | Named | Engine, Change: EachRun,
 		Help: "Docker engine that runs the nodes: unix:///path, tcp://host:port or ssh://user@host (empty: the one that the docker command uses)",
 		at:   text(func(c *Config) *string { return &c.DockerHost }),
 	},
 	{
-		Field: "dockerContext", Flag: "docker-context", Verbs: Fleet | Named | Engine, Change: EachRun,
+		Field: "dockerContext", Flag: "docker-context", Group: GroupFleet, Verbs: Fleet | Named | Engine, Change: EachRun,
 		Help: "docker context that names the engine",
 		at:   text(func(c *Config) *string { return &c.DockerContext }),
 	},

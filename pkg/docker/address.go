@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/cli/cli/config"
 	dockercontext "github.com/docker/cli/cli/context"
 	clidocker "github.com/docker/cli/cli/context/docker"
@@ -73,6 +74,9 @@ func fromContext(name string) (clidocker.Endpoint, error) {
 		store.EndpointTypeGetter(clidocker.DockerEndpoint, func() any { return &clidocker.EndpointMeta{} }),
 	))
 	found, err := contexts.GetMetadata(name)
+	if errdefs.IsNotFound(err) {
+		return clidocker.Endpoint{}, fmt.Errorf("docker context %s does not exist (`docker context ls` lists those that do)", name)
+	}
 	if err != nil {
 		return clidocker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)
 	}

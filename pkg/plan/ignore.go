@@ -25,6 +25,10 @@ var problemNames = []string{
 	"swap", "token-expired", "token-format", "token-unknown", "version-skew",
 }
 
+// ProblemNames returns the names that --ignore-preflight accepts, without those of
+// ports and settings.
+func ProblemNames() []string { return slices.Clone(problemNames) }
+
 var portName = regexp.MustCompile(`^port-[0-9]+$`)
 
 // CheckIgnored returns an error for each name that no problem has: ignoring it

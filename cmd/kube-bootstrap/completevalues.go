@@ -1,0 +1,78 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+)
+
+// fileFlags are the flags that take a file or, without extensions, any path.
+var fileFlags = map[string][]string{
+	"config": {"yaml", "yml", "json"}, "timeline": {"svg"},
+	"bundle": {"zst"}, "bundle-base": {"zst"}, "base": {"zst"}, "to": {"zst"},
+	"token-file": {}, "registry-password-file": {}, "registry-token-file": {},
+	"registry-ca": {}, "registry-cert": {}, "registry-key": {}, "ca-file": {},
+	"verify-key": {}, "sign-key": {}, "cri-socket": {},
+	"k8s-dir": nil, "report-dir": nil, "flannel-subnet-dir": nil,
+}
+
+// completeValues makes completion offer the values of a flag or an argument.
+// Without it the shell would offer files for all of them.
+func (p *program) completeValues(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, known := c.GetFlagCompletionFunc(f.Name); known || f.NoOptDefVal != "" {
+			return
+		}
+		extensions, file := fileFlags[f.Name]
+		switch {
+		case file && extensions == nil:
+			_ = c.MarkFlagDirname(f.Name)
+		case file:
+			_ = c.MarkFlagFilename(f.Name, extensions...)
+		default:
+			_ = c.RegisterFlagCompletionFunc(f.Name, p.values(f.Name))
+		}
+	})
+	takesFile := strings.HasSuffix(c.Use, " FILE") || strings.HasSuffix(c.Use, " DIR")
+	if c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 && !c.HasSubCommands() && !takesFile {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, child := range c.Commands() {
+		p.completeValues(child)
+	}
+}
+
+// values returns what completes the values of a flag that takes no file.
+func (p *program) values(flag string) cobra.CompletionFunc {
+	const only, orFile = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveDefault
+	switch flag {
+	case "name":
+		return clusterListing.complete(p)
+	case "progress":
+		return cobra.FixedCompletions(progressModes, only)
+	case "kubernetes-version":
+		return cobra.FixedCompletions(versionNames(), only)
+	case "cni-plugin":
+		return cobra.FixedCompletions(config.CNIPlugins, orFile)
+	case "addons":
+		return cobra.FixedCompletions([]string{config.AddonDashboard}, orFile)
+	case "restart-policy":
+		return cobra.FixedCompletions([]string{"no", "on-failure", "always", "unless-stopped"}, only)
+	case "ignore-preflight":
+		return cobra.FixedCompletions(plan.ProblemNames(), only)
+	}
+	return cobra.NoFileCompletions
+}
+
+// versionNames returns the newest patch of each supported minor version.
+func versionNames() (all []string) {
+	for _, m := range catalog.Minors() {
+		all = append(all, m.Patch)
+	}
+	return all
+}
