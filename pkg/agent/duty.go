@@ -22,7 +22,7 @@ const (
 	Forwarding // or another setting below net.ipv4.conf
 	Firewall   // rules of nftables were removed
 	Lease      // a subnet of a host, in etcd
-	Files      // a file in a watched directory
+	Files      // a file in a directory that is watched: the CNI plugins, this host's subnet
 	Cluster    // the nodes and control planes, on a control plane
 	Tick       // every few seconds, for what nothing reports; the Check must cost next to nothing
 

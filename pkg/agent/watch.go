@@ -81,25 +81,34 @@ func (e Engine) mayConnect(ctx context.Context, units host.Units) bool {
 	return err == nil && active
 }
 
-// WatchFiles puts changes in the directories into the inbox, except for
-// directories that do not exist.
+// WatchFiles puts changes in the directories into the inbox, until ctx ends. A
+// directory that is missing is watched once it exists again.
 func WatchFiles(ctx context.Context, in *Inbox, dirs ...string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
 	}
 	defer watcher.Close()
-	for _, dir := range dirs {
-		_ = watcher.Add(dir)
-	}
-	for {
+	missing := map[string]bool{}
+	for ctx.Err() == nil {
+		var again <-chan time.Time
+		for _, dir := range dirs {
+			was := missing[dir]
+			missing[dir] = watcher.Add(dir) != nil
+			if missing[dir] {
+				again = time.After(tickEvery)
+			} else if was {
+				in.Put(Files)
+			}
+		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case err := <-watcher.Errors:
 			return err
 		case <-watcher.Events:
 			in.Put(Files)
+		case <-again:
 		}
 	}
+	return nil
 }

@@ -74,6 +74,25 @@ func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
 	return all, nil
 }
 
+// WatchLeases calls changed for each change of a lease, until ctx ends. It
+// outlives an etcd that is away.
+func (d Daemon) WatchLeases(ctx context.Context, changed func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	client, err := d.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for event := range client.Watch(ctx, subnetsKey, clientv3.WithPrefix()) {
+		if err := event.Err(); err != nil {
+			return err
+		}
+		changed()
+	}
+	return ctx.Err()
+}
+
 // view reads what the overlay of this host must agree with.
 func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
 	own, err := d.lease(ctx)

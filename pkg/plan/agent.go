@@ -16,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -160,7 +161,35 @@ func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
 		go e.Watch(ctx, units, in)
 	}
 	go agent.WatchKernel(ctx, in, r.failed("watch the kernel"))
+	go agent.Forever(ctx, func(ctx context.Context) error { return r.watchFiles(ctx, in) }, r.failed("watch files"))
+	go agent.Forever(ctx, func(ctx context.Context) error { return r.watchLeases(ctx, in) }, r.failed("watch the leases"))
 	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, in)
+}
+
+func (r Resident) watchFiles(ctx context.Context, in *agent.Inbox) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	dirs := []string{image.CNIDir}
+	if h.ownNetwork() {
+		dirs = append(dirs, h.Config.FlannelSubnetDir)
+	}
+	return agent.WatchFiles(ctx, in, dirs...)
+}
+
+// watchLeases hears of a new host even when flanneld does not: one whose
+// connection to etcd has ended may miss it.
+func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	if !h.ownNetwork() {
+		<-ctx.Done()
+		return nil
+	}
+	return h.flanneld().WatchLeases(ctx, func() { in.Put(agent.Lease) })
 }
 
 func (r Resident) engines() []agent.Engine {

@@ -21,12 +21,12 @@ func (h *Host) Upkeep() agent.Groups {
 		"balancer": {{Step: h.balancer(role).Known(), On: agent.Tick}},
 		"overlay": {
 			{Step: h.ownEtcd(), On: agent.BootstrapDocker},
-			{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link},
+			{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
 		},
 		"main Docker": {
 			{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},
-			{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link},
+			{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: h.ifOurs(h.bridge().Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 			{Step: h.kubelet(role).Start(), On: agent.MainDocker},
 			{Step: h.ifOurs(h.keepPods()), On: agent.MainDocker | agent.Link},

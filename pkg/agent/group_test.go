@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// TestAFailedRepairEndsTheRound: what comes after it may need it, and would only
+// wait for it. The next round does not try the failed repair again at once.
+func TestAFailedRepairEndsTheRound(t *testing.T) {
+	files, lock := host.Files{Root: t.TempDir()}, filepath.Join(t.TempDir(), "lock")
+	first, second := fileDuty(files, "a", Link), fileDuty(files, "b", Link|Route)
+	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
+	list := []Duty{first, second}
+	g := group{
+		in: NewInbox(), waits: map[string]patience{}, notes: &notes{files: files, log: func(string) {}, told: map[string]string{}},
+		duties: func() (Groups, error) { return Groups{"": list}, nil },
+		lock: func(ctx context.Context) (context.Context, func(), error) {
+			return host.LockInBackground(ctx, lock)
+		},
+	}
+	if again := g.round(t.Context(), list, Link|Route); files.Exists("/b") || again.events != Link|Route {
+		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)
+	}
+	if g.round(t.Context(), list, Link|Route); !files.Exists("/b") {
+		t.Error("a repair that waits keeps the others from theirs")
+	}
+}
+
+// TestGroupsRepairSideBySide: each repair waits for the other one to begin.
+func TestGroupsRepairSideBySide(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	var both sync.WaitGroup
+	both.Add(2)
+	meet := func(name string) Duty {
+		d := fileDuty(files, name, Link)
+		write := d.Step.Apply
+		d.Step.Apply = func(ctx context.Context) error {
+			both.Done()
+			both.Wait()
+			return write(ctx)
+		}
+		return d
+	}
+	startGroups(t, files, Groups{"one": {meet("a")}, "other": {meet("b")}})
+	until(t, "both repairs", func() bool { return files.Exists("/a") && files.Exists("/b") })
+	until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
+}
+
+// TestTheLockIsHeldTogether: a run of a user waits for all, and nobody joins
+// them any more.
+func TestTheLockIsHeldTogether(t *testing.T) {
+	held, want := context.WithCancel(t.Context())
+	released := false
+	lock := together{lock: func() (context.Context, func(), error) {
+		return held, func() { released = true }, nil
+	}}
+	one, leaveOne, err := lock.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, leaveOther, err := lock.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want()
+	<-one.Done()
+	<-other.Done()
+	if _, _, err := lock.take(t.Context()); !errors.Is(err, host.ErrLocked) {
+		t.Errorf("joined while a run waits: %v", err)
+	}
+	if leaveOne(); released {
+		t.Error("released before the last one left")
+	}
+	if leaveOther(); !released {
+		t.Error("not released")
+	}
+}
