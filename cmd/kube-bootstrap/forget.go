@@ -10,8 +10,9 @@ func (p *program) forgetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget NAME",
 		Short: "Take a host that died for good out of its cluster",
-		Long: `Take a host that died for good out of its cluster: its subnet out of flannel's
-network, and its node out of the list; a control plane also out of etcd, which
+		Long: `Take a host that died for good out of its cluster: its user out of etcd, so that
+flannel's certificate on it opens nothing, its subnet out of flannel's network,
+and its node out of the list; a control plane also out of etcd, which
 counts it as a member that is down. To be run on a control plane that lives. A
 host that is alive leaves by "kube-bootstrap turndown".`,
 		Example: "  kube-bootstrap forget node-3",

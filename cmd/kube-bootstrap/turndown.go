@@ -25,8 +25,9 @@ network, and does nothing on a host that is no part of a cluster. One of several
 control planes also leaves the cluster's etcd, and is refused where the others
 could not go on without it. What somebody has come to use or change meanwhile is
 left, and reported with the reason: an image that a container runs from, a
-configuration file that was edited. A worker may not change the cluster's list of nodes:
-"kube-bootstrap forget" on a control plane takes it from there. The last control
+configuration file that was edited. A worker asks the control planes to
+delete its node and its user of etcd. If none answers, "kube-bootstrap forget" on
+a control plane does that later. The last control
 plane holds the only copy of the cluster: that must be confirmed on the terminal
 or with --yes.`,
 		Example: `  kube-bootstrap turndown

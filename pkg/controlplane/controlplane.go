@@ -53,6 +53,7 @@ type ControlPlane struct {
 	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
 	ServerVersion     string                      // what the API server says that it is
 	EtcdEndpoints     []string
+	EtcdUser          string           // as which flannel on this host is known to etcd
 	Single            bool             // no other control plane: no leader election, which costs seconds
 	Joins             bool             // a further control plane: it is handed what control planes share and makes none of it
 	Sealed            bool             // etcd holds a cluster: what control planes share is not made again

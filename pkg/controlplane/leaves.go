@@ -11,7 +11,7 @@ const (
 	EtcdServer    = PKIDir + "/etcd/server"
 	EtcdPeer      = PKIDir + "/etcd/peer"
 	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
-	FlannelClient = PKIDir + "/etcd/flannel"          // CN flannel: what flanneld may show, here and on workers
+	FlannelClient = PKIDir + "/etcd/flannel"          // of this host's own user, see ControlPlane.EtcdUser
 
 	clusterCA     = PKIDir + "/ca"
 	frontProxyCA  = PKIDir + "/front-proxy-ca"
@@ -73,7 +73,7 @@ func (c ControlPlane) leaves() []leaf {
 		pair(EtcdServer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),
 		pair(EtcdPeer, EtcdPeerCA, pki.Request{CommonName: PeerName, Hosts: etcdHosts, Client: true}),
 		client(EtcdRoot, EtcdCA, "root"),
-		client(FlannelClient, EtcdCA, "flannel"),
+		client(FlannelClient, EtcdCA, c.EtcdUser),
 		conf(AdminConf, "kubernetes-admin", AdminGroup),
 		conf(SuperAdminConf, "kubernetes-super-admin", "system:masters"),
 		conf(AgentConf, "kube-bootstrap-agent", AgentGroup),

@@ -15,10 +15,10 @@ import (
 )
 
 // Leave takes this host out of the list of control planes and out of etcd,
-// with the help of the other members. It refuses to leave them without a
-// quorum. On a host that has left already, or never was a member, it does
-// nothing.
-func (m Member) Leave(ctx context.Context) error {
+// with the help of the other members, and calls last with a client of these. It
+// refuses to leave them without a quorum. On a host that has left already, or
+// never was a member, it does nothing.
+func (m Member) Leave(ctx context.Context, last func(context.Context, *clientv3.Client) error) error {
 	client, err := m.peers(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // without certificates: a turndown that went far beyond this
@@ -32,12 +32,14 @@ func (m Member) Leave(ctx context.Context) error {
 	}
 	// etcd counts a member that came back as down for some seconds. The wait is
 	// no longer than a check, because the caller does not depend on it.
-	var last error
+	var failed error
 	if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(ctx context.Context) error {
-		last = m.leave(ctx, client)
-		return last
+		if failed = m.leave(ctx, client); failed == nil {
+			failed = last(ctx, client)
+		}
+		return failed
 	}, nil); err != nil && ctx.Err() == nil {
-		return cannotLeave(cmp.Or(m.lostQuorum(ctx), last))
+		return cannotLeave(cmp.Or(m.lostQuorum(ctx), failed))
 	}
 	return context.Cause(ctx)
 }

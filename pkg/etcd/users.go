@@ -13,9 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// FlannelPrefix is all of etcd that flannel's user may touch.
-const FlannelPrefix = "/coreos.com/network/"
-
 // user is a user of etcd, known by its certificate's common name, with the one
 // role of the same name. The role root may do everything, by its name.
 type user struct {
@@ -23,19 +20,14 @@ type user struct {
 	grants []grant
 }
 
-// grant is what a role may do with all keys below a prefix.
+// grant is what a role may do with one key, or with all keys below a prefix.
 type grant struct {
-	prefix string
-	kind   clientv3.PermissionType
+	key, end string // no end: one key
+	kind     authpb.Permission_Type
 }
 
-var users = []user{
-	{name: "root"},
-	{name: "flannel", grants: []grant{
-		{FlannelPrefix, clientv3.PermissionType(clientv3.PermReadWrite)},
-		{listPrefix, clientv3.PermissionType(clientv3.PermRead)},
-	}},
-}
+// root is the user of the API server.
+var root = user{name: "root"}
 
 // EnableAuth gives etcd its users and switches its own authorization on.
 func (m Member) EnableAuth() step.Step {
@@ -49,21 +41,11 @@ type change struct {
 }
 
 func (m Member) checkAuth(ctx context.Context) (step.Diff, error) {
-	return m.Look(ctx, everything(), func(ctx context.Context, client *clientv3.Client) (diff step.Diff, err error) {
+	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
+	return m.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 		changes, err := missing(ctx, client)
-		for _, c := range changes {
-			diff = append(diff, c.text)
-		}
-		return diff, err
+		return texts(changes), err
 	})
-}
-
-func everything() step.Diff {
-	diff := step.Diff{}
-	for _, u := range users {
-		diff = append(diff, "add etcd user "+u.name)
-	}
-	return append(diff, "enable etcd auth")
 }
 
 // applyAuth makes what is missing in order, auth last: cut short anywhere, the
@@ -80,6 +62,10 @@ func (m Member) applyAuth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return apply(ctx, changes)
+}
+
+func apply(ctx context.Context, changes []change) error {
 	for _, c := range changes {
 		if err := c.call(ctx); err != nil {
 			return fmt.Errorf("%s: %w", c.text, err)
@@ -88,14 +74,17 @@ func (m Member) applyAuth(ctx context.Context) error {
 	return nil
 }
 
+func texts(changes []change) (diff step.Diff) {
+	for _, c := range changes {
+		diff = append(diff, c.text)
+	}
+	return diff
+}
+
 func missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
-	var all []change
-	for _, u := range users {
-		changes, err := u.missing(ctx, client)
-		if err != nil {
-			return nil, fmt.Errorf("look at etcd user %s: %w", u.name, err)
-		}
-		all = append(all, changes...)
+	all, err := root.missing(ctx, client)
+	if err != nil {
+		return nil, err
 	}
 	status, err := client.AuthStatus(ctx)
 	if err != nil {
@@ -113,7 +102,7 @@ func missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
 func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
 	role, err := u.missingRole(ctx, client)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look at etcd role %s: %w", u.name, err)
 	}
 	grant := change{"grant etcd role " + u.name + " to user " + u.name, func(ctx context.Context) error {
 		_, err := client.UserGrantRole(ctx, u.name, u.name)
@@ -124,42 +113,60 @@ func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, e
 	case errors.Is(err, rpctypes.ErrUserNotFound):
 		return append(role, change{"add etcd user " + u.name, func(ctx context.Context) error {
 			_, err := client.UserAddWithOptions(ctx, u.name, "", &clientv3.UserAddOptions{NoPassword: true})
-			return err
+			return unless(err, rpctypes.ErrUserAlreadyExist)
 		}}, grant), nil
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("look at etcd user %s: %w", u.name, err)
 	case !slices.Contains(now.Roles, u.name):
 		return append(role, grant), nil
 	}
 	return role, nil
 }
 
+// missingRole compares the permissions of a role: it also takes those away that
+// the role no longer has.
 func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]change, error) {
 	var changes []change
 	now, err := client.RoleGet(ctx, u.name)
 	if errors.Is(err, rpctypes.ErrRoleNotFound) {
+		now, err = &clientv3.AuthRoleGetResponse{}, nil
 		changes = append(changes, change{"add etcd role " + u.name, func(ctx context.Context) error {
 			_, err := client.RoleAdd(ctx, u.name)
-			return err
+			return unless(err, rpctypes.ErrRoleAlreadyExist)
 		}})
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
+	for _, p := range now.Perm {
+		if u.name != root.name && !slices.ContainsFunc(u.grants, func(g grant) bool { return g.is(p) }) {
+			changes = append(changes, change{"take " + string(p.Key) + " from etcd role " + u.name, func(ctx context.Context) error {
+				_, err := client.RoleRevokePermission(ctx, u.name, string(p.Key), string(p.RangeEnd))
+				return err
+			}})
+		}
+	}
 	for _, g := range u.grants {
-		if now != nil && g.isIn(now.Perm) {
+		if slices.ContainsFunc(now.Perm, g.is) {
 			continue
 		}
-		changes = append(changes, change{"let etcd role " + u.name + " use " + g.prefix, func(ctx context.Context) error {
-			_, err := client.RoleGrantPermission(ctx, u.name, g.prefix, clientv3.GetPrefixRangeEnd(g.prefix), g.kind)
+		changes = append(changes, change{"let etcd role " + u.name + " use " + g.key, func(ctx context.Context) error {
+			_, err := client.RoleGrantPermission(ctx, u.name, g.key, g.end, clientv3.PermissionType(g.kind))
 			return err
 		}})
 	}
 	return changes, nil
 }
 
-func (g grant) isIn(perms []*authpb.Permission) bool {
-	return slices.ContainsFunc(perms, func(p *authpb.Permission) bool {
-		return p.PermType == authpb.Permission_Type(g.kind) && string(p.Key) == g.prefix &&
-			string(p.RangeEnd) == clientv3.GetPrefixRangeEnd(g.prefix)
-	})
+func (g grant) is(p *authpb.Permission) bool {
+	return p.PermType == g.kind && string(p.Key) == g.key && string(p.RangeEnd) == g.end
+}
+
+// unless drops an error that says that somebody else was faster, or that a part
+// was done before.
+func unless(err, done error) error {
+	if errors.Is(err, done) {
+		return nil
+	}
+	return err
 }

@@ -24,7 +24,8 @@ type Daemon struct {
 	Files         host.Files
 	Image         string
 	Endpoints     []string // "https://10.0.0.1:2379"
-	CA, Cert, Key string   // a client certificate of etcd's user flannel
+	CA, Cert, Key string   // a client certificate of this host's user of etcd
+	Host          string   // the name for which a subnet is reserved
 	PublicIP      string   // by which the other hosts reach this one
 	Interface     string   // that carries it
 	IPMasq        bool

@@ -93,6 +93,4 @@ func (l Lease) validate() error {
 }
 
 // key is where the lease stands in etcd.
-func (l Lease) key() string {
-	return subnetsKey + strings.ReplaceAll(l.Subnet.Masked().String(), "/", "-")
-}
+func (l Lease) key() string { return LeaseKey(l.Subnet) }

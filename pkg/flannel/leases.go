@@ -121,17 +121,6 @@ func parseHostLease(key string, value []byte) (hostLease, bool) {
 	return hostLease{key, subnet, host, v.BackendType, v.BackendData.VtepMAC}, err == nil
 }
 
-// dropOldLeases deletes the leases of this host but for the one that it uses:
-// the other hosts would keep their routes to a subnet where nothing answers.
-func dropOldLeases(ctx context.Context, client *clientv3.Client, v view) error {
-	for _, l := range v.old() {
-		if _, err := client.Delete(ctx, l.key); err != nil {
-			return fmt.Errorf("delete %s: %w", l.key, err)
-		}
-	}
-	return nil
-}
-
 // FollowLeases calls tell when it begins, and whenever a lease in etcd changes,
 // until ctx ends. flanneld follows them too. But when its connection has ended,
 // it asks for the changes since its own start, and gets none if etcd has

@@ -17,7 +17,7 @@ import (
 const ownPatience = 1500 * time.Millisecond
 
 // Overlay makes this host's link, routes and neighbours agree with the leases
-// in etcd, and leaves this host one lease. flanneld enters them when it starts
+// in etcd. flanneld enters them when it starts
 // and when a lease changes; it does not notice when somebody removes them.
 func (d Daemon) Overlay() step.Step {
 	return step.Step{
@@ -54,9 +54,6 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 	limited, cancel := step.Limited(ctx)
 	defer cancel()
 	return d.looking(limited, func(client *clientv3.Client, v view) error {
-		if err := dropOldLeases(limited, client, v); err != nil {
-			return err
-		}
 		if err := d.keepMAC(); err != nil {
 			return err
 		}

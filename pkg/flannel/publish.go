@@ -115,3 +115,12 @@ func (n Network) free(ctx context.Context, client *clientv3.Client, now string) 
 	}
 	return nil
 }
+
+// holder is the address of the host that has a lease; none of what is no lease.
+func holder(lease []byte) string {
+	var l struct{ PublicIP string }
+	if json.Unmarshal(lease, &l) != nil {
+		return ""
+	}
+	return l.PublicIP
+}

@@ -23,28 +23,10 @@ func (v view) ours(l hostLease) bool {
 	return l.key == v.own.key() && l.host.String() == v.publicIP
 }
 
-// old returns the leases that this host has beside the one that it uses; none
-// while etcd does not have that one.
-func (v view) old() (old []hostLease) {
-	if !slices.ContainsFunc(v.leases, v.ours) {
-		return nil
-	}
-	for _, l := range v.leases {
-		if l.host.String() == v.publicIP && !v.ours(l) {
-			old = append(old, l)
-		}
-	}
-	return old
-}
-
 func (v view) diff() (step.Diff, error) {
-	var diff step.Diff
-	for _, l := range v.old() {
-		diff = append(diff, fmt.Sprintf("give back the subnet %s, which this host no longer uses", l.subnet))
-	}
-	link, err := v.linkDiff()
-	if err != nil || len(link) > 0 {
-		return append(diff, link...), err
+	diff, err := v.linkDiff()
+	if err != nil || len(diff) > 0 {
+		return diff, err
 	}
 	routes, err := v.routesDiff()
 	if err != nil {

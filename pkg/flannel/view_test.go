@@ -116,19 +116,6 @@ func TestOverlayOfHostGateways(t *testing.T) {
 	}
 }
 
-// Only a host that knows its own lease gives others back.
-func TestOldLeases(t *testing.T) {
-	v := twoHosts("vxlan")
-	v.leases = append(v.leases, leaseOf("10.1.8.0/24", "192.0.2.1", "vxlan", "0a:00:00:00:00:01"))
-	if old := v.old(); len(old) != 1 || old[0].key != "/coreos.com/network/subnets/10.1.8.0-24" {
-		t.Errorf("got %v", old)
-	}
-	v.leases = v.leases[1:] // the lease in use is not in etcd
-	if old := v.old(); len(old) != 0 {
-		t.Errorf("without its own lease: %v", old)
-	}
-}
-
 func TestLeasesAsFlanneldWritesThem(t *testing.T) {
 	for value, want := range map[string]string{
 		`{"PublicIP":"192.0.2.2","PublicIPv6":null,"BackendType":"vxlan","BackendData":{"VNI":1,"VtepMAC":"0a:4b:c0:00:02:02"}}`: "0a:4b:c0:00:02:02",

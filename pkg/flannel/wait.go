@@ -54,12 +54,32 @@ func (d Daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := d.claimed(ctx); err != nil {
+		return err
+	}
 	if _, err := d.lease(ctx); running && err != nil && time.Since(started).Abs() > step.CheckLimit(ctx) {
 		if err := d.service().Remove(ctx); err != nil {
 			return err
 		}
 	}
 	return d.service().Run(ctx)
+}
+
+// claimed is claim, which a host that knows its subnet does without: flanneld
+// asks for that one while etcd does not answer.
+func (d Daemon) claimed(ctx context.Context) error {
+	_, unknown := d.readLease()
+	return step.Until(ctx, func(ctx context.Context) error {
+		err := d.claim(ctx)
+		switch {
+		case len(step.Problems(err)) > 0:
+			return step.Final(err)
+		case err != nil && unknown == nil:
+			step.Report(ctx, err.Error(), 0, 0)
+			return nil
+		}
+		return err
+	}, nil)
 }
 
 func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every time.Duration) error {

@@ -120,8 +120,7 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := map[string]any{
 		"/api/v1/namespaces/kube-public/configmaps/cluster-info":         m.clusterInfo(),
-		"/api/v1/namespaces/kube-system/configmaps/kube-bootstrap":       corev1.ConfigMap{Data: map[string]string{settingsKey: "podCIDR: 10.1.0.0/16\n"}},
-		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-flannel":  m.flannelSecret(),
+		"/api/v1/namespaces/kube-system/configmaps/kube-bootstrap":       corev1.ConfigMap{Data: map[string]string{settingsKey: "podCIDR: 10.1.0.0/16\n", etcdCAKey: string(m.ca.pem())}},
 		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-registry": corev1.Secret{Data: map[string][]byte{registryKey: []byte("way")}},
 		"/version": map[string]string{"gitVersion": "v1.36.3"},
 	}[r.URL.Path]
@@ -146,19 +145,4 @@ func (m *master) clusterInfo() corev1.ConfigMap {
 		info.Data[bootstrap.JWSSignatureKeyPrefix+m.token.ID], _ = jws.ComputeDetachedSignature(covers, m.token.ID, m.token.secret)
 	}
 	return info
-}
-
-// flannelSecret has the authority's own pair in the place of flannel's.
-func (m *master) flannelSecret() corev1.Secret {
-	return corev1.Secret{Data: map[string][]byte{
-		etcdCAKey: m.ca.pem(), corev1.TLSCertKey: m.ca.pem(), corev1.TLSPrivateKeyKey: m.ca.keyPEM(),
-	}}
-}
-
-func (a authority) keyPEM() []byte {
-	der, err := x509.MarshalPKCS8PrivateKey(a.key)
-	if err != nil {
-		panic(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }

@@ -178,14 +178,13 @@ func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
 
 func (d *discovery) handover(ctx context.Context) (Handover, error) {
 	var settings corev1.ConfigMap
-	var flannel, registry corev1.Secret
+	var registry corev1.Secret
 	var server struct{ GitVersion string }
 	for _, part := range []struct {
 		path, what string
 		into       any
 	}{
 		{"/api/v1/namespaces/kube-system/configmaps/" + settingsName, "its settings", &settings},
-		{"/api/v1/namespaces/kube-system/secrets/" + flannelName, "flannel's certificate", &flannel},
 		{"/api/v1/namespaces/kube-system/secrets/" + registryName, "the way to its registry", &registry},
 		{"/version", "its version", &server},
 	} {
@@ -198,10 +197,6 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		ServerVersion: server.GitVersion,
 		Settings:      []byte(settings.Data[settingsKey]),
 		Registry:      registry.Data[registryKey],
-		Flannel: Flannel{
-			EtcdCA: flannel.Data[etcdCAKey],
-			Cert:   flannel.Data[corev1.TLSCertKey],
-			Key:    flannel.Data[corev1.TLSPrivateKeyKey],
-		},
+		EtcdCA:        []byte(settings.Data[etcdCAKey]),
 	}, nil
 }

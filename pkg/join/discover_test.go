@@ -26,7 +26,7 @@ func TestDiscover(t *testing.T) {
 	if got.Server != "https://10.0.0.1:6443" || got.ServerVersion != "v1.36.3" || string(got.Settings) != "podCIDR: 10.1.0.0/16\n" {
 		t.Errorf("got %+v", got)
 	}
-	if string(got.ClusterCA) != string(m.ca.pem()) || string(got.Flannel.Key) != string(m.ca.keyPEM()) {
+	if string(got.ClusterCA) != string(m.ca.pem()) || string(got.EtcdCA) != string(m.ca.pem()) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -99,8 +99,7 @@ func TestSaveContract(t *testing.T) {
 	hosttest.Contract(t, tree(t, files.Root), j.Save())
 }
 
-// Once saved, neither master nor token is needed, the key is in its own file
-// only, and another cluster is refused.
+// Once saved, neither master nor token is needed, and another cluster is refused.
 func TestSaveThenWithoutMaster(t *testing.T) {
 	m := newMaster(t, nil, nil)
 	files := host.Files{Root: t.TempDir()}
@@ -108,7 +107,7 @@ func TestSaveThenWithoutMaster(t *testing.T) {
 	if err := j.Save().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{FlannelKeyFile, BootstrapKubeconfig, HandoverFile} {
+	for _, path := range []string{BootstrapKubeconfig, HandoverFile} {
 		if info, err := os.Stat(files.Path(path)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v %v", path, info, err)
 		}
@@ -119,7 +118,7 @@ func TestSaveThenWithoutMaster(t *testing.T) {
 	m.Close()
 	again := &Joining{Files: files}
 	h, err := again.Handover(t.Context())
-	if err != nil || string(h.Flannel.Key) != string(m.ca.keyPEM()) || h.ServerVersion != "v1.36.3" {
+	if err != nil || string(h.EtcdCA) != string(m.ca.pem()) || h.ServerVersion != "v1.36.3" {
 		t.Errorf("got %+v, %v", h, err)
 	}
 	wrong := &Joining{Files: files, Target: Target{CAHash: CAHash(newAuthority(t).cert)}}

@@ -26,8 +26,6 @@ const (
 	HandoverFile        = host.StateDir + "/handover.json"
 	ClusterCAFile       = "/etc/kubernetes/pki/ca.crt"
 	EtcdCAFile          = "/etc/kubernetes/pki/etcd/ca.crt"
-	FlannelCertFile     = "/etc/kubernetes/pki/etcd/flannel.crt"
-	FlannelKeyFile      = "/etc/kubernetes/pki/etcd/flannel.key"
 	BootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubelet.conf"
 	KubeletKubeconfig   = "/etc/kubernetes/kubelet.conf"
 	// KubeletCertificate is there once the API server has given the kubelet its
@@ -37,18 +35,15 @@ const (
 
 // Handover is what a master gives to a host that joins.
 type Handover struct {
-	ClusterCA     []byte  `json:"-"` // PEM
-	Server        string  `json:"server"`
-	ServerVersion string  `json:"serverVersion"`
-	Settings      []byte  `json:"settings"` // of the whole cluster, YAML of the caller
-	Flannel       Flannel `json:"-"`
-	Registry      []byte  `json:"-"` // as Publisher was given it; the caller keeps it
+	ClusterCA     []byte `json:"-"` // PEM
+	Server        string `json:"server"`
+	ServerVersion string `json:"serverVersion"`
+	Settings      []byte `json:"settings"` // of the whole cluster, YAML of the caller
+	EtcdCA        []byte `json:"-"`        // PEM
+	Registry      []byte `json:"-"`        // as Publisher was given it; the caller keeps it
 	// Shared is what control planes share, by path; nil for a worker.
 	Shared map[string][]byte `json:"-"`
 }
-
-// Flannel is how flanneld on any host is known to etcd. All are PEM.
-type Flannel struct{ EtcdCA, Cert, Key []byte }
 
 // Joining is this host's way into the cluster.
 type Joining struct {
@@ -198,13 +193,7 @@ type part struct {
 
 func (h *Handover) parts() []part {
 	certificate := func(data []byte) error { _, err := pki.ParseCertificate(data); return err }
-	key := func(data []byte) error { _, err := pki.PublicKey(data); return err }
-	return []part{
-		{ClusterCAFile, &h.ClusterCA, certificate},
-		{EtcdCAFile, &h.Flannel.EtcdCA, certificate},
-		{FlannelCertFile, &h.Flannel.Cert, certificate},
-		{FlannelKeyFile, &h.Flannel.Key, key},
-	}
+	return []part{{ClusterCAFile, &h.ClusterCA, certificate}, {EtcdCAFile, &h.EtcdCA, certificate}}
 }
 
 // Save is the step that keeps what the master hands over. Once it is done
@@ -219,7 +208,7 @@ func (j *Joining) Save() step.Step {
 			for _, f := range j.Shares {
 				shared = append(shared, f.Path)
 			}
-			return j.Files.Drop(append(shared, HandoverFile, ClusterCAFile, EtcdCAFile, FlannelCertFile, FlannelKeyFile, BootstrapKubeconfig)...)
+			return j.Files.Drop(append(shared, HandoverFile, ClusterCAFile, EtcdCAFile, BootstrapKubeconfig)...)
 		},
 	}
 }
@@ -278,9 +267,7 @@ func (j *Joining) tree(h Handover) ([]host.File, error) {
 	}
 	tree := []host.File{
 		{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644},
-		{Path: EtcdCAFile, Data: h.Flannel.EtcdCA, Mode: 0o644},
-		{Path: FlannelCertFile, Data: h.Flannel.Cert},
-		{Path: FlannelKeyFile, Data: h.Flannel.Key},
+		{Path: EtcdCAFile, Data: h.EtcdCA, Mode: 0o644},
 	}
 	identity, err := j.identity(h)
 	return append(append(tree, identity...), host.File{Path: HandoverFile, Data: kept}), err

@@ -26,10 +26,9 @@ const AgentGroup = "kube-bootstrap:agents"
 const (
 	settingsName = "kube-bootstrap"
 	settingsKey  = "settings.yaml"
-	flannelName  = "kube-bootstrap-flannel"
 	registryName = "kube-bootstrap-registry"
 	registryKey  = "registry.json"
-	etcdCAKey    = "ca.crt"
+	etcdCAKey    = "etcd-ca.crt"
 )
 
 // Publisher is the master's side: what it lays ready for hosts that join.
@@ -38,8 +37,8 @@ type Publisher struct {
 	Server    string       // "https://127.0.0.1:6440": the API server as every host reaches it
 	ClusterCA []byte       // PEM
 	Settings  []byte       // of the whole cluster, YAML; Handover.Settings gives it back
-	Flannel   Flannel
-	Registry  []byte // the way to a private registry, of the caller; Handover.Registry gives it back
+	EtcdCA    []byte       // PEM
+	Registry  []byte       // the way to a private registry, of the caller; Handover.Registry gives it back
 }
 
 // Publish is the step that lets hosts join: cluster-info, the handover, and
@@ -88,7 +87,8 @@ func (p Publisher) Objects() ([]*kube.Object, error) {
 		"Agents":        AgentGroup,
 		"ClusterInfo":   kubeconfig,
 		"Settings":      p.Settings,
-		"Flannel":       p.Flannel,
+		"EtcdCA":        p.EtcdCA,
+		"FlannelSigner": FlannelSigner,
 		"Registry":      p.Registry,
 	}); err != nil {
 		return nil, err

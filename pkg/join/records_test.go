@@ -35,7 +35,7 @@ func joinedHost(t *testing.T) (*Joining, *master) {
 // TestAHandoverThatWasLost: what this host has elsewhere is written again; the
 // rest is a problem that names the file, at once.
 func TestAHandoverThatWasLost(t *testing.T) {
-	for path, repaired := range map[string]bool{HandoverFile: true, ClusterCAFile: true, EtcdCAFile: false, FlannelCertFile: false, FlannelKeyFile: false} {
+	for path, repaired := range map[string]bool{HandoverFile: true, ClusterCAFile: true, EtcdCAFile: false} {
 		for name, content := range map[string]string{"missing": "", "empty": "", "garbage": "\x00\xff{{garbage"} {
 			t.Run(path+" "+name, func(t *testing.T) {
 				j, _ := joinedHost(t)

@@ -2,8 +2,11 @@ package pki
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"slices"
@@ -30,14 +33,31 @@ func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
 	if err != nil {
 		return Pair{}, err
 	}
-	cert, err := sign(r.template(a.Cert, now), a.Cert, signer.Public(), a.key)
-	if err != nil {
-		return Pair{}, err
-	}
-	if r.WithAuthority {
+	cert, err := a.Sign(r, signer.Public(), now)
+	return Pair{Cert: cert, Key: key}, err
+}
+
+// Sign has the authority sign a certificate for a key that somebody else has.
+func (a *Authority) Sign(r Request, public crypto.PublicKey, now time.Time) ([]byte, error) {
+	cert, err := sign(r.template(a.Cert, now), a.Cert, public, a.key)
+	if err == nil && r.WithAuthority {
 		cert = append(cert, EncodeCertificate(a.Cert)...)
 	}
-	return Pair{Cert: cert, Key: key}, nil
+	return cert, err
+}
+
+// NewRequest makes a key, and has it sign a request for a certificate in its
+// common name. Both are PEM.
+func NewRequest(commonName string) (request, key []byte, err error) {
+	if key, err = NewKey(); err != nil {
+		return nil, nil, err
+	}
+	signer, err := parseKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: commonName}}, signer)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), key, err
 }
 
 func (r Request) template(ca *x509.Certificate, now time.Time) *x509.Certificate {
@@ -98,6 +118,25 @@ func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
 }
 
 const day = "2006-01-02"
+
+// StaleClient says why a client's certificate must be issued again, as far as
+// that is known without its authority; "" if it need not.
+func StaleClient(pair Pair, commonName string, now time.Time) string {
+	cert, err := ParseCertificate(pair.Cert)
+	if err != nil {
+		return err.Error()
+	}
+	key, err := parseKey(pair.Key)
+	switch {
+	case err != nil:
+		return err.Error()
+	case !samePublic(cert.PublicKey, key.Public()):
+		return ErrKeyMismatch.Error()
+	case cert.Subject.CommonName != commonName:
+		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, commonName)
+	}
+	return Expiring(cert, now)
+}
 
 // Expiring says that a certificate has ended, ends within RenewBefore or has
 // not begun; "" if none of them.

@@ -53,6 +53,8 @@ func (r Resident) Run(ctx context.Context) error {
 	// A run that repairs an unreadable role restarts the agent.
 	if err == nil && saved.Role == Master {
 		parts["approve"] = r.approve
+		parts["issue"] = r.issue
+		parts["let hosts go"] = r.letGo
 		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
 	}
 	var all sync.WaitGroup
@@ -135,6 +137,38 @@ func (r Resident) approve(ctx context.Context) error {
 		}
 	})
 	agent.Follow(ctx, asked, h.Approve, r.failed("approve"))
+	return nil
+}
+
+// issue issues flannel's certificates as soon as a host asks.
+func (r Resident) issue(ctx context.Context) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	asked := agent.NewSignal()
+	go kube.Follow(ctx, h.issuer().Watch, func(e watch.Event) {
+		if e.Type != watch.Modified {
+			asked.Give()
+		}
+	})
+	agent.Follow(ctx, asked, h.Issue, r.failed("issue"))
+	return nil
+}
+
+// letGo takes hosts out of the cluster as soon as they ask for it.
+func (r Resident) letGo(ctx context.Context) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	asked := agent.NewSignal()
+	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
+		if n, ok := e.Object.(*corev1.Node); ok && e.Type != watch.Deleted && node.Departs(n) {
+			asked.Give()
+		}
+	})
+	agent.Follow(ctx, asked, h.LetGo, r.failed("let hosts go"))
 	return nil
 }
 

@@ -3,17 +3,19 @@ package plan
 import (
 	"context"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Forget takes a host that died for good out of the cluster: out of etcd, its
-// subnet out of flannel's network, its node out of the API server's list. To be
-// called on a control plane that lives; run again, it finishes what is left.
+// Forget takes a host that died for good out of the cluster: out of etcd with its
+// user, so that its certificate opens nothing, its subnet out of flannel's
+// network, its node out of the API server's list. To be called on a control plane
+// that lives. Run again, it finishes what is left.
 func (h *Host) Forget(ctx context.Context, name string) error {
 	ctx = h.limited(ctx)
 	ip, err := h.etcd().Forget(ctx, name)
@@ -23,18 +25,20 @@ func (h *Host) Forget(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if ip == "" {
+	if ip == "" && !h.hasPlace(ctx, name) {
 		return &step.Problem{Name: "node-unknown", Text: "the cluster knows no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
 	}
-	client, err := h.etcd().Client(ctx)
-	if err != nil {
+	return h.removeHost(ctx, name)
+}
+
+// hasPlace reports whether a host has a user of etcd, as one that has begun to
+// join.
+func (h *Host) hasPlace(ctx context.Context, name string) (has bool) {
+	err := h.withEtcd(ctx, func(client *clientv3.Client) (err error) {
+		has, err = etcd.Admitted(ctx, client, name)
 		return err
-	}
-	defer client.Close()
-	if err := flannel.Forget(ctx, client, ip); err != nil {
-		return err
-	}
-	return h.removeNode(ctx, name)
+	})
+	return err == nil && has
 }
 
 // removeNode gives up after the time of a Check, because the host can leave

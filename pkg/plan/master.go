@@ -20,6 +20,7 @@ func (h *Host) Master() step.Plan {
 		{h.member(), h.startAgent(Master), h.loadBootstrap("flannel")},
 		{etcd.Room()},
 		{etcd.EnableAuth(), h.ifOurs(network.Publish(etcd)), control.StaticPods()},
+		{h.admitted()},
 		{h.ifOurs(h.flanneld().Start()), h.ifOther(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
 		{h.ifOurs(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.ifOurs(h.cni()), h.ifOurs(h.flanneld().Overlay())},
 		{h.ifOurs(bridge.Open()), h.keepSysctls()},

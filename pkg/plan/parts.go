@@ -75,7 +75,7 @@ func (h *Host) network() flannel.Network {
 func (h *Host) flanneld() flannel.Daemon {
 	return flannel.Daemon{
 		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: []string{h.balancedEtcd()},
-		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
+		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile, Host: h.Config.HostName,
 		PublicIP: h.Config.IPAddress, Interface: h.Config.NetInterface,
 		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
 		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
@@ -114,30 +114,29 @@ func (h *Host) controlPlane() controlplane.ControlPlane {
 		Image: h.program, KubernetesVersion: h.versions.Kubernetes, ServerVersion: h.versions.ProgramVersion("kube-apiserver"),
 		// Its own etcd, and another one while that is away.
 		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
-		Sealed: h.etcd().HasData(),
+		Sealed: h.etcd().HasData(), EtcdUser: etcd.HostUser(h.Config.HostName),
 	}
 }
 
-// publish is made when it runs: it hands out certificates that an earlier step
+// publish is made when it runs: it publishes certificates that an earlier step
 // issues.
 func (h *Host) publish() step.Step {
 	return later("let hosts join", func() (step.Step, error) {
-		var files [4][]byte
-		for i, path := range []string{join.ClusterCAFile, join.EtcdCAFile, join.FlannelCertFile, join.FlannelKeyFile} {
-			data, err := h.Files.Read(path)
-			if err != nil {
-				return step.Step{}, err
-			}
-			files[i] = data
+		clusterCA, err := h.Files.Read(join.ClusterCAFile)
+		if err != nil {
+			return step.Step{}, err
+		}
+		etcdCA, err := h.Files.Read(join.EtcdCAFile)
+		if err != nil {
+			return step.Step{}, err
 		}
 		way, err := h.registry.Marshal()
 		if err != nil {
 			return step.Step{}, err
 		}
 		return join.Publisher{
-			API: kube.Kubeconfig(controlplane.SuperAdminConf), Server: h.balancedAPI(), ClusterCA: files[0], Settings: h.Config.Shared(),
-			Flannel:  join.Flannel{EtcdCA: files[1], Cert: files[2], Key: files[3]},
-			Registry: way,
+			API: kube.Kubeconfig(controlplane.SuperAdminConf), Server: h.balancedAPI(), ClusterCA: clusterCA, EtcdCA: etcdCA,
+			Settings: h.Config.Shared(), Registry: way,
 		}.Publish(), nil
 	})
 }

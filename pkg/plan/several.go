@@ -2,13 +2,19 @@ package plan
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -141,19 +147,21 @@ func (h *Host) Keep(ctx context.Context) error {
 }
 
 // Leave takes this host out of a cluster that goes on without it: out of etcd,
-// and its node out of the API server's list. A worker has no right to do so,
-// and where there is no other control plane nobody has to know. What was not
-// done but is no harm is returned as text; force makes that of everything.
+// and its node out of the API server's list. A worker has no right to do so and
+// asks the control planes, and where there is no other control plane nobody has
+// to know. What was not done but is no harm is returned as text; force makes that
+// of everything.
 func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error) {
 	ctx = h.limited(ctx)
 	name := h.Config.HostName
 	switch {
 	case h.saved.Role == Worker:
-		return []string{"node " + name + " is listed until `kube-bootstrap forget " + name + "` on a control plane"}, nil
+		return h.depart(ctx), nil
 	case h.saved.Role != Master || len(h.others()) == 0:
 		return nil, nil
 	}
-	if err := h.etcd().Leave(ctx); err != nil {
+	goodbye := func(ctx context.Context, client *clientv3.Client) error { return h.expel(ctx, client, name) }
+	if err := h.etcd().Leave(ctx, goodbye); err != nil {
 		if !force {
 			return nil, err
 		}
@@ -167,4 +175,19 @@ func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error)
 		left = append(left, err.Error()+"; `kubectl delete node "+name+"` on another control plane does")
 	}
 	return left, nil
+}
+
+// depart has the control planes take this worker out. Its kubelet would bring
+// the node back.
+func (h *Host) depart(ctx context.Context) (left []string) {
+	err := h.kubelet(Worker).Start().Undo(ctx)
+	if err == nil {
+		err = h.node(kubelet.Kubeconfig).Depart(step.WithLimit(ctx, step.CheckLimit(ctx)))
+	}
+	// Without its kubeconfig this host has no node, or an earlier turndown asked.
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		name := h.Config.HostName
+		left = append(left, fmt.Sprintf("node %s is listed, and its certificates are valid, until `kube-bootstrap forget %s` on a control plane: %v", name, name, err))
+	}
+	return left
 }

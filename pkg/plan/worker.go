@@ -6,14 +6,14 @@ import (
 )
 
 // Worker is what makes this host a node of a cluster: flannel with a
-// credential of its own from the master, the main Docker on flannel's subnet,
+// certificate of its own, which a control plane signs, the main Docker on flannel's subnet,
 // and a kubelet that gets its certificate by the token.
 func (h *Host) Worker() step.Plan {
 	h = h.withImages(h.imagesOf(Worker))
 	bridge, agent, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
 	return step.Plan{
 		{h.remember(Worker), h.room()},
-		{bridge.Resume(), agent.RememberSysctls(), h.join.Save(), h.registryWay(), h.runtime().EnableCRI()},
+		{bridge.Resume(), agent.RememberSysctls(), h.join.Save(), h.flannelCertificate(), h.registryWay(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
 		{h.loadBootstrap("flannel")},

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 const (
@@ -69,16 +71,34 @@ func (m machine) during(ctx context.Context, d time.Duration, begin, end string)
 	return errors.Join(err, err2)
 }
 
-// otherSubnet takes the worker's lease out of etcd and its record from the
-// worker, so that flanneld gets another subnet while pods run on the old one.
+// otherSubnet reserves another subnet for the worker, and takes the lease and its
+// record away, so that flanneld gets that subnet while pods run on the old one.
 func otherSubnet(t *testing.T, b *bed) error {
 	was := subnets(t, b.worker)
 	if _, err := b.worker.try(t.Context(), "systemctl stop kube-bootstrap-agent; "+bootstrap+"stop flannel && rm "+subnetFile); err != nil {
 		return err
 	}
 	forgetLease(t, b.master, b.worker, was)
+	reserve(t, b.master, b.worker, was)
 	_, err := b.worker.try(t.Context(), bootstrap+"start flannel; systemctl start kube-bootstrap-agent || true; until [ -s "+subnetFile+" ]; do sleep 0.1; done")
 	return err
+}
+
+// reserve gives the worker another subnet than it had.
+func reserve(t *testing.T, master, worker machine, was map[string]string) {
+	t.Helper()
+	const prefix = "/coreos.com/network/"
+	address, _, _ := strings.Cut(was[worker.name], "/")
+	old, other := strings.TrimSuffix(address, ".1")+".0-24", "10.1.251.0-24"
+	if old == other {
+		other = "10.1.252.0-24"
+	}
+	etcd, user := etcdClient(t, master, "apiserver-etcd-client"), "flannel:"+worker.name
+	_, err := etcd.Txn(t.Context()).Then(clientv3.OpDelete(prefix+"reserved/"+old), clientv3.OpPut(prefix+"reserved/"+other, worker.name)).Commit()
+	_, err2 := etcd.RoleGrantPermission(t.Context(), user, prefix+"subnets/"+other, "", clientv3.PermissionType(clientv3.PermReadWrite))
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func killedFiveTimes(t *testing.T, b *bed) error {

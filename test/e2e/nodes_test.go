@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -195,16 +197,19 @@ func (l fleetUser) gone(t *testing.T, m machine) {
 		t.Errorf("%s left %s", m.name, left)
 	}
 	etcd := etcdClient(t, l.node(t, "master-1"), "apiserver-etcd-client")
-	for _, prefix := range []string{"/coreos.com/network/subnets/", "/kube-bootstrap/control-planes/"} {
+	for _, prefix := range []string{"/coreos.com/network/", "/kube-bootstrap/"} {
 		found, err := etcd.Get(t.Context(), prefix, clientv3.WithPrefix())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, kv := range found.Kvs {
-			if strings.Contains(string(kv.Value), `"`+m.ip+`"`) {
+			if strings.Contains(string(kv.Value), `"`+m.ip+`"`) || string(kv.Value) == m.name {
 				t.Errorf("%s left %s: %s", m.name, kv.Key, kv.Value)
 			}
 		}
+	}
+	if _, err := etcd.UserGet(t.Context(), "flannel:"+m.name); !errors.Is(err, rpctypes.ErrUserNotFound) {
+		t.Errorf("%s has still a user of etcd: %v", m.name, err)
 	}
 }
 

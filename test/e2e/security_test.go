@@ -27,7 +27,7 @@ func security(t *testing.T, master, worker machine) {
 			t.Error("etcd answers a client without a certificate")
 		}
 	})
-	t.Run("etcd as flannel", func(t *testing.T) { etcdAsFlannel(t, master) })
+	t.Run("etcd as flannel", func(t *testing.T) { etcdAsFlannel(t, master, worker) })
 	t.Run("etcd's peer port", func(t *testing.T) { peerPort(t, master, worker) })
 	t.Run("a kubelet's certificate", func(t *testing.T) { notTheAPIServer(t, master, worker) })
 	t.Run("secrets at rest", func(t *testing.T) { secretsAtRest(t, master) })
@@ -42,11 +42,16 @@ func security(t *testing.T, master, worker machine) {
 // etcdClient shows the certificate of that name on the master.
 func etcdClient(t *testing.T, master machine, name string) *clientv3.Client {
 	t.Helper()
-	pair, err := tls.X509KeyPair([]byte(master.sh(t, "cat "+pkiDir+"/"+name+".crt")), []byte(master.sh(t, "cat "+pkiDir+"/"+name+".key")))
+	return dialEtcd(t, master, []tls.Certificate{certificateOf(t, master, name)})
+}
+
+func certificateOf(t *testing.T, m machine, name string) tls.Certificate {
+	t.Helper()
+	pair, err := tls.X509KeyPair([]byte(m.sh(t, "cat "+pkiDir+"/"+name+".crt")), []byte(m.sh(t, "cat "+pkiDir+"/"+name+".key")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dialEtcd(t, master, []tls.Certificate{pair})
+	return pair
 }
 
 func dialEtcd(t *testing.T, master machine, certs []tls.Certificate) *clientv3.Client {
@@ -65,24 +70,49 @@ func dialEtcd(t *testing.T, master machine, certs []tls.Certificate) *clientv3.C
 	return client
 }
 
-func etcdAsFlannel(t *testing.T, master machine) {
+// etcdAsFlannel shows etcd the certificate of a worker: it reads the network, and
+// writes the lease of its own host.
+func etcdAsFlannel(t *testing.T, master, worker machine) {
 	t.Helper()
-	flannel := etcdClient(t, master, "etcd/flannel")
-	if found, err := flannel.Get(t.Context(), "/coreos.com/network/config"); err != nil || found.Count != 1 {
-		t.Fatalf("flannel can not read its own config: %v", err)
+	flannel := dialEtcd(t, master, []tls.Certificate{certificateOf(t, worker, "etcd/flannel")})
+	found, err := flannel.Get(t.Context(), "/coreos.com/network/", clientv3.WithPrefix())
+	if err != nil || found.Count < 5 {
+		t.Fatalf("flannel sees of its network %v, %v", found, err)
+	}
+	written := 0
+	for _, kv := range found.Kvs {
+		_, err := flannel.Put(t.Context(), string(kv.Key), "", clientv3.WithIgnoreValue(), clientv3.WithIgnoreLease())
+		own := strings.Contains(string(kv.Key), "/subnets/") && strings.Contains(string(kv.Value), `"`+worker.ip+`"`)
+		if own && err == nil {
+			written++
+		} else if own || err == nil || !strings.Contains(err.Error(), "permission denied") {
+			t.Errorf("%s writes %s: %v", worker.name, kv.Key, err)
+		}
+	}
+	if written != 1 {
+		t.Errorf("%s can write %d leases", worker.name, written)
 	}
 	for what, do := range map[string]func() error{
 		"reads the cluster's state":  func() error { _, err := flannel.Get(t.Context(), "/registry/", clientv3.WithPrefix()); return err },
 		"reads everything":           func() error { _, err := flannel.Get(t.Context(), "", clientv3.WithPrefix()); return err },
 		"writes the cluster's state": func() error { _, err := flannel.Put(t.Context(), "/registry/x", "x"); return err },
-		"deletes outside of its prefix": func() error {
-			_, err := flannel.Delete(t.Context(), "/coreos.com/networks")
+		"lists itself":               func() error { _, err := flannel.Put(t.Context(), "/kube-bootstrap/control-planes/x", "x"); return err },
+		"leases another subnet": func() error {
+			_, err := flannel.Put(t.Context(), "/coreos.com/network/subnets/10.1.0.0-24", "x")
 			return err
 		},
-		"makes users": func() error { _, err := flannel.UserAdd(t.Context(), "x", "x"); return err },
+		"reserves a subnet": func() error {
+			_, err := flannel.Put(t.Context(), "/coreos.com/network/reserved/10.1.0.0-24", "x")
+			return err
+		},
+		"removes the network": func() error { _, err := flannel.Delete(t.Context(), "/coreos.com/", clientv3.WithPrefix()); return err },
+		"makes users":         func() error { _, err := flannel.UserAdd(t.Context(), "x", "x"); return err },
+		"lists users":         func() error { _, err := flannel.UserList(t.Context()); return err },
+		"lets itself do more": func() error { _, err := flannel.UserGrantRole(t.Context(), "flannel:"+worker.name, "root"); return err },
+		"compacts":            func() error { _, err := flannel.Compact(t.Context(), 1); return err },
 	} {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "permission denied") {
-			t.Errorf("flannel's certificate %s: %v", what, err)
+			t.Errorf("flannel's certificate of %s %s: %v", worker.name, what, err)
 		}
 	}
 }

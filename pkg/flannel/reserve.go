@@ -1,0 +1,159 @@
+package flannel
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// reservedKey holds a key for each host of the cluster: the subnet, with the
+// name of the host as its value. A lease ends when its host is off for a day. A
+// reservation stays until the host leaves the cluster.
+const reservedKey = prefix + "/reserved/"
+
+// Reserve returns the subnet of a host, which it reserves for the host first if
+// there is none. An earlier one outside of the network is given back.
+func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+	var subnet netip.Prefix
+	err := step.Until(ctx, func(ctx context.Context) (err error) {
+		subnet, err = n.tryReserve(ctx, client, host)
+		if err != nil && !errors.Is(err, errMeanwhile) {
+			return step.Final(err)
+		}
+		return err
+	}, nil)
+	if err != nil {
+		return subnet, fmt.Errorf("reserve a subnet for host %s: %w", host, err)
+	}
+	return subnet, nil
+}
+
+// errMeanwhile says that another subnet was reserved since the reservations
+// were read.
+var errMeanwhile = errors.New("another subnet was reserved meanwhile")
+
+func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	own := reservedFor(now.Kvs, host)
+	if own.IsValid() && n.fits(own) {
+		return own, nil
+	}
+	leased, err := leases(ctx, client)
+	if err != nil {
+		return own, err
+	}
+	subnet, err := n.pick(now.Kvs, leased)
+	if err != nil {
+		return subnet, err
+	}
+	changes := []clientv3.Op{clientv3.OpPut(reservationOf(subnet), host)}
+	if own.IsValid() {
+		changes = append(changes, clientv3.OpDelete(reservationOf(own)), clientv3.OpDelete(LeaseKey(own)))
+	}
+	unchanged := clientv3.Compare(clientv3.ModRevision(reservedKey).WithPrefix(), "<", now.Header.Revision+1)
+	done, err := client.Txn(ctx).If(unchanged).Then(changes...).Commit()
+	if err == nil && !done.Succeeded {
+		err = errMeanwhile
+	}
+	return subnet, err
+}
+
+// Reserved returns the subnet that is reserved for a host, if it is one of the
+// network; else it is not valid.
+func (n Network) Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+	subnet, err := reserved(ctx, client, host)
+	if !n.fits(subnet) {
+		return netip.Prefix{}, err
+	}
+	return subnet, err
+}
+
+func reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
+	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("read %s: %w", reservedKey, err)
+	}
+	return reservedFor(now.Kvs, host), nil
+}
+
+// Release gives the subnet of a host back, and deletes its lease.
+func Release(ctx context.Context, client *clientv3.Client, host string) error {
+	subnet, err := reserved(ctx, client, host)
+	if err != nil || !subnet.IsValid() {
+		return err
+	}
+	_, err = client.Txn(ctx).Then(clientv3.OpDelete(reservationOf(subnet)), clientv3.OpDelete(LeaseKey(subnet))).Commit()
+	if err != nil {
+		return fmt.Errorf("give the subnet %s of host %s back: %w", subnet, host, err)
+	}
+	return nil
+}
+
+func reservationOf(subnet netip.Prefix) string { return reservedKey + keyOf(subnet) }
+
+// LeaseKey is the key of etcd that has the lease of a subnet.
+func LeaseKey(subnet netip.Prefix) string { return subnetsKey + keyOf(subnet) }
+
+func keyOf(subnet netip.Prefix) string {
+	return strings.ReplaceAll(subnet.Masked().String(), "/", "-")
+}
+
+func reservedFor(kvs []*mvccpb.KeyValue, host string) netip.Prefix {
+	for _, kv := range kvs {
+		if string(kv.Value) == host {
+			return subnetIn(kv)
+		}
+	}
+	return netip.Prefix{}
+}
+
+func subnetIn(kv *mvccpb.KeyValue) netip.Prefix {
+	subnet, _ := netip.ParsePrefix(strings.Replace(strings.TrimPrefix(string(kv.Key), reservedKey), "-", "/", 1))
+	return subnet
+}
+
+// fits reports whether flanneld would lease the subnet: it never uses the first
+// one of a network.
+func (n Network) fits(subnet netip.Prefix) bool {
+	return subnet.Bits() == n.subnetLen() && n.CIDR.Contains(subnet.Addr()) && subnet.Addr() != n.CIDR.Addr()
+}
+
+// pick returns a subnet that no host has. It begins at a random one, so that the
+// subnet of a host that left is not the next host's at once.
+func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Prefix, error) {
+	taken := map[netip.Prefix]bool{}
+	for _, kv := range reserved {
+		taken[subnetIn(kv)] = true
+	}
+	count := 1 << (n.subnetLen() - n.CIDR.Bits())
+	first := rand.IntN(count)
+	for i := range count {
+		subnet := n.subnet((first + i) % count)
+		overlaps := func(l hostLease) bool { return l.subnet.Overlaps(subnet) }
+		if n.fits(subnet) && !taken[subnet] && !slices.ContainsFunc(leased, overlaps) {
+			return subnet, nil
+		}
+	}
+	return netip.Prefix{}, &step.Problem{Name: "flannel-network-full", Firm: true, Text: fmt.Sprintf("every subnet of the network %s is reserved", n.CIDR),
+		Remedy: "take hosts out that are gone for good: `kube-bootstrap forget` on a control plane"}
+}
+
+func (n Network) subnet(number int) netip.Prefix {
+	ip := n.CIDR.Addr().As4()
+	at := binary.BigEndian.Uint32(ip[:]) + uint32(number)<<(32-n.subnetLen()) //nolint:gosec // number is below the count of subnets
+	binary.BigEndian.PutUint32(ip[:], at)
+	return netip.PrefixFrom(netip.AddrFrom4(ip), n.subnetLen())
+}

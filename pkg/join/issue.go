@@ -1,0 +1,146 @@
+package join
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+)
+
+var flannelRequests = metav1.ListOptions{
+	FieldSelector: fields.OneTermEqualSelector("spec.signerName", FlannelSigner).String(),
+}
+
+// Issuer gives hosts their certificates of etcd, and the users that these are
+// for. A host that joins asks with its token, one that has joined as its node.
+type Issuer struct {
+	API kube.Connect
+	// User returns the user of etcd that a host has, the only common name that
+	// is signed for it.
+	User func(host string) string
+	// ControlPlanes are the names of hosts that issue their certificates
+	// themselves. Nobody else gets one in their name.
+	ControlPlanes func(context.Context) ([]string, error)
+	// Admit gives a host its user of etcd.
+	Admit func(ctx context.Context, host string) error
+	// Sign signs a certificate for that user.
+	Sign func(host string, public crypto.PublicKey) ([]byte, error)
+}
+
+// Watch opens a watch of requests.
+func (i Issuer) Watch(ctx context.Context) (watch.Interface, error) {
+	client, err := i.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, flannelRequests)
+}
+
+// Issue answers all requests that wait. It denies those that nobody may make.
+func (i Issuer) Issue(ctx context.Context) error {
+	client, err := i.API.Client()
+	if err != nil {
+		return err
+	}
+	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, flannelRequests)
+	if err != nil {
+		return fmt.Errorf("list requests for flannel's certificate: %w", err)
+	}
+	var errs []error
+	for _, csr := range list.Items {
+		if len(csr.Status.Certificate) > 0 || deniedBy(&csr) != nil {
+			continue
+		}
+		if err := i.answer(ctx, client, &csr); err != nil && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+	names, err := i.ControlPlanes(ctx)
+	if err != nil {
+		return err
+	}
+	host, public, err := i.check(csr, names)
+	if err != nil {
+		return errors.Join(err, decide(ctx, client, csr, certificatesv1.CertificateDenied, err.Error()))
+	}
+	if err := i.Admit(ctx, host); err != nil {
+		return err
+	}
+	cert, err := i.Sign(host, public)
+	if err != nil {
+		return err
+	}
+	if err := decide(ctx, client, csr, certificatesv1.CertificateApproved, "a host asks for its own user of etcd"); err != nil {
+		return err
+	}
+	csr.Status.Certificate = cert
+	_, err = client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, csr, metav1.UpdateOptions{})
+	return err
+}
+
+// decide approves or denies a request, unless a control plane that was stopped
+// meanwhile has done so.
+func decide(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, what certificatesv1.RequestConditionType, why string) error {
+	if len(csr.Status.Conditions) > 0 {
+		return nil
+	}
+	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: what, Status: corev1.ConditionTrue, Reason: "KubeBootstrap", Message: why},
+	}
+	now, err := client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{})
+	if err == nil {
+		*csr = *now
+	}
+	return err
+}
+
+// check returns the host that a request is for, and its public key. The subject
+// is compared, but nothing of the request is signed except the key.
+func (i Issuer) check(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) (host string, public crypto.PublicKey, err error) {
+	block, _ := pem.Decode(csr.Spec.Request)
+	if block == nil {
+		return "", nil, errors.New("it holds no PEM")
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return "", nil, err
+	}
+	host = strings.TrimPrefix(request.Subject.CommonName, i.User(""))
+	switch node, isNode := nodeOf(csr); {
+	case request.CheckSignature() != nil:
+		err = request.CheckSignature()
+	case request.Subject.String() != "CN="+i.User(host) || len(validation.IsDNS1123Subdomain(host)) > 0:
+		err = fmt.Errorf("its subject is %s", request.Subject)
+	case slices.Contains(controlPlanes, host):
+		err = fmt.Errorf("%s is a control plane", host)
+	case isNode && node != host:
+		err = fmt.Errorf("node %s asks for %s", node, host)
+	case !isNode && !slices.Contains(csr.Spec.Groups, bootstrapGroup):
+		err = fmt.Errorf("%s is no node and has no token", csr.Spec.Username)
+	}
+	return host, request.PublicKey, err
+}
+
+func nodeOf(csr *certificatesv1.CertificateSigningRequest) (name string, ok bool) {
+	name, ok = strings.CutPrefix(csr.Spec.Username, nodeUserPrefix)
+	return name, ok && slices.Contains(csr.Spec.Groups, nodesGroup)
+}

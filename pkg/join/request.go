@@ -1,0 +1,153 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// FlannelSigner is who signs flannel's certificates: the agents of control
+// planes, see Issuer.
+const FlannelSigner = "kube-bootstrap.dev/flannel"
+
+// Where a host has the certificate by which etcd knows it, and its key.
+const (
+	FlannelCertFile = "/etc/kubernetes/pki/etcd/flannel.crt"
+	FlannelKeyFile  = "/etc/kubernetes/pki/etcd/flannel.key"
+)
+
+var flannelUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
+
+// Flannel is the certificate by which etcd knows a worker.
+type Flannel struct {
+	Joining *Joining
+	User    string // of etcd: the common name
+}
+
+// Fetch is the step that has the control planes issue the certificate, with the
+// token of a host that joins, later with the certificate of its kubelet. The
+// key never leaves the host.
+func (f Flannel) Fetch() step.Step {
+	return step.Step{
+		Name: "fetch flannel's certificate of etcd",
+		Check: func(context.Context) (step.Diff, error) {
+			if reason, err := f.stale(); err != nil || reason == "" {
+				return nil, err
+			} else {
+				return step.Diff{"have " + FlannelCertFile + " issued: " + reason}, nil
+			}
+		},
+		Apply: func(ctx context.Context) error {
+			pair, err := RequestFlannel(ctx, f.Joining.connect(ctx), f.User)
+			if err != nil {
+				return err
+			}
+			return f.Joining.Files.Put([]host.File{{Path: FlannelKeyFile, Data: pair.Key}, {Path: FlannelCertFile, Data: pair.Cert, Mode: 0o644}})
+		},
+		Undo: func(context.Context) error { return f.Joining.Files.Drop(FlannelCertFile, FlannelKeyFile) },
+	}
+}
+
+// stale says why the certificate must be issued; "" if it need not.
+func (f Flannel) stale() (string, error) {
+	cert, err := f.Joining.Files.Read(FlannelCertFile)
+	key, keyErr := f.Joining.Files.Read(FlannelKeyFile)
+	if err = errors.Join(err, keyErr); host.Lost(err) {
+		return "missing", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return pki.StaleClient(pki.Pair{Cert: cert, Key: key}, f.User, time.Now()), nil
+}
+
+// connect returns how this host asks the API server: with its kubelet's
+// certificate if it has one, else with its token.
+func (j *Joining) connect(ctx context.Context) kube.Connect {
+	if j.joined() && j.Target.Token.ID == "" {
+		return kube.Kubeconfig(KubeletKubeconfig)
+	}
+	return func() (*rest.Config, error) {
+		h, err := j.Handover(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &rest.Config{
+			Host: "https://" + j.Target.Server, BearerToken: j.Target.Token.Reveal(), QPS: -1,
+			TLSClientConfig: rest.TLSClientConfig{CAData: h.ClusterCA},
+		}, nil
+	}
+}
+
+// RequestFlannel requests a certificate for a user of etcd, and returns it with
+// its new key as soon as a control plane has signed it.
+func RequestFlannel(ctx context.Context, api kube.Connect, user string) (pki.Pair, error) {
+	request, key, err := pki.NewRequest(user)
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	client, err := api.Client()
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	var made *certificatesv1.CertificateSigningRequest
+	err = step.Until(ctx, func(ctx context.Context) (err error) {
+		made, err = client.CertificatesV1().CertificateSigningRequests().Create(ctx, &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "flannel-"},
+			Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: FlannelSigner, Usages: flannelUsages},
+		}, metav1.CreateOptions{})
+		return err
+	}, nil)
+	if err != nil {
+		return pki.Pair{}, fmt.Errorf("request flannel's certificate: %w", err)
+	}
+	cert, err := issued(ctx, client, made.Name)
+	return pki.Pair{Cert: cert, Key: key}, err
+}
+
+// issued waits for the certificate.
+func issued(ctx context.Context, client kubernetes.Interface, name string) (cert []byte, err error) {
+	only := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
+	open := func(ctx context.Context) (watch.Interface, error) {
+		return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, only)
+	}
+	err = kube.Await(ctx, open, func(o runtime.Object) error {
+		csr := o.(*certificatesv1.CertificateSigningRequest)
+		cert = csr.Status.Certificate
+		if refused := deniedBy(csr); refused != nil {
+			return step.Final(refused)
+		}
+		if len(cert) == 0 {
+			return fmt.Errorf("no control plane has signed flannel's certificate yet (request %s)", name)
+		}
+		return nil
+	}, func() string {
+		return "the agents of control planes sign it: `systemctl status kube-bootstrap-agent` there"
+	})
+	return cert, err
+}
+
+// deniedBy returns the problem that a request was denied, with the reason.
+func deniedBy(csr *certificatesv1.CertificateSigningRequest) error {
+	for _, c := range csr.Status.Conditions {
+		if c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed {
+			return &step.Problem{Name: "certificate-denied", Firm: true, Text: "the control plane refuses flannel's certificate: " + c.Message,
+				Remedy: "give this host a name that no other host has: --host-name"}
+		}
+	}
+	return nil
+}

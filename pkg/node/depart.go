@@ -1,0 +1,57 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// departs marks the node of a host that asks to be taken out of the cluster. A
+// kubelet may write it on its own node, but must not delete the node.
+const departs = "kube-bootstrap.dev/departs"
+
+// Depart asks the control planes to take this node and all rights of its host
+// away, and waits until they have: then the node is gone.
+func (n Node) Depart(ctx context.Context) error {
+	asked := false
+	return step.Until(ctx, func(ctx context.Context) error {
+		_, err := n.get(ctx)
+		if apierrors.IsNotFound(err) || asked && apierrors.IsForbidden(err) {
+			return nil
+		}
+		if err == nil && !asked {
+			err = n.patchSelf(ctx, `{"metadata":{"annotations":{"`+departs+`":"true"}}}`)
+			asked = err == nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("no control plane has taken node %s out yet", n.Name)
+	}, nil)
+}
+
+// Departing returns the names of the nodes that ask to be taken out.
+func (n Node) Departing(ctx context.Context) (names []string, err error) {
+	client, err := n.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		if Departs(&nodes.Items[i]) {
+			names = append(names, nodes.Items[i].Name)
+		}
+	}
+	return names, nil
+}
+
+// Departs reports whether a node asks to be taken out.
+func Departs(n *corev1.Node) bool { return n.Annotations[departs] != "" }

@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// admit gives a host its place in etcd: a subnet, unless another plugin makes
+// the network, and a user that may write the lease of that subnet.
+func (h *Host) admit(ctx context.Context, client *clientv3.Client, host string) error {
+	key := ""
+	if h.ownNetwork() {
+		subnet, err := h.network().Reserve(ctx, client, host)
+		if err != nil {
+			return err
+		}
+		key = flannel.LeaseKey(subnet)
+	}
+	return etcd.Admit(ctx, client, host, key)
+}
+
+// expel takes a host's place in etcd away. Its user goes first, so that the host
+// cannot lease the subnet again.
+func (h *Host) expel(ctx context.Context, client *clientv3.Client, host string) error {
+	if err := etcd.Revoke(ctx, client, host); err != nil {
+		return err
+	}
+	return flannel.Release(ctx, client, host)
+}
+
+// admitted is the step that admits this host, a control plane. The agents of
+// control planes admit the others.
+func (h *Host) admitted() step.Step {
+	name := h.Config.HostName
+	new := step.Diff{"add etcd user " + etcd.HostUser(name)}
+	return step.Step{
+		Name: "give this host its place in etcd",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			return h.etcd().Look(ctx, new, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+				if !h.ownNetwork() {
+					return etcd.MissingHost(ctx, client, name, "")
+				}
+				subnet, err := h.network().Reserved(ctx, client, name)
+				if err != nil || !subnet.IsValid() {
+					return step.Diff{"reserve a subnet for this host"}, err
+				}
+				return etcd.MissingHost(ctx, client, name, flannel.LeaseKey(subnet))
+			})
+		},
+		Apply: func(ctx context.Context) error {
+			return h.withEtcd(ctx, func(client *clientv3.Client) error { return h.admit(ctx, client, name) })
+		},
+	}
+}
+
+// withEtcd calls do with a client of this control plane's etcd.
+func (h *Host) withEtcd(ctx context.Context, do func(*clientv3.Client) error) error {
+	client, err := h.etcd().Client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return do(client)
+}
+
+// flannelCertificate is the step of a worker, which a control plane admits.
+func (h *Host) flannelCertificate() step.Step {
+	return join.Flannel{Joining: h.join, User: etcd.HostUser(h.Config.HostName)}.Fetch()
+}
+
+func (h *Host) issuer() join.Issuer {
+	return join.Issuer{
+		API: kube.Kubeconfig(controlplane.AgentConf), User: etcd.HostUser,
+		ControlPlanes: h.controlPlaneNames,
+		Admit: func(ctx context.Context, host string) error {
+			return h.withEtcd(ctx, func(client *clientv3.Client) error { return h.admit(ctx, client, host) })
+		},
+		Sign: func(host string, public crypto.PublicKey) ([]byte, error) {
+			authority, err := h.etcdAuthority()
+			if err != nil {
+				return nil, err
+			}
+			return authority.Sign(pki.Request{CommonName: etcd.HostUser(host), Client: true}, public, time.Now())
+		},
+	}
+}
+
+func (h *Host) etcdAuthority() (*pki.Authority, error) {
+	cert, err := h.Files.Read(controlplane.EtcdCA + ".crt")
+	if err != nil {
+		return nil, err
+	}
+	key, err := h.Files.Read(controlplane.EtcdCA + ".key")
+	if err != nil {
+		return nil, err
+	}
+	return pki.ParseAuthority(pki.Pair{Cert: cert, Key: key})
+}
+
+func (h *Host) controlPlaneNames(ctx context.Context) (names []string, err error) {
+	err = h.withEtcd(ctx, func(client *clientv3.Client) error {
+		listed, err := etcd.Listed(ctx, client)
+		for _, e := range listed {
+			names = append(names, e.Name)
+		}
+		return err
+	})
+	return names, err
+}
+
+// Issue answers the requests for flannel's certificates that wait. The agent
+// runs it.
+func (h *Host) Issue(ctx context.Context) error {
+	ctx, cancel := step.Limited(h.limited(ctx))
+	defer cancel()
+	return h.issuer().Issue(ctx)
+}
+
+// LetGo takes hosts out of the cluster that ask for it, which are no control
+// planes: these leave etcd themselves. The agent runs it.
+func (h *Host) LetGo(ctx context.Context) error {
+	ctx, cancel := step.Limited(h.limited(ctx))
+	defer cancel()
+	names, err := h.node(controlplane.AgentConf).Departing(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	controlPlanes, err := h.controlPlaneNames(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if !slices.Contains(controlPlanes, name) {
+			errs = append(errs, h.removeHost(ctx, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeHost takes away what a host may do, and then its node.
+func (h *Host) removeHost(ctx context.Context, name string) error {
+	if err := h.withEtcd(ctx, func(client *clientv3.Client) error { return h.expel(ctx, client, name) }); err != nil {
+		return err
+	}
+	return h.removeNode(ctx, name)
+}
