@@ -54,7 +54,8 @@ func (s Settings) EtcdAddress() string { return local(s.Port + 1) }
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // saved are the settings in their file. The fingerprint makes the file differ,
-// and so the agent restart, when a certificate is replaced.
+// and so the agent restart, when an authority is replaced. The certificate that
+// the balancer shows is read whenever it is shown.
 type saved struct {
 	Settings
 	Certificates string `json:"certificates"`
@@ -64,7 +65,7 @@ type saved struct {
 // control planes are not among them once one of them has told all of them:
 // that is more than the Seeds.
 func (b Balancer) Records() ([]host.File, error) {
-	certificates, err := b.Files.Fingerprint(b.ClusterCA, b.EtcdCA, b.Cert, b.Key)
+	certificates, err := b.Files.Fingerprint(b.ClusterCA, b.EtcdCA)
 	if err != nil {
 		return nil, err
 	}

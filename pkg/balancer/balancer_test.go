@@ -27,7 +27,7 @@ func testBalancer(t *testing.T) Balancer {
 	}
 }
 
-func TestRecordsDifferWithTheCertificates(t *testing.T) {
+func TestRecordsDifferWithTheAuthorities(t *testing.T) {
 	b := testBalancer(t)
 	put := func() (diff []string) {
 		tree, err := b.Records()
@@ -49,11 +49,17 @@ func TestRecordsDifferWithTheCertificates(t *testing.T) {
 	if diff := put(); len(diff) > 0 {
 		t.Errorf("written, and still to be written: %v", diff)
 	}
+	if err := b.Files.Write(b.Cert, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if diff := put(); len(diff) > 0 {
+		t.Errorf("a renewed certificate restarts the agent: %v", diff)
+	}
 	if err := b.Files.Write(b.EtcdCA, []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if diff := put(); len(diff) != 1 {
-		t.Errorf("another certificate: %v", diff)
+		t.Errorf("another authority: %v", diff)
 	}
 }
 

@@ -68,11 +68,9 @@ func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 		return nil, fmt.Errorf("no certificate in %s", ca)
 	}
 	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(files.Path(cert), files.Path(key))
-		if err != nil {
+		if config.GetClientCertificate, err = files.ClientPair(cert, key); err != nil {
 			return nil, err
 		}
-		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
 }

@@ -73,11 +73,11 @@ func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 	if !pool.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("no certificate in %s", ca)
 	}
-	pair, err := tls.LoadX509KeyPair(files.Path(cert), files.Path(key))
+	pair, err := files.ClientPair(cert, key)
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{RootCAs: pool, GetClientCertificate: pair, MinVersion: tls.VersionTLS12}, nil
 }
 
 // ready waits until etcd has a leader and reads through it.
