@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) certsCommand() *cobra.Command {
-	return parent("certs", "List the certificates of this host", p.certsList())
+	return parent("certs", "List and renew the certificates of this host", p.certsList(), p.certsRenew())
 }
 
 func (p *program) certsList() *cobra.Command {

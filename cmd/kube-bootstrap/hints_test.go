@@ -129,7 +129,7 @@ func textOf(e ast.Expr) string {
 }
 
 func TestHintsThatAreNoCommands(t *testing.T) {
-	for _, hint := range []string{"certs renew", "cluster create", "forget node-3 --ignore-preflight role", "node add --label web", "frobnicate"} {
+	for _, hint := range []string{"certs frobnicate", "cluster create", "forget node-3 --ignore-preflight role", "node add --label web", "frobnicate"} {
 		if isCommand(hint) == nil {
 			t.Errorf("`kube-bootstrap %s` is taken for a command", hint)
 		}

@@ -29,7 +29,7 @@ func (c ControlPlane) Certificates() step.Step {
 		Apply: func(context.Context) error {
 			return c.certificates(func(_ string, apply func() error) error { return apply() })
 		},
-		Undo: func(context.Context) error { return c.Files.Drop(certificateFiles()...) },
+		Undo: func(context.Context) error { return c.Files.Drop(append(certificateFiles(), lifeFile)...) },
 	}
 }
 
@@ -107,6 +107,9 @@ func (c ControlPlane) makeAuthority(a authority, key []byte) error {
 
 // leaf has a certificate issued, again if it is stale.
 func (c ControlPlane) leaf(l leaf, signer *pki.Authority, visit func(string, func() error) error) error {
+	if !c.renews(l) {
+		return nil
+	}
 	reason := "missing"
 	if signer != nil && c.Files.Exists(l.name()) {
 		pair, err := c.readLeaf(l)
@@ -116,10 +119,14 @@ func (c ControlPlane) leaf(l leaf, signer *pki.Authority, visit func(string, fun
 		if reason = signer.Stale(pair, l.request, c.now()); reason == "" {
 			reason, err = c.staleKubeconfig(l, signer)
 		}
+		if err == nil && reason == "" {
+			reason, err = c.unchanged(l)
+		}
 		if reason == "" || err != nil {
 			return err
 		}
 	}
+	l.request.Life = c.LeafLife
 	return visit(fmt.Sprintf("issue %s: %s", l.name(), reason), func() error {
 		pair, err := signer.Issue(l.request, c.now())
 		if err != nil {
@@ -205,7 +212,7 @@ func (c ControlPlane) NodeCertificate() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authority %s.crt: %w", authorities[0].path, err)
 	}
-	request := pki.Request{CommonName: "system:node:" + c.HostName, Organizations: []string{"system:nodes"}, Client: true}
+	request := pki.Request{CommonName: "system:node:" + c.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: c.LeafLife}
 	node, err := signer.Issue(request, c.now())
 	return append(node.Cert, node.Key...), err
 }

@@ -115,7 +115,7 @@ func (c ControlPlane) managerArgs() []string {
 	if c.PodCIDR.IsValid() {
 		cidrs = []string{"--allocate-node-cidrs=true", "--cluster-cidr=" + c.PodCIDR.String()}
 	}
-	return slices.Concat(c.clientArgs(managerConf), cidrs, signingArgs(), []string{
+	return slices.Concat(c.clientArgs(managerConf), cidrs, signingArgs(), c.signedLife(), []string{
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
 		"--terminated-pod-gc-threshold=1000",
@@ -141,6 +141,15 @@ func signingArgs() (args []string) {
 			"--cluster-signing-"+s.signer+"-key-file="+s.authority+".key")
 	}
 	return args
+}
+
+// signedLife is how long the certificates of kubelets are valid: a year by
+// default, as the others.
+func (c ControlPlane) signedLife() []string {
+	if c.LeafLife == 0 {
+		return nil
+	}
+	return []string{"--cluster-signing-duration=" + c.LeafLife.String()}
 }
 
 func (c ControlPlane) scheduler() component {

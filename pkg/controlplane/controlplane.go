@@ -57,7 +57,10 @@ type ControlPlane struct {
 	Single            bool             // no other control plane: no leader election, which costs seconds
 	Joins             bool             // a further control plane: it is handed what control planes share and makes none of it
 	Sealed            bool             // etcd holds a cluster: what control planes share is not made again
+	LeafLife          time.Duration    // how long certificates are valid; 0: pki.LeafLife
 	Now               func() time.Time // the clock; nil: the host's
+
+	renewed map[string][]byte // see Renew; nil: every certificate that needs it is issued
 }
 
 func (c ControlPlane) now() time.Time {

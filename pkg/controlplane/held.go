@@ -30,7 +30,7 @@ var purposes = map[string]string{
 
 // Held lists the certificates of a control plane.
 func Held() []pki.Held {
-	const again = "kube-bootstrap master"
+	const remedy = "run `kube-bootstrap certs renew`, or `kube-bootstrap master` if one has expired"
 	var all []pki.Held
 	for _, a := range authorities {
 		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: purposes[a.path], Remedy: pki.NewCluster})
@@ -38,7 +38,7 @@ func Held() []pki.Held {
 	for _, l := range (ControlPlane{}).leaves() {
 		all = append(all, pki.Held{
 			Name: certificateName(l.path), Path: l.name(), Purpose: purposes[l.path],
-			RenewedBy: again, Remedy: "run `" + again + "`",
+			RenewedBy: "certs renew", Remedy: remedy,
 		})
 	}
 	return all

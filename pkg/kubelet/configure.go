@@ -169,6 +169,10 @@ func (k Kubelet) issuePair() error {
 	if err != nil || reason == "" {
 		return err
 	}
+	return k.writePair()
+}
+
+func (k Kubelet) writePair() error {
 	pair, err := k.Certificate()
 	if err != nil {
 		return fmt.Errorf("certificate of the kubelet: %w", err)

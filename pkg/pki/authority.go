@@ -23,7 +23,6 @@ import (
 const (
 	AuthorityLife = 10 * 365 * 24 * time.Hour
 	LeafLife      = 365 * 24 * time.Hour
-	RenewBefore   = 30 * 24 * time.Hour
 	backdate      = 5 * time.Minute
 )
 

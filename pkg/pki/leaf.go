@@ -2,6 +2,7 @@ package pki
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/x509"
@@ -18,9 +19,10 @@ import (
 type Request struct {
 	CommonName    string
 	Organizations []string
-	Hosts         []string // names and IP addresses it serves; none: a client only
-	Client        bool     // it may also (or only) be shown by a client
-	WithAuthority bool     // the chain ends with the authority, so that a peer can pin it in the handshake
+	Hosts         []string      // names and IP addresses it serves; none: a client only
+	Client        bool          // it may also (or only) be shown by a client
+	Life          time.Duration // how long it is valid; 0: LeafLife
+	WithAuthority bool          // the chain ends with the authority, so that a peer can pin it in the handshake
 }
 
 // Issue makes a key and has the authority sign a certificate for it.
@@ -64,7 +66,7 @@ func (r Request) template(ca *x509.Certificate, now time.Time) *x509.Certificate
 	t := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: r.CommonName, Organization: r.Organizations},
 		NotBefore: now.Add(-backdate).UTC(),
-		NotAfter:  now.Add(LeafLife).UTC(),
+		NotAfter:  now.Add(cmp.Or(r.Life, LeafLife)).UTC(),
 		KeyUsage:  x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 	}
 	if ca.NotAfter.Before(t.NotAfter) {
@@ -138,15 +140,15 @@ func StaleClient(pair Pair, commonName string, now time.Time) string {
 	return Expiring(cert, now)
 }
 
-// Expiring says that a certificate has ended, ends within RenewBefore or has
-// not begun; "" if none of them.
+// Expiring says that a certificate has ended, has less than a third of its
+// lifetime left or has not begun; "" if none of them.
 func Expiring(cert *x509.Certificate, now time.Time) string {
 	switch {
 	case now.Before(cert.NotBefore):
 		return "not valid before " + cert.NotBefore.Format(time.RFC3339) + ", check the clock"
 	case now.After(cert.NotAfter):
 		return "expired on " + cert.NotAfter.Format(day)
-	case now.Add(RenewBefore).After(cert.NotAfter):
+	case cert.NotAfter.Sub(now) < cert.NotAfter.Sub(cert.NotBefore)/3:
 		return "expires on " + cert.NotAfter.Format(day)
 	}
 	return ""

@@ -72,7 +72,8 @@ func TestStale(t *testing.T) {
 	}{
 		"fits":           {a, pair, server, now, ""},
 		"fits, shuffled": {a, pair, Request{CommonName: "kube-apiserver", Hosts: []string{"localhost", "node-1", "10.0.0.1"}, WithAuthority: true}, now, ""},
-		"soon":           {a, pair, server, now.Add(LeafLife - 29*24*time.Hour), "expires on 2027-03-01"},
+		"soon":           {a, pair, server, now.Add(LeafLife*2/3 + time.Hour), "expires on 2027-03-01"},
+		"not soon":       {a, pair, server, now.Add(LeafLife*2/3 - time.Hour), ""},
 		"over":           {a, pair, server, now.Add(LeafLife + time.Hour), "expired on 2027-03-01"},
 		"clock":          {a, pair, server, now.Add(-time.Hour), "check the clock"},
 		"other signer":   {other, pair, server, now, "another authority"},

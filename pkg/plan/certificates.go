@@ -13,16 +13,19 @@ import (
 // Certificates lists the certificates that a host of the role keeps, authorities
 // first. It needs no settings, so it works where they are lost.
 func Certificates(files host.Files, role string) []pki.Listed {
-	var held []pki.Held
-	switch role {
-	case Master:
-		held = append(controlplane.Held(), kubelet.Held()...)
-	case Worker:
-		held = append(join.Held(), kubelet.Held()...)
-	}
 	all, now := []pki.Listed{}, time.Now()
-	for _, one := range held {
+	for _, one := range heldBy(role) {
 		all = append(all, one.Look(files.Read, now))
 	}
 	return all
+}
+
+func heldBy(role string) []pki.Held {
+	switch role {
+	case Master:
+		return append(controlplane.Held(), kubelet.Held()...)
+	case Worker:
+		return append(join.Held(), kubelet.Held()...)
+	}
+	return nil
 }

@@ -114,7 +114,7 @@ func (h *Host) controlPlane() controlplane.ControlPlane {
 		Image: h.program, KubernetesVersion: h.versions.Kubernetes, ServerVersion: h.versions.ProgramVersion("kube-apiserver"),
 		// Its own etcd, and another one while that is away.
 		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
-		Sealed: h.etcd().HasData(), EtcdUser: etcd.HostUser(h.Config.HostName),
+		Sealed: h.etcd().HasData(), EtcdUser: etcd.HostUser(h.Config.HostName), LeafLife: h.leafLife(),
 	}
 }
 

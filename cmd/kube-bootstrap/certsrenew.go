@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+)
+
+func (p *program) certsRenew() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "renew [NAME...]",
+		Short: "Issue certificates of this control plane again, and have its programs use them",
+		Long: `Issue certificates of this control plane again, by the names of "certs list", or
+all of them. The programs that read them only when they start are started again,
+one after the other: etcd, flanneld, the controller manager, the scheduler and
+the kubelet. Pods keep running. Only one control plane of a cluster renews its
+certificates at a time. Run the command again if it was interrupted.`,
+		Example:           "  kube-bootstrap certs renew\n  kube-bootstrap certs renew apiserver etcd-server",
+		ValidArgsFunction: completeRenewable,
+	}
+	life := c.Flags().Duration("lifetime", 0, "how long certificates are valid from now on, for tests")
+	_ = c.Flags().MarkHidden("lifetime")
+	c.RunE = func(c *cobra.Command, names []string) error {
+		if len(names) == 0 {
+			names = plan.Renewable()
+		}
+		for _, name := range names {
+			if !slices.Contains(plan.Renewable(), name) {
+				return &usageError{fmt.Errorf("%s: must be one of %s", name, strings.Join(plan.Renewable(), ", "))}
+			}
+		}
+		return p.renew(c.Context(), names, *life)
+	}
+	return c
+}
+
+func completeRenewable(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names := plan.Renewable()
+	for _, name := range given {
+		names = slices.DeleteFunc(names, func(one string) bool { return one == name })
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) renew(ctx context.Context, names []string, life time.Duration) error {
+	h, err := openControlPlane()
+	if err != nil {
+		return err
+	}
+	release, err := host.Lock(ctx, lockPath)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := h.Renews(); err != nil {
+		return err
+	}
+	if life != 0 {
+		if err := h.SetLeafLife(life); err != nil {
+			return &usageError{err}
+		}
+	}
+	runner, err := p.begin()
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := h.Alone(ctx, true, func(ctx context.Context) error { return runner.Do(ctx, h.Renewal(names)) }); err != nil {
+		return &resumeError{err, "run the same command again to finish"}
+	}
+	p.endProgress()
+	p.say(fmt.Sprintf("renewed %d certificates, in %s", len(names), took(time.Since(started))))
+	return nil
+}

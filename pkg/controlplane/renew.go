@@ -1,0 +1,153 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Due returns the names of the certificates of this host that must be renewed:
+// less than a third of the lifetime is left. One that was removed is not
+// renewed.
+func (c ControlPlane) Due() []string {
+	var names []string
+	for _, l := range c.leaves() {
+		pair, err := c.readLeaf(l)
+		if err != nil {
+			continue
+		}
+		if cert, err := pki.ParseCertificate(pair.Cert); err == nil && pki.Expiring(cert, c.now()) != "" {
+			names = append(names, certificateName(l.path))
+		}
+	}
+	return names
+}
+
+// Renew issues the certificates of those names again, and no others.
+func (c ControlPlane) Renew(names []string) step.Step {
+	c.renewed = map[string][]byte{}
+	for _, l := range c.leaves() {
+		if slices.Contains(names, certificateName(l.path)) {
+			c.renewed[l.name()] = c.content(l.name())
+		}
+	}
+	s := c.Certificates()
+	s.Undo = nil
+	return s
+}
+
+// renews reports whether a run issues the certificate if that is needed.
+func (c ControlPlane) renews(l leaf) bool {
+	_, ok := c.renewed[l.name()]
+	return ok || c.renewed == nil
+}
+
+// unchanged returns a reason to issue a certificate that Renew has not replaced
+// yet.
+func (c ControlPlane) unchanged(l leaf) (string, error) {
+	old, ok := c.renewed[l.name()]
+	if !ok {
+		return "", nil
+	}
+	now, err := c.Files.Read(l.name())
+	if err == nil && bytes.Equal(now, old) {
+		return "to be renewed", nil
+	}
+	return "", err
+}
+
+// UseRenewed returns the steps with which the programs use renewed certificates,
+// one after the other. The API server notices new files by itself. The others
+// read theirs only when they start.
+func (c ControlPlane) UseRenewed() []step.Step {
+	all := []step.Step{step.Wait("wait until the API server serves with its certificate", c.servesRenewed, nil)}
+	for _, part := range []func() component{c.manager, c.scheduler} {
+		all = append(all, c.restart(part))
+	}
+	return all
+}
+
+// restart replaces the static pod if what it read has changed, and waits until
+// it is healthy.
+func (c ControlPlane) restart(part func() component) step.Step {
+	return step.Step{
+		Name: "have " + part().name + " use its certificate",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			pods, err := c.podsOf([]component{part()})
+			if err != nil {
+				return nil, err
+			}
+			diff, err := c.Files.Missing(pods)
+			if err != nil || len(diff) > 0 {
+				return diff, err
+			}
+			err = part().healthy(ctx)
+			return step.DiffOf(err, fmt.Sprintf("wait for %s: %v", part().name, err))
+		},
+		Apply: func(ctx context.Context) error {
+			pods, err := c.podsOf([]component{part()})
+			if err != nil {
+				return err
+			}
+			if diff, err := c.Files.Missing(pods); err != nil || len(diff) > 0 {
+				if err := errors.Join(err, c.exchange(ctx, pods)); err != nil {
+					return err
+				}
+			}
+			return step.Until(ctx, part().healthy, nil)
+		},
+	}
+}
+
+// anyone trusts every server: it is used only on ports of this host, for answers
+// that are not secret.
+var anyone = &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}
+
+func (p component) healthy(ctx context.Context) error {
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: anyone, DisableKeepAlives: true}}
+	url := "https://" + net.JoinHostPort(p.host, strconv.Itoa(p.port)) + p.ready
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, answer.Status)
+	}
+	return nil
+}
+
+// servesRenewed returns nil once the API server shows the certificate in its
+// file.
+func (c ControlPlane) servesRenewed(ctx context.Context) error {
+	data, err := c.Files.Read(apiserver + ".crt")
+	if err != nil {
+		return err
+	}
+	want, err := pki.ParseCertificate(data)
+	if err != nil {
+		return err
+	}
+	conn, err := (&tls.Dialer{Config: anyone}).DialContext(ctx, "tcp", net.JoinHostPort(c.IP, strconv.Itoa(c.APIPort)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if shown := conn.(*tls.Conn).ConnectionState().PeerCertificates; len(shown) == 0 || !shown[0].Equal(want) {
+		return errors.New("the API server serves with its old certificate")
+	}
+	return nil
+}

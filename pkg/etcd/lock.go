@@ -1,0 +1,61 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	lockPrefix = "/kube-bootstrap/locks/"
+	// lockTTL is how many seconds the lock of a host that has died remains: more
+	// than an etcd needs to start again.
+	lockTTL = 60
+)
+
+// ErrHeld says that another control plane holds a lock.
+var ErrHeld = errors.New("another control plane holds the lock")
+
+// Alone calls do while no other control plane does so under the same name. If
+// another one does, it waits, or returns ErrHeld.
+func (m Member) Alone(ctx context.Context, name string, wait bool, do func(context.Context) error) error {
+	// Without cancel: the end of ctx must not keep the lock from being given back.
+	client, err := m.Access().Client(context.WithoutCancel(ctx), m.endpoints()...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := step.Until(ctx, func(ctx context.Context) error { return read(ctx, client) }, nil); err != nil {
+		return err
+	}
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(lockTTL))
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", name, err)
+	}
+	defer session.Close() // which gives the lock back
+	mutex := concurrency.NewMutex(session, lockPrefix+name)
+	lock := mutex.TryLock
+	if wait {
+		lock = mutex.Lock
+	}
+	if err := lock(ctx); errors.Is(err, concurrency.ErrLocked) {
+		return fmt.Errorf("%s: %w", name, ErrHeld)
+	} else if err != nil {
+		return fmt.Errorf("lock %s: %w", name, err)
+	}
+	return do(ctx)
+}
+
+// endpoints are this host's etcd and those of the others, which answer while it
+// starts again.
+func (m Member) endpoints() []string {
+	all := []string{m.url(2379)}
+	for _, ip := range m.Peers {
+		all = append(all, "https://"+ip+":2379")
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package kubelet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Renew has the kubelet of a control plane use new certificates, those of
+// Held with the given names. It needs an API server for the serving certificate.
+func (k Kubelet) Renew(names []string) step.Step {
+	old := map[string][]byte{}
+	for _, held := range Held() {
+		if slices.Contains(names, held.Name) {
+			old[held.Path], _ = k.Files.Read(held.Path)
+		}
+	}
+	if len(old) == 0 {
+		return step.Step{}
+	}
+	return step.Step{
+		Name: "renew the certificates of the kubelet",
+		Check: func(context.Context) (step.Diff, error) {
+			var diff step.Diff
+			for path := range old {
+				if !k.renewed(path, old) {
+					diff = append(diff, "renew "+path)
+				}
+			}
+			return diff, nil
+		},
+		Apply: func(ctx context.Context) error { return k.renew(ctx, old) },
+	}
+}
+
+func (k Kubelet) renewed(path string, old map[string][]byte) bool {
+	now, err := k.Files.Read(path)
+	if err == nil {
+		_, err = pki.ParseCertificate(now)
+	}
+	return err == nil && !bytes.Equal(now, old[path])
+}
+
+// renew starts the kubelet again, because it reads its certificates only when it
+// starts. Its pods keep running. Without a serving certificate it asks for one.
+func (k Kubelet) renew(ctx context.Context, old map[string][]byte) error {
+	if err := k.service().Remove(ctx); err != nil {
+		return err
+	}
+	for path := range old {
+		if k.renewed(path, old) {
+			continue
+		}
+		replace := k.writePair
+		if path == servingPair {
+			replace = func() error { return k.Files.Remove(servingPair) }
+		}
+		if err := replace(); err != nil {
+			return err
+		}
+	}
+	if err := k.start(ctx); err != nil {
+		return err
+	}
+	return step.Until(ctx, func(context.Context) error {
+		for path := range old {
+			if !k.renewed(path, old) {
+				return fmt.Errorf("the kubelet has no new %s yet", path)
+			}
+		}
+		return nil
+	}, k.Explain)
+}

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// renewingFile is there from the beginning of a renewal to its end: without it,
+// nobody would know of programs that still use their old certificates.
+const renewingFile = host.StateDir + "/renewing"
+
+// Renewal issues certificates of this control plane again, by the names of
+// Certificates, and then has each program use them, one after the other. What a
+// renewal that was interrupted left is done too.
+func (h *Host) Renewal(names []string) step.Plan {
+	control := h.controlPlane()
+	plan := step.Plan{
+		{h.markRenewal()},
+		{control.Renew(names)},
+		{h.member()},
+		{h.ifOurs(h.flanneld().Start())},
+	}
+	for _, s := range control.UseRenewed() {
+		plan = append(plan, []step.Step{s})
+	}
+	plan = append(plan, []step.Step{h.kubelet(Master).Renew(names)}, []step.Step{h.endRenewal()})
+	return plan.Compact().Within(h.timeout())
+}
+
+func (h *Host) markRenewal() step.Step {
+	mark := []host.File{{Path: renewingFile, Data: []byte("Certificates are being renewed.\n")}}
+	return step.Step{
+		Name:  "remember that certificates are renewed",
+		Check: func(context.Context) (step.Diff, error) { return h.Files.Missing(mark) },
+		Apply: func(context.Context) error { return h.Files.Put(mark) },
+	}
+}
+
+func (h *Host) endRenewal() step.Step {
+	return step.Step{
+		Name: "forget that certificates are renewed",
+		Check: func(context.Context) (step.Diff, error) {
+			if h.Files.Exists(renewingFile) {
+				return step.Diff{"remove " + renewingFile}, nil
+			}
+			return nil, nil
+		},
+		Apply: func(context.Context) error { return h.Files.Remove(renewingFile) },
+	}
+}
+
+// Renews returns the problem that keeps this host from a renewal of its
+// certificates [unfinished].
+func (h *Host) Renews() error {
+	if complete(h.Files) {
+		return nil
+	}
+	return &step.Problem{
+		Name: "unfinished", Firm: true, Text: "the last run of `kube-bootstrap master` on this host did not finish",
+		Remedy: "run it again; it also issues the certificates that need it",
+	}
+}
+
+// Renewable returns the names of the certificates that a control plane can renew.
+func Renewable() []string {
+	var names []string
+	for _, held := range heldBy(Master) {
+		if held.RenewedBy != "" {
+			names = append(names, held.Name)
+		}
+	}
+	return names
+}
+
+// Alone calls do while no other control plane renews certificates. Where there is
+// no other, or etcd cannot answer because the certificates have expired, nobody
+// is asked.
+func (h *Host) Alone(ctx context.Context, wait bool, do func(context.Context) error) error {
+	if !h.several() || h.expired() {
+		return do(ctx)
+	}
+	return h.etcd().Alone(h.limited(ctx), "renewal", wait, do)
+}
+
+func (h *Host) expired() bool {
+	return slices.ContainsFunc(Certificates(h.Files, Master), func(one pki.Listed) bool { return one.Problem == "expired" })
+}
+
+// leafLife is how long the certificates that this host issues are valid; 0: as
+// usual.
+func (h *Host) leafLife() time.Duration { return controlplane.ReadLeafLife(h.Files) }
+
+// SetLeafLife changes that.
+func (h *Host) SetLeafLife(life time.Duration) error {
+	if err := controlplane.ValidLeafLife(life); err != nil {
+		return fmt.Errorf("--lifetime: %w", err)
+	}
+	return controlplane.SetLeafLife(h.Files, life)
+}
