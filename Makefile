@@ -56,13 +56,14 @@ check: ## what must hold of the source: form, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
 	go vet ./...
 	$(LINT) run
-	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes' ./cmd/kube-bootstrap ./test/architecture
+	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
 fix: docs ## put right what check finds, where a program can
 	gofmt -w cmd pkg test
 	$(LINT) run --fix
 
-docs: ## the pages of docs/ that are made from the program
+docs: | $(OUT) ## the pages of docs/ that are made from the program
+	go run ./test/problems pkg cmd > $(OUT)/problems.json && mv $(OUT)/problems.json cmd/kube-bootstrap/problems.json
 	go run ./cmd/kube-bootstrap gendocs docs
 
 bench: build ## medians of five fresh runs on test hosts, beside kubeadm's
@@ -91,6 +92,9 @@ dist: ## static programs for all architectures with checksums, into _output/dist
 	for arch in $(ARCHES); do GOARCH=$$arch $(GO_BUILD) -o $(OUT)/dist/kube-bootstrap-linux-$$arch ./cmd/kube-bootstrap || exit 1; done
 	cd $(OUT)/dist && sha256sum kube-bootstrap-* > SHA256SUMS
 	scripts/check-dist.sh $(OUT)/dist
+
+$(OUT):
+	mkdir -p $(OUT)
 
 clean: ## what was built here
 	rm -rf $(OUT)

@@ -14,6 +14,13 @@ func testProgram() *program {
 	return &program{out: io.Discard, err: io.Discard, env: func(string) string { return "" }}
 }
 
+// allCommands returns the root of all commands, those of cobra included.
+func allCommands() *cobra.Command {
+	root := testProgram().root()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
 func TestDocsAreUpToDate(t *testing.T) {
 	pages, err := testProgram().docs()
 	if err != nil {

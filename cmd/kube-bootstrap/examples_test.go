@@ -34,7 +34,7 @@ func TestExamplesAreCommandsThereAre(t *testing.T) {
 			seen += checkExamples(t, filepath.Base(page), block[1])
 		}
 	}
-	eachCommand(testProgram().root(), func(c *cobra.Command) { seen += checkExamples(t, c.CommandPath(), c.Example) })
+	eachCommand(allCommands(), func(c *cobra.Command) { seen += checkExamples(t, c.CommandPath(), c.Example) })
 	if seen < 100 {
 		t.Errorf("only %d examples were found", seen)
 	}
@@ -91,7 +91,7 @@ func programCall(n syntax.Node) []string {
 // wouldRun finds the command and reads its flags and arguments, without
 // running it.
 func wouldRun(words []string) error {
-	c, rest, err := testProgram().root().Find(words)
+	c, rest, err := allCommands().Find(words)
 	if err != nil {
 		return err
 	}

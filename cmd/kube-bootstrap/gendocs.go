@@ -42,7 +42,7 @@ func (p *program) docs() (map[string]string, error) {
 	if err := page(&b, root); err != nil {
 		return nil, err
 	}
-	return map[string]string{"cli.md": b.String(), "configuration.md": config.Reference()}, nil
+	return map[string]string{"cli.md": b.String(), "configuration.md": config.Reference(), "troubleshooting.md": troubleshooting()}, nil
 }
 
 // page writes a command and those below it, without the links between files
