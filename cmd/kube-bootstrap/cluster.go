@@ -52,7 +52,8 @@ func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
 	if *o, err = fleetOptions(cfg, origins); err != nil {
 		return err
 	}
-	if of := c.Flags().Lookup("cluster"); of != nil && of.Value.String() != "" {
+	// Where --cluster is another word for --name, the settings have its value.
+	if of := c.Flags().Lookup("cluster"); of != nil && of.Name == "cluster" && of.Value.String() != "" {
 		o.Name = of.Value.String()
 	}
 	return nil
