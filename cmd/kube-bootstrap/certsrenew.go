@@ -72,7 +72,7 @@ func (p *program) renew(ctx context.Context, names []string, life time.Duration)
 		return err
 	}
 	started := time.Now()
-	if err := h.Alone(ctx, true, func(ctx context.Context) error { return runner.Do(ctx, h.Renewal(names)) }); err != nil {
+	if err := h.Alone(ctx, func(ctx context.Context) error { return runner.Do(ctx, h.Renewal(names)) }); err != nil {
 		return &resumeError{err, "run the same command again to finish"}
 	}
 	p.endProgress()

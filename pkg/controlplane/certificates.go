@@ -29,7 +29,9 @@ func (c ControlPlane) Certificates() step.Step {
 		Apply: func(context.Context) error {
 			return c.certificates(func(_ string, apply func() error) error { return apply() })
 		},
-		Undo: func(context.Context) error { return c.Files.Drop(append(certificateFiles(), lifeFile)...) },
+		Undo: func(context.Context) error {
+			return c.Files.Drop(append(certificateFiles(), lifeFile, RenewingFile)...)
+		},
 	}
 }
 

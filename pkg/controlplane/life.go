@@ -9,8 +9,8 @@ import (
 )
 
 // MinLeafLife is the shortest lifetime of certificates with which a cluster
-// works: a renewal takes part of it, and clocks differ.
-const MinLeafLife = 10 * time.Minute
+// works: the agent looks at them every few minutes.
+const MinLeafLife = 15 * time.Minute
 
 // lifeFile is there if certificates have another lifetime than the usual one.
 const lifeFile = host.StateDir + "/certificate-lifetime.json"

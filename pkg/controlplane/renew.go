@@ -11,9 +11,14 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// RenewingFile is there from the beginning of a renewal to its end: without it,
+// nobody would know of programs that still use their old certificates.
+const RenewingFile = host.StateDir + "/renewing"
 
 // Due returns the names of the certificates of this host that must be renewed:
 // less than a third of the lifetime is left. One that was removed is not

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -17,12 +16,8 @@ const (
 	lockTTL = 60
 )
 
-// ErrHeld says that another control plane holds a lock.
-var ErrHeld = errors.New("another control plane holds the lock")
-
-// Alone calls do while no other control plane does so under the same name. If
-// another one does, it waits, or returns ErrHeld.
-func (m Member) Alone(ctx context.Context, name string, wait bool, do func(context.Context) error) error {
+// Alone calls do once no other control plane does so under the same name.
+func (m Member) Alone(ctx context.Context, name string, do func(context.Context) error) error {
 	// Without cancel: the end of ctx must not keep the lock from being given back.
 	client, err := m.Access().Client(context.WithoutCancel(ctx), m.endpoints()...)
 	if err != nil {
@@ -37,15 +32,10 @@ func (m Member) Alone(ctx context.Context, name string, wait bool, do func(conte
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
 	defer session.Close() // which gives the lock back
-	mutex := concurrency.NewMutex(session, lockPrefix+name)
-	lock := mutex.TryLock
-	if wait {
-		lock = mutex.Lock
-	}
-	if err := lock(ctx); errors.Is(err, concurrency.ErrLocked) {
-		return fmt.Errorf("%s: %w", name, ErrHeld)
-	} else if err != nil {
-		return fmt.Errorf("lock %s: %w", name, err)
+	waiting, cancel := step.Limited(ctx)
+	defer cancel()
+	if err := concurrency.NewMutex(session, lockPrefix+name).Lock(waiting); err != nil {
+		return fmt.Errorf("wait until no other control plane holds the lock %s: %w", name, err)
 	}
 	return do(ctx)
 }

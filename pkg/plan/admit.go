@@ -93,7 +93,7 @@ func (h *Host) issuer() join.Issuer {
 			if err != nil {
 				return nil, err
 			}
-			return authority.Sign(pki.Request{CommonName: etcd.HostUser(host), Client: true}, public, time.Now())
+			return authority.Sign(pki.Request{CommonName: etcd.HostUser(host), Client: true, Life: h.leafLife()}, public, time.Now())
 		},
 	}
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// renewingFile is there from the beginning of a renewal to its end: without it,
-// nobody would know of programs that still use their old certificates.
-const renewingFile = host.StateDir + "/renewing"
-
 // Renewal issues certificates of this control plane again, by the names of
 // Certificates, and then has each program use them, one after the other. What a
 // renewal that was interrupted left is done too.
@@ -34,8 +30,46 @@ func (h *Host) Renewal(names []string) step.Plan {
 	return plan.Compact().Within(h.timeout())
 }
 
+// renewDue is the step with which the agent renews the certificates of this host
+// that have less than a third of their lifetime left.
+func (h *Host) renewDue() step.Step {
+	if h.saved.Role != Master {
+		return h.renewFlannel()
+	}
+	control := h.controlPlane()
+	return step.Step{
+		Name: "renew certificates",
+		Check: func(context.Context) (step.Diff, error) {
+			var diff step.Diff
+			for _, name := range control.Due() {
+				diff = append(diff, "renew "+name)
+			}
+			if len(diff) == 0 && h.Files.Exists(controlplane.RenewingFile) {
+				diff = step.Diff{"finish a renewal that was interrupted"}
+			}
+			return diff, nil
+		},
+		Apply: func(ctx context.Context) error {
+			return h.Alone(ctx, func(ctx context.Context) error {
+				return (&step.Runner{}).Do(ctx, h.Renewal(control.Due()))
+			})
+		},
+	}
+}
+
+// renewFlannel is renewDue of a worker, which asks with its kubelet's identity.
+func (h *Host) renewFlannel() step.Step {
+	fetch := h.flannelCertificate()
+	return step.Step{
+		Name: "renew flannel's certificate", Check: fetch.Check,
+		Apply: func(ctx context.Context) error {
+			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {h.ifOurs(h.flanneld().Start())}}.Compact())
+		},
+	}
+}
+
 func (h *Host) markRenewal() step.Step {
-	mark := []host.File{{Path: renewingFile, Data: []byte("Certificates are being renewed.\n")}}
+	mark := []host.File{{Path: controlplane.RenewingFile, Data: []byte("Certificates are being renewed.\n")}}
 	return step.Step{
 		Name:  "remember that certificates are renewed",
 		Check: func(context.Context) (step.Diff, error) { return h.Files.Missing(mark) },
@@ -47,12 +81,12 @@ func (h *Host) endRenewal() step.Step {
 	return step.Step{
 		Name: "forget that certificates are renewed",
 		Check: func(context.Context) (step.Diff, error) {
-			if h.Files.Exists(renewingFile) {
-				return step.Diff{"remove " + renewingFile}, nil
+			if h.Files.Exists(controlplane.RenewingFile) {
+				return step.Diff{"remove " + controlplane.RenewingFile}, nil
 			}
 			return nil, nil
 		},
-		Apply: func(context.Context) error { return h.Files.Remove(renewingFile) },
+		Apply: func(context.Context) error { return h.Files.Remove(controlplane.RenewingFile) },
 	}
 }
 
@@ -79,14 +113,14 @@ func Renewable() []string {
 	return names
 }
 
-// Alone calls do while no other control plane renews certificates. Where there is
+// Alone calls do once no other control plane renews certificates. Where there is
 // no other, or etcd cannot answer because the certificates have expired, nobody
 // is asked.
-func (h *Host) Alone(ctx context.Context, wait bool, do func(context.Context) error) error {
+func (h *Host) Alone(ctx context.Context, do func(context.Context) error) error {
 	if !h.several() || h.expired() {
 		return do(ctx)
 	}
-	return h.etcd().Alone(h.limited(ctx), "renewal", wait, do)
+	return h.etcd().Alone(h.limited(ctx), "renewal", do)
 }
 
 func (h *Host) expired() bool {

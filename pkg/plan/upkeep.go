@@ -7,6 +7,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// renewalLimit includes the wait for other control planes.
+const renewalLimit = 10 * time.Minute
+
 // Upkeep returns the steps of this host's plan that the agent may apply by
 // itself, each with the events that may have undone it. They change no setting.
 // Docker is restarted for two reasons only: its network is on another subnet
@@ -23,6 +26,8 @@ func (h *Host) Upkeep() agent.Groups {
 			{Step: h.ownEtcd(), On: agent.BootstrapDocker},
 			{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
+			// It replaces the containers of this group. Every few minutes is often enough.
+			{Step: h.renewDue(), On: agent.Files, Limit: renewalLimit},
 		},
 		"main Docker": {
 			{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},

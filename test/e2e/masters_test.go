@@ -34,6 +34,7 @@ func TestControlPlanes(t *testing.T) {
 			t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)
 		}
 	})
+	t.Run("certificates are renewed", func(t *testing.T) { renewals(t, first, second, third, worker) })
 	t.Run("one of three dies", func(t *testing.T) { survive(t, first, second, third, worker) })
 	ready(t, first, 4)
 	t.Run("turndown of one of three", func(t *testing.T) {

@@ -1,0 +1,118 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// renewals renews the certificates of a cluster of three control planes, by hand
+// and by the agents, while a worker sends requests.
+func renewals(t *testing.T, first, second, third, worker machine) {
+	lost := requests(t, worker)
+	t.Run("killed and run again", func(t *testing.T) {
+		before := expiries(t, second)
+		for _, step := range []string{"issue certificates", "start etcd", "have kube-scheduler use its certificate"} {
+			if out := killIn(t, second, "kube-bootstrap certs renew", step); out != "137 "+step {
+				t.Errorf("killed in %q: %s", step, out)
+			}
+		}
+		second.sh(t, "kube-bootstrap certs renew 2>&1")
+		voters(t, second, 3)
+		second.sh(t, "kube-bootstrap status")
+		for name, at := range expiries(t, second) {
+			if authority := strings.HasSuffix(name, "ca"); at.After(before[name]) == authority {
+				t.Errorf("%s expired on %s and now expires on %s", name, before[name], at)
+			}
+		}
+	})
+	t.Run("by name", func(t *testing.T) {
+		was := third.running(t)
+		third.sh(t, "kube-bootstrap certs renew apiserver admin.conf 2>&1")
+		if is := third.running(t); is != was {
+			t.Errorf("programs that do not read it only at their start were started again:\n%s\nthen\n%s", was, is)
+		}
+	})
+	t.Run("by the agent of a control plane", func(t *testing.T) {
+		third.sh(t, request+" && "+signSoon+" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
+		renewedByAgent(t, third)
+	})
+	t.Run("by the agent of a worker", func(t *testing.T) {
+		csr := worker.sh(t, request+" && cat /tmp/soon.csr")
+		crt := first.sh(t, "cat >/tmp/soon.csr <<'EOF'\n"+csr+"\nEOF\n"+signSoon+" && cat /tmp/soon.crt")
+		worker.sh(t, "cat >/etc/kubernetes/pki/etcd/flannel.crt <<'EOF'\n"+crt+"\nEOF")
+		renewedByAgent(t, worker)
+	})
+	if out := lost(); out != "" {
+		t.Errorf("requests were lost:\n%s", out)
+	}
+}
+
+// request asks for flannel's certificate once more, and signSoon, on a control
+// plane, issues it so that it expires in ten days.
+const (
+	request = `cd /etc/kubernetes/pki/etcd && user=$(openssl x509 -in flannel.crt -noout -subject -nameopt multiline | sed -n 's/ *commonName *= //p') &&
+openssl req -new -key flannel.key -subj "/CN=$user" -out /tmp/soon.csr`
+	signSoon = `cd /etc/kubernetes/pki/etcd && echo extendedKeyUsage=clientAuth >/tmp/soon.ext &&
+openssl x509 -req -in /tmp/soon.csr -CA ca.crt -CAkey ca.key -not_before 20260101000000Z -not_after $(date -u -d '+10 days' +%Y%m%d%H%M%SZ) -extfile /tmp/soon.ext -out /tmp/soon.crt 2>/dev/null`
+)
+
+// renewedByAgent waits until the agent has renewed flannel's certificate.
+func renewedByAgent(t *testing.T, m machine) {
+	t.Helper()
+	at := expiries(t, m)["etcd-flannel"]
+	if left := time.Until(at); left > 11*24*time.Hour {
+		t.Fatalf("the certificate expires on %s", at)
+	}
+	if out, err := m.try(t.Context(), "kube-bootstrap status"); err == nil || !strings.Contains(out, "[certificate-expiry]") {
+		t.Errorf("status does not name the certificate, %v:\n%s", err, out)
+	}
+	m.sh(t, "systemctl restart kube-bootstrap-agent") // it looks at everything once, and then every few minutes
+	eventually(t, time.Minute, "a new certificate", func() error {
+		if is := expiries(t, m)["etcd-flannel"]; !is.After(at.AddDate(0, 6, 0)) {
+			return fmt.Errorf("it expires on %s", is)
+		}
+		_, err := m.try(t.Context(), "kube-bootstrap status")
+		return err
+	})
+}
+
+// expiries returns when the certificates of a host expire, by their names.
+func expiries(t *testing.T, m machine) map[string]time.Time {
+	t.Helper()
+	var listed []struct {
+		Name    string
+		Expires time.Time
+	}
+	out := m.sh(t, "kube-bootstrap certs list -o json")
+	if err := json.Unmarshal([]byte(out), &listed); err != nil {
+		t.Fatalf("certs list: %v\n%s", err, out)
+	}
+	all := map[string]time.Time{}
+	for _, one := range listed {
+		all[one.Name] = one.Expires
+	}
+	return all
+}
+
+// requests has a node read itself from the API server ten times a second until
+// the function that it returns is called, which returns what failed.
+func requests(t *testing.T, m machine) (lost func() string) {
+	t.Helper()
+	const pair = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+	m.sh(t, `rm -f /run/requests.*; (while [ ! -e /run/requests.stop ]; do
+	out=$(curl -sS -f -m 30 -o /dev/null --cacert /etc/kubernetes/pki/ca.crt --cert `+pair+` https://127.0.0.1:6440/api/v1/nodes/`+m.name+` 2>&1) || echo "$(date +%T) $out" >>/run/requests.lost
+	echo >>/run/requests.all; sleep 0.1
+done) >/dev/null 2>&1 &`)
+	return func() string {
+		t.Helper()
+		if sent := m.sh(t, "touch /run/requests.stop; wc -l </run/requests.all"); strings.TrimSpace(sent) == "0" {
+			t.Error("no request was sent")
+		}
+		return m.sh(t, "cat /run/requests.lost 2>/dev/null || true")
+	}
+}
