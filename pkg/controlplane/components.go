@@ -52,7 +52,7 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--service-cluster-ip-range=" + c.ServiceCIDR.String(),
 
 		"--authentication-config=" + authenticationFile,
-		"--authorization-mode=Node,RBAC",
+		"--authorization-config=" + authorizationFile,
 		"--client-ca-file=" + clusterCA + ".crt",
 		"--enable-bootstrap-token-auth=true",
 		"--enable-admission-plugins=NodeRestriction,EventRateLimit,DenyServiceExternalIPs",

@@ -56,8 +56,12 @@ func (c ControlPlane) podFiles() (reads, pods []host.File, err error) {
 	if !c.Joins {
 		all = append(all, c.manager())
 	}
+	authorization, err := c.authorizationFiles()
+	if err != nil {
+		return nil, nil, err
+	}
 	pods, err = c.podsOf(all)
-	return reads, pods, err
+	return append(reads, authorization...), pods, err
 }
 
 func (c ControlPlane) podsOf(pods []component) ([]host.File, error) {
@@ -122,7 +126,7 @@ func (c ControlPlane) removePods(context.Context) error {
 			return err
 		}
 	}
-	if err := c.Files.Drop(auditFile, admissionFile, authenticationFile); err != nil {
+	if err := c.Files.Drop(auditFile, admissionFile, authenticationFile, authorizationFile, nobodyFile); err != nil {
 		return err
 	}
 	return c.Files.RemoveAll(auditDir)

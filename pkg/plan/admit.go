@@ -61,7 +61,10 @@ func (h *Host) admitted() step.Step {
 			})
 		},
 		Apply: func(ctx context.Context) error {
-			return h.withEtcd(ctx, func(client *clientv3.Client) error { return h.admit(ctx, client, name) })
+			return h.withEtcd(ctx, func(client *clientv3.Client) error {
+				// A control plane issues the certificate of its kubelet itself.
+				return errors.Join(h.admit(ctx, client, name), etcd.DropRemoved(ctx, client, name))
+			})
 		},
 	}
 }
@@ -151,9 +154,11 @@ func (h *Host) LetGo(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeHost takes away what a host may do, and then its node.
+// removeHost takes away what a worker may do, and then its node.
 func (h *Host) removeHost(ctx context.Context, name string) error {
-	if err := h.withEtcd(ctx, func(client *clientv3.Client) error { return h.expel(ctx, client, name) }); err != nil {
+	if err := h.withEtcd(ctx, func(client *clientv3.Client) error {
+		return errors.Join(h.expel(ctx, client, name), h.banNode(ctx, client, name))
+	}); err != nil {
 		return err
 	}
 	return h.removeNode(ctx, name)

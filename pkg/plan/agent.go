@@ -55,6 +55,7 @@ func (r Resident) Run(ctx context.Context) error {
 		parts["approve"] = r.approve
 		parts["issue"] = r.issue
 		parts["let hosts go"] = r.letGo
+		parts["refuse removed nodes"] = r.refuse
 		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
 	}
 	var all sync.WaitGroup

@@ -70,6 +70,7 @@ var spans = map[string]string{
 	"pkg/etcd.Client":          "keep-alive",
 	"pkg/fetch.DefaultStall":   "a transfer that stands still, documented",
 	"pkg/fetch.Reachable":      "the caller's: whether there is a network at all",
+	"pkg/controlplane.refuse":  "of a webhook that is not meant to answer",
 	"pkg/registry.answerLimit": "a transfer that stands still, documented",
 	"pkg/registry.dialLimit":   "a try of a transfer, documented",
 	"pkg/registry.stallLimit":  "a transfer that stands still, documented",

@@ -175,7 +175,7 @@ func (l fleetUser) controlPlanes(t *testing.T) {
 }
 
 // deadWorker adds a worker of a name that there was before, which must be a new
-// one, kills it and removes it.
+// one, kills it and removes it. Then nothing that was on its disk opens anything.
 func (l fleetUser) deadWorker(t *testing.T) {
 	l.sh(t, "kube-bootstrap node add --name web")
 	if label := l.sh(t, "kubectl get node e2e-n-web -o 'jsonpath={.metadata.labels.tier}'"); label != "" {
@@ -183,9 +183,19 @@ func (l fleetUser) deadWorker(t *testing.T) {
 	}
 	dead := l.node(t, "web")
 	dead.sh(t, "! ls /root/mark /var/lib/mark 2>/dev/null")
+	opens := stolenDisk(t, l.node(t, "master-1"), dead)
+	if all := opens(); len(all) < 4 {
+		t.Errorf("the keys of a worker open only %q", all)
+	}
 	power(t, "kill", dead)
 	l.sh(t, "kube-bootstrap node remove web --yes --force")
 	l.gone(t, dead)
+	eventually(t, 20*time.Second, "nothing opens", func() error {
+		if all := opens(); len(all) > 0 {
+			return errors.New(strings.Join(all, ", "))
+		}
+		return nil
+	})
 }
 
 // gone expects nothing to speak of a node any more: no object, no place in

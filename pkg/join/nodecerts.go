@@ -1,0 +1,113 @@
+package join
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+)
+
+var clientRequests = metav1.ListOptions{
+	FieldSelector: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeAPIServerClientKubeletSignerName).String(),
+}
+
+// credentialID is where the API server notes with which certificate a request
+// was made.
+const credentialID = "authentication.kubernetes.io/credential-id"
+
+// NodeCertificate is a client certificate that a kubelet has got.
+type NodeCertificate struct {
+	Node   string
+	SHA256 string
+	// By is the certificate with which it was requested; none if that was a token.
+	By string
+}
+
+// NodeCertificates are the requests of kubelets for client certificates. The API
+// server keeps one for an hour after it was answered.
+type NodeCertificates struct{ API kube.Connect }
+
+// Watch opens a watch of them.
+func (n NodeCertificates) Watch(ctx context.Context) (watch.Interface, error) {
+	client, err := n.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, clientRequests)
+}
+
+// List returns what was issued, the oldest first.
+func (n NodeCertificates) List(ctx context.Context) (all []NodeCertificate, err error) {
+	client, err := n.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, clientRequests)
+	if err != nil {
+		return nil, fmt.Errorf("list the requests of kubelets: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b certificatesv1.CertificateSigningRequest) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	for _, csr := range list.Items {
+		if c, ok := issuedTo(&csr); ok {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// Delete deletes the requests of one node.
+func (n NodeCertificates) Delete(ctx context.Context, node string) error {
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, clientRequests)
+	if err != nil {
+		return fmt.Errorf("list the requests of kubelets: %w", err)
+	}
+	for _, csr := range list.Items {
+		if c, ok := issuedTo(&csr); !ok || c.Node != node {
+			continue
+		}
+		if err := client.CertificatesV1().CertificateSigningRequests().Delete(ctx, csr.Name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// issuedTo reads a request that was answered, by a token or by the node itself.
+func issuedTo(csr *certificatesv1.CertificateSigningRequest) (NodeCertificate, bool) {
+	block, _ := pem.Decode(csr.Status.Certificate)
+	if block == nil {
+		return NodeCertificate{}, false
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return NodeCertificate{}, false
+	}
+	sum := sha256.Sum256(cert.Raw)
+	c := NodeCertificate{Node: strings.TrimPrefix(cert.Subject.CommonName, nodeUserPrefix), SHA256: hex.EncodeToString(sum[:])}
+	if slices.Contains(csr.Spec.Groups, bootstrapGroup) {
+		return c, true
+	}
+	ids := csr.Spec.Extra[credentialID]
+	if len(ids) != 1 {
+		return c, false
+	}
+	c.By = strings.TrimPrefix(ids[0], "X509SHA256=")
+	return c, csr.Spec.Username == cert.Subject.CommonName
+}

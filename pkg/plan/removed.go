@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// banNode has the API servers refuse the certificates that the kubelet of a
+// worker has. What was issued is forgotten first: only a certificate that is
+// requested with a token from now on is accepted again.
+func (h *Host) banNode(ctx context.Context, client *clientv3.Client, name string) error {
+	requests := join.NodeCertificates{API: h.anywhere(name).API}
+	if err := requests.Delete(ctx, name); err != nil {
+		return err
+	}
+	return etcd.NoteRemoved(ctx, client, etcd.Removed{Host: name, Until: time.Now().Add(pki.LeafLife)})
+}
+
+// RefuseRemoved has this host's API server refuse the nodes that were removed.
+// The agent runs it.
+func (h *Host) RefuseRemoved(ctx context.Context) error {
+	ctx, cancel := step.Limited(h.limited(ctx))
+	defer cancel()
+	return h.withEtcd(ctx, func(client *clientv3.Client) error {
+		removed, err := etcd.ListRemoved(ctx, client, time.Now())
+		if err != nil {
+			return err
+		}
+		// The API server may be away: what etcd has is written all the same.
+		acceptErr := h.acceptReturned(ctx, client, removed)
+		var nodes []controlplane.RemovedNode
+		for _, r := range removed {
+			nodes = append(nodes, controlplane.RemovedNode{Name: r.Host, Accepted: r.Accepted})
+		}
+		return errors.Join(acceptErr, h.controlPlane().RefuseRemoved(nodes))
+	})
+}
+
+// acceptReturned accepts the certificates of workers that joined again: those
+// requested with a token, and those requested with one that is accepted.
+func (h *Host) acceptReturned(ctx context.Context, client *clientv3.Client, removed []etcd.Removed) error {
+	if len(removed) == 0 {
+		return nil
+	}
+	issued, err := join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range issued {
+		at := slices.IndexFunc(removed, func(r etcd.Removed) bool { return r.Host == c.Node })
+		if at < 0 || slices.Contains(removed[at].Accepted, c.SHA256) || c.By != "" && !slices.Contains(removed[at].Accepted, c.By) {
+			continue
+		}
+		if err := removed[at].Accept(ctx, client, c.SHA256); err != nil {
+			return err
+		}
+		removed[at].Accepted = append(removed[at].Accepted, c.SHA256)
+	}
+	return nil
+}
+
+// refuse keeps the API server of this host told which nodes were removed.
+func (r Resident) refuse(ctx context.Context) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	told := agent.NewSignal()
+	go kube.Follow(ctx, join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch, func(watch.Event) { told.Give() })
+	go agent.Forever(ctx, func(ctx context.Context) error {
+		return h.withEtcd(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
+	}, r.failed("follow removed nodes"))
+	agent.Follow(ctx, told, h.RefuseRemoved, r.failed("refuse removed nodes"))
+	return nil
+}

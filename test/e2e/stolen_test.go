@@ -1,0 +1,54 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stolenDisk reads every key from the disk of a worker that runs. What it returns
+// tells what these keys open.
+func stolenDisk(t *testing.T, master, worker machine) (opens func() []string) {
+	t.Helper()
+	shown := map[string]tls.Certificate{}
+	for _, path := range strings.Fields(worker.sh(t, "find /etc/kubernetes /var/lib/kubelet/pki /var/lib/kube-bootstrap /root -xdev -type f | xargs grep -l -e 'PRIVATE KEY'")) {
+		text := worker.sh(t, "cat "+path+" "+strings.TrimSuffix(path, ".key")+".crt 2>/dev/null || true")
+		pair, err := tls.X509KeyPair([]byte(text), []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		shown[path] = pair
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(worker.sh(t, "cat "+pkiDir+"/ca.crt")))
+	return func() (all []string) {
+		for path, pair := range shown {
+			api := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+				TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+			}}
+			for _, what := range []string{"api/v1/nodes/" + worker.name, "api/v1/services", "apis/certificates.k8s.io/v1/certificatesigningrequests"} {
+				answer, err := api.Get("https://" + master.ip + ":6443/" + what)
+				if err != nil {
+					continue // this server does not know the authority of the certificate
+				}
+				answer.Body.Close()
+				if answer.StatusCode == http.StatusOK {
+					all = append(all, path+" opens "+what)
+				}
+			}
+			if strings.Contains(path, "/etcd/") {
+				for _, key := range []string{"/coreos.com/network/config", "/kube-bootstrap/control-planes/" + master.name} {
+					if _, err := dialEtcd(t, master, []tls.Certificate{pair}).Get(t.Context(), key); err == nil || !strings.Contains(err.Error(), "permission denied") {
+						all = append(all, path+" opens "+key+" of etcd")
+					}
+				}
+			}
+		}
+		return all
+	}
+}
