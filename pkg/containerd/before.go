@@ -113,6 +113,19 @@ func (r Runtime) ownPods(ctx context.Context) (bool, error) {
 	return false, err
 }
 
+// Left lists the pods that remain although their namespace has our label.
+func (r Runtime) Left(ctx context.Context) ([]string, error) {
+	_, made, err := r.hasNamespace(ctx)
+	if err != nil || !made {
+		return nil, err
+	}
+	n, err := r.countContainers(ctx)
+	if n == 0 {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("%d containers of pods in containerd's namespace %s", n, namespace)}, err
+}
+
 // hasNamespace reports whether the namespace of pods is there, and whether we
 // made it.
 func (r Runtime) hasNamespace(ctx context.Context) (is, made bool, err error) {

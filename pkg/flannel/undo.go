@@ -3,7 +3,9 @@ package flannel
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -34,6 +36,18 @@ func (d Daemon) undo(ctx context.Context) error {
 		return err
 	}
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
+}
+
+// Left lists links of flanneld that still exist.
+func Left() (left []string, err error) {
+	for _, name := range slices.Concat(slices.Collect(maps.Values(links))...) {
+		_, exists, findErr := host.FindLink(name)
+		if exists {
+			left = append(left, "link "+name)
+		}
+		err = errors.Join(err, findErr)
+	}
+	return left, err
 }
 
 // release gives the subnet back, for others to take before its 24 h are over.

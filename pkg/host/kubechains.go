@@ -19,6 +19,26 @@ var iptablesTables = []string{"filter", "nat", "mangle", "raw"}
 // does not.
 func DeleteChainsEverywhere(prefix string) error {
 	ours := func(chain string) bool { return strings.HasPrefix(chain, prefix) }
+	return eachTable(func(ipt *iptables.IPTables, table string) error { return deleteChains(ipt, table, ours) })
+}
+
+// ChainsEverywhere lists chains with that prefix where DeleteChainsEverywhere
+// looks: "KUBE-SERVICES (table nat)".
+func ChainsEverywhere(prefix string) (found []string, err error) {
+	err = eachTable(func(ipt *iptables.IPTables, table string) error {
+		chains, err := ipt.ListChains(table)
+		for _, chain := range chains {
+			if strings.HasPrefix(chain, prefix) {
+				found = append(found, chain+" (table "+table+")")
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
+// eachTable calls do with each table of each firewall.
+func eachTable(do func(ipt *iptables.IPTables, table string) error) error {
 	var errs []error
 	for _, program := range iptablesPrograms() {
 		ipt, err := iptables.New(iptables.Path(program.path), iptables.IPFamily(program.proto))
@@ -28,7 +48,7 @@ func DeleteChainsEverywhere(prefix string) error {
 		}
 		for _, table := range iptablesTables {
 			if program.has(table) {
-				errs = append(errs, deleteChains(ipt, table, ours))
+				errs = append(errs, do(ipt, table))
 			}
 		}
 	}

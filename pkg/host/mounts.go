@@ -12,17 +12,26 @@ import (
 // UnmountBelow unmounts whatever is mounted on dir or below it, the deepest
 // first, so that the directory can be removed.
 func UnmountBelow(dir string) error {
-	table, err := os.ReadFile("/proc/self/mountinfo")
+	points, err := MountsBelow(dir)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, point := range mountsBelow(string(table), dir) {
+	for _, point := range points {
 		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
 			errs = append(errs, &os.PathError{Op: "unmount", Path: point, Err: err})
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// MountsBelow returns what is mounted on dir or below it, last mounted first.
+func MountsBelow(dir string) ([]string, error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	return mountsBelow(string(table), dir), nil
 }
 
 // mountsBelow returns the mount points of a mountinfo table, last mounted first.

@@ -147,6 +147,15 @@ func (f firewall) apply(ctx context.Context) error {
 // their comments and our table by its name. Docker owns the chain.
 func removeFirewall(ctx context.Context) error { return removeOthers(ctx, nil) }
 
+// Left lists our rules that remain.
+func Left() (left []string, err error) {
+	rules, err := host.OtherRules(ruleTable, ruleChain, commentMark, nil)
+	for _, rule := range rules {
+		left = append(left, "rule "+ruleChain+" "+rule)
+	}
+	return left, err
+}
+
 func removeOthers(ctx context.Context, wanted []host.Rule) error {
 	return errors.Join(host.DeleteOtherRules(ruleTable, ruleChain, commentMark, wanted), host.DeleteNftTable(ctx, nftFamily, nftName))
 }

@@ -25,7 +25,12 @@ func (h *Host) remember(role string) step.Step {
 		Name:  "remember the settings",
 		Check: m.check,
 		Apply: m.apply,
-		Undo:  func(context.Context) error { return h.forget(role) },
+		Undo: func(ctx context.Context) error {
+			if err := h.nothingLeft(ctx); err != nil {
+				return err
+			}
+			return h.forget(role)
+		},
 	}
 }
 
@@ -124,10 +129,11 @@ func (h *Host) forget(role string) error {
 }
 
 // madeDirs looks after the note of the directories that were made. These may be
-// ours on any host.
+// ours on any host. /etc/cni/net.d is not among them: containerd with CRI makes
+// it, and exits when it is removed.
 func (h *Host) madeDirs() step.Step {
 	return h.Files.MadeDirs([]string{
 		controlplane.Dir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",
-		"/etc/cni", "/etc/cni/net.d", "/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes",
+		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes",
 	})
 }

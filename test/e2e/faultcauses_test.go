@@ -32,6 +32,8 @@ const (
 
 	garbageRecords = "cd " + state + ` && for f in *.json made-dirs docker0-address containerd-pods images/*; do printf '\000\377{{garbage: [\n"x' >$f; done`
 
+	noRecords = "cd " + state + " && rm -f *.json made-dirs docker0-address containerd-pods images/*"
+
 	// small puts /var/lib on a file system of its own at the next boot.
 	small = `cat >/etc/systemd/system/small.service <<'UNIT'
 [Unit]
@@ -192,18 +194,24 @@ func onLargeDisk(ctx context.Context, b *bed) error {
 	return b.await(ctx, time.Minute)
 }
 
-// leaveAndJoin takes the worker back, which must leave its Docker running and
-// nothing of ours, and joins it again.
-func leaveAndJoin(t *testing.T, b *bed) error {
+// leave takes a host back, which must leave its Docker running and nothing of
+// the cluster.
+func leave(ctx context.Context, m machine) error {
 	const left = `systemctl unmask docker-bootstrap 2>/dev/null; docker version >/dev/null &&
-{ docker ps -aq --filter label=kube-bootstrap.dev; iptables-save | grep -E 'KUBE-|kube-bootstrap|FLANNEL' | head -3; ls -d /var/lib/kube-bootstrap /etc/kubernetes /var/lib/kubelet/pods 2>/dev/null; mount | grep /var/lib/kubelet/; ip -o link show flannel.1 2>/dev/null; } || true`
-	if out, err := b.worker.try(t.Context(), "timeout 120 kube-bootstrap turndown --yes 2>&1"); err != nil {
+{ docker ps -aq --filter label=kube-bootstrap.dev/owner; iptables-save | grep -E 'KUBE-|kube-bootstrap|FLANNEL' | head -3; ls -d /var/lib/kube-bootstrap /etc/kubernetes /var/lib/kubelet /opt/cni 2>/dev/null; mount | grep /var/lib/kubelet/; ip -o link show flannel.1 2>/dev/null; ctr -n k8s.io containers ls -q; journalctl -q -u containerd --since -3min | grep level=fatal; } || true`
+	if out, err := m.try(ctx, "timeout 120 kube-bootstrap turndown --yes 2>&1"); err != nil {
 		return fmt.Errorf("turndown: %w\n%s", err, last(out, 8))
 	}
-	out, err := b.worker.try(t.Context(), left)
+	out, err := m.try(ctx, left)
 	if err == nil && out != "" {
 		err = fmt.Errorf("turndown left:\n%s", out)
 	}
+	return err
+}
+
+// leaveAndJoin takes the worker back and joins it again.
+func leaveAndJoin(t *testing.T, b *bed) error {
+	err := leave(t.Context(), b.worker)
 	line, err2 := b.master.try(t.Context(), "kube-bootstrap token create | grep 'kube-bootstrap worker'")
 	if err2 == nil {
 		line, err2 = b.worker.try(t.Context(), strings.TrimSpace(line)+" --bundle "+bundle+" 2>&1")
@@ -212,4 +220,23 @@ func leaveAndJoin(t *testing.T, b *bed) error {
 		err2 = fmt.Errorf("join again: %w\n%s", err2, last(line, 5))
 	}
 	return errors.Join(err, err2)
+}
+
+// leaveAsMaster takes the control plane back, and then restores the cluster
+// from its snapshot.
+func leaveAsMaster(t *testing.T, b *bed) error {
+	return errors.Join(leave(t.Context(), b.master), b.remake(t.Context()))
+}
+
+// refuseToLeave expects turndown to name what it has not removed, and to finish
+// once that is gone.
+func refuseToLeave(t *testing.T, b *bed) error {
+	out, err := b.worker.try(t.Context(), "timeout 120 kube-bootstrap turndown 2>&1")
+	if err == nil || !strings.Contains(out, "container stray") || !strings.Contains(out, "[turndown-left]") {
+		return fmt.Errorf("turndown does not name the container that is left: %v\n%s", err, last(out, 8))
+	}
+	if _, err := b.worker.try(t.Context(), "docker rm -f stray"); err != nil {
+		return err
+	}
+	return leaveAndJoin(t, b)
 }

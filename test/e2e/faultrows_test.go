@@ -177,7 +177,10 @@ var roughFaults = []fault{
 var lastFaults = []fault{
 	{name: "turndown with the bootstrap Docker dead", on: worker, do: "systemctl kill -s KILL docker-bootstrap; systemctl mask --runtime --now docker-bootstrap", cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
 	{name: "turndown with garbage in the records", on: worker, do: garbageRecords, cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
-	{name: "turndown without records", on: worker, do: "cd " + state + " && rm -f *.json made-dirs docker0-address containerd-pods images/*", cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
+	{name: "turndown with a container that it does not know", on: worker, do: "docker run -d --name stray --label kube-bootstrap.dev/owner=stray " + probeImage + " /probe serve", cause: refuseToLeave, repair: byAgent, limit: 60 * sec},
+	{name: "turndown without records", on: worker, do: noRecords, cause: leaveAndJoin, repair: byAgent, limit: 60 * sec},
+	{name: "turndown of the control plane with garbage in the records", on: master, do: garbageRecords, cause: leaveAsMaster, repair: byAgent, limit: 60 * sec},
+	{name: "turndown of the control plane without records", on: master, do: noRecords, cause: leaveAsMaster, repair: byAgent, limit: 60 * sec},
 }
 
 // flushing runs a command that flushes the firewall, and restores the rules of

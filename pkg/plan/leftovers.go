@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// nothingLeft looks whether all other steps have been undone, by names, labels
+// and marks alone: a step whose record was lost may not have found its own.
+func (h *Host) nothingLeft(ctx context.Context) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	var left []string
+	var errs []error
+	for _, look := range []func(context.Context) ([]string, error){
+		h.filesLeft, containersLeft, h.runtime().Left, linksLeft, rulesLeft,
+		func(context.Context) ([]string, error) { return mountsLeft(h.Files.Path(kubelet.Dir)) },
+	} {
+		found, err := look(ctx)
+		left, errs = append(left, found...), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil || len(left) == 0 {
+		return err
+	}
+	return &step.Problem{
+		Name: "turndown-left", Firm: true, Text: "still on this host: " + strings.Join(left, ", "),
+		Remedy: "remove it, and run `kube-bootstrap turndown` again",
+	}
+}
+
+// filesLeft lists the services and the CNI config.
+func (h *Host) filesLeft(context.Context) (left []string, err error) {
+	for _, path := range append(slices.Clone(bootstrapdocker.ServiceFiles), containerd.ConfigFile) {
+		if h.Files.Exists(path) {
+			left = append(left, path)
+		}
+	}
+	return left, nil
+}
+
+// containersLeft looks into the main Docker. Containers of clusters that were
+// made on this host by `cluster up` are no part of the host's own.
+func containersLeft(ctx context.Context) (left []string, err error) {
+	engine, err := mainDocker()
+	if err != nil || engine.Answers(ctx) != nil {
+		return nil, err // a Docker that does not run has been told by its own step
+	}
+	all, err := engine.Machines(ctx)
+	for _, c := range all {
+		if c.Fleet == "" && c.Labels[docker.OurLabel] != "" {
+			left = append(left, "container "+c.Name)
+		}
+	}
+	return left, err
+}
+
+func linksLeft(context.Context) ([]string, error) { return flannel.Left() }
+
+func rulesLeft(context.Context) ([]string, error) {
+	left, err := maindocker.Left()
+	for _, prefix := range []string{"KUBE-", "FLANNEL-"} {
+		chains, listErr := host.ChainsEverywhere(prefix)
+		for _, chain := range chains {
+			left = append(left, "chain "+chain)
+		}
+		err = errors.Join(err, listErr)
+	}
+	return left, err
+}
+
+func mountsLeft(dir string) (left []string, err error) {
+	points, err := host.MountsBelow(dir)
+	for _, point := range points {
+		left = append(left, "mount "+point)
+	}
+	return left, err
+}
