@@ -40,6 +40,8 @@ type Container struct {
 	HostPID    bool
 	Restart    string     // restart policy: "unless-stopped"
 	On         Attachment `json:",omitzero"` // zero: the host's own network
+	// StopFirst gives the program time to end before its container is replaced.
+	StopFirst bool `json:"-"`
 }
 
 // Running lists the changes that Run would make: create or start the container,
@@ -116,6 +118,11 @@ func (d *Engine) run(ctx context.Context, c Container, now *container.State) err
 
 // replace creates the container in the place of an earlier one.
 func (d *Engine) replace(ctx context.Context, c Container) error {
+	if c.StopFirst {
+		if _, err := d.ContainerStop(ctx, c.Name, client.ContainerStopOptions{}); err != nil && !errdefs.IsNotFound(err) {
+			return err
+		}
+	}
 	return whileTaken(ctx, func() error {
 		if err := d.Remove(ctx, c.Name); err != nil {
 			return err

@@ -128,6 +128,8 @@ func (m Member) container() (docker.Container, error) {
 		Env:     m.env(print),
 		Restart: m.RestartPolicy,
 		Mounts:  m.mounts(),
+		// It hands over its leadership and ends its requests.
+		StopFirst: true,
 	}, nil
 }
 

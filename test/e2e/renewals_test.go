@@ -1,0 +1,75 @@
+//go:build e2e && long
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRenewals runs a cluster of three control planes and two workers with
+// certificates that are valid for a quarter of an hour, until each has been
+// renewed twice, and loses no request to the API or to a Service.
+func TestRenewals(t *testing.T) {
+	l := fleetUser{cluster: "e2e-w", subnet: "10.221.0.0/16", dir: t.TempDir()}
+	t.Cleanup(func() {
+		if out, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+probeImage); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && tar -C app -c . | docker import - "+probeImage)
+	l.sh(t, "kube-bootstrap cluster up --masters 3 --workers 0 --progress none")
+	all := []machine{l.node(t, "master-1"), l.node(t, "master-2"), l.node(t, "master-3")}
+	for range 2 { // until the second time, a kubelet asks one that signs for a year
+		for _, m := range all {
+			m.sh(t, "kube-bootstrap certs renew --lifetime 15m 2>&1")
+		}
+	}
+	// Workers whose first certificates are as short as the others.
+	l.sh(t, "kube-bootstrap node add --name one --progress none && kube-bootstrap node add --name two --progress none")
+	workers := []machine{l.node(t, "one"), l.node(t, "two")}
+	all = append(all, workers...)
+	since := time.Now().UTC()
+	eventually(t, 2*time.Minute, "nodes and pods", func() error { return allReady(t, all[0], since, len(all)) })
+	l.sh(t, "kube-bootstrap cluster load-image "+probeImage)
+	startProbes(t, all[0], workers...)
+	service := all[0].kubectl(t, "get service probe -o 'jsonpath={.spec.clusterIP}'")
+
+	toAPI, toService := requests(t, workers[0], ownNode(workers[0])), requests(t, workers[1], "http://"+service+":8080/")
+	seen := map[string][]time.Time{}
+	eventually(t, 40*time.Minute, "two renewals of every certificate", func() error {
+		time.Sleep(10 * time.Second)
+		return renewedTwice(t, all, seen)
+	})
+	if out := toAPI() + toService(); out != "" {
+		t.Errorf("requests were lost:\n%s", out)
+	}
+	for _, m := range all {
+		m.sh(t, "kube-bootstrap status")
+	}
+}
+
+// renewedTwice notes when the certificates of the hosts expire, and names those
+// that have not been renewed twice since the first call.
+func renewedTwice(t *testing.T, all []machine, seen map[string][]time.Time) error {
+	t.Helper()
+	var missing []string
+	for _, m := range all {
+		for name, at := range expiries(t, m) {
+			key := m.name + " " + name
+			if times := seen[key]; len(times) == 0 || !times[len(times)-1].Equal(at) {
+				seen[key] = append(seen[key], at)
+			}
+			if !strings.HasSuffix(name, "ca") && len(seen[key]) < 3 {
+				missing = append(missing, key)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("not yet: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
