@@ -46,7 +46,7 @@ var minors = []Minor{
 		Containerd: "1.7.0", KubeletAdded: []string{"memoryReservationPolicy", "tlsCurvePreferences"},
 	},
 	{
-		Number: 37, Patch: "v1.37.1", Etcd: "3.7.0-0", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
+		Number: 37, Patch: "v1.37.2", Etcd: "3.7.0-0", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
 		Containerd: "1.7.0", KubeletAdded: []string{"defaultPodSysctls"},
 	},
 }

@@ -17,7 +17,7 @@ import (
 func noHostsFleet(t *testing.T) (*fleet, Record) {
 	t.Helper()
 	options := Options{
-		Name: fmt.Sprintf("unit-%d", os.Getpid()), CacheDir: t.TempDir(), Kubernetes: "v1.37.1", Workers: 2, KeepImages: true,
+		Name: fmt.Sprintf("unit-%d", os.Getpid()), CacheDir: t.TempDir(), Kubernetes: "v1.37.2", Workers: 2, KeepImages: true,
 		Made: config.Made{Given: map[string]string{"flannelBackend": "host-gw"}},
 	}
 	f, err := open(options, nil)

@@ -17,15 +17,15 @@ func TestVersionSkewOnAHost(t *testing.T) {
 		started                     string // etcd that a later run started; "": none
 		problem                     string // "": none
 	}{
-		"a fresh host":                            {"", "", "v1.37.1", "", "", ""},
+		"a fresh host":                            {"", "", "v1.37.2", "", "", ""},
 		"the same":                                {Master, "v1.36.3", "v1.36.3", "", "", ""},
 		"a newer patch":                           {Master, "v1.36.1", "v1.36.3", "", "", ""},
 		"an older patch":                          {Master, "v1.36.3", "v1.36.1", "", "", "cannot go back from v1.36.3 to v1.36.1"},
 		"an older minor version":                  {Worker, "v1.36.3", "v1.35.4", "", "", "cannot go back"},
 		"a skipped minor version":                 {Master, "v1.34.4", "v1.36.3", "", "", "no minor version may be skipped"},
-		"the next minor version":                  {Worker, "v1.36.3", "v1.37.1", "", "", "cannot upgrade"},
-		"an older etcd":                           {Master, "v1.37.1", "v1.37.1", "v3.6.8", "", "etcd cannot go back from 3.7.0-0 to 3.6.8-0"},
-		"an older etcd, but no member":            {Worker, "v1.37.1", "v1.37.1", "v3.6.8", "", ""},
+		"the next minor version":                  {Worker, "v1.36.3", "v1.37.2", "", "", "cannot upgrade"},
+		"an older etcd":                           {Master, "v1.37.2", "v1.37.2", "v3.6.8", "", "etcd cannot go back from 3.7.0-0 to 3.6.8-0"},
+		"an older etcd, but no member":            {Worker, "v1.37.2", "v1.37.2", "v3.6.8", "", ""},
 		"a run with a newer etcd that was killed": {Master, "v1.36.3", "v1.36.3", "", "3.7.0-0", "etcd cannot go back from 3.7.0-0 to 3.6"},
 		"the run after it, with that etcd":        {Master, "v1.36.3", "v1.36.3", "v3.7.0", "3.7.0-0", ""},
 	} {
@@ -51,7 +51,7 @@ func TestVersionSkewOfAJoiningHost(t *testing.T) {
 	}{
 		"a worker like the master":           {false, "v1.36.3", "v1.36.3", ""},
 		"an older worker":                    {false, "v1.34.4", "v1.36.3", ""},
-		"a newer worker":                     {false, "v1.37.1", "v1.36.3", "must not be newer"},
+		"a newer worker":                     {false, "v1.37.2", "v1.36.3", "must not be newer"},
 		"a control plane of another patch":   {true, "v1.36.1", "v1.36.3", ""},
 		"a control plane of another version": {true, "v1.35.4", "v1.36.3", "same minor version"},
 	} {
