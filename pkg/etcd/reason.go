@@ -147,11 +147,28 @@ func (m Member) alarms(ctx context.Context, client *clientv3.Client) error {
 		case etcdserverpb.AlarmType_NOSPACE:
 			errs = append(errs, m.fullProblem(ctx, client))
 		case etcdserverpb.AlarmType_CORRUPT:
-			errs = append(errs, &step.Problem{Name: "etcd-data", Firm: true, Text: fmt.Sprintf("the data of etcd member %x differs from that of the others", alarm.MemberID),
-				Remedy: "take that host out with `kube-bootstrap turndown --force` and join it again"})
+			errs = append(errs, m.corruptProblem(ctx, client, alarm.MemberID))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// corruptProblem names the member whose data differs. Whatever else is wrong,
+// etcd refuses reads and writes until that member is gone.
+func (m Member) corruptProblem(ctx context.Context, client *clientv3.Client, id uint64) error {
+	name := fmt.Sprintf("%x", id)
+	if members, err := client.MemberList(ctx); err == nil {
+		for _, member := range members.Members {
+			if member.ID == id {
+				name = member.Name
+			}
+		}
+	}
+	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: m.dataRemedy()}
+	if name != m.Name && len(m.Peers) > 0 {
+		p.Remedy = "take " + name + " out with `kube-bootstrap turndown --force` there, and join it again: the other members have the data"
+	}
+	return p
 }
 
 func (m Member) fullProblem(ctx context.Context, client *clientv3.Client) error {
@@ -188,7 +205,18 @@ func (m Member) Room() step.Step {
 	}
 }
 
+// makeRoom leaves an alarm of corrupt data as it is: etcd would go on with that
+// data.
 func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
+	list, err := client.AlarmList(ctx)
+	if err != nil {
+		return err
+	}
+	for _, alarm := range list.Alarms {
+		if alarm.Alarm == etcdserverpb.AlarmType_CORRUPT {
+			return m.corruptProblem(ctx, client, alarm.MemberID)
+		}
+	}
 	now, err := client.Get(ctx, "health")
 	if err != nil {
 		return err
@@ -212,9 +240,10 @@ func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
 	if status.DbSize > quota/10*9 {
 		return m.fullProblem(ctx, client)
 	}
-	_, err = client.AlarmDisarm(ctx, &clientv3.AlarmMember{})
-	if err != nil {
-		return fmt.Errorf("end the alarm of etcd: %w", err)
+	for _, alarm := range list.Alarms {
+		if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
+			return fmt.Errorf("end the alarm of etcd: %w", err)
+		}
 	}
 	return m.alarms(ctx, client)
 }

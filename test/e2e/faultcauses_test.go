@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -28,7 +29,8 @@ const (
 		" && rmdir " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
 
 	garbageWAL = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir + "/member/wal/*.wal; do dd if=/dev/urandom of=$wal bs=4k seek=1 count=16 conv=notrunc; done" + agentOn
-	soundWAL   = agentOff + "rm -rf " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
+	copyEtcd   = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd" + agentOn
+	soundEtcd  = agentOff + "rm -rf " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
 
 	garbageRecords = "cd " + state + ` && for f in *.json made-dirs docker0-address containerd-pods images/*; do printf '\000\377{{garbage: [\n"x' >$f; done`
 
@@ -63,6 +65,21 @@ func bootWithoutNetwork(t *testing.T, b *bed) error {
 		return err
 	}
 	return b.worker.during(t.Context(), 20*time.Second, cut, mend)
+}
+
+// alarm has etcd refuse writes, or everything, as it does by itself when its
+// data has reached the quota or is corrupt.
+func alarm(kind etcdserverpb.AlarmType) func(*testing.T, *bed) error {
+	return func(t *testing.T, b *bed) error {
+		client := etcdClient(t, b.master, "apiserver-etcd-client")
+		members, err := client.MemberList(t.Context())
+		if err != nil {
+			return err
+		}
+		_, err = etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(),
+			&etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: members.Members[0].ID, Alarm: kind})
+		return err
+	}
 }
 
 // during runs one script, and another some time later.
