@@ -89,6 +89,25 @@ func reserved(ctx context.Context, client *clientv3.Client, host string) (netip.
 	return reservedFor(now.Kvs, host), nil
 }
 
+// Holders returns the addresses of the hosts that have leased the subnet that is
+// reserved for them.
+func Holders(ctx context.Context, client *clientv3.Client) (map[string]netip.Addr, error) {
+	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", reservedKey, err)
+	}
+	all, err := leases(ctx, client)
+	hosts := map[string]netip.Addr{}
+	for _, kv := range now.Kvs {
+		for _, l := range all {
+			if l.subnet == subnetIn(kv) {
+				hosts[string(kv.Value)] = l.host
+			}
+		}
+	}
+	return hosts, err
+}
+
 // Release gives the subnet of a host back, and deletes its lease.
 func Release(ctx context.Context, client *clientv3.Client, host string) error {
 	subnet, err := reserved(ctx, client, host)

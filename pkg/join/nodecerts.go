@@ -2,10 +2,6 @@ package join
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
 var clientRequests = metav1.ListOptions{
@@ -91,16 +88,11 @@ func (n NodeCertificates) Delete(ctx context.Context, node string) error {
 
 // issuedTo reads a request that was answered, by a token or by the node itself.
 func issuedTo(csr *certificatesv1.CertificateSigningRequest) (NodeCertificate, bool) {
-	block, _ := pem.Decode(csr.Status.Certificate)
-	if block == nil {
-		return NodeCertificate{}, false
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
+	cert, err := pki.ParseCertificate(csr.Status.Certificate)
 	if err != nil {
 		return NodeCertificate{}, false
 	}
-	sum := sha256.Sum256(cert.Raw)
-	c := NodeCertificate{Node: strings.TrimPrefix(cert.Subject.CommonName, nodeUserPrefix), SHA256: hex.EncodeToString(sum[:])}
+	c := NodeCertificate{Node: strings.TrimPrefix(cert.Subject.CommonName, nodeUserPrefix), SHA256: pki.Fingerprint(cert)}
 	if slices.Contains(csr.Spec.Groups, bootstrapGroup) {
 		return c, true
 	}

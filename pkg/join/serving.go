@@ -50,6 +50,19 @@ type Approver struct {
 	API kube.Connect
 	// Reserved networks have no nodes in them: those of pods and Services.
 	Reserved []netip.Prefix
+	// Hosts are the hosts of the cluster as etcd knows them.
+	Hosts func(context.Context) ([]Host, error)
+	// Control is the name of this host, a control plane, and Certificate the
+	// SHA-256 of its kubelet's client certificate.
+	Control     string
+	Certificate func() (string, error)
+}
+
+// Host is a host of the cluster.
+type Host struct {
+	Name         string
+	IP           netip.Addr // not valid if etcd does not know it
+	ControlPlane bool
 }
 
 // Approve goes once through all requests that wait. It returns the nodes that
@@ -92,7 +105,11 @@ func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr 
 	if err != nil {
 		return err
 	}
-	if err := a.Check(csr, nodes.Items); err != nil {
+	hosts, err := a.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.Check(csr, nodes.Items, hosts); err != nil {
 		return err
 	}
 	csr = csr.DeepCopy()
@@ -106,9 +123,9 @@ func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr 
 	return err
 }
 
-// Check tells why a request must not be approved, if so; nodes are all of the
-// cluster's.
-func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []corev1.Node) error {
+// Check tells why a request must not be approved, if so; nodes and hosts are all
+// of the cluster's.
+func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []corev1.Node, hosts []Host) error {
 	if csr.Spec.SignerName != certificatesv1.KubeletServingSignerName {
 		return fmt.Errorf("its signer is %s", csr.Spec.SignerName)
 	}
@@ -124,7 +141,28 @@ func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []c
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkUsages(csr.Spec.Usages), checkSubject(request, csr.Spec.Username), a.checkNames(request, name, nodes))
+	return errors.Join(checkUsages(csr.Spec.Usages), checkSubject(request, csr.Spec.Username), a.checkControl(csr, name, hosts),
+		a.checkNames(request, name, nodes, hosts))
+}
+
+// checkControl has each control plane approve the requests of its own kubelet
+// only: a bootstrap token is enough to become a node of any name, but not to get
+// that kubelet's certificate.
+func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, node string, hosts []Host) error {
+	if !slices.ContainsFunc(hosts, func(h Host) bool { return h.ControlPlane && h.Name == node }) {
+		return nil
+	}
+	if node != a.Control {
+		return fmt.Errorf("%s is a control plane, which approves it itself", node)
+	}
+	own, err := a.Certificate()
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(csr.Spec.Extra[credentialID], []string{"X509SHA256=" + own}) {
+		return fmt.Errorf("%s is a control plane, and its kubelet has not asked", node)
+	}
+	return nil
 }
 
 func checkUsages(usages []certificatesv1.KeyUsage) error {
@@ -152,10 +190,8 @@ func checkSubject(request *x509.CertificateRequest, user string) error {
 	return nil
 }
 
-// checkNames wants the node's own name and addresses and nothing else. A
-// kubelet writes the addresses of its Node itself, so that one that is another
-// node's as well, or cannot be a node's, is refused.
-func (a Approver) checkNames(request *x509.CertificateRequest, node string, nodes []corev1.Node) error {
+// checkNames wants the node's own name and addresses and nothing else.
+func (a Approver) checkNames(request *x509.CertificateRequest, node string, nodes []corev1.Node, hosts []Host) error {
 	if len(request.EmailAddresses) > 0 || len(request.URIs) > 0 {
 		return errors.New("it asks for mail addresses or URIs")
 	}
@@ -175,7 +211,7 @@ func (a Approver) checkNames(request *x509.CertificateRequest, node string, node
 	}
 	for _, ip := range request.IPAddresses {
 		addr, _ := netip.AddrFromSlice(ip)
-		if err := a.checkAddress(addr.Unmap(), node, nodes); err != nil {
+		if err := a.checkAddress(addr.Unmap(), node, nodes, hosts); err != nil {
 			return err
 		}
 	}
@@ -189,11 +225,40 @@ func reservedName(name string) bool {
 		strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.")
 }
 
-func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node) error {
+// checkAddress wants the address that etcd knows of the host, and no other host's.
+// The list of control planes is written by these alone, a lease by its host.
+func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node, hosts []Host) error {
 	reserved := func(p netip.Prefix) bool { return p.Contains(addr) }
 	if addr.IsLoopback() || slices.ContainsFunc(a.Reserved, reserved) {
 		return fmt.Errorf("it asks for the address %s, which cannot be a node's", addr)
 	}
+	var own netip.Addr
+	other := ""
+	for _, h := range hosts {
+		switch {
+		case h.Name == node && h.ControlPlane && h.IP == addr:
+			return nil
+		case h.Name == node && h.IP.IsValid():
+			own = h.IP
+		case h.IP == addr:
+			other = h.Name
+		}
+	}
+	switch {
+	case other != "":
+		return fmt.Errorf("it asks for the address %s, which is that of host %s", addr, other)
+	case !own.IsValid():
+		return checkStatus(addr, node, nodes)
+	case own != addr:
+		return fmt.Errorf("it asks for the address %s, and host %s has %s", addr, node, own)
+	}
+	return nil
+}
+
+// checkStatus is for a host without a lease, as with another network plugin. A
+// kubelet writes the addresses of its Node itself, so that one that is another
+// node's as well is refused.
+func checkStatus(addr netip.Addr, node string, nodes []corev1.Node) error {
 	owned := false
 	for i := range nodes {
 		if !has(&nodes[i], addr) {

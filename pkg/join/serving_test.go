@@ -39,8 +39,13 @@ func (a *ask) become(node string) {
 
 func TestApproverCheck(t *testing.T) {
 	// worker-1 also claims the master's address and one of a Service.
-	nodes := []corev1.Node{nodeAt("master-1", "10.0.0.1"), nodeAt("worker-1", "10.0.0.2", "10.0.0.1", "10.96.0.1", "127.0.0.1")}
-	approver := Approver{Reserved: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}}
+	nodes := []corev1.Node{nodeAt("master-1", "10.0.0.1"), nodeAt("master-2"), nodeAt("worker-3", "10.0.0.4", "10.0.0.8"), nodeAt("worker-1", "10.0.0.2", "10.0.0.1", "10.0.0.3", "10.0.0.7", "10.0.0.8", "10.96.0.1", "127.0.0.1")}
+	approver := Approver{
+		Reserved: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
+		Control:  "master-1", Certificate: func() (string, error) { return "own", nil },
+	}
+	host := func(name, ip string, control bool) Host { return Host{name, netip.MustParseAddr(ip), control} }
+	hosts := []Host{host("master-1", "10.0.0.1", true), host("master-2", "10.0.0.7", true), host("worker-1", "10.0.0.2", false), host("worker-2", "10.0.0.3", false)}
 	for name, c := range map[string]struct {
 		change func(*ask)
 		reason string
@@ -58,8 +63,8 @@ func TestApproverCheck(t *testing.T) {
 		"for a client":          {func(a *ask) { a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageClientAuth) }, "usage"},
 		"for nothing":           {func(a *ask) { a.spec.Usages = nil }, "not for serving"},
 		"another name":          {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
-		"a stranger's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "does not have"},
-		"the master's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of node master-1"},
+		"a stranger's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "host worker-1 has 10.0.0.2"},
+		"the master's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of host master-1"},
 		"a Service's address":   {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.96.0.1")} }, "cannot be a node's"},
 		"loopback":              {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("127.0.0.1")} }, "cannot be a node's"},
 		"the API server's name": {func(a *ask) { a.become("kubernetes.default.svc") }, "reserved"},
@@ -68,12 +73,41 @@ func TestApproverCheck(t *testing.T) {
 			a.become("worker-9")
 			a.request.IPAddresses = nil
 		}, "no node worker-9"},
+		"an address that another host has leased": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.3")} }, "that of host worker-2"},
+		"a control plane that is no node yet":     {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.7")} }, "that of host master-2"},
+		"without a lease": {func(a *ask) {
+			a.become("worker-3")
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.4")}
+		}, ""},
+		"without a lease, another node's": {func(a *ask) {
+			a.become("worker-3")
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.8")}
+		}, "that of node worker-1"},
+		"without a lease, nobody's": {func(a *ask) {
+			a.become("worker-3")
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.99")}
+		}, "does not have"},
+		"an address of which etcd does not know": {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.8")} }, "host worker-1 has 10.0.0.2"},
+		"this control plane by its kubelet": {func(a *ask) {
+			a.become("master-1")
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")}
+			a.spec.Extra = map[string]certificatesv1.ExtraValue{credentialID: {"X509SHA256=own"}}
+		}, ""},
+		"this control plane by a token's holder": {func(a *ask) {
+			a.become("master-1")
+			a.request.IPAddresses = nil
+			a.spec.Extra = map[string]certificatesv1.ExtraValue{credentialID: {"X509SHA256=another"}}
+		}, "its kubelet has not asked"},
+		"another control plane": {func(a *ask) {
+			a.become("master-2")
+			a.request.IPAddresses = nil
+		}, "approves it itself"},
 		"no name":        {func(a *ask) { a.request.DNSNames, a.request.IPAddresses = nil, nil }, "no name"},
 		"a URI":          {func(a *ask) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }, "URIs"},
 		"a mail address": {func(a *ask) { a.request.EmailAddresses = []string{"a@b"} }, "mail"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := approver.Check(servingRequest(t, c.change), nodes)
+			err := approver.Check(servingRequest(t, c.change), nodes, hosts)
 			if c.reason == "" && err != nil || c.reason != "" && (err == nil || !strings.Contains(err.Error(), c.reason)) {
 				t.Errorf("got %v, want %q", err, c.reason)
 			}

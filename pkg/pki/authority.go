@@ -101,6 +101,13 @@ func Hash(cert *x509.Certificate) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// Fingerprint is the SHA-256 of a certificate, as the API server names the
+// certificate of a request.
+func Fingerprint(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
 // ParseCertificate returns the first certificate of a PEM.
 func ParseCertificate(data []byte) (*x509.Certificate, error) {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {

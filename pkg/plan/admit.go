@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -122,6 +123,27 @@ func (h *Host) controlPlaneNames(ctx context.Context) (names []string, err error
 		return err
 	})
 	return names, err
+}
+
+// knownHosts are the hosts that etcd knows: the control planes, and those that
+// have a lease.
+func (h *Host) knownHosts(ctx context.Context) (all []join.Host, err error) {
+	err = h.withEtcd(ctx, func(client *clientv3.Client) error {
+		listed, err := etcd.Listed(ctx, client)
+		if err != nil {
+			return err
+		}
+		for _, e := range listed {
+			ip, _ := netip.ParseAddr(e.IP) // as the host itself wrote it
+			all = append(all, join.Host{Name: e.Name, IP: ip, ControlPlane: true})
+		}
+		holders, err := flannel.Holders(ctx, client)
+		for name, ip := range holders {
+			all = append(all, join.Host{Name: name, IP: ip})
+		}
+		return err
+	})
+	return all, err
 }
 
 // Issue answers the requests for flannel's certificates that wait. The agent

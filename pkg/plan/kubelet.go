@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -120,7 +121,22 @@ func (h *Host) approver(kubeconfig string) join.Approver {
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
 		Reserved: []netip.Prefix{mustPrefix(h.Config.FlannelNetwork), mustPrefix(h.Config.ServiceNetwork)},
+		Hosts:    h.knownHosts, Control: h.Config.HostName, Certificate: h.kubeletFingerprint,
 	}
+}
+
+// kubeletFingerprint is the SHA-256 of the certificate that this host's kubelet
+// shows the API server.
+func (h *Host) kubeletFingerprint() (string, error) {
+	data, err := h.Files.Read(join.KubeletCertificate)
+	if err != nil {
+		return "", err
+	}
+	cert, err := pki.ParseCertificate(data)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", join.KubeletCertificate, err)
+	}
+	return pki.Fingerprint(cert), nil
 }
 
 // servingCertificate needs no rights in the cluster, which may be new.
