@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -46,12 +47,12 @@ func (p *program) imagesFor(ctx context.Context, cfg config.Config) (step.Plan, 
 
 // holds reports whether there is a bundle of those versions at the path.
 func holds(path string, v image.Versions) bool {
-	bundle, err := offline.Open(path)
+	b, err := bundle.Open(path)
 	if err != nil {
 		return false
 	}
-	defer bundle.Close()
-	return reflect.DeepEqual(bundle.Versions, v)
+	defer b.Close()
+	return reflect.DeepEqual(b.Versions, v)
 }
 
 // build is the plan that builds a bundle, or finds that it is as it would be

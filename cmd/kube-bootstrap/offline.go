@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
@@ -58,12 +59,12 @@ source, or, with --bundle, those of that bundle.`,
 			return err
 		}
 		if *path != "" {
-			bundle, err := offline.Open(*path)
+			b, err := bundle.Open(*path)
 			if err != nil {
 				return err
 			}
-			defer bundle.Close()
-			v = bundle.Versions
+			defer b.Close()
+			v = b.Versions
 		}
 		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
 		all := offline.List(v, prefix)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
@@ -71,9 +72,9 @@ func (p *program) push(ctx context.Context, format string, cfg config.Config) er
 		}
 		path = offline.DefaultPath(v, runtime.GOARCH)
 	}
-	var pushed []offline.Pushed
+	var pushed []bundle.Pushed
 	err = p.do(ctx, "push to "+to.Address, func(ctx context.Context) (err error) {
-		pushed, err = offline.Push(ctx, path, to, offline.SignedBy(cfg.VerifyKey), offline.WithBase(cfg.BundleBase))
+		pushed, err = offline.Push(ctx, path, to, bundle.SignedBy(cfg.VerifyKey), bundle.WithBase(cfg.BundleBase))
 		return err
 	})
 	if err != nil {

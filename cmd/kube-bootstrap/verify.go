@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 )
 
 // verifying is what `offline verify` was asked.
 type verifying struct {
 	path, base, key string
-	want            offline.Wanted
+	want            bundle.Wanted
 }
 
 func (p *program) offlineVerify() *cobra.Command {
@@ -63,9 +63,9 @@ func (p *program) verify(ctx context.Context, format string, v verifying) error 
 	if err := checkOutput(format); err != nil {
 		return err
 	}
-	var report offline.Report
+	var report bundle.Report
 	err := p.do(ctx, "verify "+v.path, func(ctx context.Context) error {
-		b, err := offline.Open(v.path, offline.SignedBy(v.key), offline.WithBase(v.base))
+		b, err := bundle.Open(v.path, bundle.SignedBy(v.key), bundle.WithBase(v.base))
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (p *program) verify(ctx context.Context, format string, v verifying) error 
 	return nil
 }
 
-func tellBundle(w io.Writer, r offline.Report) {
+func tellBundle(w io.Writer, r bundle.Report) {
 	signer := r.Signer
 	if signer == "" {
 		signer = "nobody"
@@ -95,7 +95,7 @@ func tellBundle(w io.Writer, r offline.Report) {
 	for _, ref := range r.Images {
 		cells(w, "image", ref)
 	}
-	cells(w, "size", fmt.Sprintf("%d MB, unpacked %d MB in %d blobs", r.Packed/1e6, r.Size/1e6, r.Blobs))
+	cells(w, "size", fmt.Sprintf("%d MB, unpacked %d MB in %d blobs", r.CompressedSize/1e6, r.Size/1e6, r.Blobs))
 	cells(w, "signed by", signer)
 	if r.Base != nil {
 		cells(w, "base", "the bundle of Kubernetes "+r.Base.Kubernetes+" with the manifest "+r.Base.Manifest.String())

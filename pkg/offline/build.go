@@ -9,14 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// HostPath is where a host keeps its bundle.
+// HostPath is the default path of the bundle on a host.
 const HostPath = host.StateDir + "/bundle.tar.zst"
 
-// Options say what to build.
+// Options are the options of Build.
 type Options struct {
 	Versions  image.Versions
 	Archs     []string // none: this machine's
@@ -29,13 +30,13 @@ type Options struct {
 	Quick     bool     // compress for this machine, where size is no matter
 }
 
-// DefaultPath is where Build puts a bundle that is given no other place.
+// DefaultPath is the default path of a bundle that Build writes.
 func DefaultPath(v image.Versions, what ...string) string {
 	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(what, "-")+".tar.zst")
 }
 
-// Build makes all images from source, writes them into a bundle and returns
-// its path. What is there already and would come out the same is kept.
+// Build builds all images from source, writes them into a bundle and returns its
+// path. It keeps an existing bundle with the same contents.
 func Build(ctx context.Context, o Options) (string, error) {
 	if len(o.Archs) == 0 {
 		o.Archs = []string{runtime.GOARCH}
@@ -46,8 +47,8 @@ func Build(ctx context.Context, o Options) (string, error) {
 	if len(o.wanted()) < len(o.Images) {
 		return "", fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice", strings.Join(o.Images, ","))
 	}
-	// What is wrong with these is told before minutes of building.
-	finish, err := o.finishing()
+	// A wrong key or base must be reported before the build, which takes minutes.
+	configure, err := o.configure()
 	if err != nil {
 		return "", err
 	}
@@ -55,22 +56,22 @@ func Build(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return o.Output, o.put(ctx, built, finish)
+	return o.Output, o.write(ctx, built, configure)
 }
 
-// put writes a bundle of the images, unless it is there already.
-func (o Options) put(ctx context.Context, built []image.Built, finish func(*contents) error) error {
-	contents, err := collect(o.Versions, built)
+// write writes a bundle of the images, unless the file has the same contents.
+func (o Options) write(ctx context.Context, built []image.Built, configure func(*bundle.Builder) error) error {
+	b, err := bundle.NewBuilder(o.Versions, built)
 	if err == nil {
-		err = finish(contents)
+		err = configure(b)
 	}
 	if err == nil && !o.Quick {
-		contents.packing = dense(ctx)
+		b.CompressUltra(ctx)
 	}
-	if err != nil || alreadyThere(o, contents) {
+	if err != nil || b.Wrote(o.Output, o.Quick) {
 		return err
 	}
-	if err := write(ctx, o.Output, contents); err != nil {
+	if err := b.Write(ctx, o.Output); err != nil {
 		return fmt.Errorf("write bundle %s: %w", o.Output, err)
 	}
 	return nil
@@ -97,40 +98,30 @@ func (o Options) images(ctx context.Context) (built []image.Built, err error) {
 	return built, nil
 }
 
-// finishing reads the key and the base, and returns what applies them.
-func (o Options) finishing() (func(*contents) error, error) {
+// configure reads the key and the base, and returns a function that applies them.
+func (o Options) configure() (func(*bundle.Builder) error, error) {
 	var key ed25519.PrivateKey
 	if o.SignKey != "" {
 		var err error
-		if key, err = readSignKey(o.SignKey); err != nil {
+		if key, err = bundle.ReadSigningKey(o.SignKey); err != nil {
 			return nil, fmt.Errorf("sign key: %w", err)
 		}
 	}
-	var base *Bundle
+	var base *bundle.Bundle
 	if o.Base != "" {
 		var err error
-		if base, err = Open(o.Base); err != nil {
+		if base, err = bundle.Open(o.Base); err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
-		defer base.Close() // what it holds is in its manifest
+		defer base.Close() // only the manifest is needed
 	}
-	return func(c *contents) error {
-		c.signBy(key)
+	return func(b *bundle.Builder) error {
+		b.SignBy(key)
 		if base == nil {
 			return nil
 		}
-		return c.leaveOut(base)
+		return b.ExcludeBase(base)
 	}, nil
-}
-
-// alreadyThere reports whether the bundle is there, packed at least as well.
-func alreadyThere(o Options, c *contents) bool {
-	old, err := Open(o.Output)
-	if err != nil {
-		return false
-	}
-	defer old.Close()
-	return old.Key == c.manifest.Key && (o.Quick || old.Packing == c.packing.name)
 }
 
 // List names the images of a cluster, as they are called below the prefix.

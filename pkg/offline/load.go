@@ -1,59 +1,29 @@
+// Package offline implements the commands for hosts without access to the
+// internet: it builds, pulls, pushes and lists bundles, and loads the images of a
+// bundle, of a registry or of a Docker into the image stores of a host.
 package offline
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cniplugins"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Source is where the images of this host are taken from, and what is wanted of
-// them: from a registry or a Docker of this host if there is one, else from the
-// bundle at Path.
-type Source struct {
-	Registry   *registry.Registry
-	Docker     *docker.Engine
-	Versions   image.Versions
-	Path       string        // HostPath, or what --bundle says
-	Base       string        // the bundle that Path was built on; empty: none
-	VerifyKey  string        // public key that Path must be signed by; empty: any bundle will do
-	Images     []image.Image // what the cluster runs
-	Arch       string        // of this host
-	Files      host.Files
-	Feed       *Feed  // of all loads of this host; nil: it shares nothing
-	KeepImages bool   // Undo leaves the images where they are
-	Part       string // of the images for a store, "etcd", that has a step of its own; empty: all
-}
-
-// Open opens the bundle with what it needs.
-func (s Source) Open() (*Bundle, error) {
-	return Open(s.Path, SignedBy(s.VerifyKey), WithBase(s.Base), sharing(s.Feed))
-}
-
-// Load is the step that brings into a store those images that belong there.
+// Load returns the step that loads into a store the images that belong there.
 func (s Source) Load(into imagestore.Target) step.Step {
 	l, what := loading{s, into}, "images"
 	if s.Part != "" {
 		what = s.Part
 	}
 	return step.Step{Name: "load " + what + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
-}
-
-// InstallCNIPlugins is the step that installs the CNI plugins of this source.
-func (s Source) InstallCNIPlugins() step.Step {
-	open := func(ctx context.Context) (cniplugins.Source, error) { return s.origin(ctx) }
-	return cniplugins.Installer{Files: s.Files, Arch: s.Arch, Open: open, Remote: s.asks()}.Step()
 }
 
 func place(kind image.Store) string {
@@ -77,8 +47,8 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 		return nil, err
 	}
 	diff, err := l.recordDiff()
-	for _, e := range missing {
-		diff = append(diff, "load image "+e.Ref)
+	for _, i := range missing {
+		diff = append(diff, "load image "+i.Ref)
 	}
 	return diff, err
 }
@@ -97,7 +67,7 @@ func (l loading) apply(ctx context.Context) error {
 	if len(missing) == 0 {
 		return l.finish()
 	}
-	if err := from.check(ctx, missing, l.Arch); err != nil {
+	if err := from.CheckImages(ctx, missing, l.Arch); err != nil {
 		return err
 	}
 	if err := l.begin(missing); err != nil {
@@ -109,47 +79,47 @@ func (l loading) apply(ctx context.Context) error {
 	return l.finish()
 }
 
-func (l loading) load(ctx context.Context, from origin, missing []Entry) error {
-	within, cancel := context.WithCancel(ctx)
+func (l loading) load(ctx context.Context, from imageSource, missing []bundle.Image) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	read := from.read(within, missing, l.Arch)
-	err := l.into.Load(within, func() io.ReadCloser { return read.open(missing...) })
-	failed := read.failed()
+	archive := from.Archive(ctx, missing, l.Arch)
+	err := l.into.Load(ctx, archive.Open)
+	readErr := archive.Err()
 	switch {
-	case failed == nil:
+	case readErr == nil:
 		return err
-	case l.asks():
-		return failed // what came whole may stay: the next run goes on from there
+	case l.remote():
+		return readErr // images that are complete stay: the next run loads the rest
 	}
-	return errors.Join(failed, l.takeBack(ctx, missing))
+	return errors.Join(readErr, l.takeBack(ctx, missing))
 }
 
-// takeBack removes what was loaded of a bundle that turned out to be bad.
-func (l loading) takeBack(ctx context.Context, entries []Entry) error {
+// takeBack removes images that were loaded from a bundle that is damaged.
+func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 	var loaded []string
-	for _, e := range entries {
-		state, err := l.into.State(ctx, e.wanted(l.Arch))
+	for _, i := range images {
+		state, err := l.into.State(ctx, wanted(i, l.Arch))
 		if err != nil {
 			return err
 		}
 		if state == imagestore.Same {
-			loaded = append(loaded, e.Ref)
+			loaded = append(loaded, i.Ref)
 		}
 	}
 	return l.into.Remove(ctx, loaded)
 }
 
-// look returns the images that the store lacks, and what to take them from.
-// Where the images were loaded by us, or a registry is away, it is enough that
-// each has its name there.
-func (l loading) look(ctx context.Context) (origin, []Entry, error) {
+// look returns the images that the store lacks, and the source for them. A name
+// in the store is sufficient if we have loaded the images, or if a registry is
+// unavailable.
+func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) {
 	named, err := l.allNamed(ctx)
 	if err != nil || named && l.ours() {
 		return nil, nil, err
 	}
-	from, openErr := l.origin(ctx)
-	if named && openErr != nil && !errors.Is(openErr, ErrUntrusted) {
-		return nil, nil, nil // nobody can say that they are not the right ones
+	from, openErr := l.open(ctx)
+	if named && openErr != nil && !errors.Is(openErr, bundle.ErrUntrusted) {
+		return nil, nil, nil // nothing to compare them with
 	}
 	if openErr != nil {
 		return nil, nil, l.lacking(ctx, openErr)
@@ -158,22 +128,22 @@ func (l loading) look(ctx context.Context) (origin, []Entry, error) {
 	return from, missing, err
 }
 
-// lacking adds to the error of an origin which images it is needed for. None
-// needs a bundle that does not exist if the store has an image of each name.
+// lacking adds to the error of a source the images for which it is needed. It
+// ignores that a bundle does not exist if the store has an image of each name.
 func (l loading) lacking(ctx context.Context, openErr error) error {
 	missing, err := l.missing(ctx, nil)
 	switch {
 	case err != nil:
 		return err
 	case len(missing) > 0:
-		return fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()), strings.Join(references(missing), ", "), openErr)
+		return fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()), strings.Join(bundle.References(missing), ", "), openErr)
 	case errors.Is(openErr, fs.ErrNotExist):
 		return nil
 	}
 	return openErr
 }
 
-// allNamed reports whether a registry need not be there, as it may be away: the
+// allNamed reports whether there is a registry that need not be available, as the
 // store has an image of each name.
 func (l loading) allNamed(ctx context.Context) (bool, error) {
 	if l.Registry == nil {
@@ -183,50 +153,50 @@ func (l loading) allNamed(ctx context.Context) (bool, error) {
 	return err == nil && len(missing) == 0, err
 }
 
-// ours reports whether it was us who loaded all that belongs into the store:
-// then their names are good enough. Those of others may be of another build.
+// ours reports whether we have loaded all images of the store: then their names
+// are sufficient. Images that somebody else loaded may be of another build.
 func (l loading) ours() bool {
 	ours, err := l.recorded()
-	return err == nil && !l.Files.Exists(l.underWayPath()) && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
+	return err == nil && !l.Files.Exists(l.loadingPath()) && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
 		return i.In(l.into.Kind()) && !l.KeepImages && !slices.Contains(ours, i.Ref)
 	})
 }
 
-func (l loading) missing(ctx context.Context, from origin) ([]Entry, error) {
+func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.Image, error) {
 	ours, err := l.recorded()
 	if err != nil {
 		return nil, err
 	}
-	var missing []Entry
+	var missing []bundle.Image
 	for _, img := range l.Images {
 		if !img.In(l.into.Kind()) {
 			continue
 		}
-		entry := Entry{Image: img}
+		found := bundle.Image{Image: img}
 		if from != nil {
-			if entry, err = from.find(img.Ref, l.Arch); err != nil {
+			if found, err = from.Find(img.Ref, l.Arch); err != nil {
 				return nil, err
 			}
 		}
-		state, err := l.into.State(ctx, entry.wanted(l.Arch))
+		state, err := l.into.State(ctx, wanted(found, l.Arch))
 		if err != nil {
 			return nil, fmt.Errorf("look for image %s: %w", img.Ref, err)
 		}
 		if state == imagestore.Absent || state == imagestore.Other && l.mayReplace(img.Ref, ours) {
-			missing = append(missing, entry)
+			missing = append(missing, found)
 		}
 	}
 	return missing, nil
 }
 
 // wanted returns what a store must have of an image.
-func (e Entry) wanted(arch string) imagestore.Image {
-	v := e.Variants[arch]
-	return imagestore.Image{Ref: e.Ref, Index: e.Index, Manifest: v.Manifest, Config: v.Config, Layers: v.Layers}
+func wanted(i bundle.Image, arch string) imagestore.Image {
+	p := i.Platforms[arch]
+	return imagestore.Image{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers}
 }
 
-// mayReplace says whether an image of other content is ours to replace. One
-// that the owner pulled under an upstream name serves as well.
+// mayReplace reports whether an image of other content may be replaced. An image
+// that the user has pulled under an upstream name stays and is used.
 func (l loading) mayReplace(ref string, ours []string) bool {
 	return l.KeepImages || strings.HasPrefix(ref, image.OurRegistry+"/") || slices.Contains(ours, ref)
 }
@@ -249,15 +219,14 @@ func (l loading) undo(ctx context.Context) error {
 	for _, u := range used {
 		step.Leave(ctx, u.String())
 	}
-	return l.Files.Drop(l.underWayPath(), l.recordPath())
+	return l.Files.Drop(l.loadingPath(), l.recordPath())
 }
 
-// ownNames are the images that have names of ours. Into the main Docker a user
-// may have loaded them by hand, so that none there counts as ours without a
-// record.
+// ownNames returns the images with names in our registry. It returns none for the
+// main Docker, into which the user may have loaded them.
 func (l loading) ownNames() []string {
 	if l.into.Kind() == image.Main {
 		return nil
 	}
-	return slices.DeleteFunc(l.wanted(), func(ref string) bool { return !strings.HasPrefix(ref, image.OurRegistry+"/") })
+	return slices.DeleteFunc(l.wantedRefs(), func(ref string) bool { return !strings.HasPrefix(ref, image.OurRegistry+"/") })
 }

@@ -12,8 +12,11 @@ import (
 	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/klauspost/compress/zstd"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
@@ -68,7 +71,7 @@ func engine(t *testing.T) (*docker.Engine, string) {
 // stopDaemon lets dockerd end by itself, as it has a containerd to take along.
 func stopDaemon(t *testing.T, dir string, kill func(), ended <-chan error) {
 	defer kill()
-	if pid := strings.TrimSpace(string(read(t, dir+"/pid"))); pid != "" {
+	if pid := strings.TrimSpace(read(t, dir+"/pid")); pid != "" {
 		if _, err := host.Run(context.Background(), "kill", pid); err != nil {
 			t.Error(err)
 		}
@@ -136,7 +139,7 @@ func TestLoadOfABundleThatLies(t *testing.T) {
 		{pods, containerdWorld(t, containerdSocket, none), 1, image.ManifestLimit, ""},
 	} {
 		s := sourceOf(t)
-		s.Path = crafted(t, c.frame, lying(c.smallest))
+		s.Path = bundletest.Rewrite(t, s.Path, c.frame, lying(c.smallest))
 		before := c.world()
 		err := s.Load(c.store).Apply(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -163,9 +166,9 @@ func lying(smallest int64) func(plain []byte) []byte {
 				return plain
 			}
 			if h.Size >= smallest {
-				plain[at+tarBlock+h.Size/2] ^= 0x40
+				plain[at+512+h.Size/2] ^= 0x40
 			}
-			at += memberSize(h.Size)
+			at += 512 + (h.Size+511)/512*512
 		}
 	}
 }
@@ -205,8 +208,13 @@ func TestKeptImagesSurviveUndo(t *testing.T) {
 // TestOtherToolsReadABundle: the file serves where this program is not at hand.
 func TestOtherToolsReadABundle(t *testing.T) {
 	d, containerdSocket := engine(t)
-	path := writeFor(t, "amd64")
-	if err := verified(t.Context(), path); err != nil {
+	path := writeBundle(t, bundletest.Images(t, bundletest.Versions(t), "amd64"))
+	b, err := bundle.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.Open(path)
@@ -214,7 +222,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	plain, err := newDecoder(file, 1)
+	plain, err := zstd.NewReader(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +234,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 		if _, err := file.Seek(0, 0); err != nil {
 			return err
 		}
-		plain, err := newDecoder(file, 1)
+		plain, err := zstd.NewReader(file)
 		if err != nil {
 			return err
 		}
@@ -237,7 +245,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 	if err != nil {
 		t.Fatalf("zstd -dc BUNDLE | ctr images import -: %v", err)
 	}
-	for _, ref := range List(versions(t), "") {
+	for _, ref := range List(bundletest.Versions(t), "") {
 		if has, err := d.HasImage(t.Context(), ref); err != nil || !has {
 			t.Errorf("docker load brought no %s: %v", ref, err)
 		}

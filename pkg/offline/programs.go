@@ -2,35 +2,29 @@ package offline
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"runtime"
 	"slices"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
-	digest "github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// Programs say which programs of Kubernetes are built from a checkout, for a
-// bundle that has them instead of those of another one, its base.
+// Programs are the options of BuildPrograms.
 type Programs struct {
-	Base   string            // the bundle with everything else
-	Output string            // where to write it
-	K8sDir string            // the checkout
+	Base   string            // path of the bundle that is extended
+	Output string            // path of the new bundle
+	K8sDir string            // a checkout of Kubernetes
 	Build  []string          // names of programs; none: all
 	Keep   map[string]string // versions of programs that were built earlier and are not built now
 }
 
-// BuildPrograms compiles the programs and writes those that differ from the
-// release into a bundle. It returns the versions of what is in it and in its base.
+// BuildPrograms compiles programs of Kubernetes from a checkout and writes those
+// that differ from the release into a bundle, which extends the base. It returns
+// the versions of all contents.
 func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
-	base, err := Open(p.Base)
+	base, err := bundle.Open(p.Base)
 	if err != nil {
 		return image.Versions{}, err
 	}
@@ -41,23 +35,23 @@ func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
 		return v, err
 	}
 	o := Options{Versions: v, Output: p.Output, Quick: true}
-	return v, o.put(ctx, built, func(c *contents) error { return c.buildOn(base) })
+	return v, o.write(ctx, built, func(b *bundle.Builder) error { return b.Extend(base) })
 }
 
-// build makes the images of the programs, and notes their versions.
-func (p Programs) build(ctx context.Context, base *Bundle, v *image.Versions) ([]image.Built, error) {
+// build builds the images of the programs and sets their versions in v.
+func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versions) ([]image.Built, error) {
 	builder := &image.Builder{Cache: image.CacheDir(), K8sDir: p.K8sDir}
 	parts, err := p.parts(ctx, builder, v)
 	if err != nil {
 		return nil, err
 	}
-	hyperkube, err := base.layersOf(image.Ref(*v, "hyperkube"), runtime.GOARCH)
+	hyperkube, err := base.Layers(image.Ref(*v, "hyperkube"), runtime.GOARCH)
 	if err != nil {
 		return nil, err
 	}
 	var built []image.Built
 	for _, img := range image.Catalogue(*v, "") {
-		if _, err := base.Manifest.find(img.Ref, runtime.GOARCH); err == nil {
+		if _, err := base.Manifest.Find(img.Ref, runtime.GOARCH); err == nil {
 			continue
 		}
 		one, err := builder.ProgramImage(ctx, img, runtime.GOARCH, hyperkube, parts)
@@ -69,7 +63,7 @@ func (p Programs) build(ctx context.Context, base *Bundle, v *image.Versions) ([
 	return built, nil
 }
 
-// parts are the programs that differ from those of the release.
+// parts returns the programs that differ from the release, and sets v.Programs.
 func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Versions) (map[string]image.Part, error) {
 	names := p.Build
 	if len(names) == 0 {
@@ -100,55 +94,3 @@ func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Ve
 	v.Programs = versions
 	return parts, builder.DropOldPrograms(runtime.GOARCH, slices.Collect(maps.Keys(changed)))
 }
-
-// buildOn leaves out what another bundle has, and takes over its images. What
-// is left is packed in a moment, and another thing after the next edit: it is
-// not worth a place in the cache.
-func (c *contents) buildOn(base *Bundle) error {
-	c.cache = ""
-	if err := c.leaveOut(base); err != nil {
-		return err
-	}
-	c.manifest.Images = append(slices.Clone(base.Images), c.manifest.Images...)
-	maps.Copy(c.manifest.Plugins, base.Plugins)
-	for d, blob := range base.Blobs {
-		c.manifest.Blobs[d] = Blob{Size: blob.Size, InBase: true}
-	}
-	own := c.index.Manifests
-	c.index.Manifests = nil
-	for _, e := range base.Images {
-		c.index.Manifests = append(c.index.Manifests, e.descriptor(base.Blobs[e.Index].Size))
-	}
-	c.index.Manifests = append(c.index.Manifests, own...)
-	return nil
-}
-
-// descriptor is how other tools find an image.
-func (e Entry) descriptor(size int64) ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: e.Index, Size: size,
-		Annotations: map[string]string{ocispec.AnnotationRefName: e.Ref, annotationName: e.Ref}}
-}
-
-// layersOf are the layers of an image, to build others on.
-func (b *Bundle) layersOf(ref, arch string) (all []v1.Layer, err error) {
-	e, err := b.find(ref, arch)
-	for _, d := range e.Variants[arch].Layers {
-		all = append(all, layerInBase{d, b.Blobs[d].Size})
-	}
-	return all, err
-}
-
-// layerInBase is a layer that is written nowhere, as the base has it.
-type layerInBase struct {
-	digest digest.Digest
-	size   int64
-}
-
-var errInBase = errors.New("this layer is only in the base")
-
-func (l layerInBase) Digest() (v1.Hash, error)             { return v1.NewHash(l.digest.String()) }
-func (l layerInBase) DiffID() (v1.Hash, error)             { return l.Digest() }
-func (l layerInBase) Compressed() (io.ReadCloser, error)   { return nil, errInBase }
-func (l layerInBase) Uncompressed() (io.ReadCloser, error) { return nil, errInBase }
-func (l layerInBase) Size() (int64, error)                 { return l.size, nil }
-func (l layerInBase) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -50,13 +51,13 @@ func (o PullOptions) withDefaults() PullOptions {
 	return o
 }
 
-// Pull returns the plan that fetches everything and puts a bundle of it at the
-// path. All is looked up before anything is fetched, and what an earlier run
-// fetched is not fetched again.
+// Pull returns the plan that fetches all images and files and writes a bundle of
+// them to path. It looks up all of them before it fetches any, and does not fetch
+// again what an earlier run has fetched.
 func Pull(o PullOptions) (plan step.Plan, path string, err error) {
 	o = o.withDefaults()
 	p := &pull{PullOptions: o}
-	if p.finish, err = (Options{Base: o.Base, SignKey: o.SignKey}).finishing(); err != nil {
+	if p.configure, err = (Options{Base: o.Base, SignKey: o.SignKey}).configure(); err != nil {
 		return nil, "", err
 	}
 	var row []step.Step
@@ -65,16 +66,16 @@ func Pull(o PullOptions) (plan step.Plan, path string, err error) {
 		p.all = append(p.all, one)
 		row = append(row, one.step())
 	}
-	return step.Plan{row, {p.bundle()}}, o.Output, nil
+	return step.Plan{row, {p.write()}}, o.Output, nil
 }
 
 type pull struct {
 	PullOptions
-	all    []*pulled
-	finish func(*contents) error
+	all       []*pulled
+	configure func(*bundle.Builder) error
 }
 
-// pulled is one origin on its way.
+// pulled is an image or file that is fetched.
 type pulled struct {
 	image.Origin
 	client *fetch.Client
@@ -110,8 +111,8 @@ func (p *pulled) lookUp(ctx context.Context) (err error) {
 	return err
 }
 
-// bundle is the step that makes the bundle of what was fetched.
-func (p *pull) bundle() step.Step {
+// write returns the step that writes the bundle.
+func (p *pull) write() step.Step {
 	name := "put the bundle together"
 	return step.Step{
 		Name:  name,
@@ -122,7 +123,7 @@ func (p *pull) bundle() step.Step {
 			if err != nil {
 				return err
 			}
-			return Options{Versions: p.Versions, Output: p.Output, Quick: p.Quick}.put(ctx, built, p.finish)
+			return Options{Versions: p.Versions, Output: p.Output, Quick: p.Quick}.write(ctx, built, p.configure)
 		},
 	}
 }
@@ -142,7 +143,7 @@ func (p *pull) compose(ctx context.Context) ([]image.Built, error) {
 	return built, nil
 }
 
-// origins are those for an architecture, by name.
+// origins returns what was fetched for an architecture, by name.
 func (p *pull) origins(arch string) map[string]image.Fetched {
 	all := map[string]image.Fetched{}
 	for _, one := range p.all {

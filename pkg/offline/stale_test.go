@@ -12,6 +12,7 @@ import (
 
 	served "github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
@@ -35,7 +36,7 @@ func TestStaleImages(t *testing.T) {
 	}
 	for name, from := range map[string]Source{"main Docker": {Docker: d}, "registry": {Registry: private}} {
 		t.Run(name, func(t *testing.T) {
-			from.Versions, from.Images, from.Arch, from.Files = versions(t), current.Images, current.Arch, host.Files{Root: t.TempDir()}
+			from.Versions, from.Images, from.Arch, from.Files = bundletest.Versions(t), current.Images, current.Arch, host.Files{Root: t.TempDir()}
 			old := from
 			old.Docker, old.Registry, old.Path = nil, nil, anotherBuild(t, current.Images[0])
 			old.KeepImages = true // somebody else's
@@ -77,10 +78,5 @@ func onlyHyperkube(s Source) Source {
 // anotherBuild is a bundle of an image with other content under the same name.
 func anotherBuild(t *testing.T, img image.Image) string {
 	t.Helper()
-	c, err := collect(versions(t), []image.Built{small(t, img, "amd64", tarOf(t, "hyperkube", "another build"))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.cache = t.TempDir()
-	return writeOf(t, c)
+	return writeBundle(t, []image.Built{bundletest.Image(t, img, "amd64", bundletest.Tar(t, "hyperkube", "another build"))})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -20,7 +21,7 @@ import (
 func (h *Host) source() offline.Source {
 	s := offline.Source{
 		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Versions: h.versions,
-		Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Feed: h.loads,
+		Images: h.images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Broadcast: h.loads,
 	}
 	switch {
 	case h.byHand:
@@ -100,7 +101,7 @@ func (h *Host) bundleProblem(ctx context.Context, role string) error {
 		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: remedy}
 	}
 	b, err := h.source().Open()
-	if errors.Is(err, offline.ErrUntrusted) {
+	if errors.Is(err, bundle.ErrUntrusted) {
 		return problem(err, "get it from who has the key, or give --verify-key another one")
 	}
 	if errors.Is(err, fs.ErrNotExist) && h.saved.Role != "" && h.saved.Config.Bundle == h.Config.Bundle {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
@@ -19,7 +20,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -46,7 +46,7 @@ type Host struct {
 	versions     image.Versions
 	images       []image.Image
 	answers      []answer // results of the questions of Resolve
-	loads        *offline.Feed
+	loads        *bundle.Broadcast
 	downloads    *downloads
 	join         *join.Joining
 	detectErr    error
@@ -61,7 +61,7 @@ func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
 // says where each comes from. Preflight refuses a change of a setting that
 // cannot change.
 func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
-	h := &Host{Config: cfg, given: given, Units: host.OpenUnits(), loads: &offline.Feed{}, downloads: &downloads{}}
+	h := &Host{Config: cfg, given: given, Units: host.OpenUnits(), loads: &bundle.Broadcast{}, downloads: &downloads{}}
 	var err error
 	if h.saved, err = ReadSaved(h.Files); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -80,21 +80,21 @@ func (h *Host) askRegistry(ctx context.Context) error {
 	if h.registry == nil || h.saved.Role != "" && h.Config.Registry.Address == "" {
 		return nil
 	}
-	if err := h.registry.Check(ctx, offline.IndexPath, false); err != nil || !h.fromRegistry() {
+	if err := h.registry.Check(ctx, bundle.IndexPath, false); err != nil || !h.fromRegistry() {
 		return err
 	}
-	bundle, err := offline.OpenRegistry(ctx, h.registry, h.versions.Kubernetes, offline.SignedBy(h.Config.VerifyKey))
+	b, err := bundle.OpenRegistry(ctx, h.registry, h.versions.Kubernetes, bundle.SignedBy(h.Config.VerifyKey))
 	switch {
-	case errors.Is(err, offline.ErrUntrusted):
+	case errors.Is(err, bundle.ErrUntrusted):
 		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "push one that was signed with the key, or give --verify-key another one"}
 	case err != nil:
 		return err
 	}
-	defer bundle.Close()
-	if archs := bundle.Archs(); !slices.Contains(archs, h.Config.Arch) {
-		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("%s is for %s, not for %s", bundle.Path, strings.Join(archs, ", "), h.Config.Arch),
+	defer b.Close()
+	if archs := b.Archs(); !slices.Contains(archs, h.Config.Arch) {
+		return &step.Problem{Name: "bundle", Text: fmt.Sprintf("%s is for %s, not for %s", b.Path, strings.Join(archs, ", "), h.Config.Arch),
 			Remedy: "push a bundle for this architecture too"}
 	}
-	h.pushed = bundle.Versions
+	h.pushed = b.Versions
 	return h.useCatalogue()
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	digest "github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	private "github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -31,16 +31,16 @@ func withRegistry(t *testing.T, pushed image.Versions) *Host {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
-	h := &Host{Files: host.Files{Root: t.TempDir()}, Config: config.Default(), loads: &offline.Feed{}, downloads: &downloads{},
+	h := &Host{Files: host.Files{Root: t.TempDir()}, Config: config.Default(), loads: &bundle.Broadcast{}, downloads: &downloads{},
 		registry: &private.Registry{Address: strings.TrimPrefix(server.URL, "http://"), Insecure: true, PlainHTTP: true}}
 	if err := h.useCatalogue(); err != nil {
 		t.Fatal(err)
 	}
 	manifest := digest.FromString("manifest")
-	text, err := json.Marshal(offline.Manifest{
+	text, err := json.Marshal(bundle.Manifest{
 		Format: 2, Versions: pushed,
-		Images: []offline.Entry{{Index: manifest, Variants: map[string]offline.Variant{runtime.GOARCH: {Manifest: manifest, Config: manifest}}}},
-		Frames: []offline.Frame{{FromEnd: 1, Packed: 1, Sum: manifest}}, Blobs: map[digest.Digest]offline.Blob{manifest: {Size: 1}},
+		Images: []bundle.Image{{Index: manifest, Platforms: map[string]bundle.PlatformImage{runtime.GOARCH: {Manifest: manifest, Config: manifest}}}},
+		Frames: []bundle.Frame{{OffsetFromEnd: 1, CompressedSize: 1, Digest: manifest}}, Blobs: map[digest.Digest]bundle.Blob{manifest: {Size: 1}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func withRegistry(t *testing.T, pushed image.Versions) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := h.registry.Repository(offline.IndexPath)
+	repo, err := h.registry.Repository(bundle.IndexPath)
 	if err != nil {
 		t.Fatal(err)
 	}

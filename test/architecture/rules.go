@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/docker"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},
-	{"pkg/imagestore", "pkg/cniplugins"},
+	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/node", "pkg/offline", "pkg/cluster",

@@ -19,9 +19,9 @@ import (
 	wire "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	bundles "github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 )
 
 // pauseImage is small, and compiled in seconds for all architectures.
@@ -93,7 +93,7 @@ func sum(t *testing.T, path string) [32]byte {
 func lacks(t *testing.T, path string) {
 	t.Helper()
 	out, err := host.Run(t.Context(), built.binary, "offline", "verify", path, "--arch", "arm,s390x", "-o", "json")
-	var report offline.Report
+	var report bundles.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}

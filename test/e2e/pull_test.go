@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	bundles "github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 )
 
 // TestPull pulls from mirrors of the official sites, over a link that breaks,
@@ -159,7 +159,7 @@ func (p *puller) again(t *testing.T) {
 func (p *puller) pushed(t *testing.T) {
 	out, err := p.command([]string{"offline", "push", p.host() + "/pushed", "--bundle", p.to, "--registry-ca", p.caFile, "-o", "json"}).Run(t.Context())
 	must(t, err)
-	var all []offline.Pushed
+	var all []bundles.Pushed
 	must(t, json.Unmarshal(out, &all))
 	names := strings.Fields(run(t, built.binary, "offline", "list", p.host()+"/pushed", "--bundle", p.to))
 	if len(names) == 0 || len(all) != len(names) {

@@ -1,0 +1,183 @@
+package bundle
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	digest "github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// dockerManifest is the member in which a Docker without containerd's image
+// store looks for images.
+const dockerManifest = "manifest.json"
+
+// dockerImage is an element of manifest.json in a `docker save` archive.
+type dockerImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+// Archive is an archive of images on its way into a store.
+type Archive struct {
+	// Open returns the archive as a tar, which the caller must close.
+	Open func() io.ReadCloser
+	// Err returns the first error of the side that writes the archive. A store
+	// reports only an unexpected end.
+	Err func() error
+}
+
+// Archive returns an archive of images for one architecture. It is both a
+// `docker save` archive, which every Docker reads, and an OCI image layout,
+// which containerd reads.
+func (b *Bundle) Archive(ctx context.Context, images []Image, arch string) Archive {
+	w := &archiveWriter{Bundle: b, ctx: ctx, images: images, arch: arch, progress: step.NewCounter(ctx, "load images", b.sizeOf(images, arch))}
+	return Archive{Open: w.open, Err: w.firstError}
+}
+
+// archiveWriter writes the archive into a pipe, in a goroutine of its own. It
+// receives the blobs from the goroutine of the broadcast.
+type archiveWriter struct {
+	*Bundle
+	ctx      context.Context
+	images   []Image
+	arch     string
+	progress io.Writer
+
+	mu  sync.Mutex
+	err error
+}
+
+func (a *archiveWriter) open() io.ReadCloser {
+	return Pipe(func(w io.Writer) error {
+		err := a.write(w)
+		a.note(err)
+		return err
+	})
+}
+
+// note keeps the first error that the store did not cause by closing the pipe.
+func (a *archiveWriter) note(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil && !errors.Is(err, io.ErrClosedPipe) && a.ctx.Err() == nil {
+		a.err = err
+	}
+}
+
+func (a *archiveWriter) firstError() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+func (a *archiveWriter) write(w io.Writer) error {
+	contents := a.contentsOf(a.images, a.arch)
+	archive := tar.NewWriter(w)
+	for _, member := range []struct {
+		name  string
+		value any
+	}{
+		{ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}},
+		{ocispec.ImageIndexFile, contents.index},
+		{dockerManifest, contents.docker},
+	} {
+		if err := writeJSON(archive, member.name, member.value); err != nil {
+			return err
+		}
+	}
+	// Called before each blob, by the goroutine of the broadcast: a blob follows
+	// its tar header.
+	writerFor := func(d digest.Digest) (io.Writer, error) {
+		return io.MultiWriter(archive, a.progress), archive.WriteHeader(header(blobName(d), a.Blobs[d].Size))
+	}
+	if err := a.broadcast.copyTo(a.ctx, a.Bundle, contents.blobs, writerFor); err != nil {
+		return err
+	}
+	return archive.Close()
+}
+
+// archiveContents are the blobs that an archive needs, each once, and its
+// indexes.
+type archiveContents struct {
+	blobs  []digest.Digest
+	docker []dockerImage
+	index  ocispec.Index
+}
+
+func (b *Bundle) contentsOf(images []Image, arch string) (c archiveContents) {
+	seen := map[digest.Digest]bool{}
+	need := func(all ...digest.Digest) {
+		for _, d := range all {
+			if !seen[d] {
+				seen[d], c.blobs = true, append(c.blobs, d)
+			}
+		}
+	}
+	c.index.SchemaVersion, c.index.MediaType = 2, ocispec.MediaTypeImageIndex
+	for _, i := range images {
+		p := i.Platforms[arch]
+		need(p.Manifest, p.Config)
+		need(p.Layers...)
+		c.docker = append(c.docker, p.docker(i.Ref))
+		c.index.Manifests = append(c.index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: p.Manifest,
+			Size: b.Blobs[p.Manifest].Size, Platform: ociPlatform(arch),
+			Annotations: map[string]string{ocispec.AnnotationRefName: i.Ref, annotationName: i.Ref}})
+	}
+	return c
+}
+
+func (p PlatformImage) docker(ref string) dockerImage {
+	d := dockerImage{Config: blobName(p.Config), RepoTags: []string{ref}}
+	for _, l := range p.Layers {
+		d.Layers = append(d.Layers, blobName(l))
+	}
+	return d
+}
+
+// dockerManifest returns the member with which `docker load` reads a whole
+// bundle. It allows only one image per name. If there are several architectures,
+// each image is named after its own, as before manifest lists existed:
+// pause-arm64:3.10.2.
+func (m Manifest) dockerManifest() (all []dockerImage) {
+	archs := m.Archs()
+	for _, i := range m.Images {
+		for _, arch := range archs {
+			p := i.Platforms[arch]
+			if p.Manifest == "" {
+				continue
+			}
+			ref := i.Ref
+			if len(archs) > 1 {
+				ref = withArch(ref, arch)
+			}
+			all = append(all, p.docker(ref))
+		}
+	}
+	return all
+}
+
+func withArch(ref, arch string) string {
+	i := strings.LastIndex(ref, ":")
+	return ref[:i] + "-" + arch + ref[i:]
+}
+
+func ociPlatform(arch string) *ocispec.Platform {
+	p := image.Platform(arch)
+	return &ocispec.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant}
+}
+
+func (b *Bundle) sizeOf(images []Image, arch string) (total int64) {
+	for _, d := range b.contentsOf(images, arch).blobs {
+		total += b.Blobs[d].Size
+	}
+	return total
+}

@@ -1,0 +1,156 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// writeSmall writes a bundle of tiny images for two architectures.
+func writeSmall(t testing.TB) string { return writeFor(t, "amd64", "arm") }
+
+func writeFor(t testing.TB, archs ...string) string {
+	t.Helper()
+	return writeOf(t, builderFor(t, bundletest.Versions(t), archs...))
+}
+
+func writeOf(t testing.TB, b *Builder) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
+	if err := b.Write(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// builderFor returns a builder of the images of bundletest, with a cache of its
+// own.
+func builderFor(t testing.TB, v image.Versions, archs ...string) *Builder {
+	t.Helper()
+	b, err := NewBuilder(v, bundletest.Images(t, v, archs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Cache = t.TempDir()
+	return b
+}
+
+// verified is what `offline verify` does.
+func verified(ctx context.Context, path string, options ...Option) error {
+	b, err := Open(path, options...)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return b.Verify(ctx)
+}
+
+func opened(t testing.TB, path string, options ...Option) *Bundle {
+	t.Helper()
+	b, err := Open(path, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := writeSmall(t)
+	if err := verified(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	b := opened(t, path)
+	if got := strings.Join(b.Archs(), " "); got != "amd64 arm" {
+		t.Errorf("architectures: %s", got)
+	}
+	for _, img := range image.Catalogue(bundletest.Versions(t), "") {
+		if _, err := b.Find(img.Ref, "arm"); err != nil {
+			t.Errorf("find %s: %v", img.Ref, err)
+		}
+	}
+	if _, err := b.Find("registry.k8s.io/pause:3.10.2", "s390x"); err == nil || !strings.Contains(err.Error(), "it is for amd64, arm, not for s390x") {
+		t.Errorf("wrong architecture: %v", err)
+	}
+	if _, err := b.Find("registry.k8s.io/pause:1", "arm"); err == nil || !strings.Contains(err.Error(), "holds no image") {
+		t.Errorf("wrong image: %v", err)
+	}
+}
+
+func TestSameInputSameBytes(t *testing.T) {
+	one, two := builderFor(t, bundletest.Versions(t), "arm"), builderFor(t, bundletest.Versions(t), "arm")
+	if !bytes.Equal(read(t, writeOf(t, one)), read(t, writeOf(t, two))) {
+		t.Error("two bundles of the same images differ")
+	}
+}
+
+func TestLeavesNothingBesideTheBundle(t *testing.T) {
+	path := writeSmall(t)
+	images, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(images) != 1 {
+		t.Errorf("beside the bundle: %v %v", images, err)
+	}
+}
+
+func TestArchiveHoldsOneArchitecture(t *testing.T) {
+	b := opened(t, writeSmall(t))
+	r := b.Archive(t.Context(), b.Images, "arm").Open()
+	defer r.Close()
+	archive, names := tar.NewReader(r), map[string]bool{}
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[h.Name] = true
+	}
+	for _, e := range b.Images {
+		for _, l := range append(e.Platforms["arm"].Layers, e.Platforms["arm"].Config, e.Platforms["arm"].Manifest) {
+			if !names[blobName(l)] {
+				t.Errorf("%s is missing", blobName(l))
+			}
+		}
+		if names[blobName(e.Platforms["amd64"].Config)] {
+			t.Errorf("%s for amd64 is in the archive for arm", e.Ref)
+		}
+	}
+	if !names["manifest.json"] || !names["index.json"] || !names["oci-layout"] {
+		t.Errorf("a table is missing: %v", names)
+	}
+}
+
+func TestCancelStopsWriting(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b, err := NewBuilder(bundletest.Versions(t), []image.Built{bundletest.Image(t, image.Catalogue(bundletest.Versions(t), "")[0], "amd64", bundletest.Tar(t, "a", "b"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bundle")
+	if err := b.Write(ctx, path); err == nil {
+		t.Error("wrote a bundle although it was cancelled")
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("half a bundle was left")
+	}
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,95 @@
+// Package bundletest contains what the tests of several packages need to make
+// bundles: small images, and a way to manipulate a bundle.
+package bundletest
+
+import (
+	"archive/tar"
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// Versions returns the versions of the newest Kubernetes.
+func Versions(t testing.TB) image.Versions {
+	t.Helper()
+	v, err := image.For("", image.Versions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Tar returns an archive of files, given as pairs of name and content.
+func Tar(t testing.TB, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: files[i], Size: int64(len(files[i+1])), Mode: 0o755, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Image returns an image with uncompressed layers.
+func Image(t testing.TB, img image.Image, arch string, layers ...[]byte) image.Built {
+	t.Helper()
+	p := image.Platform(arch)
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	oci, err := mutate.ConfigFile(base, &v1.ConfigFile{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, RootFS: v1.RootFS{Type: "layers"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layers {
+		oci, err = mutate.Append(oci, mutate.Addendum{Layer: static.NewLayer(l, types.OCIUncompressedLayer), MediaType: types.OCIUncompressedLayer})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return image.Built{Image: img, Arch: arch, OCI: oci}
+}
+
+// Images returns all images of a cluster. They are tiny, except for a layer of
+// hyperkube, which is the only one that depends on the version of Kubernetes.
+func Images(t testing.TB, v image.Versions, archs ...string) (built []image.Built) {
+	t.Helper()
+	for _, arch := range archs {
+		for _, img := range image.Catalogue(v, "") {
+			userland := Tar(t, "etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
+			if img.Name == "hyperkube" {
+				built = append(built, hyperkube(t, v, img, arch, userland))
+				continue
+			}
+			built = append(built, Image(t, img, arch, userland, Tar(t, img.Name, strings.Repeat(img.Name+" for "+arch+"\n", 50))))
+		}
+	}
+	return built
+}
+
+func hyperkube(t testing.TB, v image.Versions, img image.Image, arch string, userland []byte) image.Built {
+	t.Helper()
+	const plugin = "#!/bin/sh\necho '{\"supportedVersions\":[\"1.0.0\"]}'\n"
+	plugins := Tar(t, "opt/cni/bin/bridge", plugin+"# ours\n", "opt/cni/bin/portmap", plugin+"# ours too\n",
+		"opt/cni/bin/host-local", plugin, "opt/cni/bin/loopback", plugin)
+	large := Tar(t, img.Name, strings.Repeat(v.Kubernetes+" for "+arch+"\n", image.ManifestLimit/len(v.Kubernetes)))
+	built := Image(t, img, arch, userland, plugins, large)
+	built.Parts = []image.Part{{Name: "userland", Dir: t.TempDir()}, {Name: "cni", Version: v.CNI}}
+	return built
+}

@@ -1,0 +1,140 @@
+package bundletest
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	digest "github.com/opencontainers/go-digest"
+)
+
+// Rewrite returns the path of a copy of a bundle in which one frame is changed
+// and the manifest contains the digest of the changed frame. It does not use the
+// code under test. The first frame contains manifests and configs, the second the
+// layers of the first architecture.
+func Rewrite(t testing.TB, path string, frame int, change func(plain []byte) []byte) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, frames := readManifest(t, data)
+	var parts [][]byte
+	for _, f := range frames {
+		parts = append(parts, data[int64(len(data))-f.FromEnd:][:f.Packed])
+	}
+	headSize, last := int64(len(data))-frames[0].FromEnd, frames[len(frames)-1]
+	end := data[int64(len(data))-last.FromEnd+last.Packed:]
+	parts[frame] = compress(t, change(decompress(t, parts[frame])))
+
+	fromEnd := int64(len(end))
+	for i := len(frames) - 1; i >= 0; i-- {
+		fromEnd += int64(len(parts[i]))
+		frames[i] = frameEntry{fromEnd, int64(len(parts[i])), digest.FromBytes(parts[i])}
+	}
+	manifest["frames"] = encode(t, frames)
+	head := replaceFirst(t, decompress(t, data[:headSize]), encode(t, manifest))
+	parts = append(append([][]byte{compress(t, head)}, parts...), end)
+	rewritten := filepath.Join(t.TempDir(), "bundle.tar.zst")
+	if err := os.WriteFile(rewritten, bytes.Join(parts, nil), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return rewritten
+}
+
+type frameEntry struct {
+	FromEnd int64         `json:"fromEnd"`
+	Packed  int64         `json:"packed"`
+	Sum     digest.Digest `json:"sum"`
+}
+
+// readManifest reads the first member.
+func readManifest(t testing.TB, data []byte) (manifest map[string]json.RawMessage, frames []frameEntry) {
+	t.Helper()
+	decoder, err := zstd.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	archive := tar.NewReader(decoder)
+	if _, err := archive.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(archive).Decode(&manifest); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(manifest["frames"], &frames); err != nil {
+		t.Fatal(err)
+	}
+	return manifest, frames
+}
+
+// replaceFirst replaces the content of the first member of an archive without an
+// end mark.
+func replaceFirst(t testing.TB, plain, content []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	from, to := tar.NewReader(bytes.NewReader(plain)), tar.NewWriter(&b)
+	for first := true; ; first = false {
+		h, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data io.Reader = from
+		if first {
+			h.Size, data = int64(len(content)), bytes.NewReader(content)
+		}
+		if err := to.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(to, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func encode(t testing.TB, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func compress(t testing.TB, plain []byte) []byte {
+	t.Helper()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer encoder.Close()
+	return encoder.EncodeAll(plain, nil)
+}
+
+func decompress(t testing.TB, data []byte) []byte {
+	t.Helper()
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	plain, err := decoder.DecodeAll(data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}

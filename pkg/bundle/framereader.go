@@ -1,0 +1,147 @@
+package bundle
+
+import (
+	"archive/tar"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+	digest "github.com/opencontainers/go-digest"
+)
+
+// frameReader reads blobs of a bundle. It decompresses each frame only once if
+// the blobs are read in the order of inFileOrder.
+type frameReader struct {
+	*Bundle
+	frame   int
+	decoder *zstd.Decoder // nil: no frame is open
+	archive *tar.Reader
+	offset  int64        // of the next member in the decompressed frame
+	base    *frameReader // nil: not needed yet
+}
+
+func (b *Bundle) newFrameReader() *frameReader { return &frameReader{Bundle: b} }
+
+func (r *frameReader) close() {
+	r.stop()
+	if r.base != nil {
+		r.base.close()
+	}
+}
+
+// inFileOrder sorts blobs by their position.
+func (b *Bundle) inFileOrder(blobs []digest.Digest) []digest.Digest {
+	return slices.SortedStableFunc(slices.Values(blobs), b.compare)
+}
+
+// compare compares the positions of two blobs. Blobs of the base come last.
+func (b *Bundle) compare(x, y digest.Digest) int {
+	one, two := b.Blobs[x], b.Blobs[y]
+	if one.InBase && two.InBase && b.base != nil {
+		one, two = b.base.Blobs[x], b.base.Blobs[y]
+	}
+	return cmp.Or(cmp.Compare(toInt(one.InBase), toInt(two.InBase)), cmp.Compare(one.Frame, two.Frame), cmp.Compare(one.Offset, two.Offset))
+}
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// copy writes a blob to w and verifies its digest.
+func (r *frameReader) copy(w io.Writer, d digest.Digest) error {
+	check := d.Verifier()
+	err := r.copyUnverified(io.MultiWriter(w, check), d)
+	if err == nil && !check.Verified() {
+		err = fmt.Errorf("bundle %s: blob %s: its content is not what its digest says: the bundle is damaged", r.Path, d)
+	}
+	return err
+}
+
+func (r *frameReader) copyUnverified(w io.Writer, d digest.Digest) error {
+	blob, err := r.open(d)
+	if err == nil {
+		defer blob.Close()
+		_, err = io.Copy(w, blob)
+	}
+	if err != nil {
+		return fmt.Errorf("bundle %s: blob %s: %w", r.Path, d, err)
+	}
+	return nil
+}
+
+func (r *frameReader) open(d digest.Digest) (io.ReadCloser, error) {
+	blob, ok := r.Blobs[d]
+	switch {
+	case !ok:
+		return nil, errors.New("it is not in the bundle")
+	case r.fetch != nil:
+		return r.fetch(d)
+	case blob.InBase && r.Bundle.base == nil:
+		return nil, r.errNoBase()
+	case blob.InBase:
+		r.stop()
+		if r.base == nil {
+			r.base = r.Bundle.base.newFrameReader()
+		}
+		return r.base.open(d)
+	}
+	if r.decoder == nil || r.frame != blob.Frame || blob.Offset < r.offset {
+		if err := r.start(blob.Frame); err != nil {
+			return nil, err
+		}
+	}
+	return r.seek(d, blob)
+}
+
+func (r *frameReader) start(frame int) error {
+	r.stop()
+	var err error
+	// Two workers: one decodes ahead while the output of the other is written.
+	if r.decoder, err = newDecoder(r.section(frame), 2); err != nil {
+		return err
+	}
+	r.frame, r.offset, r.archive = frame, 0, tar.NewReader(r.decoder)
+	return nil
+}
+
+func (r *frameReader) stop() {
+	if r.decoder == nil {
+		return
+	}
+	r.decoder.Close()
+	r.decoder, r.archive = nil, nil
+}
+
+// seek skips to the member of a blob, but not beyond the offset in the manifest.
+func (r *frameReader) seek(d digest.Digest, blob Blob) (io.ReadCloser, error) {
+	for {
+		h, err := r.archive.Next()
+		if err != nil {
+			return nil, fmt.Errorf("the bundle is cut short or damaged: %w", err)
+		}
+		offset := r.offset
+		r.offset += memberSize(h.Size)
+		switch {
+		case offset == blob.Offset && h.Name == blobName(d) && h.Typeflag == tar.TypeReg && h.Size == blob.Size:
+			return io.NopCloser(r.archive), nil
+		case h.Size < 0 || r.offset > blob.Offset:
+			return nil, fmt.Errorf("the bundle is damaged: %s with %d bytes lies in its place", h.Name, h.Size)
+		}
+	}
+}
+
+// section returns the compressed bytes of a frame.
+func (b *Bundle) section(frame int) *io.SectionReader {
+	f := b.Frames[frame]
+	return io.NewSectionReader(b.file, b.size-f.OffsetFromEnd, f.CompressedSize)
+}
+
+func (b *Bundle) errNoBase() error {
+	return fmt.Errorf("it lies in the bundle of Kubernetes %s that this one was built on; name that one as the base", b.Base.Kubernetes)
+}

@@ -1,0 +1,158 @@
+package bundle
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	digest "github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// blobSource is a blob to write.
+type blobSource struct {
+	digest digest.Digest
+	size   int64
+	open   func() (io.ReadCloser, error)
+}
+
+// cacheFrom is the smallest size of a frame that is cached for other bundles.
+// Smaller ones are compressed in no time.
+const cacheFrom = 1 << 20
+
+// groups returns the blobs of each frame. Layers that several images share come
+// first: they contain no Go programs, which compress best next to one another.
+// The other layers are sorted by size: large layers change most often, and a
+// reader of a small layer finishes early.
+func (b *Builder) groups() (all [][]blobSource) {
+	if len(b.blobs) > 0 {
+		all = append(all, b.blobs)
+	}
+	for _, arch := range image.Archs {
+		if layers := slices.Clone(b.layers[arch]); len(layers) > 0 {
+			slices.SortStableFunc(layers, func(x, y blobSource) int {
+				return cmp.Or(cmp.Compare(min(b.uses(y, arch), 2), min(b.uses(x, arch), 2)), cmp.Compare(x.size, y.size))
+			})
+			all = append(all, layers)
+		}
+	}
+	return all
+}
+
+// uses counts the images that have a layer.
+func (b *Builder) uses(layer blobSource, arch string) (n int) {
+	for _, i := range b.manifest.Images {
+		if slices.Contains(i.Platforms[arch].Layers, layer.digest) {
+			n++
+		}
+	}
+	return n
+}
+
+// frames compresses all groups concurrently and returns the file of each.
+func (b *Builder) frames(ctx context.Context, work string, groups [][]blobSource) ([]string, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	progress := step.NewCounter(ctx, "compress the bundle", totalSize(slices.Concat(groups...)))
+	files := make([]string, len(groups))
+	for i, blobs := range groups {
+		group.Go(func() (err error) {
+			files[i], err = b.frame(ctx, filepath.Join(work, fmt.Sprint(i)), blobs, progress)
+			return err
+		})
+	}
+	return files, group.Wait()
+}
+
+func (b *Builder) frame(ctx context.Context, path string, blobs []blobSource, progress *step.Counter) (string, error) {
+	if totalSize(blobs) < cacheFrom || b.Cache == "" {
+		return path, writeFrame(ctx, path, fast, blobs, progress)
+	}
+	var key string
+	for _, blob := range blobs {
+		key += blob.digest.String()
+	}
+	done := false
+	name := fmt.Sprintf("frame-%d-%s-%s", recipeVersion, b.compression.name, digest.FromString(key).Encoded()[:16])
+	dir, err := image.Cached(ctx, b.Cache, name, func(dir string) error {
+		done = true
+		return writeFrame(ctx, filepath.Join(dir, "frame"), b.compression, blobs, progress)
+	})
+	if err == nil && !done {
+		progress.Add(totalSize(blobs))
+	}
+	return filepath.Join(dir, "frame"), err
+}
+
+func writeFrame(ctx context.Context, path string, how compression, blobs []blobSource, progress *step.Counter) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	plain := Pipe(func(w io.Writer) error { return writeMembers(ctx, io.MultiWriter(w, progress), blobs) })
+	defer plain.Close()
+	return errors.Join(how.compress(ctx, file, plain, plainSize(blobs)), file.Close())
+}
+
+func writeMembers(ctx context.Context, w io.Writer, blobs []blobSource) error {
+	archive := tar.NewWriter(w)
+	for _, b := range blobs {
+		if err := writeMember(ctx, archive, b); err != nil {
+			return fmt.Errorf("blob %s: %w", b.digest, err)
+		}
+	}
+	return archive.Flush() // pads the last member, and writes no end of archive
+}
+
+func writeMember(ctx context.Context, archive *tar.Writer, b blobSource) error {
+	data, err := b.open()
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if err := archive.WriteHeader(header(blobName(b.digest), b.size)); err != nil {
+		return err
+	}
+	check := b.digest.Verifier()
+	if _, err := io.Copy(io.MultiWriter(archive, check), withContext(ctx, data)); err != nil {
+		return err
+	}
+	if !check.Verified() {
+		return errors.New("its content changed while it was read")
+	}
+	return nil
+}
+
+func header(name string, size int64) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+}
+
+const tarBlock = 512
+
+// memberSize returns the size of a blob in a tar archive, with its header.
+func memberSize(size int64) int64 { return tarBlock + (size+tarBlock-1)/tarBlock*tarBlock }
+
+func plainSize(blobs []blobSource) (total int64) {
+	for _, b := range blobs {
+		total += memberSize(b.size)
+	}
+	return total
+}
+
+func totalSize(blobs []blobSource) (total int64) {
+	for _, b := range blobs {
+		total += b.size
+	}
+	return total
+}

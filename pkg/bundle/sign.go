@@ -1,0 +1,98 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// signature is the member behind the manifest of a signed bundle. It covers the
+// whole bundle, as the manifest contains the digests of all contents.
+type signature struct {
+	Signer    string `json:"signer"` // fingerprint of the public key
+	Signature []byte `json:"signature"`
+}
+
+// ErrUntrusted means that a bundle is not signed by the required key.
+var ErrUntrusted = errors.New("it is not to be trusted")
+
+func sign(key ed25519.PrivateKey, manifest []byte) signature {
+	return signature{fingerprint(key.Public().(ed25519.PublicKey)), ed25519.Sign(key, manifest)}
+}
+
+// verifySignature verifies the signature member, which may be missing.
+func verifySignature(key ed25519.PublicKey, manifest, member []byte) error {
+	if member == nil {
+		return fmt.Errorf("%w: it has no signature", ErrUntrusted)
+	}
+	s, err := parseSignature(member)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	if s.Signer != fingerprint(key) {
+		return fmt.Errorf("%w: it is signed by another key, %s, not by %s", ErrUntrusted, s.Signer, fingerprint(key))
+	}
+	if !ed25519.Verify(key, manifest, s.Signature) {
+		return fmt.Errorf("%w: its signature is not of what it holds", ErrUntrusted)
+	}
+	return nil
+}
+
+func parseSignature(member []byte) (s signature, err error) {
+	strict := json.NewDecoder(bytes.NewReader(member))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&s); err != nil {
+		return s, fmt.Errorf("read %s: %w", signatureName, err)
+	}
+	return s, nil
+}
+
+func fingerprint(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
+
+// ReadSigningKey reads a private key as openssl writes it: PKCS#8 in PEM.
+func ReadSigningKey(path string) (ed25519.PrivateKey, error) {
+	block, err := readPEM(path)
+	if err != nil {
+		return nil, err
+	}
+	key, _ := x509.ParsePKCS8PrivateKey(block)
+	if own, ok := key.(ed25519.PrivateKey); ok {
+		return own, nil
+	}
+	return nil, fmt.Errorf("%s holds no ed25519 private key; make one by `openssl genpkey -algorithm ed25519 -out FILE`", path)
+}
+
+// readVerificationKey reads the public key.
+func readVerificationKey(path string) (ed25519.PublicKey, error) {
+	block, err := readPEM(path)
+	if err != nil {
+		return nil, err
+	}
+	key, _ := x509.ParsePKIXPublicKey(block)
+	if public, ok := key.(ed25519.PublicKey); ok {
+		return public, nil
+	}
+	return nil, fmt.Errorf("%s holds no ed25519 public key; make it by `openssl pkey -in PRIVATE -pubout -out FILE`", path)
+}
+
+func readPEM(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, fmt.Errorf("%s is no key in PEM", path)
+	}
+	return block.Bytes, nil
+}
