@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/klauspost/compress/zstd"
@@ -18,70 +17,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// engine runs a Docker daemon of its own, with the containerd behind it, and
-// returns both sockets.
-func engine(t *testing.T) (*docker.Engine, string) {
-	t.Helper()
-	// Unix sockets have short names, t.TempDir may not.
-	dir, err := os.MkdirTemp("", "kb-docker-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := filepath.Join(dir, "d.sock")
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	var log strings.Builder
-	go func() {
-		_, err := host.Command{Stdout: &log, Stderr: &log, Args: []string{"dockerd", "-H", "unix://" + socket, "-p", dir + "/pid", "--data-root", dir + "/data",
-			"--exec-root", dir + "/exec", "--bridge=none", "--iptables=false", "--ip-masq=false", "--storage-driver=vfs"}}.Run(ctx)
-		ended <- err
-	}()
-	t.Cleanup(func() {
-		stopDaemon(t, dir, cancel, ended)
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	d, err := docker.Open(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	probe := func(ctx context.Context) error {
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("dockerd ended: %v\n%s", err, log.String())
-		default:
-		}
-		return d.Answers(ctx)
-	}
-	if err := step.Until(t.Context(), probe, nil); err != nil {
-		t.Fatal(err)
-	}
-	return d, filepath.Join(dir, "exec/containerd/containerd.sock")
-}
-
-// stopDaemon lets dockerd end by itself, as it has a containerd to take along.
-func stopDaemon(t *testing.T, dir string, kill func(), ended <-chan error) {
-	defer kill()
-	if pid := strings.TrimSpace(read(t, dir+"/pid")); pid != "" {
-		if _, err := host.Run(context.Background(), "kill", pid); err != nil {
-			t.Error(err)
-		}
-	}
-	select {
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		t.Error("dockerd does not stop")
-	}
-}
 
 func dockerWorld(t *testing.T, d *docker.Engine, files func() string) func() string {
 	return func() string {
@@ -98,7 +38,7 @@ func dockerWorld(t *testing.T, d *docker.Engine, files func() string) func() str
 }
 
 func TestLoad(t *testing.T) {
-	d, containerdSocket := engine(t)
+	d, containerdSocket := dockertest.Start(t)
 	for _, c := range []struct {
 		name  string
 		store imagestore.Target
@@ -119,7 +59,7 @@ func TestLoad(t *testing.T) {
 // TestLoadOfABundleThatLies: somebody changed a blob and put the digest of its
 // frame right, so it is found only while the store reads.
 func TestLoadOfABundleThatLies(t *testing.T) {
-	d, containerdSocket := engine(t)
+	d, containerdSocket := dockertest.Start(t)
 	none := func() string { return "" }
 	const ours = "its content is not what its digest says: the bundle is damaged"
 	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir())
@@ -193,7 +133,7 @@ func withoutBundle(t *testing.T, s Source, store imagestore.Target) {
 }
 
 func TestKeptImagesSurviveUndo(t *testing.T) {
-	d, _ := engine(t)
+	d, _ := dockertest.Start(t)
 	s := sourceOf(t)
 	s.KeepImages = true
 	load := s.Load(imagestore.Docker(image.Bootstrap, d))
@@ -207,7 +147,7 @@ func TestKeptImagesSurviveUndo(t *testing.T) {
 
 // TestOtherToolsReadABundle: the file serves where this program is not at hand.
 func TestOtherToolsReadABundle(t *testing.T) {
-	d, containerdSocket := engine(t)
+	d, containerdSocket := dockertest.Start(t)
 	path := writeBundle(t, bundletest.Images(t, bundletest.Versions(t), "amd64"))
 	b, err := bundle.Open(path)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	served "github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
@@ -22,7 +23,7 @@ import (
 // TestStaleImages: an image that has the right name, and is of another build
 // than that in the registry or the main Docker, gives way to it.
 func TestStaleImages(t *testing.T) {
-	d, containerdSocket := engine(t)
+	d, containerdSocket := dockertest.Start(t)
 	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir())
 	current := onlyHyperkube(sourceOf(t))
 	if err := current.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()); err != nil {

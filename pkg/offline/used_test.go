@@ -8,6 +8,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
@@ -17,7 +18,7 @@ import (
 // TestAnImageInUseStays: Undo removes the other images, and reports the
 // container.
 func TestAnImageInUseStays(t *testing.T) {
-	d, _ := engine(t)
+	d, _ := dockertest.Start(t)
 	store := imagestore.Docker(image.Main, d)
 	s := sourceOf(t)
 	world := dockerWorld(t, d, hosttest.Tree(t, s.Files.Root))

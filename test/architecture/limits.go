@@ -95,6 +95,8 @@ var spans = map[string]string{
 	"pkg/host/hosttest.cutShort": "the interruption that a test wants",
 	"pkg/host/hosttest.settle":   "a test",
 
+	"pkg/docker/dockertest.stopLimit": "a test",
+
 	"pkg/cluster.left":   "rounding",
 	"pkg/registry.Serve": "what our own server allows its clients",
 

@@ -1,0 +1,79 @@
+// Package dockertest starts Docker daemons for tests.
+package dockertest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// stopLimit is how long a daemon may take to stop, with its containerd.
+const stopLimit = 20 * time.Second
+
+// Start starts a Docker daemon without networks, which stops at the end of the
+// test. It also returns the socket of the containerd that the daemon has started.
+func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
+	t.Helper()
+	// The path of a Unix socket must be short, which t.TempDir does not guarantee.
+	dir, err := os.MkdirTemp("", "kb-docker-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "d.sock")
+	ctx, kill := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	var log strings.Builder
+	go func() {
+		_, err := host.Command{Stdout: &log, Stderr: &log, Args: []string{"dockerd", "-H", "unix://" + socket, "-p", dir + "/pid", "--data-root", dir + "/data",
+			"--exec-root", dir + "/exec", "--bridge=none", "--iptables=false", "--ip-masq=false", "--storage-driver=vfs"}}.Run(ctx)
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		stop(t, dir, kill, ended)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if engine, err = docker.Open(socket); err != nil {
+		t.Fatal(err)
+	}
+	probe := func(ctx context.Context) error {
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("dockerd ended: %v\n%s", err, log.String())
+		default:
+		}
+		return engine.Answers(ctx)
+	}
+	if err := step.Until(t.Context(), probe, nil); err != nil {
+		t.Fatal(err)
+	}
+	return engine, filepath.Join(dir, "exec/containerd/containerd.sock")
+}
+
+// stop sends dockerd a signal, so that it stops its containerd too, and kills it
+// only at the end.
+func stop(t *testing.T, dir string, kill func(), ended <-chan error) {
+	defer kill()
+	pid, err := os.ReadFile(dir + "/pid")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if _, err := host.Run(context.Background(), "kill", strings.TrimSpace(string(pid))); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(stopLimit):
+		t.Error("dockerd does not stop")
+	}
+}

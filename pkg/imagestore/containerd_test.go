@@ -1,0 +1,146 @@
+package imagestore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/snapshots"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// imagesFor returns a bundle, and its images for a store.
+func imagesFor(t *testing.T, store Target) (*bundle.Bundle, []bundle.Image) {
+	t.Helper()
+	v := bundletest.Versions(t)
+	builder, err := bundle.NewBuilder(v, bundletest.Images(t, v, "amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder.Cache = t.TempDir()
+	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
+	if err := builder.Write(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	var images []bundle.Image
+	for _, i := range b.Images {
+		if i.In(store.Kind()) {
+			images = append(images, i)
+		}
+	}
+	return b, images
+}
+
+func load(t *testing.T, b *bundle.Bundle, images []bundle.Image, into Target) error {
+	t.Helper()
+	return into.Load(t.Context(), b.Archive(t.Context(), images, "amd64").Open)
+}
+
+// wantStates reports each image that is not in the wanted state.
+func wantStates(t *testing.T, when string, store Target, images []bundle.Image, want State) {
+	t.Helper()
+	for _, i := range images {
+		p := i.Platforms["amd64"]
+		got, err := store.State(t.Context(), Image{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers})
+		if err != nil || got != want {
+			t.Errorf("%s: %s: state %d, want %d: %v", when, i.Ref, got, want, err)
+		}
+	}
+}
+
+// TestContainerdNamesOnlyUnpackedImages: an image that cannot be unpacked gets no
+// name, and an image whose snapshots are lost is absent and can be loaded again.
+func TestContainerdNamesOnlyUnpackedImages(t *testing.T) {
+	_, socket := dockertest.Start(t)
+	dir := t.TempDir()
+	store := Containerd(socket, "native", dir)
+	b, images := imagesFor(t, store)
+	if err := load(t, b, images, Containerd(socket, "none", dir)); err == nil {
+		t.Error("unpacked without a snapshotter")
+	}
+	wantNames(t, socket, 0)
+	if err := load(t, b, images, store); err != nil {
+		t.Fatal(err)
+	}
+	wantStates(t, "loaded", store, images, Same)
+	wantNames(t, socket, len(images))
+	dropSnapshots(t, socket, "native")
+	wantStates(t, "without snapshots", store, images, Absent)
+	if err := load(t, b, images, store); err != nil {
+		t.Error(err)
+	}
+	wantStates(t, "loaded again", store, images, Same)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("files left: %v %v", left, err)
+	}
+	if err := store.Remove(t.Context(), append(bundle.References(images), "registry.k8s.io/none:1")); err != nil {
+		t.Error(err)
+	}
+	wantStates(t, "removed", store, images, Absent)
+	wantNames(t, socket, 0)
+}
+
+func wantNames(t *testing.T, socket string, want int) {
+	t.Helper()
+	err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
+		all, err := c.ImageService().List(ctx)
+		if len(all) != want {
+			t.Errorf("containerd has the images %v, want %d", all, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// dropSnapshots removes all snapshots, children before their parents.
+func dropSnapshots(t *testing.T, socket, snapshotter string) {
+	t.Helper()
+	err := containerdStore{socket: socket}.with(t.Context(), func(ctx context.Context, c *containerd.Client) error {
+		all := c.SnapshotService(snapshotter)
+		return step.Until(ctx, func(ctx context.Context) (left error) {
+			err := all.Walk(ctx, func(ctx context.Context, i snapshots.Info) error {
+				left = errors.Join(left, all.Remove(ctx, i.Name))
+				return nil
+			})
+			return errors.Join(left, err)
+		}, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDockerComparesLayers: an image with other layers under the same name is
+// another image, and a removed image is absent.
+func TestDockerComparesLayers(t *testing.T) {
+	engine, _ := dockertest.Start(t)
+	store := Docker(image.Main, engine)
+	b, images := imagesFor(t, store)
+	wantStates(t, "empty", store, images, Absent)
+	if err := load(t, b, images, store); err != nil {
+		t.Fatal(err)
+	}
+	wantStates(t, "loaded", store, images, Same)
+	other := images[0]
+	other.Platforms = map[string]bundle.PlatformImage{"amd64": {Layers: other.Platforms["amd64"].Layers[:1]}}
+	wantStates(t, "with other layers", store, []bundle.Image{other}, Other)
+	if err := store.Remove(t.Context(), bundle.References(images)); err != nil {
+		t.Error(err)
+	}
+	wantStates(t, "removed", store, images, Absent)
+}
