@@ -72,7 +72,13 @@ func (p *program) renew(ctx context.Context, names []string, life time.Duration)
 		return err
 	}
 	started := time.Now()
-	if err := h.Alone(ctx, func(ctx context.Context) error { return runner.Do(ctx, h.Renewal(names)) }); err != nil {
+	waits := time.AfterFunc(2*time.Second, func() { p.say("wait until no other control plane renews certificates") })
+	defer waits.Stop()
+	err = h.Alone(ctx, func(ctx context.Context) error {
+		waits.Stop()
+		return runner.Do(ctx, h.Renewal(names))
+	})
+	if err != nil {
 		return &resumeError{err, "run the same command again to finish"}
 	}
 	p.endProgress()

@@ -11,9 +11,9 @@ import (
 
 const (
 	lockPrefix = "/kube-bootstrap/locks/"
-	// lockTTL is how many seconds the lock of a host that has died remains: more
-	// than an etcd needs to start again.
-	lockTTL = 60
+	// lockTTL is how many seconds the lock of a run that was killed remains. The
+	// members that are up extend it while one starts again.
+	lockTTL = 30
 )
 
 // Alone calls do once no other control plane does so under the same name.

@@ -23,7 +23,7 @@ func renewals(t *testing.T, first, second, third, worker machine) {
 		}
 		second.sh(t, "kube-bootstrap certs renew 2>&1")
 		voters(t, second, 3)
-		second.sh(t, "kube-bootstrap status")
+		inPlace(t, second)
 		for name, at := range expiries(t, second) {
 			if authority := strings.HasSuffix(name, "ca"); at.After(before[name]) == authority {
 				t.Errorf("%s expired on %s and now expires on %s", name, before[name], at)
@@ -38,18 +38,18 @@ func renewals(t *testing.T, first, second, third, worker machine) {
 		}
 	})
 	t.Run("by the agent of a control plane", func(t *testing.T) {
-		third.sh(t, request+" && "+signSoon+" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
+		third.sh(t, stopAgent+request+" && "+signSoon+" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
 		renewedByAgent(t, third)
-	})
-	t.Run("by the agent of a worker", func(t *testing.T) {
-		csr := worker.sh(t, request+" && cat /tmp/soon.csr")
-		crt := first.sh(t, "cat >/tmp/soon.csr <<'EOF'\n"+csr+"\nEOF\n"+signSoon+" && cat /tmp/soon.crt")
-		worker.sh(t, "cat >/etc/kubernetes/pki/etcd/flannel.crt <<'EOF'\n"+crt+"\nEOF")
-		renewedByAgent(t, worker)
 	})
 	if out := lost(); out != "" {
 		t.Errorf("requests were lost:\n%s", out)
 	}
+	t.Run("by the agent of a worker", func(t *testing.T) {
+		csr := worker.sh(t, request+" && cat /tmp/soon.csr")
+		crt := first.sh(t, "cat >/tmp/soon.csr <<'EOF'\n"+csr+"\nEOF\n"+signSoon+" && cat /tmp/soon.crt")
+		worker.sh(t, stopAgent+"cat >/etc/kubernetes/pki/etcd/flannel.crt <<'EOF'\n"+crt+"\nEOF")
+		renewedByAgent(t, worker)
+	})
 }
 
 // request asks for flannel's certificate once more, and signSoon, on a control
@@ -61,7 +61,10 @@ openssl req -new -key flannel.key -subj "/CN=$user" -out /tmp/soon.csr`
 openssl x509 -req -in /tmp/soon.csr -CA ca.crt -CAkey ca.key -not_before 20260101000000Z -not_after $(date -u -d '+10 days' +%Y%m%d%H%M%SZ) -extfile /tmp/soon.ext -out /tmp/soon.crt 2>/dev/null`
 )
 
-// renewedByAgent waits until the agent has renewed flannel's certificate.
+const stopAgent = "systemctl stop kube-bootstrap-agent; "
+
+// renewedByAgent starts the agent and waits until it has renewed flannel's
+// certificate.
 func renewedByAgent(t *testing.T, m machine) {
 	t.Helper()
 	at := expiries(t, m)["etcd-flannel"]
@@ -71,11 +74,19 @@ func renewedByAgent(t *testing.T, m machine) {
 	if out, err := m.try(t.Context(), "kube-bootstrap status"); err == nil || !strings.Contains(out, "[certificate-expiry]") {
 		t.Errorf("status does not name the certificate, %v:\n%s", err, out)
 	}
-	m.sh(t, "systemctl restart kube-bootstrap-agent") // it looks at everything once, and then every few minutes
+	m.sh(t, "systemctl start kube-bootstrap-agent") // it looks at everything once, and then every few minutes
 	eventually(t, time.Minute, "a new certificate", func() error {
 		if is := expiries(t, m)["etcd-flannel"]; !is.After(at.AddDate(0, 6, 0)) {
 			return fmt.Errorf("it expires on %s", is)
 		}
+		return nil
+	})
+	inPlace(t, m)
+}
+
+func inPlace(t *testing.T, m machine) {
+	t.Helper()
+	eventually(t, time.Minute, "everything in place", func() error {
 		_, err := m.try(t.Context(), "kube-bootstrap status")
 		return err
 	})

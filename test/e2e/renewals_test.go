@@ -48,7 +48,7 @@ func TestRenewals(t *testing.T) {
 		t.Errorf("requests were lost:\n%s", out)
 	}
 	for _, m := range all {
-		m.sh(t, "kube-bootstrap status")
+		inPlace(t, m)
 	}
 }
 
