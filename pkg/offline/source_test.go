@@ -8,9 +8,11 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 )
 
 // writeBundle writes a bundle of images with a cache of its own.
@@ -43,14 +45,27 @@ func sourceOf(t *testing.T) Source {
 	return Source{Path: writeBundle(t, bundletest.Images(t, v, "amd64", "arm")), Images: image.Catalogue(v, ""), Arch: "amd64", Files: host.Files{Root: t.TempDir()}}
 }
 
-func TestPluginsOfABundle(t *testing.T) {
-	s := sourceOf(t)
-	install := s.InstallCNIPlugins()
-	hosttest.Contract(t, hosttest.Tree(t, s.Files.Root), install)
-	if err := install.Apply(t.Context()); err != nil {
+// TestPlugins: every source has the plugins, be it a bundle, a registry or a
+// Docker that has the images.
+func TestPlugins(t *testing.T) {
+	d, _ := dockertest.Start(t)
+	file := sourceOf(t)
+	if err := file.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, s.Files.Path(image.CNIDir+"/portmap")); !strings.Contains(got, "# ours too") {
-		t.Errorf("portmap has the content %q", got)
+	inDocker, inRegistry := file, file
+	inDocker.Docker, inRegistry.Registry = d, pushed(t, file.Path)
+	for name, s := range map[string]Source{"bundle": file, "main Docker": inDocker, "registry": inRegistry} {
+		t.Run(name, func(t *testing.T) {
+			s.Versions, s.Files = bundletest.Versions(t), host.Files{Root: t.TempDir()}
+			install := s.InstallCNIPlugins()
+			hosttest.Contract(t, hosttest.Tree(t, s.Files.Root), install)
+			if err := install.Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, s.Files.Path(image.CNIDir+"/portmap")); !strings.Contains(got, "# ours too") {
+				t.Errorf("portmap has the content %q", got)
+			}
+		})
 	}
 }

@@ -29,12 +29,7 @@ func TestStaleImages(t *testing.T) {
 	if err := current.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
-	defer server.Close()
-	private := &registry.Registry{Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true}
-	if _, err := Push(t.Context(), current.Path, private); err != nil {
-		t.Fatal(err)
-	}
+	private := pushed(t, current.Path)
 	for name, from := range map[string]Source{"main Docker": {Docker: d}, "registry": {Registry: private}} {
 		t.Run(name, func(t *testing.T) {
 			from.Versions, from.Images, from.Arch, from.Files = bundletest.Versions(t), current.Images, current.Arch, host.Files{Root: t.TempDir()}
@@ -62,6 +57,18 @@ func TestStaleImages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pushed returns a registry that contains the bundle at path.
+func pushed(t *testing.T, path string) *registry.Registry {
+	t.Helper()
+	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	private := &registry.Registry{Address: strings.TrimPrefix(server.URL, "http://") + "/k8s", Insecure: true, PlainHTTP: true}
+	if _, err := Push(t.Context(), path, private); err != nil {
+		t.Fatal(err)
+	}
+	return private
 }
 
 // cutShort is a store whose loader ends before the first image is in.
