@@ -17,10 +17,10 @@ import (
 
 // What the API server reads besides certificates.
 const (
-	encryptionFile     = configDir + "/encryption.yaml"
-	auditFile          = configDir + "/audit.yaml"
-	admissionFile      = configDir + "/admission.yaml"
-	authenticationFile = configDir + "/authentication.yaml"
+	encryptionFile     = ConfigDir + "/encryption.yaml"
+	auditFile          = ConfigDir + "/audit.yaml"
+	admissionFile      = ConfigDir + "/admission.yaml"
+	authenticationFile = ConfigDir + "/authentication.yaml"
 )
 
 var (

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	authorizationFile = configDir + "/authorization.yaml"
-	nobodyFile        = configDir + "/nobody.yaml"
+	authorizationFile = ConfigDir + "/authorization.yaml"
+	nobodyFile        = ConfigDir + "/nobody.yaml"
 )
 
 // nobody is a webhook that does not exist. A request that is sent there is

@@ -38,7 +38,7 @@ func (c ControlPlane) apiserver(reads []host.File) component {
 	}
 	return component{
 		name: "kube-apiserver", args: c.apiserverArgs(),
-		read: []string{PKIDir, configDir}, write: []string{auditDir},
+		read: []string{PKIDir, ConfigDir}, write: []string{auditDir},
 		host: c.IP, port: c.APIPort, live: "/livez", ready: "/readyz", cpu: "150m",
 		restarts: restarts,
 	}

@@ -26,7 +26,7 @@ const (
 	AdminConf      = Dir + "/admin.conf"
 	SuperAdminConf = Dir + "/super-admin.conf" // rights that do not hang on RBAC; makes the first bindings
 	AgentConf      = Dir + "/kube-bootstrap-agent.conf"
-	configDir      = Dir + "/apiserver"
+	ConfigDir      = Dir + "/apiserver"
 	auditDir       = "/var/log/kubernetes/audit"
 	podLogDir      = "/var/log/pods"
 )

@@ -133,7 +133,7 @@ func (h *Host) forget(role string) error {
 // it, and exits when it is removed.
 func (h *Host) madeDirs() step.Step {
 	return h.Files.MadeDirs([]string{
-		controlplane.Dir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",
+		controlplane.Dir, controlplane.ConfigDir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",
 		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes",
 	})
 }
