@@ -7,10 +7,11 @@ ARCHES := amd64 arm64 arm ppc64le s390x
 export GOARM := 7
 # Conformance tests that run at the same time.
 PROCESSES ?= 8
+PREFIX ?= /usr/local
 # The tests in files that are built with the tag.
 LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && long' test/e2e/*_test.go) | cut -c6- | paste -sd'|'))$$
 
-.PHONY: help build up down test unit e2e long conformance check fix docs bench bench-cluster bench-offline arches dist clean
+.PHONY: help build up down test unit e2e long conformance check fix docs bench bench-cluster bench-offline arches dist install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -62,6 +63,15 @@ fix: docs ## put right what check finds, where a program can
 	gofmt -w cmd pkg test
 	$(LINT) run --fix
 
+install: build ## the program, man pages and completions, below $(DESTDIR)$(PREFIX)
+	install -D -m 755 $(OUT)/kube-bootstrap $(DESTDIR)$(PREFIX)/bin/kube-bootstrap
+	$(OUT)/kube-bootstrap genman $(DESTDIR)$(PREFIX)/share
+
+uninstall: ## what install has written
+	rm -f $(DESTDIR)$(PREFIX)/bin/kube-bootstrap $(DESTDIR)$(PREFIX)/share/man/man1/kube-bootstrap.1 $(DESTDIR)$(PREFIX)/share/man/man1/kube-bootstrap-*.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kube-bootstrap $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kube-bootstrap
+	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kube-bootstrap.fish
+
 docs: | $(OUT) ## the pages of docs/ that are made from the program
 	go run ./test/problems pkg cmd > $(OUT)/problems.json && mv $(OUT)/problems.json cmd/kube-bootstrap/problems.json
 	go run ./cmd/kube-bootstrap gendocs docs
@@ -86,11 +96,11 @@ arches: build ## a bundle of four architectures, and every program in it run; ta
 	scripts/start-docker.sh
 	go test -tags 'e2e arches' -run TestArches -v -count 1 -timeout 5h ./test/e2e
 
-dist: ## static programs for all architectures with checksums, into _output/dist/; each is run
+dist: ## programs and packages (tar.gz, deb, rpm, apk) for all architectures, SBOMs, checksums, into _output/dist/; each program is run
 	scripts/install-tools.sh test
 	rm -rf $(OUT)/dist
 	for arch in $(ARCHES); do GOARCH=$$arch $(GO_BUILD) -o $(OUT)/dist/kube-bootstrap-linux-$$arch ./cmd/kube-bootstrap || exit 1; done
-	cd $(OUT)/dist && sha256sum kube-bootstrap-* > SHA256SUMS
+	scripts/make-packages.sh $(OUT)/dist $(VERSION) $(ARCHES)
 	scripts/check-dist.sh $(OUT)/dist
 
 $(OUT):

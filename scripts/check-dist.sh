@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs each program of a directory that make dist filled, those of other
+# Checks the packages and runs each program of a directory that make dist filled, those of other
 # architectures under qemu-user: version, preflight (which may find problems,
 # and no more) and the list of images. Without an emulator that one is named
 # and left out.
@@ -52,9 +52,29 @@ says() {
 	}
 }
 
+# holds FILE COMMAND...: the list of files that the command prints for a package
+# has everything that is to be installed.
+holds() {
+	file=$1
+	shift
+	"$@" "$file" >"$scratch/list" 2>/dev/null || true
+	for path in bin/kube-bootstrap share/man/man1/kube-bootstrap-master.1.gz share/bash-completion/completions/kube-bootstrap \
+		share/zsh/site-functions/_kube-bootstrap share/fish/vendor_completions.d/kube-bootstrap.fish share/doc/kube-bootstrap/copyright; do
+		grep -q "$path\$" "$scratch/list" || {
+			echo "$file: no $path" >&2
+			exit 1
+		}
+	done
+}
+
 (cd "$dir" && sha256sum --quiet -c SHA256SUMS)
 for program in "$dir"/kube-bootstrap-linux-*; do
 	arch=${program##*-}
+	holds "$(ls "$dir"/kube-bootstrap-*-linux-"$arch".tar.gz)" tar -tzf
+	holds "$(ls "$dir"/kube-bootstrap-*-linux-"$arch".deb)" dpkg-deb -c
+	holds "$(ls "$dir"/kube-bootstrap-*-linux-"$arch".apk)" tar -tzf
+	[ "$(od -An -tx1 -N4 "$(ls "$dir"/kube-bootstrap-*-linux-"$arch".rpm)")" = " ed ab ee db" ]
+	grep -q '"SPDX-2.3"' "$dir"/kube-bootstrap-*-linux-"$arch".spdx.json
 	emulator=$(emulator "$arch")
 	[ -n "$emulator" ] || {
 		echo "$program: not run, as qemu-user-static is not installed"

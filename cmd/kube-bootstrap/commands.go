@@ -7,6 +7,6 @@ func (p *program) addCommands(root *cobra.Command) {
 	root.AddCommand(group("images", p.offlineCommand())...)
 	root.AddCommand(group("fleet", p.clusterCommand(), p.nodeCommand())...)
 	root.AddCommand(group("other", p.configCommand(), p.explainCommand(), p.versionCommand())...)
-	root.AddCommand(p.bootCommand(), p.agentCommand(), p.keepCommand(), p.markCommand(), p.frontCommand(), p.serveImagesCommand(), p.gendocsCommand())
+	root.AddCommand(p.bootCommand(), p.agentCommand(), p.keepCommand(), p.markCommand(), p.frontCommand(), p.serveImagesCommand(), p.gendocsCommand(), p.genmanCommand())
 	mindArguments(root)
 }

@@ -1,0 +1,48 @@
+#!/bin/sh
+# make-packages.sh DIR VERSION ARCH...: makes a tar.gz, a .deb, an .rpm, an .apk
+# and an SBOM of each program kube-bootstrap-linux-ARCH in DIR, and SHA256SUMS.
+# NFPM is the command that makes packages.
+set -eu
+
+dir=$(cd "$1" && pwd) version=$2
+shift 2
+cd "$(dirname "$0")/.."
+nfpm=${NFPM:-go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+export SOURCE_DATE_EPOCH
+built="@$SOURCE_DATE_EPOCH"
+
+# A version that is no release sorts before every release.
+prerelease=
+case $version in
+v[0-9]*.[0-9]*.[0-9]*-* | [!v]*) number=0.0.0 prerelease=git$(date -u -d "$built" +%Y%m%d%H%M%S) ;;
+*) number=${version#v} ;;
+esac
+
+# The pages and completions are the same for all architectures.
+go run ./cmd/kube-bootstrap genman "$scratch/share"
+gzip -9n "$scratch"/share/man/man1/*
+install -D -m 644 LICENSE "$scratch/share/doc/kube-bootstrap/copyright"
+
+for arch in "$@"; do
+	name=kube-bootstrap-$version-linux-$arch
+	root=$scratch/$name
+	mkdir "$root"
+	cp -r "$scratch/share" "$root/share"
+	install -D -m 755 "$dir/kube-bootstrap-linux-$arch" "$root/bin/kube-bootstrap"
+	tar -C "$scratch" --sort=name --owner=0 --group=0 --numeric-owner --mtime="$built" -c "$name" | gzip -9n >"$dir/$name.tar.gz"
+	go run ./packaging/sbom "$dir/kube-bootstrap-linux-$arch" "$version" >"$dir/$name.spdx.json"
+	case $arch in
+	arm) package=arm7 ;;
+	*) package=$arch ;;
+	esac
+	sed -e "s|@ARCH@|$package|; s|@VERSION@|$number|; s|@PRERELEASE@|$prerelease|; s|@ROOT@|$root|; s|@MTIME@|$(date -u -d "$built" +%Y-%m-%dT%H:%M:%SZ)|" \
+		packaging/nfpm.yaml >"$scratch/nfpm.yaml"
+	for format in deb rpm apk; do
+		$nfpm package --config "$scratch/nfpm.yaml" --packager $format --target "$dir/$name.$format" >/dev/null
+	done
+	rm -rf "$root"
+done
+cd "$dir" && sha256sum kube-bootstrap-* >SHA256SUMS
