@@ -2,7 +2,9 @@ package etcd
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/authpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -15,14 +17,23 @@ import (
 // are reserved and the leases. Every host reads all of it.
 const networkPrefix = "/coreos.com/network/"
 
-// HostUser is the user of etcd that a host has: the common name of flannel's
-// certificate on it. A node's name has no colon, so that no host is another user.
+// HostUser is the role of a host, and its user of etcd on a control plane. A
+// node's name has no colon, so that no host is another user.
 func HostUser(host string) string { return "flannel:" + host }
+
+// CertificateUser is the user of a worker for one of its certificates. A worker
+// that joins again after it was removed gets another user, so that its earlier
+// certificates open nothing.
+func CertificateUser(host, certificate string) string { return HostUser(host) + ":" + certificate }
+
+func belongsTo(user, host string) bool {
+	return user == HostUser(host) || strings.HasPrefix(user, CertificateUser(host, ""))
+}
 
 // hostUser may write one key, that of the host's lease; none if key is empty. So
 // a host can change neither the network nor what another host has leased.
-func hostUser(host, key string) user {
-	u := user{name: HostUser(host), grants: []grant{
+func hostUser(host, name, key string) user {
+	u := user{name: name, role: HostUser(host), grants: []grant{
 		{networkPrefix, clientv3.GetPrefixRangeEnd(networkPrefix), authpb.READ},
 		{listPrefix, clientv3.GetPrefixRangeEnd(listPrefix), authpb.READ},
 	}}
@@ -33,14 +44,14 @@ func hostUser(host, key string) user {
 }
 
 // MissingHost returns what Admit would do.
-func MissingHost(ctx context.Context, client *clientv3.Client, host, key string) (step.Diff, error) {
-	changes, err := hostUser(host, key).missing(ctx, client)
+func MissingHost(ctx context.Context, client *clientv3.Client, host, user, key string) (step.Diff, error) {
+	changes, err := hostUser(host, user, key).missing(ctx, client)
 	return texts(changes), err
 }
 
-// Admit gives a host its user, which may write key.
-func Admit(ctx context.Context, client *clientv3.Client, host, key string) error {
-	changes, err := hostUser(host, key).missing(ctx, client)
+// Admit gives a host a user, which may write key.
+func Admit(ctx context.Context, client *clientv3.Client, host, user, key string) error {
+	changes, err := hostUser(host, user, key).missing(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -49,13 +60,29 @@ func Admit(ctx context.Context, client *clientv3.Client, host, key string) error
 
 // Admitted reports whether a host has a user.
 func Admitted(ctx context.Context, client *clientv3.Client, host string) (bool, error) {
-	_, err := client.UserGet(ctx, HostUser(host))
-	return err == nil, unless(err, rpctypes.ErrUserNotFound)
+	all, err := usersOf(ctx, client, host)
+	return len(all) > 0, err
 }
 
-// Revoke deletes the user of a host, and with it what its certificate opens.
+func usersOf(ctx context.Context, client *clientv3.Client, host string) ([]string, error) {
+	list, err := client.UserList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the users of etcd: %w", err)
+	}
+	return slices.DeleteFunc(list.Users, func(user string) bool { return !belongsTo(user, host) }), nil
+}
+
+// Revoke deletes the users of a host, and with them what its certificates open.
 func Revoke(ctx context.Context, client *clientv3.Client, host string) error {
-	_, err := client.UserDelete(ctx, HostUser(host))
-	_, roleErr := client.RoleDelete(ctx, HostUser(host))
-	return errors.Join(unless(err, rpctypes.ErrUserNotFound), unless(roleErr, rpctypes.ErrRoleNotFound))
+	all, err := usersOf(ctx, client, host)
+	if err != nil {
+		return err
+	}
+	for _, user := range all {
+		if _, err := client.UserDelete(ctx, user); unless(err, rpctypes.ErrUserNotFound) != nil {
+			return fmt.Errorf("delete etcd user %s: %w", user, err)
+		}
+	}
+	_, err = client.RoleDelete(ctx, HostUser(host))
+	return unless(err, rpctypes.ErrRoleNotFound)
 }

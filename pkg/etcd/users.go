@@ -13,11 +13,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// user is a user of etcd, known by its certificate's common name, with the one
-// role of the same name. The role root may do everything, by its name.
+// user is a user of etcd, known by its certificate's common name, with one role.
+// The role root may do everything, by its name.
 type user struct {
-	name   string
-	grants []grant
+	name, role string
+	grants     []grant // of the role
 }
 
 // grant is what a role may do with one key, or with all keys below a prefix.
@@ -27,7 +27,7 @@ type grant struct {
 }
 
 // root is the user of the API server.
-var root = user{name: "root"}
+var root = user{name: "root", role: "root"}
 
 // EnableAuth gives etcd its users and switches its own authorization on.
 func (m Member) EnableAuth() step.Step {
@@ -102,10 +102,10 @@ func missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
 func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
 	role, err := u.missingRole(ctx, client)
 	if err != nil {
-		return nil, fmt.Errorf("look at etcd role %s: %w", u.name, err)
+		return nil, fmt.Errorf("look at etcd role %s: %w", u.role, err)
 	}
-	grant := change{"grant etcd role " + u.name + " to user " + u.name, func(ctx context.Context) error {
-		_, err := client.UserGrantRole(ctx, u.name, u.name)
+	grant := change{"grant etcd role " + u.role + " to user " + u.name, func(ctx context.Context) error {
+		_, err := client.UserGrantRole(ctx, u.name, u.role)
 		return err
 	}}
 	now, err := client.UserGet(ctx, u.name)
@@ -117,7 +117,7 @@ func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, e
 		}}, grant), nil
 	case err != nil:
 		return nil, fmt.Errorf("look at etcd user %s: %w", u.name, err)
-	case !slices.Contains(now.Roles, u.name):
+	case !slices.Contains(now.Roles, u.role):
 		return append(role, grant), nil
 	}
 	return role, nil
@@ -127,11 +127,11 @@ func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, e
 // the role no longer has.
 func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]change, error) {
 	var changes []change
-	now, err := client.RoleGet(ctx, u.name)
+	now, err := client.RoleGet(ctx, u.role)
 	if errors.Is(err, rpctypes.ErrRoleNotFound) {
 		now, err = &clientv3.AuthRoleGetResponse{}, nil
-		changes = append(changes, change{"add etcd role " + u.name, func(ctx context.Context) error {
-			_, err := client.RoleAdd(ctx, u.name)
+		changes = append(changes, change{"add etcd role " + u.role, func(ctx context.Context) error {
+			_, err := client.RoleAdd(ctx, u.role)
 			return unless(err, rpctypes.ErrRoleAlreadyExist)
 		}})
 	}
@@ -139,9 +139,9 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 		return nil, err
 	}
 	for _, p := range now.Perm {
-		if u.name != root.name && !slices.ContainsFunc(u.grants, func(g grant) bool { return g.is(p) }) {
-			changes = append(changes, change{"take " + string(p.Key) + " from etcd role " + u.name, func(ctx context.Context) error {
-				_, err := client.RoleRevokePermission(ctx, u.name, string(p.Key), string(p.RangeEnd))
+		if u.role != root.role && !slices.ContainsFunc(u.grants, func(g grant) bool { return g.is(p) }) {
+			changes = append(changes, change{"take " + string(p.Key) + " from etcd role " + u.role, func(ctx context.Context) error {
+				_, err := client.RoleRevokePermission(ctx, u.role, string(p.Key), string(p.RangeEnd))
 				return err
 			}})
 		}
@@ -150,8 +150,8 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 		if slices.ContainsFunc(now.Perm, g.is) {
 			continue
 		}
-		changes = append(changes, change{"let etcd role " + u.name + " use " + g.key, func(ctx context.Context) error {
-			_, err := client.RoleGrantPermission(ctx, u.name, g.key, g.end, clientv3.PermissionType(g.kind))
+		changes = append(changes, change{"let etcd role " + u.role + " use " + g.key, func(ctx context.Context) error {
+			_, err := client.RoleGrantPermission(ctx, u.role, g.key, g.end, clientv3.PermissionType(g.kind))
 			return err
 		}})
 	}

@@ -30,16 +30,17 @@ var flannelRequests = metav1.ListOptions{
 // for. A host that joins asks with its token, one that has joined as its node.
 type Issuer struct {
 	API kube.Connect
-	// User returns the user of etcd that a host has, the only common name that
-	// is signed for it.
-	User func(host string) string
+	// User returns the common name that a host must ask for, and CertificateUser
+	// the one that is signed for it: a user of etcd for this certificate alone.
+	User            func(host string) string
+	CertificateUser func(host, certificate string) string
 	// ControlPlanes are the names of hosts that issue their certificates
 	// themselves. Nobody else gets one in their name.
 	ControlPlanes func(context.Context) ([]string, error)
-	// Admit gives a host its user of etcd.
-	Admit func(ctx context.Context, host string) error
+	// Admit gives a host that user of etcd.
+	Admit func(ctx context.Context, host, user string) error
 	// Sign signs a certificate for that user.
-	Sign func(host string, public crypto.PublicKey) ([]byte, error)
+	Sign func(user string, public crypto.PublicKey) ([]byte, error)
 }
 
 // Watch opens a watch of requests.
@@ -82,10 +83,12 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 	if err != nil {
 		return errors.Join(err, decide(ctx, client, csr, certificatesv1.CertificateDenied, err.Error()))
 	}
-	if err := i.Admit(ctx, host); err != nil {
+	// Every control plane comes to the same name, which X.509 limits to 64 characters.
+	user := i.CertificateUser(host, string(csr.UID)[:8])
+	if err := i.Admit(ctx, host, user); err != nil {
 		return err
 	}
-	cert, err := i.Sign(host, public)
+	cert, err := i.Sign(user, public)
 	if err != nil {
 		return err
 	}

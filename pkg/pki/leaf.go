@@ -122,7 +122,8 @@ func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
 const day = "2006-01-02"
 
 // StaleClient says why a client's certificate must be issued again, as far as
-// that is known without its authority; "" if it need not.
+// that is known without its authority; "" if it need not. Its common name is the
+// one given, or begins with it and a colon.
 func StaleClient(pair Pair, commonName string, now time.Time) string {
 	cert, err := ParseCertificate(pair.Cert)
 	if err != nil {
@@ -134,7 +135,7 @@ func StaleClient(pair Pair, commonName string, now time.Time) string {
 		return err.Error()
 	case !samePublic(cert.PublicKey, key.Public()):
 		return ErrKeyMismatch.Error()
-	case cert.Subject.CommonName != commonName:
+	case cert.Subject.CommonName != commonName && !strings.HasPrefix(cert.Subject.CommonName, commonName+":"):
 		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, commonName)
 	}
 	return Expiring(cert, now)

@@ -21,7 +21,7 @@ import (
 
 // admit gives a host its place in etcd: a subnet, unless another plugin makes
 // the network, and a user that may write the lease of that subnet.
-func (h *Host) admit(ctx context.Context, client *clientv3.Client, host string) error {
+func (h *Host) admit(ctx context.Context, client *clientv3.Client, host, user string) error {
 	key := ""
 	if h.ownNetwork() {
 		subnet, err := h.network().Reserve(ctx, client, host)
@@ -30,10 +30,10 @@ func (h *Host) admit(ctx context.Context, client *clientv3.Client, host string) 
 		}
 		key = flannel.LeaseKey(subnet)
 	}
-	return etcd.Admit(ctx, client, host, key)
+	return etcd.Admit(ctx, client, host, user, key)
 }
 
-// expel takes a host's place in etcd away. Its user goes first, so that the host
+// expel takes a host's place in etcd away. Its users go first, so that the host
 // cannot lease the subnet again.
 func (h *Host) expel(ctx context.Context, client *clientv3.Client, host string) error {
 	if err := etcd.Revoke(ctx, client, host); err != nil {
@@ -46,25 +46,26 @@ func (h *Host) expel(ctx context.Context, client *clientv3.Client, host string) 
 // control planes admit the others.
 func (h *Host) admitted() step.Step {
 	name := h.Config.HostName
-	new := step.Diff{"add etcd user " + etcd.HostUser(name)}
+	user := etcd.HostUser(name)
+	new := step.Diff{"add etcd user " + user}
 	return step.Step{
 		Name: "give this host its place in etcd",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			return h.etcd().Look(ctx, new, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 				if !h.ownNetwork() {
-					return etcd.MissingHost(ctx, client, name, "")
+					return etcd.MissingHost(ctx, client, name, user, "")
 				}
 				subnet, err := h.network().Reserved(ctx, client, name)
 				if err != nil || !subnet.IsValid() {
 					return step.Diff{"reserve a subnet for this host"}, err
 				}
-				return etcd.MissingHost(ctx, client, name, flannel.LeaseKey(subnet))
+				return etcd.MissingHost(ctx, client, name, user, flannel.LeaseKey(subnet))
 			})
 		},
 		Apply: func(ctx context.Context) error {
 			return h.withEtcd(ctx, func(client *clientv3.Client) error {
 				// A control plane issues the certificate of its kubelet itself.
-				return errors.Join(h.admit(ctx, client, name), etcd.DropRemoved(ctx, client, name))
+				return errors.Join(h.admit(ctx, client, name, user), etcd.DropRemoved(ctx, client, name))
 			})
 		},
 	}
@@ -88,16 +89,17 @@ func (h *Host) flannelCertificate() step.Step {
 func (h *Host) issuer() join.Issuer {
 	return join.Issuer{
 		API: kube.Kubeconfig(controlplane.AgentConf), User: etcd.HostUser,
-		ControlPlanes: h.controlPlaneNames,
-		Admit: func(ctx context.Context, host string) error {
-			return h.withEtcd(ctx, func(client *clientv3.Client) error { return h.admit(ctx, client, host) })
+		ControlPlanes:   h.controlPlaneNames,
+		CertificateUser: etcd.CertificateUser,
+		Admit: func(ctx context.Context, host, user string) error {
+			return h.withEtcd(ctx, func(client *clientv3.Client) error { return h.admit(ctx, client, host, user) })
 		},
-		Sign: func(host string, public crypto.PublicKey) ([]byte, error) {
+		Sign: func(user string, public crypto.PublicKey) ([]byte, error) {
 			authority, err := h.etcdAuthority()
 			if err != nil {
 				return nil, err
 			}
-			return authority.Sign(pki.Request{CommonName: etcd.HostUser(host), Client: true, Life: h.leafLife()}, public, time.Now())
+			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: h.leafLife()}, public, time.Now())
 		},
 	}
 }
