@@ -41,13 +41,15 @@ type Duty struct {
 }
 
 const (
-	settle     = 300 * time.Millisecond // events come in groups
-	tickEvery  = 5 * time.Second
-	allEvery   = 5 * time.Minute
-	lockedFor  = time.Second // until the next look at a lock that another run holds
-	applyLimit = 30 * time.Second
-	firstAgain = 2 * time.Second // between two repairs by one step
-	maxAgain   = time.Minute
+	settle    = 300 * time.Millisecond // events come in groups
+	tickEvery = 5 * time.Second
+	allEvery  = 5 * time.Minute
+	// legacyEvery is the period of looks at a firewall that reports nothing.
+	legacyEvery = 30 * time.Second
+	lockedFor   = time.Second // until the next look at a lock that another run holds
+	applyLimit  = 30 * time.Second
+	firstAgain  = 2 * time.Second // between two repairs by one step
+	maxAgain    = time.Minute
 	// steady is how long a step must hold until its next repair is the first again.
 	steady = 2 * time.Minute
 )

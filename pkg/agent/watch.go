@@ -21,7 +21,17 @@ var changes = map[host.Change]Event{
 func WatchKernel(ctx context.Context, in *Inbox, failed func(error)) {
 	put := func(c host.Change) { in.Put(changes[c]) }
 	go Forever(ctx, func(ctx context.Context) error { return host.WatchFirewall(ctx, put) }, failed)
+	go pollLegacyFirewall(ctx, in)
 	Forever(ctx, func(ctx context.Context) error { return host.WatchNetwork(ctx, put) }, failed)
+}
+
+// pollLegacyFirewall: the kernel reports no changes of the older iptables.
+func pollLegacyFirewall(ctx context.Context, in *Inbox) {
+	for ctx.Err() == nil {
+		if sleep(ctx, legacyEvery, nil); host.HasLegacyRules() {
+			in.Put(Firewall)
+		}
+	}
 }
 
 // Engine is a daemon of this host that reports events.

@@ -91,6 +91,12 @@ func iptablesPrograms() []iptablesProgram {
 	return found
 }
 
+// HasLegacyRules reports whether this host has tables of the older iptables.
+func HasLegacyRules() bool {
+	names, err := os.ReadFile("/proc/net/ip_tables_names")
+	return err == nil && len(names) > 0
+}
+
 // NftTables lists the nftables tables of this host, "ip filter". A host
 // without nft(8) shows none.
 func NftTables(ctx context.Context) ([]string, error) {

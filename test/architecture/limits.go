@@ -32,6 +32,7 @@ var spans = map[string]string{
 	"pkg/agent.dropEvery":     "period",
 	"pkg/agent.firstAgain":    "pause between tries",
 	"pkg/agent.firstPause":    "pause between tries",
+	"pkg/agent.legacyEvery":   "period",
 	"pkg/agent.lockedFor":     "pause between tries",
 	"pkg/agent.maxAgain":      "pause between tries",
 	"pkg/agent.maxPause":      "pause between tries",
