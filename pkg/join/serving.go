@@ -141,7 +141,7 @@ func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []c
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkUsages(csr.Spec.Usages), checkSubject(request, csr.Spec.Username), a.checkControl(csr, name, hosts),
+	return errors.Join(checkUsages(csr.Spec.Usages, certificatesv1.UsageServerAuth), checkSubject(request, csr.Spec.Username), a.checkControl(csr, name, hosts),
 		a.checkNames(request, name, nodes, hosts))
 }
 
@@ -165,17 +165,17 @@ func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, no
 	return nil
 }
 
-func checkUsages(usages []certificatesv1.KeyUsage) error {
-	allowed := []certificatesv1.KeyUsage{
-		certificatesv1.UsageKeyEncipherment, certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth,
-	}
+// checkUsages wants the usage that a certificate is for, and no other but those
+// that TLS needs.
+func checkUsages(usages []certificatesv1.KeyUsage, want certificatesv1.KeyUsage) error {
+	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageKeyEncipherment, certificatesv1.UsageDigitalSignature, want}
 	for _, usage := range usages {
 		if !slices.Contains(allowed, usage) {
 			return fmt.Errorf("usage %q", usage)
 		}
 	}
-	if !slices.Contains(usages, certificatesv1.UsageServerAuth) {
-		return errors.New("it is not for serving")
+	if !slices.Contains(usages, want) {
+		return fmt.Errorf("it is not for %s", want)
 	}
 	return nil
 }

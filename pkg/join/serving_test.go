@@ -61,7 +61,7 @@ func TestApproverCheck(t *testing.T) {
 		"another subject":       {func(a *ask) { a.request.Subject.CommonName = "kubernetes-admin" }, "subject"},
 		"another group":         {func(a *ask) { a.request.Subject.Organization = []string{"system:masters"} }, "subject"},
 		"for a client":          {func(a *ask) { a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageClientAuth) }, "usage"},
-		"for nothing":           {func(a *ask) { a.spec.Usages = nil }, "not for serving"},
+		"for nothing":           {func(a *ask) { a.spec.Usages = nil }, "not for server auth"},
 		"another name":          {func(a *ask) { a.request.DNSNames = []string{"kubernetes.default.svc"} }, "the name"},
 		"a stranger's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.9")} }, "host worker-1 has 10.0.0.2"},
 		"the master's address":  {func(a *ask) { a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")} }, "that of host master-1"},

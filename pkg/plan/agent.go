@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -54,6 +55,7 @@ func (r Resident) Run(ctx context.Context) error {
 	if err == nil && saved.Role == Master {
 		parts["approve"] = r.approve
 		parts["issue"] = r.issue
+		parts["approve nodes"] = r.approveNodes
 		parts["let hosts go"] = r.letGo
 		parts["refuse removed nodes"] = r.refuse
 		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
@@ -127,33 +129,33 @@ func (r Resident) host() (*Host, error) {
 
 // approve approves serving certificates as soon as a kubelet asks.
 func (r Resident) approve(ctx context.Context) error {
-	h, err := r.host()
-	if err != nil {
-		return err
-	}
-	asked := agent.NewSignal()
-	go kube.Follow(ctx, h.approver(controlplane.AgentConf).Watch, func(e watch.Event) {
-		if e.Type != watch.Modified {
-			asked.Give()
-		}
-	})
-	agent.Follow(ctx, asked, h.Approve, r.failed("approve"))
-	return nil
+	return r.answer(ctx, "approve", func(h *Host) kube.Watch { return h.approver(controlplane.AgentConf).Watch }, (*Host).Approve)
+}
+
+// approveNodes lets kubelets in as soon as one asks with a token.
+func (r Resident) approveNodes(ctx context.Context) error {
+	requests := join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}
+	return r.answer(ctx, "approve nodes", func(*Host) kube.Watch { return requests.Watch }, (*Host).ApproveNodes)
 }
 
 // issue issues flannel's certificates as soon as a host asks.
 func (r Resident) issue(ctx context.Context) error {
+	return r.answer(ctx, "issue", func(h *Host) kube.Watch { return h.issuer().Watch }, (*Host).Issue)
+}
+
+// answer answers the requests that a watch reports.
+func (r Resident) answer(ctx context.Context, part string, open func(*Host) kube.Watch, do func(*Host, context.Context) error) error {
 	h, err := r.host()
 	if err != nil {
 		return err
 	}
 	asked := agent.NewSignal()
-	go kube.Follow(ctx, h.issuer().Watch, func(e watch.Event) {
+	go kube.Follow(ctx, open(h), func(e watch.Event) {
 		if e.Type != watch.Modified {
 			asked.Give()
 		}
 	})
-	agent.Follow(ctx, asked, h.Issue, r.failed("issue"))
+	agent.Follow(ctx, asked, func(ctx context.Context) error { return do(h, ctx) }, r.failed(part))
 	return nil
 }
 

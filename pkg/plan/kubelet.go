@@ -144,6 +144,13 @@ func (h *Host) servingCertificate() step.Step {
 	return h.approver(controlplane.SuperAdminConf).Own(h.Files, h.Config.HostName)
 }
 
+// ApproveNodes answers the requests of hosts that join. The agent runs it.
+func (h *Host) ApproveNodes(ctx context.Context) error {
+	ctx, cancel := step.Limited(h.limited(ctx))
+	defer cancel()
+	return join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: h.controlPlaneNames}.Approve(ctx)
+}
+
 // Approve goes once through the serving requests that wait. The agent runs it.
 func (h *Host) Approve(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))

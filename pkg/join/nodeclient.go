@@ -1,0 +1,81 @@
+package join
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+)
+
+// NodeApprover approves the first client certificate of a kubelet, which is
+// requested with a token. Kubernetes would approve it for every name. A kubelet
+// renews its certificate without it.
+type NodeApprover struct {
+	API kube.Connect
+	// ControlPlanes are the names of hosts that issue that certificate themselves.
+	ControlPlanes func(context.Context) ([]string, error)
+}
+
+// Approve answers all requests that wait. It denies those for a control plane.
+func (a NodeApprover) Approve(ctx context.Context) error {
+	client, err := a.API.Client()
+	if err != nil {
+		return err
+	}
+	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, clientRequests)
+	if err != nil {
+		return fmt.Errorf("list the requests of kubelets: %w", err)
+	}
+	var errs []error
+	for _, csr := range list.Items {
+		if len(csr.Status.Conditions) > 0 || !slices.Contains(csr.Spec.Groups, bootstrapGroup) {
+			continue
+		}
+		if err := a.answer(ctx, client, &csr); err != nil && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a NodeApprover) answer(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+	names, err := a.ControlPlanes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkNode(csr, names); err != nil {
+		return errors.Join(err, decide(ctx, client, csr, certificatesv1.CertificateDenied, err.Error()))
+	}
+	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "a host joins with a token")
+}
+
+// checkNode tells why the holder of a token must not get a certificate, if so.
+func checkNode(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) error {
+	block, _ := pem.Decode(csr.Spec.Request)
+	if block == nil {
+		return errors.New("it holds no PEM")
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return err
+	}
+	name, ok := strings.CutPrefix(request.Subject.CommonName, nodeUserPrefix)
+	switch {
+	case !ok || name == "":
+		return fmt.Errorf("its subject is %s", request.Subject)
+	case slices.Contains(controlPlanes, name):
+		return fmt.Errorf("%s is a control plane", name)
+	case len(request.DNSNames)+len(request.IPAddresses)+len(request.EmailAddresses)+len(request.URIs) > 0:
+		return errors.New("it asks for names or addresses")
+	}
+	return errors.Join(checkSubject(request, request.Subject.CommonName), checkUsages(csr.Spec.Usages, certificatesv1.UsageClientAuth))
+}
