@@ -16,7 +16,7 @@ func renewals(t *testing.T, first, second, third, worker machine) {
 	lost := requests(t, worker, ownNode(worker))
 	t.Run("killed and run again", func(t *testing.T) {
 		before := expiries(t, second)
-		for _, step := range []string{"issue certificates", "start etcd", "have kube-scheduler use its certificate"} {
+		for _, step := range []string{"issue certificates", "join etcd", "have kube-scheduler use its certificate"} {
 			if out := killIn(t, second, "kube-bootstrap certs renew", step); out != "137 "+step {
 				t.Errorf("killed in %q: %s", step, out)
 			}
