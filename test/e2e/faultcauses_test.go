@@ -250,7 +250,7 @@ func leaveAsMaster(t *testing.T, b *bed) error {
 func refuseToLeave(t *testing.T, b *bed) error {
 	out, err := b.worker.try(t.Context(), "timeout 120 kube-bootstrap turndown 2>&1")
 	if err == nil || !strings.Contains(out, "container stray") || !strings.Contains(out, "[turndown-left]") {
-		return fmt.Errorf("turndown does not name the container that is left: %v\n%s", err, last(out, 8))
+		return fmt.Errorf("turndown does not name the container that is left: %w\n%s", err, last(out, 8))
 	}
 	if _, err := b.worker.try(t.Context(), "docker rm -f stray"); err != nil {
 		return err
