@@ -21,7 +21,7 @@ func TestRemoveDeadSockets(t *testing.T) {
 		}
 		listener.SetUnlinkOnClose(false)
 		if path == open {
-			defer listener.Close() //nolint:errcheck
+			defer listener.Close()
 			continue
 		}
 		if err := listener.Close(); err != nil {
