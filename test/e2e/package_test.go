@@ -18,6 +18,7 @@ func TestPackage(t *testing.T) {
 	deb := packaged(t)
 	m := hosts(t, "docker-28.5", "10.193.21.0/24", "e2e-package")[0]
 	m.sh(t, "rm -f /usr/local/bin/kube-bootstrap; touch /var/log/dpkg.log")
+	owned(t, m) // Docker makes directories for its first container
 	before := m.world(t)
 	m.put(t, deb, "/root/kube-bootstrap.deb")
 	m.sh(t, "dpkg -i /root/kube-bootstrap.deb && rm /root/kube-bootstrap.deb && hash -r")
