@@ -256,7 +256,7 @@ func noSecretInTheOpen(t *testing.T, master, worker machine) {
 			"ps":     "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'",
 			"logs":   "journalctl --no-pager -q; docker logs kubelet 2>&1; cat /var/log/pods/*/*/*.log",
 			"status": "kube-bootstrap status -o json; kube-bootstrap status; kube-bootstrap config view; kube-bootstrap token list -o json",
-			"files":  "find /etc /var/lib/kube-bootstrap /var/lib/kubelet /var/log /run /tmp -xdev -type f -perm /044 -size -1M -exec cat {} + 2>/dev/null",
+			"files":  "find /etc /var/lib/kube-bootstrap /var/lib/kubelet /var/log /run /tmp -xdev -type f -perm /044 -size -1024k -exec cat {} + 2>/dev/null",
 		} {
 			out, err := m.try(t.Context(), "{ "+show+"; } 2>/dev/null | grep -a -o -F -f /dev/shm/words | sort -u")
 			if err != nil || out != "" {
