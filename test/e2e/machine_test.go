@@ -95,12 +95,16 @@ func eventually(t *testing.T, limit time.Duration, what string, look func() erro
 	t.Fatalf("%s: not within %s: %v", what, patience*limit, err)
 }
 
-// sameWorld fails the test if the machine is not as it was. What ends by
-// itself, as the shim of a pod that was removed, may take some seconds to.
+// settles is how long the rest of a process or of a network namespace may stay
+// that ends by itself. The kernel removes the links of ended network namespaces
+// in one queue, which all test hosts share.
+const settles = 2 * time.Minute
+
+// sameWorld fails the test if the machine is not as it was.
 func (m machine) sameWorld(t *testing.T, what, before string) {
 	t.Helper()
 	var diff []string
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(time.Second) {
+	for end := time.Now().Add(settles); ; time.Sleep(time.Second) {
 		diff = hosttest.Diff(before, m.world(t))
 		if len(diff) == 0 {
 			return
@@ -110,4 +114,6 @@ func (m machine) sameWorld(t *testing.T, what, before string) {
 		}
 	}
 	t.Errorf("%s: %s changed the machine:\n%s", m.name, what, strings.Join(diff[:min(len(diff), 80)], "\n"))
+	links, _ := m.try(t.Context(), "ip -o link show type veth; lsns -t net; dmesg | grep unregister_netdevice | tail -n 5")
+	t.Logf("links and network namespaces of %s:\n%s", m.name, links)
 }
