@@ -95,6 +95,7 @@ var spans = map[string]string{
 
 	"pkg/host/hosttest.cutShort": "the interruption that a test wants",
 	"pkg/host/hosttest.settle":   "a test",
+	"pkg/host/hosttest.same":     "a test",
 
 	"pkg/docker/dockertest.stopLimit": "a test",
 

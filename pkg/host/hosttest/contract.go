@@ -22,9 +22,9 @@ func Contract(t *testing.T, world func() string, s step.Step) {
 	if again := check(t, ctx, s); !slices.Equal(first, again) {
 		t.Errorf("%s: two Checks differ: %q, then %q", s.Name, first, again)
 	}
-	same(t, s.Name+": Check", before, world())
+	same(t, s.Name+": Check", before, world)
 	undo(t, ctx, s)
-	same(t, s.Name+": Undo without Apply", before, world())
+	same(t, s.Name+": Undo without Apply", before, world)
 	if s.Apply == nil || len(first) == 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func Contract(t *testing.T, world func() string, s step.Step) {
 	for _, what := range []string{": Undo", ": a second Undo"} {
 		undo(t, ctx, s)
 		if s.Undo != nil {
-			same(t, s.Name+what, before, world())
+			same(t, s.Name+what, before, world)
 		}
 	}
 }
@@ -87,9 +87,15 @@ func undo(t *testing.T, ctx context.Context, s step.Step) {
 	}
 }
 
-func same(t *testing.T, what, before, after string) {
+// same looks again for some seconds: the kubelet removes the directories of a
+// pod only after the pod has ended, when it next cleans up.
+func same(t *testing.T, what, before string, world func() string) {
 	t.Helper()
-	if diff := Diff(before, after); len(diff) > 0 {
+	diff := Diff(before, world())
+	for end := time.Now().Add(15 * time.Second); len(diff) > 0 && time.Now().Before(end); diff = Diff(before, world()) {
+		time.Sleep(time.Second)
+	}
+	if len(diff) > 0 {
 		t.Errorf("%s left the host changed:\n%s", what, strings.Join(diff[:min(len(diff), 40)], "\n"))
 	}
 }
