@@ -85,13 +85,13 @@ func (r Runtime) repairServices(ctx context.Context) error {
 
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
-// removeContainer stops and removes a running container. The kubelet replaces a
-// removed container at once. It restarts a stopped one after a backoff.
+// removeContainer removes a running container, which CRI forces. The kubelet
+// replaces a container that is gone at once. One that it sees exited it restarts
+// after a backoff, which doubles with each restart: hence no stop before.
 func (r Runtime) removeContainer(ctx context.Context, id string) error {
 	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
-		_, stopped := cri.StopContainer(ctx, &runtime.StopContainerRequest{ContainerId: id})
-		_, removed := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
-		return errors.Join(stopped, removed)
+		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
+		return err
 	})
 }
 

@@ -81,7 +81,7 @@ var processFaults = []fault{
 var networkFaults = []fault{
 	{name: "iptables flushed", on: each, do: flushing("iptables -F; iptables -t nat -F; iptables -X"), repair: byAgent, limit: 20 * sec, quick: true},
 	{name: "nft ruleset flushed", on: each, do: flushing("nft flush ruleset"), repair: byAgent, limit: 20 * sec, quick: true},
-	{name: "Services' chain flushed", on: each, do: "iptables -t nat -F KUBE-SERVICES", repair: byAgent, limit: 10 * sec, quick: true},
+	{name: "Services' chain flushed", on: each, do: "iptables -t nat -F KUBE-SERVICES", repair: byAgent, limit: 30 * sec}, // the fourth restart of kube-proxy within a minute: the kubelet may back off
 	{name: "jump to DOCKER-USER deleted", on: each, do: "iptables -D FORWARD -j DOCKER-USER", repair: byAgent, limit: 10 * sec, quick: true},
 	{name: "Docker's nat chain flushed", on: each, do: "iptables -t nat -F DOCKER", repair: byAgent, limit: 10 * sec},
 	{name: "own firewall rule deleted", on: each, do: "iptables -F DOCKER-USER", repair: byAgent, limit: 10 * sec, quick: true},
