@@ -96,9 +96,9 @@ func eventually(t *testing.T, limit time.Duration, what string, look func() erro
 }
 
 // settles is how long the rest of a process or of a network namespace may stay
-// that ends by itself. The kernel removes the links of ended network namespaces
-// in one queue, which all test hosts share.
-const settles = 2 * time.Minute
+// that ends by itself. The kernel keeps a namespace, with its links, while a cut
+// connection in it still waits for an answer: 102 s by default (tcp_orphan_retries).
+const settles = 4 * time.Minute
 
 // sameWorld fails the test if the machine is not as it was.
 func (m machine) sameWorld(t *testing.T, what, before string) {
