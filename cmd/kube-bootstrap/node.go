@@ -32,10 +32,10 @@ func (p *program) addCluster(c *cobra.Command) *cluster.Options {
 func (p *program) nodeAdd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add",
-		Short: "Make one more node",
-		Long: `Make one more node and wait until it is Ready. Without a name it gets that of
-its role and the next number. What it shall have that others do not is said by
-flags, as in an entry of nodes in the configuration file.`,
+		Short: "Add a node to a cluster",
+		Long: `Add a node and wait until it is Ready. The default name is the role with the next
+number. Flags set what differs from the other nodes, like an entry of nodes in the
+configuration file.`,
 		Example: `  kube-bootstrap node add
   kube-bootstrap node add --name db --node-label disk=ssd --node-taint dedicated=db:NoSchedule --node-memory 2Gi
   kube-bootstrap node add --role control-plane --name second`,

@@ -135,7 +135,7 @@ func siteURL(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, err
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, fmt.Errorf("%q: must begin with https:// (or, if it shall be so, http://) and a host", text)
+		return nil, fmt.Errorf("%q: must begin with https:// and a host (or http://, which is not encrypted)", text)
 	}
 	return u, nil
 }

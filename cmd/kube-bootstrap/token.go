@@ -41,7 +41,7 @@ func (p *program) tokenCommand() *cobra.Command {
 func (p *program) tokenCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create",
-		Short: "Make a token and print the command to run on a host that shall join",
+		Short: "Create a token and print the command that joins a host",
 		Example: `  kube-bootstrap token create
   kube-bootstrap token create --control-plane     # for a further control plane
   kube-bootstrap token create --ttl 1h -o json`,
@@ -49,7 +49,7 @@ func (p *program) tokenCreate() *cobra.Command {
 	}
 	ttl := c.Flags().Duration("ttl", 24*time.Hour, "how long it is good; 0 is for ever")
 	description := c.Flags().String("description", "", "what it is for")
-	controlPlane := c.Flags().Bool("control-plane", false, "for a host that shall be a further control plane, within two hours")
+	controlPlane := c.Flags().Bool("control-plane", false, "the host joins as a control plane, within two hours")
 	format := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkOutput(*format); err != nil {

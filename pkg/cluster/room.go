@@ -48,12 +48,12 @@ func (f *fleet) tooMuch(missing []member, on engineMachine) []error {
 	for _, m := range missing {
 		if m.spec.NanoCPUs > int64(on.cpus)*1e9 {
 			errs = append(errs, &step.Problem{Name: "cluster-cpus",
-				Text:   fmt.Sprintf("node %s shall have %.1f processors, the engine's machine has %d", m.name, float64(m.spec.NanoCPUs)/1e9, on.cpus),
+				Text:   fmt.Sprintf("node %s requests %.1f processors, but the machine of the Docker engine has %d", m.name, float64(m.spec.NanoCPUs)/1e9, on.cpus),
 				Remedy: "give it fewer cpus"})
 		}
 		if m.spec.Memory > 0 && m.role == Master && m.spec.Memory < masterMemory {
 			errs = append(errs, &step.Problem{Name: "cluster-memory",
-				Text:   fmt.Sprintf("node %s shall have %d MiB of memory, a control plane needs %d", m.name, m.spec.Memory>>20, masterMemory>>20),
+				Text:   fmt.Sprintf("node %s is limited to %d MiB of memory, but a control plane needs %d", m.name, m.spec.Memory>>20, masterMemory>>20),
 				Remedy: "give it more memory"})
 		}
 	}

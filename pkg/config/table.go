@@ -199,7 +199,7 @@ var clusterSettings = []Setting{
 	},
 	{
 		Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | Fleet, Change: Freely,
-		Help:  "what else shall run, comma separated: dashboard, or the path or URL of a manifest",
+		Help:  "additional manifests to apply, comma separated: dashboard, or the path or URL of a manifest",
 		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
 		check: addons,
 	},

@@ -47,10 +47,10 @@ func unfit(err error, what, host string) *step.Problem {
 			Remedy: "renew it, or set the clock of this machine"}
 	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return &step.Problem{Name: "plain-http", Text: host + " speaks plain HTTP, which anybody on the way can change",
-			Remedy: "if it shall be so, write http:// before its name"}
+			Remedy: "to accept plain HTTP, write http:// before its name"}
 	case errors.Is(err, link.ErrPlainHTTP):
 		return &step.Problem{Name: "plain-http", Text: what + " leads to plain HTTP, which anybody on the way can change",
-			Remedy: "if it shall be so, write http:// before the name of the mirror"}
+			Remedy: "to accept plain HTTP, write http:// before the name of the mirror"}
 	}
 	return nil
 }

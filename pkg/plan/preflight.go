@@ -43,7 +43,7 @@ func (h *Host) Preflight(role string) step.Plan {
 		h.look("addon", "check the addons", func(context.Context) error { return h.addonProblems(role) }),
 		h.look("bundle", "check the bundle", func(ctx context.Context) error { return h.bundleProblem(ctx, role) }),
 		h.look("ports", "check ports", func(context.Context) error { return h.portProblem(role) }),
-		h.look("node-size", "check what the node shall have", h.kubelet(role).Own.Problems),
+		h.look("node-size", "check the resources of the node", h.kubelet(role).Own.Problems),
 		h.look("node-taint", "compare the taints of the node", func(ctx context.Context) error { return h.taintProblem(ctx, role) }),
 		h.look("swap", "check swap", swapProblem),
 		h.look("inotify", "check what can be watched", h.inotifyProblem),

@@ -86,7 +86,7 @@ func (h *Host) askRegistry(ctx context.Context) error {
 	b, err := bundle.OpenRegistry(ctx, h.registry, h.versions.Kubernetes, bundle.SignedBy(h.Config.VerifyKey))
 	switch {
 	case errors.Is(err, bundle.ErrUntrusted):
-		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "push one that was signed with the key, or give --verify-key another one"}
+		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "push a bundle that is signed with the key of --verify-key, or set --verify-key to the public key of its signer"}
 	case err != nil:
 		return err
 	}
