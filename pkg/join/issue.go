@@ -11,20 +11,13 @@ import (
 	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
-
-var flannelRequests = metav1.ListOptions{
-	FieldSelector: fields.OneTermEqualSelector("spec.signerName", FlannelSigner).String(),
-}
 
 // Issuer gives hosts their certificates of etcd, and the users that these are
 // for. A host that joins asks with its token, one that has joined as its node.
@@ -43,35 +36,20 @@ type Issuer struct {
 	Sign func(user string, public crypto.PublicKey) ([]byte, error)
 }
 
-// Watch opens a watch of requests.
-func (i Issuer) Watch(ctx context.Context) (watch.Interface, error) {
-	client, err := i.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, flannelRequests)
-}
+func (i Issuer) requests() signer { return signer{i.API, FlannelSigner} }
 
-// Issue answers all requests that wait. It denies those that nobody may make.
+// Watch opens a watch of the requests.
+func (i Issuer) Watch(ctx context.Context) (watch.Interface, error) { return i.requests().watch(ctx) }
+
+// Issue answers all pending requests. It denies a request that its author may
+// not make.
 func (i Issuer) Issue(ctx context.Context) error {
-	client, err := i.API.Client()
-	if err != nil {
-		return err
-	}
-	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, flannelRequests)
-	if err != nil {
-		return fmt.Errorf("list requests for flannel's certificate: %w", err)
-	}
-	var errs []error
-	for _, csr := range list.Items {
-		if len(csr.Status.Certificate) > 0 || deniedBy(&csr) != nil {
-			continue
+	return i.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+		if len(csr.Status.Certificate) > 0 || deniedBy(csr) != nil {
+			return nil
 		}
-		if err := i.answer(ctx, client, &csr); err != nil && !apierrors.IsConflict(err) {
-			errs = append(errs, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err))
-		}
-	}
-	return errors.Join(errs...)
+		return i.answer(ctx, client, csr)
+	})
 }
 
 func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
@@ -97,22 +75,6 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 	}
 	csr.Status.Certificate = cert
 	_, err = client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, csr, metav1.UpdateOptions{})
-	return err
-}
-
-// decide approves or denies a request, unless a control plane that was stopped
-// meanwhile has done so.
-func decide(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, what certificatesv1.RequestConditionType, why string) error {
-	if len(csr.Status.Conditions) > 0 {
-		return nil
-	}
-	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
-		{Type: what, Status: corev1.ConditionTrue, Reason: "KubeBootstrap", Message: why},
-	}
-	now, err := client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{})
-	if err == nil {
-		*csr = *now
-	}
 	return err
 }
 

@@ -2,21 +2,21 @@ package join
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
-var clientRequests = metav1.ListOptions{
-	FieldSelector: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeAPIServerClientKubeletSignerName).String(),
+// kubeletClients are the requests of kubelets for client certificates.
+func kubeletClients(api kube.Connect) signer {
+	return signer{api, certificatesv1.KubeAPIServerClientKubeletSignerName}
 }
 
 // credentialID is where the API server notes with which certificate a request
@@ -37,53 +37,31 @@ type NodeCertificates struct{ API kube.Connect }
 
 // Watch opens a watch of them.
 func (n NodeCertificates) Watch(ctx context.Context) (watch.Interface, error) {
-	client, err := n.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, clientRequests)
+	return kubeletClients(n.API).watch(ctx)
 }
 
 // List returns what was issued, the oldest first.
 func (n NodeCertificates) List(ctx context.Context) (all []NodeCertificate, err error) {
-	client, err := n.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, clientRequests)
-	if err != nil {
-		return nil, fmt.Errorf("list the requests of kubelets: %w", err)
-	}
-	slices.SortFunc(list.Items, func(a, b certificatesv1.CertificateSigningRequest) int {
+	requests, _, err := kubeletClients(n.API).list(ctx)
+	slices.SortFunc(requests, func(a, b certificatesv1.CertificateSigningRequest) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
-	for _, csr := range list.Items {
-		if c, ok := issuedTo(&csr); ok {
+	for i := range requests {
+		if c, ok := issuedTo(&requests[i]); ok {
 			all = append(all, c)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // Delete deletes the requests of one node.
 func (n NodeCertificates) Delete(ctx context.Context, node string) error {
-	client, err := n.API.Client()
-	if err != nil {
-		return err
-	}
-	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, clientRequests)
-	if err != nil {
-		return fmt.Errorf("list the requests of kubelets: %w", err)
-	}
-	for _, csr := range list.Items {
-		if c, ok := issuedTo(&csr); !ok || c.Node != node {
-			continue
+	return kubeletClients(n.API).answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+		if c, ok := issuedTo(csr); !ok || c.Node != node {
+			return nil
 		}
-		if err := client.CertificatesV1().CertificateSigningRequests().Delete(ctx, csr.Name, metav1.DeleteOptions{}); err != nil {
-			return err
-		}
-	}
-	return nil
+		return client.CertificatesV1().CertificateSigningRequests().Delete(ctx, csr.Name, metav1.DeleteOptions{})
+	})
 }
 
 // issuedTo reads a request that was answered, by a token or by the node itself.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -25,26 +24,15 @@ type NodeApprover struct {
 	ControlPlanes func(context.Context) ([]string, error)
 }
 
-// Approve answers all requests that wait. It denies those for a control plane.
+// Approve answers all pending requests made with a token. It denies a request in
+// the name of a control plane.
 func (a NodeApprover) Approve(ctx context.Context) error {
-	client, err := a.API.Client()
-	if err != nil {
-		return err
-	}
-	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, clientRequests)
-	if err != nil {
-		return fmt.Errorf("list the requests of kubelets: %w", err)
-	}
-	var errs []error
-	for _, csr := range list.Items {
+	return kubeletClients(a.API).answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if len(csr.Status.Conditions) > 0 || !slices.Contains(csr.Spec.Groups, bootstrapGroup) {
-			continue
+			return nil
 		}
-		if err := a.answer(ctx, client, &csr); err != nil && !apierrors.IsConflict(err) {
-			errs = append(errs, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err))
-		}
-	}
-	return errors.Join(errs...)
+		return a.answer(ctx, client, csr)
+	})
 }
 
 func (a NodeApprover) answer(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {

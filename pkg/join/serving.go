@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -31,10 +30,6 @@ const (
 	nodeUserPrefix = "system:node:"
 	nodesGroup     = "system:nodes"
 )
-
-var servingRequests = metav1.ListOptions{
-	FieldSelector: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName).String(),
-}
 
 // Refused is a serving request that was left alone, and why.
 type Refused struct {
@@ -65,34 +60,29 @@ type Host struct {
 	ControlPlane bool
 }
 
-// Approve goes once through all requests that wait. It returns the nodes that
-// now get a certificate.
+func (a Approver) requests() signer {
+	return signer{a.API, certificatesv1.KubeletServingSignerName}
+}
+
+// Approve checks all pending requests once. It returns the nodes that now get a
+// certificate.
 func (a Approver) Approve(ctx context.Context) (approved []string, refused []Refused, err error) {
-	client, err := a.API.Client()
-	if err != nil {
-		return nil, nil, err
-	}
-	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, servingRequests)
-	if err != nil {
-		return nil, nil, fmt.Errorf("list serving requests: %w", err)
-	}
-	for i := range list.Items {
-		csr := &list.Items[i]
+	err = a.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if !pending(csr) {
-			continue
+			return nil
 		}
 		node := strings.TrimPrefix(csr.Spec.Username, nodeUserPrefix)
 		err := a.approve(ctx, client, csr)
-		if apierrors.IsConflict(err) {
-			continue // another control plane was faster
-		}
-		if err != nil {
+		switch {
+		case apierrors.IsConflict(err):
+		case err != nil:
 			refused = append(refused, Refused{Name: csr.Name, Node: node, Reason: err})
-			continue
+		default:
+			approved = append(approved, node)
 		}
-		approved = append(approved, node)
-	}
-	return approved, refused, nil
+		return nil
+	})
+	return approved, refused, err
 }
 
 func pending(csr *certificatesv1.CertificateSigningRequest) bool {
@@ -112,15 +102,7 @@ func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr 
 	if err := a.Check(csr, nodes.Items, hosts); err != nil {
 		return err
 	}
-	csr = csr.DeepCopy()
-	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type:    certificatesv1.CertificateApproved,
-		Status:  corev1.ConditionTrue,
-		Reason:  "KubeBootstrapApproved",
-		Message: "the node asks for its own name and addresses",
-	})
-	_, err = client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{})
-	return err
+	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "the node asks for its own name and addresses")
 }
 
 // Check tells why a request must not be approved, if so; nodes and hosts are all
@@ -303,13 +285,7 @@ func (a Approver) Own(files host.Files, node string) step.Step {
 }
 
 // Watch opens a watch of serving requests.
-func (a Approver) Watch(ctx context.Context) (watch.Interface, error) {
-	client, err := a.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, servingRequests)
-}
+func (a Approver) Watch(ctx context.Context) (watch.Interface, error) { return a.requests().watch(ctx) }
 
 func (a Approver) own(ctx context.Context, node string, csr *certificatesv1.CertificateSigningRequest) error {
 	if csr.Spec.Username != nodeUserPrefix+node {

@@ -1,0 +1,78 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+)
+
+// signer gives access to the certificate signing requests of one signer.
+type signer struct {
+	api  kube.Connect
+	name string
+}
+
+func (s signer) selector() metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.signerName", s.name).String()}
+}
+
+func (s signer) watch(ctx context.Context) (watch.Interface, error) {
+	client, err := s.api.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.CertificatesV1().CertificateSigningRequests().Watch(ctx, s.selector())
+}
+
+func (s signer) list(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, kubernetes.Interface, error) {
+	client, err := s.api.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := client.CertificatesV1().CertificateSigningRequests().List(ctx, s.selector())
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the certificate signing requests for %s: %w", s.name, err)
+	}
+	return list.Items, client, nil
+}
+
+// answer calls do for each request. A conflict means that another control plane
+// has answered the request at the same time.
+func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certificatesv1.CertificateSigningRequest) error) error {
+	requests, client, err := s.list(ctx)
+	errs := []error{err}
+	for i := range requests {
+		csr := &requests[i]
+		if err := do(client, csr); err != nil && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// decide approves or denies a request that has no decision yet. An earlier run,
+// which was interrupted, may have decided.
+func decide(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, what certificatesv1.RequestConditionType, why string) error {
+	if len(csr.Status.Conditions) > 0 {
+		return nil
+	}
+	decided := csr.DeepCopy()
+	decided.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: what, Status: corev1.ConditionTrue, Reason: "KubeBootstrap", Message: why},
+	}
+	now, err := client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, decided, metav1.UpdateOptions{})
+	if err == nil {
+		*csr = *now
+	}
+	return err
+}
