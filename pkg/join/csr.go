@@ -2,6 +2,8 @@ package join
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 
@@ -75,4 +77,13 @@ func decide(ctx context.Context, client kubernetes.Interface, csr *certificatesv
 		*csr = *now
 	}
 	return err
+}
+
+// parse returns the X.509 request, whose signature the caller must check.
+func parse(csr *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest, error) {
+	block, _ := pem.Decode(csr.Spec.Request)
+	if block == nil {
+		return nil, errors.New("the request contains no PEM")
+	}
+	return x509.ParseCertificateRequest(block.Bytes)
 }

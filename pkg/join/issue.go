@@ -3,8 +3,6 @@ package join
 import (
 	"context"
 	"crypto"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,11 +79,7 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 // check returns the host that a request is for, and its public key. The subject
 // is compared, but nothing of the request is signed except the key.
 func (i Issuer) check(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) (host string, public crypto.PublicKey, err error) {
-	block, _ := pem.Decode(csr.Spec.Request)
-	if block == nil {
-		return "", nil, errors.New("it holds no PEM")
-	}
-	request, err := x509.ParseCertificateRequest(block.Bytes)
+	request, err := parse(csr)
 	if err != nil {
 		return "", nil, err
 	}

@@ -2,8 +2,6 @@ package join
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,11 +46,7 @@ func (a NodeApprover) answer(ctx context.Context, client kubernetes.Interface, c
 
 // checkNode tells why the holder of a token must not get a certificate, if so.
 func checkNode(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) error {
-	block, _ := pem.Decode(csr.Spec.Request)
-	if block == nil {
-		return errors.New("it holds no PEM")
-	}
-	request, err := x509.ParseCertificateRequest(block.Bytes)
+	request, err := parse(csr)
 	if err != nil {
 		return err
 	}

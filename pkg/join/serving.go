@@ -3,7 +3,6 @@ package join
 import (
 	"context"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -115,11 +114,7 @@ func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []c
 	if !isNode || !slices.Contains(csr.Spec.Groups, nodesGroup) {
 		return fmt.Errorf("it was made by %s, which is no node", csr.Spec.Username)
 	}
-	block, _ := pem.Decode(csr.Spec.Request)
-	if block == nil {
-		return errors.New("it holds no PEM")
-	}
-	request, err := x509.ParseCertificateRequest(block.Bytes)
+	request, err := parse(csr)
 	if err != nil {
 		return err
 	}
