@@ -74,25 +74,6 @@ func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
 	return all, nil
 }
 
-// WatchLeases calls changed for each change of a lease, until ctx ends. It
-// outlives an etcd that is away.
-func (d Daemon) WatchLeases(ctx context.Context, changed func()) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	client, err := d.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	for event := range client.Watch(ctx, subnetsKey, clientv3.WithPrefix()) {
-		if err := event.Err(); err != nil {
-			return err
-		}
-		changed()
-	}
-	return ctx.Err()
-}
-
 // view reads what the overlay of this host must agree with.
 func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
 	own, err := d.lease(ctx)
@@ -121,11 +102,11 @@ func parseHostLease(key string, value []byte) (hostLease, bool) {
 	return hostLease{key, subnet, host, v.BackendType, v.BackendData.VtepMAC}, err == nil
 }
 
-// FollowLeases calls tell when it begins, and whenever a lease in etcd changes,
-// until ctx ends. flanneld follows them too. But when its connection has ended,
-// it asks for the changes since its own start, and gets none if etcd has
-// compacted these (0.28.4).
-func (d Daemon) FollowLeases(ctx context.Context, tell func()) error {
+// WatchLeases calls tell when the watch begins and after each change of a lease in
+// etcd, until ctx ends. flanneld watches the leases too. But after a lost
+// connection flanneld 0.28.4 requests the changes since its own start, and gets
+// no events if etcd has compacted that revision.
+func (d Daemon) WatchLeases(ctx context.Context, tell func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	client, err := d.client(ctx)
