@@ -38,14 +38,14 @@ func TestOtherNetwork(t *testing.T) {
 	if now := master.sh(t, "ip -4 -br addr show docker0"); now != bridge {
 		t.Errorf("docker0 was %q and is %q", bridge, now)
 	}
-	// CoreDNS runs on the master; its pod must answer the other host.
-	pod := master.kubectl(t, "-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={.items[0].status.podIP}'")
-	master.sh(t, "curl -sS --max-time 10 http://"+pod+":8181/ready")
+	// The agent moves one CoreDNS pod to the new node, so pods are listed each time.
 	// This plugin makes a node Ready before it has written the routes to the others.
-	eventually(t, time.Minute, "the worker reaches the pod", func() error {
-		_, err := worker.try(t.Context(), "curl -sS --max-time 10 http://"+pod+":8181/ready")
-		return err
-	})
+	for _, m := range made {
+		eventually(t, time.Minute, m.name+" reaches the CoreDNS pods of both nodes", func() error {
+			_, err := m.try(t.Context(), asksDNSPods(master.kubectl(t, dnsPods)))
+			return err
+		})
+	}
 	// The files may be gone when master runs again: they were kept.
 	master.kubectl(t, "delete configmaps downloaded read")
 	master.sh(t, "rm /root/network.yaml /root/addon.yaml && kube-bootstrap master --cni-plugin /root/network.yaml --addons "+addons+" --bundle "+bundle)
@@ -57,6 +57,13 @@ func TestOtherNetwork(t *testing.T) {
 	for i, m := range made {
 		m.sameWorld(t, "a cluster with another network", before[i])
 	}
+}
+
+const dnsPods = `-n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={range .items[*]}{.status.podIP} {end}'`
+
+// asksDNSPods is a script that fails unless each of two pods answers.
+func asksDNSPods(addresses string) string {
+	return "set -- " + addresses + "; test $# = 2 && for ip; do curl -sS --max-time 10 http://$ip:8181/ready || exit; done"
 }
 
 func addonNamed(name string) string {
