@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,10 +35,12 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 		CgroupDriver:             k.CgroupDriver,
 		CgroupsPerQOS:            new(true),
 		// Since 1.35 the kubelet refuses the older hierarchy unless it is told.
-		FailCgroupV1:        new(host.CgroupV2()),
-		FailSwapOn:          &k.FailSwapOn,
-		SerializeImagePulls: new(false),
-		// Its defaults hold back the first minute of a node.
+		FailCgroupV1:              new(host.CgroupV2()),
+		FailSwapOn:                &k.FailSwapOn,
+		SerializeImagePulls:       new(false),
+		NodeStatusUpdateFrequency: metav1.Duration{Duration: statusUpdates},
+		NodeStatusReportFrequency: metav1.Duration{Duration: statusReports},
+		// The default limits delay the pods of the first minute of a node.
 		KubeAPIQPS:      new(int32(50)),
 		KubeAPIBurst:    100,
 		VolumePluginDir: Dir + "/volumeplugins",
@@ -62,6 +65,14 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// After a partition the node turns Ready at the next update of its status, and a
+// request on a dead connection ends after the same time (the kubelet's default is
+// 10 s). An unchanged status is reported at the default interval.
+const (
+	statusUpdates = 5 * time.Second
+	statusReports = 5 * time.Minute
+)
 
 // podPidsLimit lets no pod use up the processes of its host.
 const podPidsLimit = 4096
