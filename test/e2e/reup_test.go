@@ -140,11 +140,12 @@ func (c localCluster) version(t *testing.T) string {
 	return v.GitVersion
 }
 
-// besides are the containers of the master, but for the pod of one program.
+// besides returns the running containers of the master except those of one
+// component. The kubelet removes ended containers at any time.
 func (c localCluster) besides(t *testing.T, program string) string {
 	t.Helper()
 	return c.master().sh(t, fmt.Sprintf(`for s in /run/docker.sock /run/docker-bootstrap.sock; do docker -H unix://$s ps -q --no-trunc | sort; done
-ctr -n k8s.io containers ls -q 'labels."io.kubernetes.pod.name"!="%s-%s"' | sort`, program, c.master().name))
+ctr -n k8s.io containers ls -q 'labels."io.kubernetes.pod.name"!="%s-%s"' | grep -Fx "$(ctr -n k8s.io tasks ls -q)" | sort`, program, c.master().name))
 }
 
 // pods are the containers of all pods that run: the kubelet removes those that
