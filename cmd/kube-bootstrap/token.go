@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -42,14 +45,24 @@ func (p *program) tokenCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create",
 		Short: "Create a token and print the command that joins a host",
+		Long: `Create a token and print the command that joins a host.
+
+A token lets one worker in, under a name that no node of the cluster has, and is
+deleted when that worker has joined. With --node, it lets in only the worker of
+that name, also if the cluster has this node already: use it for a host that was
+installed again. With --reusable, it lets in any number of workers until it
+expires. A token for workers cannot read what control planes share.`,
 		Example: `  kube-bootstrap token create
-  kube-bootstrap token create --control-plane     # for a further control plane
-  kube-bootstrap token create --ttl 1h -o json`,
+  kube-bootstrap token create --node worker-1     # for the host of this name only
+  kube-bootstrap token create --reusable --ttl 1h # for several workers
+  kube-bootstrap token create --control-plane     # for a further control plane`,
 		Args: cobra.NoArgs,
 	}
 	ttl := c.Flags().Duration("ttl", 24*time.Hour, "how long it is good; 0 is for ever")
 	description := c.Flags().String("description", "", "what it is for")
 	controlPlane := c.Flags().Bool("control-plane", false, "the host joins as a control plane, within two hours")
+	node := c.Flags().String("node", "", "name of the only worker that can join with it")
+	reusable := c.Flags().Bool("reusable", false, "any number of hosts can join with it until it expires")
 	format := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkOutput(*format); err != nil {
@@ -58,7 +71,14 @@ func (p *program) tokenCreate() *cobra.Command {
 		if *ttl < 0 {
 			return &usageError{fmt.Errorf("--ttl %s: must not be less than zero", *ttl)}
 		}
-		made, err := makeToken(c.Context(), *ttl, *description, *controlPlane)
+		scope := join.Scope{Kind: join.ForWorker, Node: *node, Reusable: *reusable}
+		if *controlPlane {
+			scope.Kind = join.ForControlPlane
+		}
+		if err := checkScope(scope, c.Flags().Changed("node")); err != nil {
+			return &usageError{err}
+		}
+		made, err := makeToken(c.Context(), *ttl, scope, *description)
 		if err != nil {
 			return err
 		}
@@ -67,7 +87,22 @@ func (p *program) tokenCreate() *cobra.Command {
 	return c
 }
 
-func makeToken(ctx context.Context, ttl time.Duration, description string, controlPlane bool) (made newToken, err error) {
+func checkScope(scope join.Scope, named bool) error {
+	wrong := validation.IsDNS1123Subdomain(scope.Node)
+	switch {
+	case !named:
+		return nil
+	case scope.Kind != join.ForWorker:
+		return fmt.Errorf("--node %s is for a worker: leave out --node or --control-plane", scope.Node)
+	case scope.Reusable:
+		return fmt.Errorf("--node %s is for one host: leave out --node or --reusable", scope.Node)
+	case len(wrong) > 0:
+		return fmt.Errorf("--node %q: %s", scope.Node, wrong[0])
+	}
+	return nil
+}
+
+func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, description string) (made newToken, err error) {
 	client, err := adminClient()
 	if err != nil {
 		return made, err
@@ -84,12 +119,12 @@ func makeToken(ctx context.Context, ttl time.Duration, description string, contr
 	if err != nil {
 		return made, err
 	}
-	token, err := join.CreateToken(ctx, client, ttl, description)
+	token, err := join.CreateToken(ctx, client, ttl, scope, description)
 	if err != nil {
 		return made, err
 	}
 	made = newToken{Token: token.Reveal(), Expires: token.Expires, CACertHash: hash, MasterIP: saved.IPAddress}
-	if !controlPlane {
+	if scope.Kind == join.ForWorker {
 		made.Command = join.JoinCommand(saved.IPAddress, token, hash)
 		return made, nil
 	}
@@ -123,13 +158,26 @@ func (p *program) tokenList() *cobra.Command {
 			return err
 		}
 		return p.print(*format, append([]join.Token{}, tokens...), func(w io.Writer) {
-			cells(w, "ID", "EXPIRES", "DESCRIPTION")
+			cells(w, "ID", "KIND", "NODE", "USES", "EXPIRES", "DESCRIPTION")
 			for _, t := range tokens {
-				cells(w, t.ID, expiry(t.Expires), t.Description)
+				cells(w, t.ID, cmp.Or(string(t.Kind), "-"), cmp.Or(t.Node, t.UsedBy, "-"), uses(t), expiry(t.Expires), t.Description)
 			}
 		})
 	}
 	return c
+}
+
+// uses says how many hosts can still join with a token.
+func uses(t join.Token) string {
+	switch {
+	case t.Kind == "":
+		return "none"
+	case t.Reusable:
+		return "unlimited"
+	case t.UsedBy != "":
+		return "used"
+	}
+	return "one"
 }
 
 func expiry(at time.Time) string {
@@ -143,24 +191,27 @@ func expiry(at time.Time) string {
 }
 
 func (p *program) tokenDelete() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "delete ID...",
 		Short:   "Delete tokens: no host can join with them any more",
 		Example: "  kube-bootstrap token delete abcdef",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := adminClient()
-			if err != nil {
+	}
+	ignoreNotFound := c.Flags().Bool("ignore-not-found", false, "succeed if a token does not exist")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		client, err := adminClient()
+		if err != nil {
+			return err
+		}
+		for _, id := range args {
+			err := join.DeleteToken(c.Context(), client, id)
+			if err != nil && !(*ignoreNotFound && apierrors.IsNotFound(err)) {
 				return err
 			}
-			for _, id := range args {
-				if err := join.DeleteToken(c.Context(), client, id); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		}
+		return nil
 	}
+	return c
 }
 
 // adminClient speaks to the API server with the rights that only root of a

@@ -14,11 +14,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// joining lets the others in with a token that is good for this run only.
+// joining lets the others in: each worker with a token for its node only, the
+// control planes with one that is deleted at the end.
 type joining struct {
 	*fleet
 	master member
-	token  joinToken
+	token  joinToken // of the control planes
 }
 
 // joinToken is what `kube-bootstrap token create -o json` prints.
@@ -34,26 +35,38 @@ const (
 	tokenTTL  = time.Hour
 )
 
+// open creates the token of the control planes.
 func (j *joining) open() step.Step {
 	return step.Step{
-		Name:  "make a join token",
+		Name:  "create the token of the control planes",
 		Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{"make a join token"}, nil },
-		Apply: func(ctx context.Context) error {
-			var out bytes.Buffer
-			args := []string{binaryPath, "token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
-			if slices.ContainsFunc(j.members(), func(m member) bool { return m.role == Master && m.name != j.master.name }) {
-				args = append(args, "--control-plane")
-			}
-			if err := j.node(j.master).Exec(ctx, driver.Exec{Args: args, Stdout: &out}); err != nil {
-				return err
-			}
-			if err := json.Unmarshal(out.Bytes(), &j.token); err != nil {
-				return fmt.Errorf("answer of token create on %s: %w", j.master.name, err)
-			}
-			return nil
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"create a token"}, nil },
+		Apply: func(ctx context.Context) (err error) {
+			j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
+			return err
 		},
 	}
+}
+
+func (j *joining) createToken(ctx context.Context, scope ...string) (token joinToken, err error) {
+	var out bytes.Buffer
+	args := append([]string{binaryPath, "token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}, scope...)
+	if err := j.node(j.master).Exec(ctx, driver.Exec{Args: args, Stdout: &out}); err != nil {
+		return token, err
+	}
+	if err := json.Unmarshal(out.Bytes(), &token); err != nil {
+		return token, fmt.Errorf("answer of token create on %s: %w", j.master.name, err)
+	}
+	return token, nil
+}
+
+// deleteToken also deletes a token after a run that failed or was interrupted,
+// because it stays valid for an hour. One that was used is deleted already.
+func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	id, _, _ := strings.Cut(token.Token, ".") // the part that is no secret
+	return j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "token", "delete", "--ignore-not-found", id}})
 }
 
 func (j *joining) worker(ctx context.Context, m member) error {
@@ -62,7 +75,12 @@ func (j *joining) worker(ctx context.Context, m member) error {
 			return err
 		}
 	}
-	if err := j.join(ctx, m, append([]string{"worker"}, j.WorkerArgs...), nil); err != nil {
+	token, err := j.createToken(ctx, "--node", m.name)
+	if err != nil {
+		return err
+	}
+	err = j.join(ctx, m, token, append([]string{"worker"}, j.WorkerArgs...), nil)
+	if err := errors.Join(err, j.deleteToken(ctx, token)); err != nil {
 		return err
 	}
 	return j.mark(ctx, m)
@@ -90,16 +108,16 @@ func (j *joining) furtherMaster(ctx context.Context, m member) error {
 	if j.alone() {
 		verb = append(verb, "--no-dedicated")
 	}
-	return j.join(ctx, m, append(verb, j.MasterArgs...), env)
+	return j.join(ctx, m, j.token, append(verb, j.MasterArgs...), env)
 }
 
-func (j *joining) join(ctx context.Context, m member, verb, env []string) error {
+func (j *joining) join(ctx context.Context, m member, token joinToken, verb, env []string) error {
 	node := j.node(m)
-	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(j.token.Token+"\n")); err != nil {
+	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
 		return err
 	}
 	args := append(verb, "--progress", "json", "--master-ip", j.master.addr.String(),
-		"--token-file", tokenPath, "--ca-cert-hash", j.token.CACertHash)
+		"--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
 	err := j.relay(ctx, m, slices.Concat(args, j.bundleArgs(), m.spec.Args), env)
 	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
 	return errors.Join(err, removed)
@@ -119,29 +137,25 @@ func (j *joining) welcome() step.Step {
 	})
 }
 
-// revoke deletes the token after a run that failed or was interrupted, because
-// the token stays valid for an hour. If the control plane is gone, so is the
-// token.
+// revoke deletes the token of the control planes after a run that failed. If
+// the control plane that created it is gone, so is the token.
 func (j *joining) revoke(ctx context.Context) {
-	if j.token.Token == "" {
-		return
+	if j.token.Token != "" {
+		_ = j.deleteToken(ctx, j.token)
 	}
-	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
-	defer cancel()
-	_ = j.close().Apply(ctx)
 }
 
+// close deletes the token of the control planes.
 func (j *joining) close() step.Step {
 	return step.Step{
-		Name:  "delete the join token",
+		Name:  "delete the token of the control planes",
 		Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{"delete the join token"}, nil },
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"delete a token"}, nil },
 		Apply: func(ctx context.Context) error {
-			id, _, _ := strings.Cut(j.token.Token, ".") // the part that is no secret
-			if err := j.node(j.master).Exec(ctx, driver.Exec{Args: []string{binaryPath, "token", "delete", id}}); err != nil {
+			if err := j.deleteToken(ctx, j.token); err != nil {
 				return err
 			}
-			j.token.Token = ""
+			j.token = joinToken{}
 			return nil
 		},
 	}

@@ -68,14 +68,11 @@ func (f *fleet) joiningNow(ctx context.Context) (*joining, error) {
 
 // admission returns the plan by which one node joins.
 func (f *fleet) admission(m member, join *joining) step.Plan {
-	verb := join.worker
-	if m.role == Master {
-		verb = join.furtherMaster
+	rows := step.Plan{{f.hostImage(f.variant(m)), f.dropLeft(m)}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)}}
+	if m.role != Master {
+		return append(rows, []step.Step{f.verb(m, join.worker)})
 	}
-	return step.Plan{
-		{f.hostImage(f.variant(m)), f.dropLeft(m)}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)},
-		{join.open()}, {f.verb(m, verb)}, {join.close()},
-	}
+	return append(rows, []step.Step{join.open()}, []step.Step{f.verb(m, join.furtherMaster)}, []step.Step{join.close()})
 }
 
 // dropLeft returns the step that removes the volume of a former node of this

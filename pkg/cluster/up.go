@@ -64,7 +64,8 @@ func Up(ctx context.Context, options Options, emit func(Event)) error {
 }
 
 func (f *fleet) clusterRows(join *joining) step.Plan {
-	var programs, first, joins []step.Step
+	var programs, first, joins, open []step.Step
+	closing := []step.Step{join.welcome()}
 	for _, m := range f.members() {
 		programs = append(programs, f.program(m))
 		switch {
@@ -77,13 +78,14 @@ func (f *fleet) clusterRows(join *joining) step.Plan {
 			joins = append(joins, f.verb(m, join.worker))
 		default:
 			joins = append(joins, f.verb(m, join.furtherMaster))
+			open, closing = []step.Step{join.open()}, []step.Step{join.close(), join.welcome()}
 		}
 	}
 	rows := step.Plan{programs, first}
 	if len(joins) > 0 {
-		rows = append(rows, []step.Step{join.open()}, joins, []step.Step{join.close(), join.welcome()})
+		rows = append(rows, open, joins, closing)
 	}
-	return rows
+	return rows.Compact()
 }
 
 func (f *fleet) node(m member) driver.Node { return driver.OpenDocker(f.docker, m.name) }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
@@ -91,7 +92,7 @@ type master struct {
 
 func newMaster(t *testing.T, chain func(authority) tls.Certificate, adjust func(*master)) *master {
 	t.Helper()
-	m := &master{ca: newAuthority(t), token: NewToken(time.Hour, "test"), clock: time.Now}
+	m := &master{ca: newAuthority(t), token: NewToken(time.Hour, Scope{Kind: ForWorker}, "test"), clock: time.Now}
 	if adjust != nil {
 		adjust(m)
 	}
@@ -108,7 +109,7 @@ func newMaster(t *testing.T, chain func(authority) tls.Certificate, adjust func(
 }
 
 func (m *master) target() Target {
-	return Target{Server: strings.TrimPrefix(m.URL, "https://"), Token: m.token, CAHash: CAHash(m.ca.cert)}
+	return Target{Server: strings.TrimPrefix(m.URL, "https://"), Host: "worker-1", Kind: ForWorker, Token: m.token, CAHash: CAHash(m.ca.cert)}
 }
 
 func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,6 +124,9 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"/api/v1/namespaces/kube-system/configmaps/kube-bootstrap":       corev1.ConfigMap{Data: map[string]string{settingsKey: "podCIDR: 10.1.0.0/16\n", etcdCAKey: string(m.ca.pem())}},
 		"/api/v1/namespaces/kube-system/secrets/kube-bootstrap-registry": corev1.Secret{Data: map[string][]byte{registryKey: []byte("way")}},
 		"/version": map[string]string{"gitVersion": "v1.36.3"},
+		"/apis/authentication.k8s.io/v1/selfsubjectreviews": authenticationv1.SelfSubjectReview{
+			Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Groups: m.token.groups()}},
+		},
 	}[r.URL.Path]
 	if r.URL.Path == "/api/v1/namespaces/kube-system/secrets/"+shareName && m.sealed != nil {
 		answer = corev1.Secret{Data: map[string][]byte{shareKey: m.sealed}}

@@ -10,8 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
@@ -25,6 +27,8 @@ const maxSkew = 5 * time.Minute
 // Target is the cluster to join, as the user names it.
 type Target struct {
 	Server string // "10.0.0.1:6443"
+	Host   string // the name that this host joins with
+	Kind   Kind   // of this host
 	Token  Token
 	CAHash string // "sha256:..."
 	// Key, if there is one, asks for what control planes share.
@@ -41,6 +45,9 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 	}
 	defer d.http.CloseIdleConnections()
 	server, err := d.clusterInfo(ctx)
+	if err == nil {
+		err = d.checkScope(ctx)
+	}
 	if err != nil {
 		return Handover{}, err
 	}
@@ -79,12 +86,17 @@ func newDiscovery(target Target) (*discovery, error) {
 
 // get reads one object, and turns every failure into the Problem it is.
 func (d *discovery) get(ctx context.Context, path, what string, into any) error {
+	return d.ask(ctx, http.MethodGet, path, "", what, into)
+}
+
+func (d *discovery) ask(ctx context.Context, method, path, body, what string, into any) error {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.Server+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+d.Server+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
+	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+d.Token.Reveal())
 	request.Header.Set("Accept", "application/json")
 	response, err := d.http.Do(request)
@@ -95,11 +107,11 @@ func (d *discovery) get(ctx context.Context, path, what string, into any) error 
 	if err := d.refused(response, what); err != nil {
 		return err
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
 	if err != nil {
 		return unreachable(d.Server, err)
 	}
-	return json.Unmarshal(body, into)
+	return json.Unmarshal(answer, into)
 }
 
 func (d *discovery) unanswered(ctx context.Context, err error) error {
@@ -121,7 +133,7 @@ func (d *discovery) refused(response *http.Response, what string) error {
 		return clockOff(d.Server, there, now)
 	}
 	switch response.StatusCode {
-	case http.StatusOK:
+	case http.StatusOK, http.StatusCreated:
 		return nil
 	case http.StatusUnauthorized:
 		if !d.Token.Expires.IsZero() && now.After(d.Token.Expires) {
@@ -174,6 +186,24 @@ func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
 		return cluster.Server, nil
 	}
 	return "", notAMaster(d.Server, "a cluster-info with a cluster in it")
+}
+
+// checkScope asks the API server what the token is for, so that a host that the
+// control planes would refuse later is not touched.
+func (d *discovery) checkScope(ctx context.Context) error {
+	const review = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
+	var self authenticationv1.SelfSubjectReview
+	if err := d.ask(ctx, http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews", review, "what the token is for", &self); err != nil {
+		return err
+	}
+	scope := scopeOf(self.Status.UserInfo.Groups)
+	switch {
+	case scope.Kind != d.Kind:
+		return otherKind(d.Token, scope.Kind, d.Kind)
+	case scope.Node != "" && scope.Node != d.Host:
+		return otherNode(d.Token, scope.Node, d.Host)
+	}
+	return nil
 }
 
 func (d *discovery) handover(ctx context.Context) (Handover, error) {

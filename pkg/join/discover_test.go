@@ -36,7 +36,7 @@ func TestDiscover(t *testing.T) {
 func TestDiscoverRefuses(t *testing.T) {
 	other := newAuthority(t)
 	until := time.Now().Add(time.Hour)
-	old := NewToken(0, "")
+	old := NewToken(0, Scope{}, "")
 	old.ID, old.Expires = idFor(time.Now().Add(-time.Hour))
 	cases := []struct {
 		problem string
@@ -54,11 +54,15 @@ func TestDiscoverRefuses(t *testing.T) {
 			return ca.serving(t, "127.0.0.1", time.Now().Add(-time.Minute), ca)
 		}},
 		{problem: "clock", adjust: func(m *master) { m.clock = func() time.Time { return time.Now().Add(time.Hour) } }},
-		{problem: "token-unknown", target: func(g *Target) { g.Token = NewToken(time.Hour, "") }},
+		{problem: "token-unknown", target: func(g *Target) { g.Token = NewToken(time.Hour, Scope{}, "") }},
 		{problem: "token-unknown", target: func(g *Target) { g.Token.secret = random(secretLength) }},
 		{problem: "token-expired", target: func(g *Target) { g.Token = old }},
 		{problem: "cluster-info", adjust: func(m *master) { m.unsigned = true }},
 		{problem: "cluster-info-forged", adjust: func(m *master) { m.signed = "something else" }},
+		{problem: "token-kind", adjust: func(m *master) { m.token.Kind = ForControlPlane }},
+		{problem: "token-kind", target: func(g *Target) { g.Kind = ForControlPlane }},
+		{problem: "token-kind", adjust: func(m *master) { m.token.Kind = "" }},
+		{problem: "token-node", adjust: func(m *master) { m.token.Node = "worker-2.lan" }},
 		{problem: "master-unreachable", unseen: true, target: func(g *Target) { g.Server = "127.0.0.1:1" }},
 	}
 	for _, c := range cases {
@@ -88,8 +92,10 @@ func tryOnce(ctx context.Context, target Target) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.clusterInfo(ctx)
-	return err
+	if _, err = d.clusterInfo(ctx); err != nil {
+		return err
+	}
+	return d.checkScope(ctx)
 }
 
 func TestSaveContract(t *testing.T) {

@@ -55,9 +55,15 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 	if err != nil {
 		return err
 	}
-	host, public, err := i.check(csr, names)
+	host, public, refused := i.check(csr, names)
+	if _, isNode := nodeOf(csr); refused == nil && !isNode {
+		refused, err = use(ctx, client, csr, host)
+	}
 	if err != nil {
-		return errors.Join(err, decide(ctx, client, csr, certificatesv1.CertificateDenied, err.Error()))
+		return err
+	}
+	if refused != nil {
+		return errors.Join(refused, decide(ctx, client, csr, certificatesv1.CertificateDenied, refused.Error()))
 	}
 	// Every control plane comes to the same name, which X.509 limits to 64 characters.
 	user := i.CertificateUser(host, string(csr.UID)[:8])
@@ -93,7 +99,7 @@ func (i Issuer) check(csr *certificatesv1.CertificateSigningRequest, controlPlan
 		err = fmt.Errorf("%s is a control plane", host)
 	case isNode && node != host:
 		err = fmt.Errorf("node %s asks for %s", node, host)
-	case !isNode && !slices.Contains(csr.Spec.Groups, bootstrapGroup):
+	case !isNode && scopeOf(csr.Spec.Groups).Kind == "":
 		err = fmt.Errorf("%s is no node and has no token", csr.Spec.Username)
 	}
 	return host, request.PublicKey, err

@@ -13,7 +13,7 @@ import (
 // only. The token's holder may be any host that is no control plane.
 func TestWhomFlannelsCertificateIsFor(t *testing.T) {
 	issuer := Issuer{User: func(host string) string { return "flannel:" + host }}
-	token := certificatesv1.CertificateSigningRequestSpec{Username: "system:bootstrap:abcdef", Groups: []string{bootstrapGroup}}
+	token := certificatesv1.CertificateSigningRequestSpec{Username: "system:bootstrap:abcdef", Groups: Scope{Kind: ForWorker}.groups()}
 	node := certificatesv1.CertificateSigningRequestSpec{Username: "system:node:worker-1", Groups: []string{nodesGroup}}
 	for name, c := range map[string]struct {
 		by           certificatesv1.CertificateSigningRequestSpec

@@ -71,7 +71,7 @@ func issuedTo(csr *certificatesv1.CertificateSigningRequest) (NodeCertificate, b
 		return NodeCertificate{}, false
 	}
 	c := NodeCertificate{Node: strings.TrimPrefix(cert.Subject.CommonName, nodeUserPrefix), SHA256: pki.Fingerprint(cert)}
-	if slices.Contains(csr.Spec.Groups, bootstrapGroup) {
+	if scopeOf(csr.Spec.Groups).Kind == ForWorker {
 		return c, true
 	}
 	ids := csr.Spec.Extra[credentialID]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -23,10 +24,10 @@ type NodeApprover struct {
 }
 
 // Approve answers all pending requests made with a token. It denies a request in
-// the name of a control plane.
+// the name of a control plane, and in a name that the token is not for.
 func (a NodeApprover) Approve(ctx context.Context) error {
 	return kubeletClients(a.API).answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
-		if len(csr.Status.Conditions) > 0 || !slices.Contains(csr.Spec.Groups, bootstrapGroup) {
+		if len(csr.Status.Conditions) > 0 || scopeOf(csr.Spec.Groups).Kind == "" {
 			return nil
 		}
 		return a.answer(ctx, client, csr)
@@ -38,26 +39,34 @@ func (a NodeApprover) answer(ctx context.Context, client kubernetes.Interface, c
 	if err != nil {
 		return err
 	}
-	if err := checkNode(csr, names); err != nil {
-		return errors.Join(err, decide(ctx, client, csr, certificatesv1.CertificateDenied, err.Error()))
+	name, refused := checkNode(csr, names)
+	if refused == nil {
+		refused, err = use(ctx, client, csr, name)
+	}
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		return errors.Join(refused, decide(ctx, client, csr, certificatesv1.CertificateDenied, refused.Error()))
 	}
 	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "a host joins with a token")
 }
 
-// checkNode tells why the holder of a token must not get a certificate, if so.
-func checkNode(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) error {
+// checkNode returns the name of the node that a request is for, or why nobody
+// gets the certificate with a token.
+func checkNode(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) (name string, refused error) {
 	request, err := parse(csr)
 	if err != nil {
-		return err
+		return "", err
 	}
 	name, ok := strings.CutPrefix(request.Subject.CommonName, nodeUserPrefix)
 	switch {
-	case !ok || name == "":
-		return fmt.Errorf("its subject is %s", request.Subject)
+	case !ok || len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "", fmt.Errorf("its subject is %s", request.Subject)
 	case slices.Contains(controlPlanes, name):
-		return fmt.Errorf("%s is a control plane", name)
+		return "", fmt.Errorf("%s is a control plane", name)
 	case len(request.DNSNames)+len(request.IPAddresses)+len(request.EmailAddresses)+len(request.URIs) > 0:
-		return errors.New("it asks for names or addresses")
+		return "", errors.New("it asks for names or addresses")
 	}
-	return errors.Join(checkSubject(request, request.Subject.CommonName), checkUsages(csr.Spec.Usages, certificatesv1.UsageClientAuth))
+	return name, errors.Join(checkSubject(request, request.Subject.CommonName), checkUsages(csr.Spec.Usages, certificatesv1.UsageClientAuth))
 }

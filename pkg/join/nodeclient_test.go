@@ -19,6 +19,7 @@ func TestWhomATokenLetsIn(t *testing.T) {
 		"a control plane":     {func(a *ask) { a.become("master-1"); a.request.DNSNames = nil }, "is a control plane"},
 		"an administrator":    {func(a *ask) { a.request.Subject.CommonName = "kubernetes-admin" }, "subject"},
 		"nobody":              {func(a *ask) { a.request.Subject.CommonName = "system:node:" }, "subject"},
+		"no name of a node":   {func(a *ask) { a.request.Subject.CommonName = "system:node:a:b" }, "subject"},
 		"with another group":  {func(a *ask) { a.request.Subject.Organization = []string{"system:nodes", "system:masters"} }, "subject"},
 		"for serving too":     {func(a *ask) { a.spec.Usages = append(a.spec.Usages, certificatesv1.UsageServerAuth) }, "usage"},
 		"for no client":       {func(a *ask) { a.spec.Usages = a.spec.Usages[:1] }, "client auth"},
@@ -30,7 +31,7 @@ func TestWhomATokenLetsIn(t *testing.T) {
 				a.spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 				c.change(a)
 			})
-			err := checkNode(csr, []string{"master-1"})
+			_, err := checkNode(csr, []string{"master-1"})
 			if c.reason == "" && err != nil || c.reason != "" && (err == nil || !strings.Contains(err.Error(), c.reason)) {
 				t.Errorf("got %v, want %q", err, c.reason)
 			}

@@ -101,6 +101,26 @@ func unknownToken(server string, t Token) error {
 	return &step.Problem{Name: "token-unknown", Text: text, Remedy: "make a new one with `kube-bootstrap token create` on the master"}
 }
 
+func otherKind(t Token, is, want Kind) error {
+	remedy := "create one with `kube-bootstrap token create` on a control plane"
+	if want == ForControlPlane {
+		remedy = "create one with `kube-bootstrap token create --control-plane` on a control plane"
+	}
+	text := fmt.Sprintf("the token %s is for a %s, and this host joins as a %s", t, is, want)
+	if is == "" {
+		text = fmt.Sprintf("the token %s was not created by kube-bootstrap", t)
+	}
+	return &step.Problem{Name: "token-kind", Text: text, Remedy: remedy}
+}
+
+func otherNode(t Token, is, want string) error {
+	return &step.Problem{
+		Name:   "token-node",
+		Text:   fmt.Sprintf("the token %s is for node %s, and the name of this host is %s", t, is, want),
+		Remedy: "create one with `kube-bootstrap token create --node " + want + "` on a control plane, or correct the name with --host-name",
+	}
+}
+
 const notJoinable = "not-joinable"
 
 func notAMaster(server, what string) error {

@@ -82,7 +82,8 @@ func (p Publisher) Objects() ([]*kube.Object, error) {
 	}
 	var out bytes.Buffer
 	if err := publishTemplate.Execute(&out, map[string]any{
-		"Bootstrappers": bootstrapGroup,
+		"Workers":       workerGroup,
+		"ControlPlanes": controlPlaneGroup,
 		"Admins":        AdminGroup,
 		"Agents":        AgentGroup,
 		"ClusterInfo":   kubeconfig,

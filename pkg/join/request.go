@@ -146,7 +146,7 @@ func deniedBy(csr *certificatesv1.CertificateSigningRequest) error {
 	for _, c := range csr.Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed {
 			return &step.Problem{Name: "certificate-denied", Firm: true, Text: "the control plane refuses flannel's certificate: " + c.Message,
-				Remedy: "give this host a name that no other host has: --host-name"}
+				Remedy: "give this host a name that no other host has (--host-name), or, if it is that node, use a token of `kube-bootstrap token create --node` with its name"}
 		}
 	}
 	return nil

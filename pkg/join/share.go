@@ -61,7 +61,7 @@ func Share(ctx context.Context, client kubernetes.Interface, files []host.File) 
 // objects only tokens have an end.
 func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.OwnerReferenceApplyConfiguration, error) {
 	made, err := createSecret(ctx, client, func(later time.Duration) *corev1.Secret {
-		secret := secretOf(NewToken(ShareTTL+later, "ends the sharing of certificates among control planes"))
+		secret := secretOf(NewToken(ShareTTL+later, Scope{}, "ends the sharing of certificates among control planes"))
 		for _, use := range []string{bootstrap.BootstrapTokenUsageAuthentication, bootstrap.BootstrapTokenUsageSigningKey, bootstrap.BootstrapTokenExtraGroupsKey} {
 			delete(secret.StringData, use)
 		}

@@ -24,13 +24,13 @@ func sharing(t *testing.T, key CertificateKey) *master {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newMaster(t, nil, func(m *master) { m.sealed = sealed })
+	return newMaster(t, nil, func(m *master) { m.sealed, m.token.Kind = sealed, ForControlPlane })
 }
 
 func (m *master) joiningControlPlane(t *testing.T, key CertificateKey) *Joining {
 	t.Helper()
 	target := m.target()
-	target.Key = key
+	target.Key, target.Kind = key, ForControlPlane
 	return &Joining{Files: host.Files{Root: t.TempDir()}, Target: target, Shares: []host.File{{Path: sharedFile}}}
 }
 
@@ -70,7 +70,7 @@ func TestControlPlaneIsHandedWhatItSharesAndNoMore(t *testing.T) {
 func TestCertificateKeyProblems(t *testing.T) {
 	key := NewCertificateKey()
 	m := sharing(t, key)
-	expired := newMaster(t, nil, nil)
+	expired := newMaster(t, nil, func(m *master) { m.token.Kind = ForControlPlane })
 	for name, j := range map[string]*Joining{
 		"wrong":   m.joiningControlPlane(t, NewCertificateKey()),
 		"expired": expired.joiningControlPlane(t, key),

@@ -32,7 +32,9 @@ type Token struct {
 	ID          string    `json:"id"`
 	Expires     time.Time `json:"expires,omitzero"` // zero: never
 	Description string    `json:"description,omitempty"`
-	secret      string
+	Scope
+	UsedBy string `json:"usedBy,omitempty"` // the host that has used it
+	secret string
 }
 
 // Reveal returns the token as a joining host shows it.
@@ -59,8 +61,8 @@ func ParseToken(text string) (Token, error) {
 }
 
 // NewToken makes a token that expires after ttl; zero is never.
-func NewToken(ttl time.Duration, description string) Token {
-	token := Token{Description: description, secret: random(secretLength)}
+func NewToken(ttl time.Duration, scope Scope, description string) Token {
+	token := Token{Description: description, Scope: scope, secret: random(secretLength)}
 	if ttl <= 0 {
 		token.ID = idWithoutExpiry()
 		return token

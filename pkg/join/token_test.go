@@ -11,7 +11,7 @@ import (
 )
 
 func TestTokenTellsItsExpiry(t *testing.T) {
-	token := NewToken(24*time.Hour, "")
+	token := NewToken(24*time.Hour, Scope{}, "")
 	parsed, err := ParseToken(token.Reveal())
 	if err != nil || !util.IsValidBootstrapToken(token.Reveal()) {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestTokenTellsItsExpiry(t *testing.T) {
 
 func TestTokenWithoutExpiry(t *testing.T) {
 	for range 200 {
-		token := NewToken(0, "")
+		token := NewToken(0, Scope{}, "")
 		if parsed, err := ParseToken(token.Reveal()); err != nil || !parsed.Expires.IsZero() {
 			t.Fatalf("%s: %v %v", token.ID, parsed.Expires, err)
 		}
@@ -34,7 +34,7 @@ func TestTokenWithoutExpiry(t *testing.T) {
 }
 
 func TestTokenHidesItsSecret(t *testing.T) {
-	token := NewToken(time.Hour, "for a rack")
+	token := NewToken(time.Hour, Scope{}, "for a rack")
 	asJSON, err := json.Marshal(token)
 	if err != nil {
 		t.Fatal(err)

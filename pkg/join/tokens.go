@@ -3,6 +3,7 @@ package join
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,18 +14,20 @@ import (
 	"k8s.io/cluster-bootstrap/token/util"
 )
 
-// bootstrapGroup holds whoever shows one of our tokens.
-const bootstrapGroup = "system:bootstrappers:kube-bootstrap:default-node-token"
-
 const system = metav1.NamespaceSystem
 
 // CreateToken makes a token known to the API server. A ttl of zero is for ever.
-func CreateToken(ctx context.Context, client kubernetes.Interface, ttl time.Duration, description string) (Token, error) {
+func CreateToken(ctx context.Context, client kubernetes.Interface, ttl time.Duration, scope Scope, description string) (Token, error) {
 	var token Token
+	for _, group := range scope.groups() {
+		if err := util.ValidateBootstrapGroupName(group); err != nil {
+			return token, fmt.Errorf("create a token for node %q: %w", scope.Node, err)
+		}
+	}
 	_, err := createSecret(ctx, client, func(later time.Duration) *corev1.Secret {
-		token = NewToken(ttl, description)
+		token = NewToken(ttl, scope, description)
 		if ttl > 0 {
-			token = NewToken(ttl+later, description)
+			token = NewToken(ttl+later, scope, description)
 		}
 		return secretOf(token)
 	})
@@ -53,7 +56,7 @@ func secretOf(t Token) *corev1.Secret {
 		bootstrap.BootstrapTokenDescriptionKey:      t.Description,
 		bootstrap.BootstrapTokenUsageSigningKey:     "true",
 		bootstrap.BootstrapTokenUsageAuthentication: "true",
-		bootstrap.BootstrapTokenExtraGroupsKey:      bootstrapGroup,
+		bootstrap.BootstrapTokenExtraGroupsKey:      strings.Join(t.groups(), ","),
 	}
 	if !t.Expires.IsZero() {
 		data[bootstrap.BootstrapTokenExpirationKey] = t.Expires.UTC().Format(time.RFC3339)
@@ -73,16 +76,19 @@ func ListTokens(ctx context.Context, client kubernetes.Interface) ([]Token, erro
 		return nil, fmt.Errorf("list tokens: %w", err)
 	}
 	var tokens []Token
-	for _, secret := range secrets.Items {
-		tokens = append(tokens, tokenOf(secret.Data))
+	for i := range secrets.Items {
+		tokens = append(tokens, tokenIn(&secrets.Items[i]))
 	}
 	return tokens, nil
 }
 
-func tokenOf(data map[string][]byte) Token {
+func tokenIn(secret *corev1.Secret) Token {
+	data := secret.Data
 	token := Token{
 		ID:          string(data[bootstrap.BootstrapTokenIDKey]),
 		Description: string(data[bootstrap.BootstrapTokenDescriptionKey]),
+		Scope:       scopeOf(strings.Split(string(data[bootstrap.BootstrapTokenExtraGroupsKey]), ",")),
+		UsedBy:      secret.Annotations[usedBy],
 		secret:      string(data[bootstrap.BootstrapTokenSecretKey]),
 	}
 	token.Expires, _ = time.Parse(time.RFC3339, string(data[bootstrap.BootstrapTokenExpirationKey]))

@@ -7,6 +7,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -42,7 +43,12 @@ func (h *Host) knownHandover() join.Handover {
 func (h *Host) target() join.Target {
 	token, _ := join.ParseToken(h.Config.Token) // their forms were checked with the config
 	key, _ := join.ParseCertificateKey(h.Config.CertificateKey)
+	kind := join.ForWorker
+	if h.Config.Join {
+		kind = join.ForControlPlane
+	}
 	return join.Target{
+		Host: h.Config.HostName, Kind: kind,
 		Server: net.JoinHostPort(h.Config.MasterIP, strconv.Itoa(h.Config.APIServerPort)),
 		Token:  token, CAHash: h.Config.CACertHash, Key: key,
 	}
@@ -55,6 +61,14 @@ func (h *Host) takeOver() []step.Step {
 		return nil
 	}
 	return []step.Step{h.join.Save()}
+}
+
+// spendToken is the row's part of a control plane that joins.
+func (h *Host) spendToken() []step.Step {
+	if !h.Config.Join {
+		return nil
+	}
+	return []step.Step{h.join.Spend(kube.Kubeconfig(controlplane.AdminConf))}
 }
 
 // keepJoined has a control plane that joined stay one that did, also when it is

@@ -148,7 +148,8 @@ func (h *Host) servingCertificate() step.Step {
 func (h *Host) ApproveNodes(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
-	return join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: h.controlPlaneNames}.Approve(ctx)
+	approver := join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: h.controlPlaneNames}
+	return errors.Join(approver.Approve(ctx), approver.DropUsed(ctx))
 }
 
 // Approve goes once through the serving requests that wait. The agent runs it.

@@ -63,7 +63,7 @@ func TestControlPlanes(t *testing.T) {
 // joinControlPlanes has two hosts join side by side; one of them is killed in
 // the steps that others would notice, and runs again.
 func joinControlPlanes(t *testing.T, first, second, third machine) {
-	line := newToken(t, first, "--control-plane").controlPlaneLine()
+	line := newToken(t, first, "--control-plane", "--reusable").controlPlaneLine()
 	var all sync.WaitGroup
 	var err error
 	all.Go(func() { _, err = second.try(t.Context(), line) })

@@ -30,7 +30,7 @@ func security(t *testing.T, master, worker machine) {
 	t.Run("etcd as flannel", func(t *testing.T) { etcdAsFlannel(t, master, worker) })
 	t.Run("etcd's peer port", func(t *testing.T) { peerPort(t, master, worker) })
 	t.Run("a kubelet's certificate", func(t *testing.T) { notTheAPIServer(t, master, worker) })
-	t.Run("a token", func(t *testing.T) { tokenIsNoControlPlane(t, master, worker) })
+	t.Run("a token", func(t *testing.T) { tokens(t, master, worker) })
 	t.Run("secrets at rest", func(t *testing.T) { secretsAtRest(t, master) })
 	for _, m := range []machine{master, worker} {
 		t.Run("kubelet of "+m.name, func(t *testing.T) { anonymousKubelet(t, m) })
@@ -157,25 +157,6 @@ func notTheAPIServer(t *testing.T, hosts ...machine) {
 		if out, err := m.try(t.Context(), strings.Replace(verify, "server", "client", 1)); err != nil {
 			t.Errorf("%s: the check itself fails: %s", m.name, out)
 		}
-	}
-}
-
-// tokenIsNoControlPlane requests client certificates with a bootstrap token, and
-// wants the control plane to deny them.
-func tokenIsNoControlPlane(t *testing.T, master, worker machine) {
-	t.Helper()
-	token := newToken(t, master)
-	for name, c := range map[string]struct{ subject, signer string }{
-		"as-node":    {"/O=system:nodes/CN=system:node:" + master.name, "kubernetes.io/kube-apiserver-client-kubelet"},
-		"as-flannel": {"/CN=flannel:" + master.name, "kube-bootstrap.dev/flannel"},
-		"as-root":    {"/CN=root", "kube-bootstrap.dev/flannel"},
-	} {
-		defer master.kubectl(t, "delete csr "+name)
-		worker.sh(t, `cd /dev/shm && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout r.key -out r.csr -subj "`+c.subject+`" 2>/dev/null &&
-			printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"name":"`+name+`"},"spec":{"request":"%s","signerName":"`+c.signer+
-			`","usages":["digital signature","client auth"]}}' $(base64 -w0 <r.csr) | curl -sf --cacert `+pkiDir+`/ca.crt -H "Authorization: Bearer `+token.Token+
-			`" -H 'Content-Type: application/json' -d @- https://`+master.ip+`:6443/apis/certificates.k8s.io/v1/certificatesigningrequests >/dev/null; rm -f r.key r.csr`)
-		master.kubectl(t, "wait --for condition=Denied csr/"+name+" --timeout 60s")
 	}
 }
 

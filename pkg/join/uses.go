@@ -1,0 +1,141 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	bootstrap "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/util"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// usedBy is the annotation of a token with the name of the host that used it. A
+// token that is not reusable is for that host only from then on.
+const usedBy = "kube-bootstrap.dev/used-by"
+
+// use tells why the author of a request, who showed a token, must not join as
+// that host, if so. Otherwise it binds the token to the host. The first request
+// of a host binds, so that two requests at the same time are not two hosts.
+func use(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, host string) (refused, err error) {
+	_, err = client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	scope := scopeOf(csr.Spec.Groups)
+	if refused := scope.refuses(host, err == nil); refused != nil || scope.Reusable {
+		return refused, nil
+	}
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		refused, err = bind(ctx, client, tokenID(csr), host)
+		return err
+	})
+	return refused, err
+}
+
+func bind(ctx context.Context, client kubernetes.Interface, id, host string) (refused, err error) {
+	token, err := client.CoreV1().Secrets(system).Get(ctx, util.BootstrapTokenSecretName(id), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("the token %s was deleted", id), nil
+	case err != nil || token.Annotations[usedBy] == host:
+		return nil, err
+	case token.Annotations[usedBy] != "":
+		return fmt.Errorf("the token %s is for one host, and %s has used it", id, token.Annotations[usedBy]), nil
+	}
+	metav1.SetMetaDataAnnotation(&token.ObjectMeta, usedBy, host)
+	_, err = client.CoreV1().Secrets(system).Update(ctx, token, metav1.UpdateOptions{})
+	return nil, err
+}
+
+func tokenID(csr *certificatesv1.CertificateSigningRequest) string {
+	return strings.TrimPrefix(csr.Spec.Username, bootstrap.BootstrapUserPrefix)
+}
+
+// DropUsed deletes the tokens that are used up: their hosts have joined.
+func (a NodeApprover) DropUsed(ctx context.Context) error {
+	requests, client, err := kubeletClients(a.API).list(ctx)
+	errs := []error{err}
+	for i := range requests {
+		scope := scopeOf(requests[i].Spec.Groups)
+		issued, ok := issuedTo(&requests[i])
+		if !ok || scope.Kind != ForWorker || scope.Reusable {
+			continue
+		}
+		if err := dropUsed(ctx, client, tokenID(&requests[i]), issued.Node, requests[i].CreationTimestamp.Time); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func dropUsed(ctx context.Context, client kubernetes.Interface, id, host string, since time.Time) error {
+	node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && !reported(node, since) {
+		return nil
+	}
+	if err == nil {
+		err = DeleteToken(ctx, client, id)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// reported says whether the kubelet of a node has written its status since then:
+// it has fetched its certificate, and needs no token any more.
+func reported(node *corev1.Node, since time.Time) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return !c.LastHeartbeatTime.Time.Before(since)
+	})
+}
+
+// Spend is the step of a further control plane that deletes the token it has
+// joined with. It needs no other to do so: it has the keys of the cluster.
+func (j *Joining) Spend(api kube.Connect) step.Step {
+	id := j.Target.Token.ID
+	return step.Step{
+		Name: "delete the token",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			todo := step.Diff{"delete the token " + id}
+			if id == "" {
+				return nil, nil
+			}
+			client, err := api.Client()
+			if errors.Is(err, fs.ErrNotExist) {
+				return todo, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			secret, err := client.CoreV1().Secrets(system).Get(ctx, util.BootstrapTokenSecretName(id), metav1.GetOptions{})
+			if apierrors.IsNotFound(err) || err == nil && tokenIn(secret).Reusable {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, kube.NoAnswer(fmt.Errorf("read the token %s: %w", id, err))
+			}
+			return todo, nil
+		},
+		Apply: func(ctx context.Context) error {
+			client, err := api.Client()
+			if err != nil {
+				return err
+			}
+			return DeleteToken(ctx, client, id)
+		},
+	}
+}

@@ -1,0 +1,92 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	kubeletSigner = "kubernetes.io/kube-apiserver-client-kubelet"
+	flannelSigner = "kube-bootstrap.dev/flannel"
+)
+
+// tokens tries what the holder of a bootstrap token must not be able to do.
+func tokens(t *testing.T, master, worker machine) {
+	t.Helper()
+	t.Run("takes no name of a node", func(t *testing.T) {
+		token := newToken(t, master)
+		for _, node := range []machine{master, worker} {
+			token.asks(t, worker, "/O=system:nodes/CN=system:node:"+node.name, kubeletSigner, "Denied")
+			token.asks(t, worker, "/CN=flannel:"+node.name, flannelSigner, "Denied")
+		}
+		token.asks(t, worker, "/CN=root", flannelSigner, "Denied")
+		newToken(t, master, "--reusable").asks(t, worker, "/CN=flannel:"+worker.name, flannelSigner, "Denied")
+		newToken(t, master, "--node", "free").asks(t, worker, "/CN=flannel:"+worker.name, flannelSigner, "Denied")
+	})
+	t.Run("is for one host", func(t *testing.T) {
+		token := newToken(t, master)
+		token.asks(t, worker, "/CN=flannel:free", flannelSigner, "Approved")
+		defer master.sh(t, "kube-bootstrap forget free")
+		token.asks(t, worker, "/CN=flannel:free-2", flannelSigner, "Denied")
+		token.asks(t, worker, "/O=system:nodes/CN=system:node:free-2", kubeletSigner, "Denied")
+		if listed := master.sh(t, "kube-bootstrap token list -o json"); !strings.Contains(listed, `"usedBy": "free"`) {
+			t.Errorf("token list shows no use by free:\n%s", listed)
+		}
+	})
+	t.Run("of a worker does not read what control planes share", func(t *testing.T) {
+		const shared = "api/v1/namespaces/kube-system/secrets/kube-bootstrap-control-plane"
+		ofControlPlane := newToken(t, master, "--control-plane")
+		if got := ofControlPlane.reads(t, worker, shared); got != "200" {
+			t.Errorf("a token of a control plane: %s", got)
+		}
+		if got := newToken(t, master).reads(t, worker, shared); got != "403" {
+			t.Errorf("a token of a worker: %s", got)
+		}
+		if got := ofControlPlane.reads(t, worker, "apis/certificates.k8s.io/v1/certificatesigningrequests"); got != "403" {
+			t.Errorf("a token of a control plane reads signing requests: %s", got)
+		}
+	})
+	if kept := master.sh(t, "kube-bootstrap token list -o json"); strings.Contains(kept, `"usedBy": "`+worker.name+`"`) {
+		t.Errorf("the token of %s was not deleted:\n%s", worker.name, kept)
+	}
+}
+
+// asks requests a client certificate and wants the control plane to decide so.
+func (j joinToken) asks(t *testing.T, from machine, subject, signer, decision string) {
+	t.Helper()
+	const request = `cd /dev/shm && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout r.key -out r.csr -subj "$SUBJECT" 2>/dev/null &&
+printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"generateName":"token-test-"},"spec":{"request":"%s","signerName":"%s","usages":["digital signature","client auth"]}}' $(base64 -w0 <r.csr) $SIGNER |
+$CURL -d @- $REQUESTS | sed -n 's/.*"name": "\(token-test-[^"]*\)".*/\1/p'; rm -f r.key r.csr`
+	const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	url := "https://" + j.MasterIP + ":6443" + requests
+	variables := "SUBJECT='" + subject + "'; SIGNER=" + signer + "; REQUESTS=" + url + "; CURL='" + j.curl() + "'\n"
+	name := from.sh(t, variables+request)
+	if name == "" {
+		t.Fatalf("the request for %s was not accepted", subject)
+	}
+	eventually(t, time.Minute, "a decision on "+subject, func() error {
+		out := from.sh(t, j.curl()+" "+url+"/"+name)
+		if !strings.Contains(out, `"type": "`) {
+			return errors.New(out)
+		}
+		if !strings.Contains(out, `"type": "`+decision+`"`) {
+			t.Errorf("%s is not %s: %s", subject, decision, out)
+		}
+		return nil
+	})
+}
+
+// curl is the command of a client that shows the token.
+func (j joinToken) curl() string {
+	return "curl -s --cacert " + pkiDir + "/ca.crt -H Content-Type:application/json --oauth2-bearer " + j.Token
+}
+
+// reads returns the status code of a request with the token.
+func (j joinToken) reads(t *testing.T, from machine, path string) string {
+	t.Helper()
+	return from.sh(t, j.curl()+" -o /dev/null -w '%{http_code}' https://"+j.MasterIP+":6443/"+path)
+}
