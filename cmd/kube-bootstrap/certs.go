@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) certsCommand() *cobra.Command {
-	return parent("certs", "List and renew the certificates of this host", p.certsList(), p.certsRenew())
+	return parent("certs", "List, renew and rotate certificates and keys", p.certsList(), p.certsRenew(), p.certsRotate())
 }
 
 func (p *program) certsList() *cobra.Command {

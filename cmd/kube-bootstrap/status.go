@@ -41,6 +41,8 @@ type hostStatus struct {
 	// problem if some have expired or expire soon.
 	NextExpiry        *pki.Listed `json:"nextExpiry,omitempty"`
 	CertificateExpiry string      `json:"certificateExpiry,omitempty"`
+	// Rotation is the rotation that is under way; only a control plane knows it.
+	Rotation *plan.RotationStatus `json:"rotation,omitempty"`
 	// Repairs are the last repairs by the agent, oldest first.
 	Repairs []agent.Repair `json:"repairs,omitempty"`
 }
@@ -143,6 +145,9 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	if err := etcd.Quorum(status.Etcd); err != nil {
 		status.Quorum = err.Error()
 	}
+	if saved.Role == plan.Master {
+		status.Rotation = h.RotationStatus(ctx)
+	}
 	return status, ctx.Err()
 }
 
@@ -188,6 +193,9 @@ func (s hostStatus) print(w io.Writer) {
 		}
 	}
 	s.printExpiry(w)
+	if s.Rotation != nil {
+		fmt.Fprintf(w, "\n%s\n", s.Rotation)
+	}
 	s.printControlPlanes(w)
 	s.printRepairs(w)
 	if hint := s.hint(); hint != "" {

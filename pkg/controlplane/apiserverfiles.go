@@ -1,9 +1,7 @@
 package controlplane
 
 import (
-	"crypto/rand"
 	_ "embed" // the files that hold for every cluster
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,20 +43,26 @@ func (c ControlPlane) apiserverFiles() ([]host.File, error) {
 	}, nil
 }
 
-// encryption returns the configuration with the key that encrypts Secrets.
+// encryption returns the configuration with the keys that encrypt Secrets.
 func (c ControlPlane) encryption() ([]byte, error) {
-	data, err := c.Files.Read(encryptionFile)
-	if err != nil {
+	if _, err := c.encryptionConfig(); err != nil {
 		return nil, err
 	}
-	var config apiserverv1.EncryptionConfiguration
+	return c.Files.Read(encryptionFile)
+}
+
+func (c ControlPlane) encryptionConfig() (config apiserverv1.EncryptionConfiguration, err error) {
+	data, err := c.Files.Read(encryptionFile)
+	if err != nil {
+		return config, err
+	}
 	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		return nil, fmt.Errorf("%s: %w", encryptionFile, err)
+		return config, fmt.Errorf("%s: %w", encryptionFile, err)
 	}
 	if len(config.Resources) == 0 {
-		return nil, fmt.Errorf("%s: it has no key", encryptionFile)
+		return config, fmt.Errorf("%s: it has no key", encryptionFile)
 	}
-	return data, nil
+	return config, nil
 }
 
 // encryptionKey makes that configuration, once: another key could not read what
@@ -80,13 +84,11 @@ func (c ControlPlane) encryptionKey(visit func(string, func() error) error) erro
 }
 
 func newEncryption() ([]byte, error) {
-	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
+	key, err := newEncryptionKey(nil)
+	if err != nil {
 		return nil, err
 	}
-	secretbox := &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{
-		{Name: "key1", Secret: base64.StdEncoding.EncodeToString(key)},
-	}}
+	secretbox := &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{key}}
 	return yaml.Marshal(apiserverv1.EncryptionConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apiserver.config.k8s.io/v1", Kind: "EncryptionConfiguration"},
 		Resources: []apiserverv1.ResourceConfiguration{{

@@ -32,7 +32,7 @@ type component struct {
 func (p component) path() string { return ManifestDir + "/" + p.name + ".yaml" }
 
 func (c ControlPlane) apiserver(reads []host.File) component {
-	var restarts []byte
+	restarts := slices.Concat(c.content(accountPublic), c.content(accountKey))
 	for _, file := range reads {
 		restarts = append(restarts, file.Data...)
 	}
@@ -105,7 +105,7 @@ func (c ControlPlane) manager() component {
 		name: "kube-controller-manager", args: c.managerArgs(),
 		read: []string{PKIDir, managerConf},
 		host: "127.0.0.1", port: 10257, live: "/healthz", ready: "/healthz", cpu: "25m",
-		restarts: c.content(managerConf),
+		restarts: slices.Concat(c.content(managerConf), c.content(accountKey)),
 	}
 }
 

@@ -99,7 +99,7 @@ func (c ControlPlane) authorityPair(path string) (pki.Pair, error) {
 }
 
 // accountKeys makes the pair of keys behind service-account tokens. The public
-// one follows from the other.
+// one follows from the other. Further public keys are those of a rotation.
 func (c ControlPlane) accountKeys(visit func(string, func() error) error) error {
 	key, err := c.Files.Read(accountKey)
 	switch {
@@ -119,7 +119,7 @@ func (c ControlPlane) accountKeys(visit func(string, func() error) error) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", accountKey, err)
 	}
-	if now, err := c.Files.Read(accountPublic); err == nil && bytes.Equal(now, public) {
+	if now, err := c.Files.Read(accountPublic); err == nil && bytes.Contains(now, public) {
 		return nil
 	}
 	return visit("make "+accountPublic, func() error { return c.putAccountKeys(key) })

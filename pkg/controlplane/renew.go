@@ -70,47 +70,64 @@ func (c ControlPlane) unchanged(l leaf) (string, error) {
 	return "", err
 }
 
-// UseRenewed returns the steps with which the programs use renewed certificates,
-// one after the other. The API server notices new files by itself. The others
-// read theirs only when they start.
+// UseRenewed returns the steps with which the programs use renewed certificates
+// and keys, one after the other. The API server notices new certificates by
+// itself, and is replaced only for a new key. The others read theirs only when
+// they start.
 func (c ControlPlane) UseRenewed() []step.Step {
-	all := []step.Step{step.Wait("wait until the API server serves with its certificate", c.servesRenewed, nil)}
-	for _, part := range []func() component{c.manager, c.scheduler} {
-		all = append(all, c.restart(part))
+	apiserver := func() (component, error) {
+		reads, err := c.apiserverFiles()
+		return c.apiserver(reads), err
 	}
-	return all
+	manager := func() (component, error) { return c.manager(), nil }
+	scheduler := func() (component, error) { return c.scheduler(), nil }
+	return []step.Step{
+		c.restart("kube-apiserver", apiserver),
+		step.Wait("wait until the API server serves with its certificate", c.servesRenewed, nil),
+		c.restart("kube-controller-manager", manager),
+		c.restart("kube-scheduler", scheduler),
+	}
 }
 
 // restart replaces the static pod if what it read has changed, and waits until
 // it is healthy.
-func (c ControlPlane) restart(part func() component) step.Step {
+func (c ControlPlane) restart(name string, part func() (component, error)) step.Step {
 	return step.Step{
-		Name: "have " + part().name + " use its certificate",
+		Name: "have " + name + " use its certificate",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			pods, err := c.podsOf([]component{part()})
-			if err != nil {
-				return nil, err
-			}
-			diff, err := c.Files.Missing(pods)
+			p, _, diff, err := c.outdated(part)
 			if err != nil || len(diff) > 0 {
 				return diff, err
 			}
-			err = part().healthy(ctx)
-			return step.DiffOf(err, fmt.Sprintf("wait for %s: %v", part().name, err))
+			err = p.healthy(ctx)
+			return step.DiffOf(err, fmt.Sprintf("wait for %s: %v", name, err))
 		},
 		Apply: func(ctx context.Context) error {
-			pods, err := c.podsOf([]component{part()})
+			p, pods, diff, err := c.outdated(part)
 			if err != nil {
 				return err
 			}
-			if diff, err := c.Files.Missing(pods); err != nil || len(diff) > 0 {
-				if err := errors.Join(err, c.exchange(ctx, pods)); err != nil {
+			if len(diff) > 0 {
+				if err := c.exchange(ctx, pods); err != nil {
 					return err
 				}
 			}
-			return step.Until(ctx, part().healthy, nil)
+			return step.Until(ctx, p.healthy, nil)
 		},
 	}
+}
+
+// outdated compares the static pod with the one that the files of this host ask
+// for.
+func (c ControlPlane) outdated(part func() (component, error)) (p component, pods []host.File, diff step.Diff, err error) {
+	if p, err = part(); err != nil {
+		return p, nil, nil, err
+	}
+	if pods, err = c.podsOf([]component{p}); err != nil {
+		return p, nil, nil, err
+	}
+	diff, err = c.Files.Missing(pods)
+	return p, pods, diff, err
 }
 
 // anyone trusts every server: it is used only on ports of this host, for answers

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -54,6 +55,24 @@ func Share(ctx context.Context, client kubernetes.Interface, files []host.File) 
 		return key, fmt.Errorf("share what control planes need: %w", err)
 	}
 	return key, nil
+}
+
+// Shared reports whether control planes can join by a certificate key.
+func Shared(ctx context.Context, client kubernetes.Interface) (bool, error) {
+	_, err := client.CoreV1().Secrets(system).Get(ctx, shareName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Unshare ends what Share began.
+func Unshare(ctx context.Context, client kubernetes.Interface) error {
+	err := client.CoreV1().Secrets(system).Delete(ctx, shareName, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // expiringOwner makes a token that opens nothing. The controller manager

@@ -156,3 +156,17 @@ func Ready(n *corev1.Node) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
+
+// NotReady returns those of the nodes that are not Ready, or do not exist.
+func (n Node) NotReady(ctx context.Context, names []string) (away []string, err error) {
+	for _, n.Name = range names {
+		node, err := n.get(ctx)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		if err != nil || !Ready(node) {
+			away = append(away, n.Name)
+		}
+	}
+	return away, nil
+}

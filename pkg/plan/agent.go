@@ -58,6 +58,7 @@ func (r Resident) Run(ctx context.Context) error {
 		parts["approve nodes"] = r.approveNodes
 		parts["let hosts go"] = r.letGo
 		parts["refuse removed nodes"] = r.refuse
+		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchRotation(ctx, in) }
 		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
 	}
 	var all sync.WaitGroup

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -51,14 +52,19 @@ func (h *Host) removeNode(ctx context.Context, name string) error {
 // this host may not be any more.
 func (h *Host) anywhere(name string) node.Node {
 	one := h.node(controlplane.SuperAdminConf)
-	one.Name = name
-	own := one.API
-	one.API = func() (*rest.Config, error) {
+	one.Name, one.API = name, h.anyServer(controlplane.SuperAdminConf)
+	return one
+}
+
+// anyServer connects by a kubeconfig of this control plane to whichever API
+// server is ready.
+func (h *Host) anyServer(kubeconfig string) kube.Connect {
+	own := kube.Kubeconfig(kubeconfig)
+	return func() (*rest.Config, error) {
 		config, err := own()
 		if err == nil {
 			config.Host = h.balancedAPI()
 		}
 		return config, err
 	}
-	return one
 }

@@ -2,10 +2,12 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -113,14 +115,30 @@ func Renewable() []string {
 	return names
 }
 
-// Alone calls do once no other control plane renews certificates. Where there is
-// no other, or etcd cannot answer because the certificates have expired, nobody
-// is asked.
+// Alone calls do once no other control plane renews certificates, and the API
+// server of another one is ready. Where there is no other, or etcd cannot answer
+// because the certificates have expired, nobody is asked. Neither is anybody if a
+// renewal was interrupted while this host had no API server: others may wait for
+// that.
 func (h *Host) Alone(ctx context.Context, do func(context.Context) error) error {
-	if !h.several() || h.expired() {
+	if !h.several() || h.expired() || !h.Files.Exists(controlplane.APIServerPod) {
 		return do(ctx)
 	}
-	return h.etcd().Alone(h.limited(ctx), "renewal", do)
+	return h.etcd().Alone(h.limited(ctx), "renewal", func(ctx context.Context) error {
+		if err := step.Until(h.limited(ctx), h.anotherServes, nil); err != nil {
+			return err
+		}
+		return do(ctx)
+	})
+}
+
+// anotherServes returns nil if the API server of another control plane is ready,
+// as the balancer of this host sees it.
+func (h *Host) anotherServes(context.Context) error {
+	if slices.ContainsFunc(h.ControlPlanes(), func(c balancer.ControlPlane) bool { return c.IP != h.Config.IPAddress && c.APIServer }) {
+		return nil
+	}
+	return errors.New("the API server of no other control plane is ready")
 }
 
 func (h *Host) expired() bool {

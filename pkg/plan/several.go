@@ -110,6 +110,9 @@ func (h *Host) EtcdMembers(ctx context.Context) ([]etcd.MemberStatus, error) {
 func (h *Host) Share(ctx context.Context) (join.CertificateKey, error) {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
+	if err := h.NotRotating(ctx); err != nil {
+		return join.CertificateKey{}, err
+	}
 	shared, err := h.controlPlane().Shared()
 	if err != nil {
 		return join.CertificateKey{}, err

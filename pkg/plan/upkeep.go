@@ -28,6 +28,7 @@ func (h *Host) Upkeep() agent.Groups {
 			{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
 			// It replaces the containers of this group. Every few minutes is often enough.
 			{Step: h.renewDue(), On: agent.Files, Limit: renewalLimit},
+			{Step: h.followRotation(), On: agent.Cluster, Limit: renewalLimit},
 		},
 		"main Docker": {
 			{Step: h.ifOurs(h.cni()), On: agent.Link | agent.Tick},

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"pkg/step", "pkg/catalog"},
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
-	{"pkg/docker"},
+	{"pkg/docker", "pkg/rotation"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
 	{

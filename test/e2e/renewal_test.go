@@ -41,6 +41,7 @@ func renewals(t *testing.T, first, second, third, worker machine) {
 		third.sh(t, stopAgent+request+" && "+signSoon+" && cp /tmp/soon.crt /etc/kubernetes/pki/etcd/flannel.crt")
 		renewedByAgent(t, third)
 	})
+	t.Run("a new encryption key", func(t *testing.T) { rotateEncryptionKey(t, first, second, third) })
 	if out := lost(); out != "" {
 		t.Errorf("requests were lost:\n%s", out)
 	}

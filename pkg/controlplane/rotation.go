@@ -1,0 +1,157 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Subjects of a rotation.
+const (
+	EncryptionKey = "encryption-key"
+	AccountKey    = "service-account-key"
+)
+
+// NewKey makes a key of the subject of a rotation. Store it before a control
+// plane uses it.
+func (c ControlPlane) NewKey(subject string) ([]byte, error) {
+	if subject == AccountKey {
+		return pki.NewKey()
+	}
+	config, err := c.encryptionConfig()
+	if err != nil {
+		return nil, err
+	}
+	keys, err := keysOf(config)
+	if err != nil {
+		return nil, err
+	}
+	key, err := newEncryptionKey(*keys)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(key)
+}
+
+// newEncryptionKey makes a key with a name that none of the others has: what is
+// stored is marked with the name of its key.
+func newEncryptionKey(others []apiserverv1.Key) (apiserverv1.Key, error) {
+	next := 1
+	for _, k := range others {
+		var n int
+		if _, err := fmt.Sscanf(k.Name, "key%d", &n); err == nil {
+			next = max(next, n+1)
+		}
+	}
+	secret := make([]byte, 32)
+	_, err := rand.Read(secret)
+	return apiserverv1.Key{Name: fmt.Sprintf("key%d", next), Secret: base64.StdEncoding.EncodeToString(secret)}, err
+}
+
+// Rotate has the files of this host contain the keys of a phase.
+func (c ControlPlane) Rotate(r rotation.Rotation) step.Step {
+	return step.Step{
+		Name: r.String(),
+		Check: func(context.Context) (step.Diff, error) {
+			files, err := c.rotated(r)
+			if err != nil {
+				return nil, err
+			}
+			return c.Files.Missing(files)
+		},
+		Apply: func(context.Context) error {
+			files, err := c.rotated(r)
+			if err != nil {
+				return err
+			}
+			return c.Files.Put(files)
+		},
+	}
+}
+
+func (c ControlPlane) rotated(r rotation.Rotation) ([]host.File, error) {
+	switch r.Subject {
+	case EncryptionKey:
+		return c.rotatedEncryption(r)
+	case AccountKey:
+		return c.rotatedAccountKeys(r)
+	}
+	return nil, fmt.Errorf("this version of kube-bootstrap cannot rotate the %s", rotation.Title(r.Subject))
+}
+
+func (c ControlPlane) rotatedEncryption(r rotation.Rotation) ([]host.File, error) {
+	config, err := c.encryptionConfig()
+	if err != nil {
+		return nil, err
+	}
+	keys, err := keysOf(config)
+	if err != nil {
+		return nil, err
+	}
+	var new apiserverv1.Key
+	if err := json.Unmarshal(r.New, &new); err != nil {
+		return nil, fmt.Errorf("the new encryption key: %w", err)
+	}
+	*keys = rotation.Order(r.Phase, *keys, new)
+	data, err := yaml.Marshal(config)
+	return []host.File{{Path: encryptionFile, Data: data}}, err
+}
+
+func keysOf(config apiserverv1.EncryptionConfiguration) (*[]apiserverv1.Key, error) {
+	for _, resources := range config.Resources {
+		for _, provider := range resources.Providers {
+			if provider.Secretbox != nil {
+				return &provider.Secretbox.Keys, nil
+			}
+		}
+	}
+	return nil, errors.New(encryptionFile + ": it has no key of the provider secretbox")
+}
+
+// EncryptedBy returns how a value in etcd begins that was encrypted with the new
+// key of a rotation.
+func EncryptedBy(r rotation.Rotation) (string, error) {
+	var key apiserverv1.Key
+	err := json.Unmarshal(r.New, &key)
+	return "k8s:enc:secretbox:v1:" + key.Name + ":", err
+}
+
+// rotatedAccountKeys has the API servers verify tokens with several public keys,
+// and sign them with one private key.
+func (c ControlPlane) rotatedAccountKeys(r rotation.Rotation) ([]host.File, error) {
+	public, err := c.Files.Read(accountPublic)
+	if err != nil {
+		return nil, err
+	}
+	new, err := pki.PublicKey(r.New)
+	if err != nil {
+		return nil, fmt.Errorf("the new service account key: %w", err)
+	}
+	keys := rotation.Order(r.Phase, blocks(public), string(new))
+	files := []host.File{{Path: accountPublic, Data: []byte(strings.Join(keys, "")), Mode: modeOf(accountPublic)}}
+	if r.Phase > rotation.Accept {
+		files = append(files, host.File{Path: accountKey, Data: r.New})
+	}
+	return files, nil
+}
+
+// blocks returns the blocks of a PEM, each as PEM.
+func blocks(data []byte) (all []string) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		all = append(all, string(pem.EncodeToMemory(block)))
+	}
+	return all
+}

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// rotating is a rotation as the command that drives it sees it.
+type rotating struct {
+	*Host
+	subject string
+	store   rotation.Store
+}
+
+// Rotation replaces a key that all control planes have. Run again after an
+// interruption, it continues.
+func (h *Host) Rotation(subject string) step.Plan {
+	r := rotating{h, subject, rotation.Store{API: h.anyServer(controlplane.AdminConf)}}
+	return step.Plan{
+		{r.begin()},
+		{r.withdraw()},
+		{r.reach(rotation.Accept)},
+		{r.reach(rotation.Use)},
+		{r.replaceOld()},
+		{r.reach(rotation.Drop)},
+		{r.end()},
+	}.Within(max(h.timeout(), renewalLimit))
+}
+
+// begin stores the new key before any control plane uses it.
+func (r rotating) begin() step.Step {
+	return step.Step{
+		Name: "make a new " + rotation.Title(r.subject),
+		Check: func(ctx context.Context) (step.Diff, error) {
+			now, err := r.store.Read(ctx)
+			if err != nil || now != nil {
+				return nil, err
+			}
+			return step.Diff{"make a new " + rotation.Title(r.subject)}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			key, err := r.controlPlane().NewKey(r.subject)
+			if err != nil {
+				return err
+			}
+			id := time.Now().UTC().Format(time.RFC3339)
+			return r.store.Write(ctx, rotation.Rotation{ID: id, Subject: r.subject, Phase: rotation.Accept, New: key})
+		},
+	}
+}
+
+// withdraw removes what joining control planes are handed, because it contains the
+// old key only. While a rotation is under way, nothing else is handed to them.
+func (r rotating) withdraw() step.Step {
+	const name = "withdraw the keys for joining control planes"
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			client, err := r.store.API.Client()
+			if err != nil {
+				return nil, err
+			}
+			if shared, err := join.Shared(ctx, client); err != nil || !shared {
+				return nil, err
+			}
+			return step.Diff{name}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			client, err := r.store.API.Client()
+			if err != nil {
+				return err
+			}
+			return join.Unshare(ctx, client)
+		},
+	}
+}
+
+// reach has all control planes reach a phase.
+func (r rotating) reach(phase rotation.Phase) step.Step {
+	name := "have every control plane " + phase.String()
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			now, err := r.current(ctx)
+			switch {
+			case err != nil || now.Phase > phase:
+				return nil, err
+			case now.Phase < phase:
+				return step.Diff{name}, nil
+			}
+			names, err := r.behind(ctx, now)
+			if err != nil || len(names) == 0 {
+				return nil, err
+			}
+			return step.Diff{name + ": " + strings.Join(names, ", ")}, nil
+		},
+		Waits: true,
+		Apply: func(ctx context.Context) error {
+			if err := r.set(ctx, phase); err != nil {
+				return err
+			}
+			return r.await(ctx, phase)
+		},
+	}
+}
+
+// await waits until all control planes have reached the phase.
+func (r rotating) await(ctx context.Context, phase rotation.Phase) error {
+	var last []string
+	err := step.Until(ctx, func(ctx context.Context) error {
+		now, err := r.current(ctx)
+		if err != nil {
+			return err
+		}
+		names, err := r.behind(ctx, now)
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		last = names
+		return errors.New("wait for " + strings.Join(names, ", "))
+	}, nil)
+	if err != nil && ctx.Err() == nil && len(last) > 0 {
+		err = hostAway(last, "do not "+phase.String())
+	}
+	return err
+}
+
+func (r rotating) set(ctx context.Context, phase rotation.Phase) error {
+	now, err := r.current(ctx)
+	if err != nil || now.Phase >= phase {
+		return err
+	}
+	now.Phase = phase
+	return r.store.Write(ctx, now)
+}
+
+// current returns the rotation, which must be under way.
+func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
+	now, err := r.store.Read(ctx)
+	if err == nil && now == nil {
+		err = errors.New("another command has ended the rotation")
+	}
+	if err != nil {
+		return rotation.Rotation{}, err
+	}
+	return *now, nil
+}
+
+// behind returns the control planes that have not reached the phase.
+func (r rotating) behind(ctx context.Context, now rotation.Rotation) ([]string, error) {
+	all, err := r.controlPlaneNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.store.Behind(ctx, now, all)
+}
+
+// hostAway is the problem that a rotation has to wait for hosts [host-away].
+func hostAway(names []string, what string) *step.Problem {
+	list := strings.Join(names, ", ")
+	return &step.Problem{
+		Name: "host-away", Firm: true, Text: "control planes " + list + " " + what,
+		Remedy: "start them and their agent, or, if one is gone for good, run `kube-bootstrap forget NAME`; then run the same command again",
+	}
+}
+
+func (r rotating) end() step.Step {
+	return step.Step{
+		Name: "end the rotation",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			now, err := r.store.Read(ctx)
+			if err != nil || now == nil {
+				return nil, err
+			}
+			return step.Diff{"end the rotation"}, nil
+		},
+		Apply: r.store.Remove,
+	}
+}

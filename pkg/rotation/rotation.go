@@ -1,0 +1,72 @@
+// Package rotation keeps the state of a rotation: the replacement, without an
+// outage, of a key that all control planes have. The state is a Secret of the
+// cluster, so a command that was interrupted continues where it stopped:
+//
+//	phase    what a control plane does           what the command does when all control planes do so
+//	accept   it also accepts the new key         sets the next phase
+//	use      it uses the new key, accepts both   replaces what depends on the old key, then sets the next phase
+//	drop     it no longer accepts the old key    removes the state
+//
+// The command only sets the phases. The agent of each control plane follows, and
+// notes the phase that it has reached in an annotation of its node.
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Phase is a state that all control planes reach before the next one begins.
+type Phase int
+
+// The phases, in their order.
+const (
+	Accept Phase = iota + 1
+	Use
+	Drop
+)
+
+func (p Phase) String() string {
+	switch p {
+	case Accept:
+		return "accept the new key"
+	case Use:
+		return "use the new key"
+	}
+	return "drop the old key"
+}
+
+// Rotation is the state of a rotation.
+type Rotation struct {
+	ID      string `json:"id"`      // of this rotation, and of no other
+	Subject string `json:"subject"` // what is replaced: "encryption-key"
+	Phase   Phase  `json:"phase"`
+	New     []byte `json:"new"` // the new key, in the form of its subject
+	// Used is when all control planes used the new key; zero before.
+	Used time.Time `json:"used,omitzero"`
+
+	version string // of the Secret that was read
+}
+
+func (r Rotation) String() string { return fmt.Sprintf("rotate the %s: %s", Title(r.Subject), r.Phase) }
+
+// mark is what the annotation of a node says once its host has reached the phase.
+func (r Rotation) mark() string { return fmt.Sprintf("%s/%d", r.ID, r.Phase) }
+
+// Title returns a subject in words.
+func Title(subject string) string { return strings.ReplaceAll(subject, "-", " ") }
+
+// Order returns the keys that a control plane has in a phase: the one that it
+// uses, and then those that it accepts. have are the keys before.
+func Order[K comparable](p Phase, have []K, new K) []K {
+	old := slices.DeleteFunc(slices.Clone(have), func(k K) bool { return k == new })
+	switch p {
+	case Accept:
+		return append(old, new)
+	case Use:
+		return append([]K{new}, old...)
+	}
+	return []K{new}
+}

@@ -1,0 +1,43 @@
+package rotation
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestOrderOfTheKeys(t *testing.T) {
+	for _, c := range []struct {
+		phase Phase
+		have  []string
+		want  []string
+	}{
+		{Accept, []string{"old"}, []string{"old", "new"}},
+		{Accept, []string{"old", "new"}, []string{"old", "new"}},
+		{Use, []string{"old", "new"}, []string{"new", "old"}},
+		{Use, []string{"new", "old"}, []string{"new", "old"}},
+		{Use, []string{"old"}, []string{"new", "old"}},
+		{Drop, []string{"new", "old"}, []string{"new"}},
+		{Drop, []string{"new"}, []string{"new"}},
+	} {
+		have := slices.Clone(c.have)
+		if got := Order(c.phase, c.have, "new"); !slices.Equal(got, c.want) {
+			t.Errorf("%s, before %q: %q, want %q", c.phase, c.have, got, c.want)
+		}
+		if !slices.Equal(c.have, have) {
+			t.Errorf("%s changed its argument to %q", c.phase, c.have)
+		}
+	}
+}
+
+func TestEachPhaseOfEachRotationHasAMarkOfItsOwn(t *testing.T) {
+	seen := map[string]Rotation{}
+	for _, id := range []string{"a", "b"} {
+		for _, phase := range []Phase{Accept, Use, Drop} {
+			r := Rotation{ID: id, Phase: phase}
+			if other, ok := seen[r.mark()]; ok {
+				t.Errorf("%v and %v", r, other)
+			}
+			seen[r.mark()] = r
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package rotation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+)
+
+// SecretName is the Secret in kube-system that contains the state. The API
+// server encrypts it in etcd as every Secret.
+const SecretName = "kube-bootstrap-rotation"
+
+const (
+	stateKey = "rotation.json"
+	// followed is the annotation of a node with the phase that its host has
+	// reached.
+	followed = "kube-bootstrap.dev/rotation"
+)
+
+// Store gives access to the state.
+type Store struct{ API kube.Connect }
+
+func (s Store) secrets() (typedv1.SecretInterface, error) {
+	client, err := s.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.CoreV1().Secrets(metav1.NamespaceSystem), nil
+}
+
+// Read returns the rotation that is under way; nil if none is.
+func (s Store) Read(ctx context.Context) (*Rotation, error) {
+	secrets, err := s.secrets()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := secrets.Get(ctx, SecretName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the state of the rotation: %w", err)
+	}
+	r := Rotation{version: secret.ResourceVersion}
+	if err := json.Unmarshal(secret.Data[stateKey], &r); err != nil {
+		return nil, fmt.Errorf("Secret %s/%s: %w", metav1.NamespaceSystem, SecretName, err)
+	}
+	return &r, nil
+}
+
+// Write creates the state, or replaces the one that r was read from. It fails if
+// another command has changed the state since.
+func (s Store) Write(ctx context.Context, r Rotation) error {
+	secrets, err := s.secrets()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: SecretName, ResourceVersion: r.version},
+		Data:       map[string][]byte{stateKey: data},
+	}
+	if r.version == "" {
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: kube.FieldManager})
+	} else {
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+	}
+	if err != nil {
+		return fmt.Errorf("write the state of the rotation: %w", err)
+	}
+	return nil
+}
+
+// Remove removes the state.
+func (s Store) Remove(ctx context.Context) error {
+	secrets, err := s.secrets()
+	if err != nil {
+		return err
+	}
+	if err := secrets.Delete(ctx, SecretName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove the state of the rotation: %w", err)
+	}
+	return nil
+}
+
+// Watch opens a watch of the state.
+func (s Store) Watch(ctx context.Context) (watch.Interface, error) {
+	secrets, err := s.secrets()
+	if err != nil {
+		return nil, err
+	}
+	return secrets.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, SecretName).String()})
+}
+
+// Note notes that the host of a node has reached the phase of r. A kubelet may
+// write it on its own node.
+func (s Store) Note(ctx context.Context, r Rotation, node string) error {
+	client, err := s.API.Client()
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, followed, r.mark())
+	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: kube.FieldManager}); err != nil {
+		return fmt.Errorf("note on node %s the phase of the rotation: %w", node, err)
+	}
+	return nil
+}
+
+// Behind returns those of the hosts that have not reached the phase of r.
+func (s Store) Behind(ctx context.Context, r Rotation, hosts []string) (names []string, err error) {
+	client, err := s.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	for _, host := range hosts {
+		node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read the phase of node %s: %w", host, err)
+		}
+		if err != nil || node.Annotations[followed] != r.mark() {
+			names = append(names, host)
+		}
+	}
+	return names, nil
+}
