@@ -106,6 +106,16 @@ func domainName(s string) string {
 	return ""
 }
 
+func certificateNames(s string) string {
+	for name := range strings.SplitSeq(s, ",") {
+		_, err := netip.ParseAddr(name)
+		if err != nil && domainName(strings.TrimPrefix(name, "*.")) != "" {
+			return "must be DNS names, such as k8s.example.com or *.example.com, and IP addresses; " + strconv.Quote(name) + " is neither"
+		}
+	}
+	return ""
+}
+
 func port(s string) string {
 	if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 65535 {
 		return "must be a port, 1 to 65535"

@@ -53,6 +53,7 @@ type Config struct {
 	Addons             []string // each dashboard, a path or a URL
 	ServiceNetwork     string   // IPv4 prefix, masked
 	APIServerPort      int
+	TLSSANs            []string // names and addresses
 	BalancerPort       int
 	Join               bool
 	MasterIP           string

@@ -176,6 +176,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"TOKEN", "hunter2", `token: Invalid value: "(hidden)": must be 6 characters`},
 		{"KUBE_BOOTSTRAP_CA_CERT_HASH", "abc", `caCertHash: Invalid value: "abc": must be sha256: and 64 hex digits`},
 		{"KUBE_BOOTSTRAP_APISERVER_PORT", "70000", `apiServerPort: Invalid value: "70000": must be a port, 1 to 65535`},
+		{"KUBE_BOOTSTRAP_TLS_SAN", "k8s.example.com,10.0.0.5,*.lan,k8s_1", `tlsSANs: Invalid value: "k8s.example.com,10.0.0.5,*.lan,k8s_1": must be DNS names, such as k8s.example.com or *.example.com, and IP addresses; "k8s_1" is neither`},
 		{"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.96.0.0/30", `serviceNetwork: Invalid value: "10.96.0.0/30": is too small`},
 		{"KUBE_BOOTSTRAP_HOST_NAME", "My Host", `hostName: Invalid value: "My Host"`},
 		{"KUBE_BOOTSTRAP_CNI_PLUGIN", "cilium", `cniPlugin: Invalid value: "cilium": must be bridge, flannel, calico, weave, none, or the path or URL`},

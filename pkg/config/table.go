@@ -210,6 +210,12 @@ var clusterSettings = []Setting{
 		check: port,
 	},
 	{
+		Field: "tlsSANs", Flag: "tls-san", Group: GroupNetwork, Verbs: Master | Preflight | Fleet, Shared: true, Change: OnCluster,
+		Help:  "additional DNS names and IP addresses in the API servers' certificates, comma separated",
+		at:    list(func(c *Config) *[]string { return &c.TLSSANs }),
+		check: certificateNames,
+	},
+	{
 		Field: "balancerPort", Flag: "balancer-port", Group: GroupNetwork, Default: "6440", Verbs: hosts, Shared: true, Change: Never,
 		Help:  "port on 127.0.0.1 of every host that leads to an API server which is ready; the next one leads to etcd",
 		at:    number(func(c *Config) *int { return &c.BalancerPort }),

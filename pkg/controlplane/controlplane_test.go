@@ -157,6 +157,33 @@ func TestMovedHost(t *testing.T) {
 	}
 }
 
+func TestExtraNamesReissueTheServingCertificateAlone(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	c.ExtraNames = []string{"k8s.example.com", "*.lan", "192.0.2.7", "2001:db8::7"}
+	want := "issue " + PKIDir + "/apiserver.crt: serves "
+	if d := diff(t, c); len(d) != 1 || !strings.HasPrefix(d[0], want) {
+		t.Fatalf("%q, want one difference %q...", d, want)
+	}
+	issue(t, c)
+	data, err := c.Files.Read(PKIDir + "/apiserver.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := pki.ParseCertificate(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"node-1", "k8s.example.com", "api.lan", "192.0.2.7", "2001:db8::7"} {
+		if err := cert.VerifyHostname(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if d := diff(t, c); len(d) > 0 {
+		t.Errorf("after the issue: %q", d)
+	}
+}
+
 func TestAuthorities(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)

@@ -110,7 +110,7 @@ func (h *Host) hostNetwork() netip.Prefix {
 func (h *Host) controlPlane() controlplane.ControlPlane {
 	return controlplane.ControlPlane{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
-		ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), PodCIDR: h.podCIDR(), DNSDomain: h.Config.DNSDomain,
+		ExtraNames: h.Config.TLSSANs, ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), PodCIDR: h.podCIDR(), DNSDomain: h.Config.DNSDomain,
 		Image: h.program, KubernetesVersion: h.versions.Kubernetes, ServerVersion: h.versions.ProgramVersion("kube-apiserver"),
 		// Its own etcd, and another one while that is away.
 		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
