@@ -14,7 +14,7 @@ import (
 
 func (p *program) clusterCommand() *cobra.Command {
 	return parent("cluster", "A cluster whose hosts are containers on a Docker engine",
-		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterReup(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig(), p.clusterList(),
+		p.clusterUp(), p.clusterDown(), p.clusterClean(), p.clusterReup(), p.clusterSnapshot(), p.clusterStatus(), p.clusterKubeconfig(), p.clusterKubectl(), p.clusterList(),
 		p.clusterLoadImage(), p.clusterDump(), p.clusterE2E(), p.clusterE2ESerial())
 }
 
@@ -98,6 +98,9 @@ its own settings and those that are given now; saved snapshots stay, and the
 snapshot "` + cluster.FirstSnapshot + `" is replaced. It lists what is removed and asks first; --yes
 confirms it where there is no terminal.
 
+The admin's kubeconfig is merged into yours and becomes the current context, as
+"cluster kubeconfig --merge" does. "cluster clean" removes it from there.
+
 Without --bundle the images are those of the cache; else the official ones, where
 they can be reached; else they are built from source, which takes minutes once.
 What was pulled or built is kept in the cache. With --k8s-dir, those programs of
@@ -115,6 +118,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")
 	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")
 	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+cluster.FirstSnapshot+" of the cluster when it is up for the first time")
+	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	addYes(c, &flags.yes)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := p.fromEnv(c); err != nil {

@@ -3,7 +3,7 @@ package main
 import "github.com/spf13/cobra"
 
 func (p *program) addCommands(root *cobra.Command) {
-	root.AddCommand(group("host", p.masterCommand(), p.workerCommand(), p.turndownCommand(), p.forgetCommand(), p.preflightCommand(), p.statusCommand(), p.certsCommand(), p.tokenCommand())...)
+	root.AddCommand(group("host", p.masterCommand(), p.workerCommand(), p.turndownCommand(), p.forgetCommand(), p.preflightCommand(), p.statusCommand(), p.certsCommand(), p.tokenCommand(), p.kubectlCommand(), p.userKubeconfig())...)
 	root.AddCommand(group("images", p.offlineCommand())...)
 	root.AddCommand(group("fleet", p.clusterCommand(), p.nodeCommand())...)
 	root.AddCommand(group("other", p.configCommand(), p.explainCommand(), p.versionCommand())...)

@@ -20,7 +20,10 @@ import (
 )
 
 // upFlags are those of `cluster up` that are no settings of the cluster.
-type upFlags struct{ retain, snapshot, recreate, yes bool }
+type upFlags struct {
+	retain, snapshot, recreate, yes bool
+	kubeconfig                      string // file to merge the admin's kubeconfig into; empty: the user's own, "-": none
+}
 
 // up creates a cluster: first the bundle that the hosts load, then the hosts.
 // It refuses what it can before it builds anything.
@@ -60,7 +63,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	}
 	p.endProgress()
 	p.say(fmt.Sprintf("cluster %s is up, in %s", o.Name, took(time.Since(started))))
-	return p.hint(c.Context(), o)
+	return errors.Join(p.hint(c.Context(), o, flags.kubeconfig), p.mergeAfterUp(c, o, flags.kubeconfig))
 }
 
 // raise makes the hosts and the cluster. Before anything was begun, an error
@@ -108,7 +111,7 @@ func drawn(runner *step.Runner, begun *bool) func(cluster.Event) {
 }
 
 // hint prints the nodes and what the user may do with them.
-func (p *program) hint(ctx context.Context, o cluster.Options) error {
+func (p *program) hint(ctx context.Context, o cluster.Options, kubeconfig string) error {
 	nodes, err := cluster.Nodes(ctx, o)
 	if err != nil {
 		return err
@@ -120,8 +123,10 @@ func (p *program) hint(ctx context.Context, o cluster.Options) error {
 		}
 	})
 	flag := nameFlag(o)
-	p.say("to use it: kube-bootstrap cluster kubeconfig" + flag + " --merge; kubectl get nodes")
-	p.say("or on it: docker exec " + nodes[0].Name + " docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
+	if kubeconfig == noKubeconfig {
+		p.say("to use it with your kubectl: kube-bootstrap cluster kubeconfig" + flag + " --merge")
+	}
+	p.say("to use it: kube-bootstrap cluster kubectl" + flag + " get nodes")
 	p.say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)
 	return err
 }

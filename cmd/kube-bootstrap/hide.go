@@ -4,9 +4,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // hideSecrets starts this program again with secrets that were typed as flags
@@ -22,14 +22,15 @@ func hideSecrets(args []string) {
 		return
 	}
 	// Where this fails, as it does in an emulator, the flags work all the same.
-	_ = syscall.Exec(self, append([]string{os.Args[0]}, left...), append(os.Environ(), hidden...))
+	_ = host.Become(self, append([]string{os.Args[0]}, left...), hidden...)
 }
 
 // withoutSecrets returns args without the flags that are secret and their
-// values, and these as variables of the environment.
+// values, and these as variables of the environment. Flags of kubectl are not
+// ours.
 func withoutSecrets(args []string) (left, hidden []string) {
 	for i := 0; i < len(args); i++ {
-		if args[i] == "--" {
+		if args[i] == "--" || args[i] == "kubectl" && (i == 0 || args[i-1] == "cluster") {
 			return append(left, args[i:]...), hidden
 		}
 		name, value, joined := strings.Cut(args[i], "=")

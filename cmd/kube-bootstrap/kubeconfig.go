@@ -29,7 +29,7 @@ becomes the current context; "cluster clean" takes it out again.`,
 			return err
 		}
 		if *merge {
-			return p.mergeKubeconfig(c, *o)
+			return p.mergeKubeconfig(c, *o, "")
 		}
 		data, err := cluster.Kubeconfig(c.Context(), *o)
 		if err != nil {
@@ -41,19 +41,21 @@ becomes the current context; "cluster clean" takes it out again.`,
 	return c
 }
 
-func (p *program) mergeKubeconfig(c *cobra.Command, o cluster.Options) error {
-	path := ""
-	if files := filepath.SplitList(p.env("KUBECONFIG")); len(files) > 0 {
-		path = files[0]
+// noKubeconfig is the file name that stands for no kubeconfig.
+const noKubeconfig = "-"
+
+// mergeAfterUp merges the kubeconfig of a cluster that is up.
+func (p *program) mergeAfterUp(c *cobra.Command, o cluster.Options, file string) error {
+	if file == noKubeconfig {
+		return nil
 	}
-	if path == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return fmt.Errorf("%w; set KUBECONFIG", err)
-		}
-		path = filepath.Join(home, ".kube", "config")
-	}
-	path, err := filepath.Abs(path)
+	return p.mergeKubeconfig(c, o, file)
+}
+
+// mergeKubeconfig merges the admin's kubeconfig of a cluster into a file; if it
+// has no name, into the user's own.
+func (p *program) mergeKubeconfig(c *cobra.Command, o cluster.Options, file string) error {
+	path, err := p.kubeconfigPath(file)
 	if err != nil {
 		return err
 	}
@@ -63,4 +65,18 @@ func (p *program) mergeKubeconfig(c *cobra.Command, o cluster.Options) error {
 	}
 	p.say("context " + name + " is the current one in " + path)
 	return nil
+}
+
+func (p *program) kubeconfigPath(file string) (string, error) {
+	if files := filepath.SplitList(p.env("KUBECONFIG")); file == "" && len(files) > 0 {
+		file = files[0]
+	}
+	if file == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("find the user's kubeconfig: %w; set KUBECONFIG", err)
+		}
+		file = filepath.Join(home, ".kube", "config")
+	}
+	return filepath.Abs(file)
 }

@@ -26,6 +26,6 @@ rest alone.`,
 		role: config.RoleMaster,
 		verb: config.Master,
 		plan: (*plan.Host).Master,
-		next: "kubectl finds it by KUBECONFIG=/etc/kubernetes/admin.conf; `kube-bootstrap token create` prints what to run on the next host",
+		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
 	})
 }

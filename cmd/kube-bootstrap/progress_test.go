@@ -209,6 +209,8 @@ func TestTokenLeavesTheArguments(t *testing.T) {
 		{"worker --token-file f", "worker --token-file f", ""},
 		{"worker -- --token t", "worker -- --token t", ""},
 		{"worker --token", "worker --token", ""},
+		{"kubectl --token t get pods", "kubectl --token t get pods", ""},
+		{"cluster kubectl get pods --token t", "cluster kubectl get pods --token t", ""},
 	} {
 		left, hidden := withoutSecrets(strings.Fields(c.args))
 		token := strings.TrimPrefix(strings.Join(hidden, " "), "KUBE_BOOTSTRAP_TOKEN=")

@@ -217,16 +217,24 @@ func (p *program) tokenDelete() *cobra.Command {
 // adminClient speaks to the API server with the rights that only root of a
 // control-plane host has.
 func adminClient() (kubernetes.Interface, error) {
-	if err := asRoot(); err != nil {
+	if err := onControlPlane(); err != nil {
 		return nil, err
-	}
-	if _, err := os.Stat(adminKubeconfig); err != nil {
-		return nil, &step.Problem{Name: "role", Text: "this host is not a control plane: " + err.Error(), Firm: true,
-			Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}
 	}
 	rest, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", adminKubeconfig, err)
 	}
 	return kubernetes.NewForConfig(rest)
+}
+
+// onControlPlane returns a problem unless root of a control plane runs this.
+func onControlPlane() error {
+	if err := asRoot(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(adminKubeconfig); err != nil {
+		return &step.Problem{Name: "role", Text: "this host is not a control plane: " + err.Error(), Firm: true,
+			Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}
+	}
+	return nil
 }

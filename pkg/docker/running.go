@@ -74,3 +74,16 @@ func (d *Engine) StartedAt(ctx context.Context, name string) (at time.Time, ok b
 	at, err = time.Parse(time.RFC3339Nano, now.Container.State.StartedAt)
 	return at, err == nil, err
 }
+
+// Process returns the process ID of a container on the engine's machine;
+// running is false unless the container runs.
+func (d *Engine) Process(ctx context.Context, name string) (pid int, running bool, err error) {
+	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	if errdefs.IsNotFound(err) {
+		return 0, false, nil
+	}
+	if err != nil || now.Container.State == nil || !now.Container.State.Running {
+		return 0, false, noAnswer(err)
+	}
+	return now.Container.State.Pid, true, nil
+}

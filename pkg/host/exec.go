@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 )
 
 // Command is one program to run. Args[0] is looked up in PATH.
@@ -68,4 +69,13 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 func Run(ctx context.Context, args ...string) (string, error) {
 	out, err := Command{Args: args}.Run(ctx)
 	return strings.TrimRight(string(out), "\n"), err
+}
+
+// Become replaces this process by a program, which gets the same files, terminal
+// and signals. It returns only if it fails.
+func Become(path string, args []string, env ...string) error {
+	if err := syscall.Exec(path, args, append(os.Environ(), env...)); err != nil {
+		return &CommandError{Args: append([]string{path}, args[1:]...), Err: err}
+	}
+	return nil
 }

@@ -29,3 +29,17 @@ func heldBy(role string) []pki.Held {
 	}
 	return nil
 }
+
+// UserKubeconfig returns a kubeconfig for a user of the cluster whose control
+// plane this host is.
+func UserKubeconfig(u controlplane.User) ([]byte, error) {
+	saved, err := ReadSaved(host.Files{})
+	if err != nil {
+		return nil, err
+	}
+	h, err := Open(saved.Config)
+	if err != nil {
+		return nil, err
+	}
+	return h.controlPlane().UserKubeconfig(u)
+}

@@ -162,3 +162,9 @@ func (h *Host) Approve(ctx context.Context) error {
 	}
 	return err
 }
+
+// Kubectl returns the path of the kubectl of this host's kubelet; running is
+// false if no kubelet runs.
+func Kubectl(ctx context.Context) (path string, running bool, err error) {
+	return kubelet.Kubelet{Docker: mainDocker}.Kubectl(ctx)
+}

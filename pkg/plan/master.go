@@ -31,7 +31,7 @@ func (h *Host) Master() step.Plan {
 		append(h.sharing(), control.GrantAdmin(), h.applyNetwork()),
 		{control.Late(), h.ifOurs(h.keepPods()), h.runtime().KeepServices(), h.ifOurs(h.runtime().KeepHostPorts())},
 		{etcd.List(), h.publish(), h.applyAddons(), h.watched(node.Mark(h.marks(Master))), h.watched(h.servingCertificate())},
-		append(h.furtherAddons(), h.madeDirs(), h.watched(h.ifNetwork(node.WaitReady())), h.ifNetwork(h.addons().WaitDNS())),
+		append(h.furtherAddons(), h.madeDirs(), kubelet.InstallKubectl(Binary), h.watched(h.ifNetwork(node.WaitReady())), h.ifNetwork(h.addons().WaitDNS())),
 		h.spendToken(),
 		{h.accept(Master)},
 		h.dropReplaced(),

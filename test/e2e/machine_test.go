@@ -34,10 +34,10 @@ func (m machine) sh(t *testing.T, script string) string {
 	return out
 }
 
-// kubectl asks the cluster, by the program in the kubelet's container.
+// kubectl calls the kubectl that a control plane gets.
 func (m machine) kubectl(t *testing.T, args string) string {
 	t.Helper()
-	return m.sh(t, "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf "+args)
+	return m.sh(t, "kubectl "+args)
 }
 
 // world prints everything on the machine that could have been changed.

@@ -1,0 +1,74 @@
+package controlplane
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// User is a person or a program that gets a kubeconfig with a client certificate
+// of its own.
+type User struct {
+	Name   string
+	Groups []string
+	Life   time.Duration // how long the certificate is valid
+	Server string        // URL; empty: the API server of this host
+}
+
+// UserKubeconfig issues a client certificate and returns a kubeconfig that
+// contains it. The certificate grants no rights: RBAC does, for its name and its
+// groups. It cannot be revoked, so it should expire soon.
+func (c ControlPlane) UserKubeconfig(u User) ([]byte, error) {
+	for _, name := range append([]string{u.Name}, u.Groups...) {
+		if strings.HasPrefix(name, "system:") {
+			return nil, &step.Problem{Name: "user", Text: fmt.Sprintf("user or group %q: names that begin with system: belong to components of Kubernetes", name),
+				Remedy: "choose another name, and grant it rights with a RoleBinding or a ClusterRoleBinding", Firm: true}
+		}
+	}
+	if err := c.certifies(u.Server); err != nil {
+		return nil, err
+	}
+	pair, err := c.pair(clusterCA)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := pki.ParseAuthority(pair)
+	if err != nil {
+		return nil, fmt.Errorf("authority %s.crt: %w", clusterCA, err)
+	}
+	request := pki.Request{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life}
+	own, err := signer.Issue(request, c.now())
+	if err != nil {
+		return nil, err
+	}
+	return pki.Kubeconfig{Server: cmp.Or(u.Server, c.Server()), Authority: pair.Cert, User: u.Name, Pair: own}.Encode()
+}
+
+// certifies refuses a server whose name the API server's certificate lacks.
+func (c ControlPlane) certifies(server string) error {
+	if server == "" {
+		return nil
+	}
+	at, err := url.Parse(server)
+	if err != nil || at.Scheme != "https" || at.Hostname() == "" {
+		return &step.Problem{Name: "server", Text: fmt.Sprintf("server %q is no URL of an API server", server), Remedy: "write it as https://NAME:6443", Firm: true}
+	}
+	data, err := c.Files.Read(apiserver + ".crt")
+	if err != nil {
+		return err
+	}
+	cert, err := pki.ParseCertificate(data)
+	if err != nil {
+		return fmt.Errorf("%s.crt: %w", apiserver, err)
+	}
+	if cert.VerifyHostname(at.Hostname()) != nil {
+		return &step.Problem{Name: "server", Text: "the API server's certificate does not contain " + at.Hostname(),
+			Remedy: "add it with `kube-bootstrap master --tls-san " + at.Hostname() + "` on each control plane", Firm: true}
+	}
+	return nil
+}

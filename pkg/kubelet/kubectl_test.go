@@ -1,0 +1,62 @@
+package kubelet
+
+import (
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+const testBinary = "/opt/kube-bootstrap"
+
+func TestInstallKubectl(t *testing.T) {
+	alone(t)
+	k := fresh(t, true)
+	s := k.InstallKubectl(testBinary)
+	hosttest.Contract(t, world(t, k), s)
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := k.Files.Read(kubectlPath)
+	if want := string(kubectlScript(testBinary)); err != nil || string(out) != want {
+		t.Errorf("%q, %v, want %q", out, err, want)
+	}
+}
+
+// TestKubectlOfTheUserStays: a kubectl that was installed before, in another
+// directory, or after the step.
+func TestKubectlOfTheUserStays(t *testing.T) {
+	for name, c := range map[string]struct {
+		path  string
+		after bool
+	}{
+		"same path":       {kubectlPath, false},
+		"other directory": {"/usr/bin/kubectl", false},
+		"installed later": {kubectlPath, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := fresh(t, true)
+			s := k.InstallKubectl(testBinary)
+			if c.after {
+				if err := s.Apply(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(t, k, c.path, "mine")
+			if d, err := s.Check(t.Context()); err != nil || len(d) > 0 {
+				t.Errorf("check: %q, %v", d, err)
+			}
+			if err := s.Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Undo(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if data, err := k.Files.Read(c.path); err != nil || string(data) != "mine" {
+				t.Errorf("%q, %v", data, err)
+			}
+			if c.path != kubectlPath && k.Files.Exists(kubectlPath) {
+				t.Error("a second kubectl was installed")
+			}
+		})
+	}
+}
