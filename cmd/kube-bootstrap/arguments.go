@@ -39,6 +39,8 @@ var suggested = map[string][]string{
 	"offline list":             {"ls", "images"},
 	"config view":              {"show", "print", "get"},
 	"config init":              {"defaults"},
+	"config explain":           {"describe", "help"},
+	"config migrate":           {"convert", "upgrade"},
 }
 
 // mindArguments makes the command and its subcommands report wrong arguments as

@@ -17,7 +17,7 @@ var fileFlags = map[string][]string{
 	"bundle": {"zst"}, "bundle-base": {"zst"}, "base": {"zst"}, "to": {"zst"},
 	"token-file": {}, "registry-password-file": {}, "registry-token-file": {},
 	"registry-ca": {}, "registry-cert": {}, "registry-key": {}, "ca-file": {},
-	"verify-key": {}, "sign-key": {}, "kubeconfig": {}, "file": {}, "cri-socket": {},
+	"verify-key": {}, "sign-key": {}, "kubeconfig": {}, "file": {}, "schema": {"json"}, "cri-socket": {},
 	"k8s-dir": nil, "report-dir": nil, "flannel-subnet-dir": nil,
 }
 

@@ -10,20 +10,26 @@ import (
 )
 
 func (p *program) configCommand() *cobra.Command {
-	return parent("config", "Write, show or check the settings", p.configInit(), p.configView(), p.configValidate())
+	return parent("config", "Write, show or check the settings", p.configInit(), p.configView(), p.configValidate(), p.configExplain(), p.configSchema(), p.configMigrate())
 }
 
 func (p *program) configInit() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "init",
 		Short:   "Print a configuration file with every field and its default",
 		Example: "  kube-bootstrap config init > cluster.yaml",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := p.out.Write(config.Template())
-			return err
-		},
 	}
+	schema := c.Flags().String("schema", "", "path or URL of the schema of the file, for editors; see \"config schema\"")
+	c.RunE = func(*cobra.Command, []string) error {
+		text := config.Template()
+		if *schema != "" {
+			text = append([]byte(modeline(*schema)), text...)
+		}
+		_, err := p.out.Write(text)
+		return err
+	}
+	return c
 }
 
 func (p *program) configView() *cobra.Command {

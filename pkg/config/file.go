@@ -15,15 +15,23 @@ import (
 // readFile takes over what the file at path says. It knows every line it can
 // not use by number, field and remedy.
 func (c *Config) readFile(path string, origins Origins) error {
+	root, err := readDocument(path)
+	if err != nil {
+		return err
+	}
+	return decoder{path: path, strict: true}.decode(c, root, origins)
+}
+
+func readDocument(path string) (*yaml.Node, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("read configuration: %w", err)
+		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	root, err := document(data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return decoder{path: path, strict: true}.decode(c, root, origins)
+	return root, nil
 }
 
 // document returns the one mapping that data holds; nil if it is empty.

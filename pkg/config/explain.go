@@ -1,0 +1,56 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Explanation is everything that the table says about a setting.
+type Explanation struct {
+	Field     string   `json:"field"`
+	Type      string   `json:"type"`
+	Meaning   string   `json:"meaning"`
+	Default   string   `json:"default,omitempty"`
+	Values    []string `json:"values,omitempty"`
+	Flag      string   `json:"flag,omitempty"`
+	Variables []string `json:"variables"`
+	MayChange string   `json:"mayChange"`
+	Shared    bool     `json:"shared"` // the same on all hosts of a cluster
+	Secret    bool     `json:"secret"` // never printed or saved
+}
+
+// Explain returns the explanations of a field, or of all fields of a block. An
+// empty name stands for all fields.
+func Explain(name string) ([]Explanation, error) {
+	var all []Explanation
+	for _, s := range settings {
+		if name == "" || name == s.Field || name == s.Flag || slices.Contains(s.EnvNames(), name) || strings.HasPrefix(s.Field, name+".") {
+			all = append(all, s.explain())
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%q is no field of a configuration file%s", name, suggestion(name))
+	}
+	return all, nil
+}
+
+func (s Setting) explain() Explanation {
+	e := Explanation{
+		Field: s.Field, Type: s.at(&Config{}).kind, Meaning: s.Help, Default: s.Default, Values: s.Values,
+		Flag: "--" + s.Flag, Variables: s.EnvNames(), MayChange: s.Change.String(), Shared: s.Shared, Secret: s.Secret,
+	}
+	if s.NoFlag {
+		e.Flag = ""
+	}
+	return e
+}
+
+// Fields returns the names of all fields.
+func Fields() []string {
+	var all []string
+	for _, s := range settings {
+		all = append(all, s.Field)
+	}
+	return all
+}
