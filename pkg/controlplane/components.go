@@ -66,6 +66,9 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--profiling=false",
 		// Without it, one that ends waits until it is killed for watches that never end.
 		"--shutdown-send-retry-after=true",
+		// One that ends is not ready at once, and serves on until the balancers have
+		// noticed: they look every second.
+		"--shutdown-delay-duration=3s",
 
 		"--etcd-servers=" + strings.Join(c.EtcdEndpoints, ","),
 		"--etcd-cafile=" + EtcdCA + ".crt",
