@@ -14,32 +14,38 @@ import (
 
 func (p *program) certsRotate() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "rotate --encryption-key",
+		Use:   "rotate",
 		Short: "Replace a key that all control planes have, without an outage",
 		Long: `Replace a key that all control planes have, without an outage. All control planes
 first accept the new key as well as the old one, then use the new key, and at
 last drop the old one. The agents of the control planes do that, one control
 plane at a time, and this command waits for them. If it is interrupted, run it
-again on any control plane: it continues.`,
-		Example: "  kube-bootstrap certs rotate --encryption-key",
-		Args:    cobra.NoArgs,
+again on any control plane: it continues.
+
+Tokens that the old service account key has signed are valid until the kubelets
+have replaced them, after about an hour. The command does not wait for that. Run
+it again after the time that it prints to drop the old key.`,
+		Example: `  kube-bootstrap certs rotate --encryption-key
+  kube-bootstrap certs rotate --service-account-key`,
+		Args: cobra.NoArgs,
 	}
-	asked := map[string]*bool{
-		controlplane.EncryptionKey: c.Flags().Bool(controlplane.EncryptionKey, false, "the key that encrypts Secrets in etcd; encrypts all of them with the new one"),
-	}
+	encryption := c.Flags().Bool(controlplane.EncryptionKey, false, "the key that encrypts Secrets in etcd; encrypts all of them with the new one")
+	account := c.Flags().Bool(controlplane.AccountKey, false, "the key that signs the tokens of service accounts")
+	now := c.Flags().Bool("now", false, "drop the old service account key now: pods get no answer from the API until the kubelet has replaced their tokens")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		for subject, is := range asked {
-			if *is {
-				return p.rotate(c.Context(), subject)
-			}
+		switch {
+		case *encryption == *account:
+			return &usageError{errors.New("say which key to replace: --" + controlplane.EncryptionKey + " or --" + controlplane.AccountKey)}
+		case *encryption:
+			return p.rotate(c.Context(), controlplane.EncryptionKey, *now)
 		}
-		return &usageError{errors.New("say what to replace: --" + controlplane.EncryptionKey)}
+		return p.rotate(c.Context(), controlplane.AccountKey, *now)
 	}
 	return c
 }
 
 // rotate does not take the lock of the host, which the agent needs to follow.
-func (p *program) rotate(ctx context.Context, subject string) error {
+func (p *program) rotate(ctx context.Context, subject string, dropNow bool) error {
 	h, err := openControlPlane()
 	if err != nil {
 		return err
@@ -52,8 +58,22 @@ func (p *program) rotate(ctx context.Context, subject string) error {
 		return err
 	}
 	started := time.Now()
+	const again = "run the same command again to finish"
 	if err := runner.Do(ctx, h.Rotation(subject)); err != nil {
-		return &resumeError{err, "run the same command again to finish"}
+		return &resumeError{err, again}
+	}
+	until, err := h.RotationWaits(ctx, subject)
+	if err != nil {
+		return &resumeError{err, again}
+	}
+	if !until.IsZero() && !dropNow {
+		p.endProgress()
+		p.say(fmt.Sprintf("all control planes use the new %s, after %s; run the same command again after %s to drop the old one",
+			rotation.Title(subject), took(time.Since(started)), until.Local().Format(time.DateTime)))
+		return nil
+	}
+	if err := runner.Do(ctx, h.EndRotation(subject)); err != nil {
+		return &resumeError{err, again}
 	}
 	p.endProgress()
 	p.say(fmt.Sprintf("rotated the %s, in %s", rotation.Title(subject), took(time.Since(started))))

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -154,4 +155,22 @@ func blocks(data []byte) (all []string) {
 		all = append(all, string(pem.EncodeToMemory(block)))
 	}
 	return all
+}
+
+// SignedBy reports whether the new key of a rotation has signed a token. Its
+// header names the key by the hash of its public half.
+func SignedBy(r rotation.Rotation, token []byte) (bool, error) {
+	public, err := pki.PublicKey(r.New)
+	if err != nil {
+		return false, err
+	}
+	block, _ := pem.Decode(public)
+	sum := sha256.Sum256(block.Bytes)
+	encoded, _, _ := strings.Cut(string(token), ".")
+	var header struct{ Kid string }
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || json.Unmarshal(text, &header) != nil {
+		return false, nil //nolint:nilerr // what is no token, no key has signed
+	}
+	return header.Kid == base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }

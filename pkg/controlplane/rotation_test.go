@@ -1,10 +1,14 @@
 package controlplane
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/pem"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 )
 
@@ -97,6 +101,29 @@ func TestRotationOfTheServiceAccountKey(t *testing.T) {
 		}
 		if diff, err := c.Certificates().Check(t.Context()); err != nil || len(diff) > 0 {
 			t.Errorf("%s: a run of master would change %v, %v", phase.reach, diff, err)
+		}
+	}
+}
+
+func TestSignedBy(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	r := newRotation(t, c, AccountKey)
+	public, err := pki.PublicKey(r.New)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(public)
+	sum := sha256.Sum256(block.Bytes)
+	token := func(kid string) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","kid":"`+kid+`"}`)) + ".e30.c2ln"
+	}
+	for text, want := range map[string]bool{
+		token(base64.RawURLEncoding.EncodeToString(sum[:])):  true,
+		token("qLhCGcJ7MLtZcUb4GRgKDsqyfjTtDR6OQ3yWg294d2k"): false, "": false, "moon": false,
+	} {
+		if is, err := SignedBy(r, []byte(text)); err != nil || is != want {
+			t.Errorf("%q: %t, %v", text, is, err)
 		}
 	}
 }

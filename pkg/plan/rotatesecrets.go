@@ -19,9 +19,9 @@ import (
 // secretsPrefix is where the API server stores Secrets in etcd.
 const secretsPrefix = "/registry/secrets/"
 
-// replaceOld replaces what the old key protects.
-func (r rotating) replaceOld() step.Step {
-	name := "encrypt all Secrets with the new key"
+// encryptAgain has the API server encrypt all Secrets with the new key.
+func (r rotating) encryptAgain() step.Step {
+	const name = "encrypt all Secrets with the new key"
 	return step.Step{
 		Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {

@@ -19,19 +19,39 @@ type rotating struct {
 	store   rotation.Store
 }
 
-// Rotation replaces a key that all control planes have. Run again after an
-// interruption, it continues.
+// Rotation replaces a key that all control planes have, up to the phase in which
+// all use the new key and nothing but time is missing until the old one can be
+// dropped. Run again after an interruption, it continues.
 func (h *Host) Rotation(subject string) step.Plan {
-	r := rotating{h, subject, rotation.Store{API: h.anyServer(controlplane.AdminConf)}}
-	return step.Plan{
-		{r.begin()},
-		{r.withdraw()},
-		{r.reach(rotation.Accept)},
-		{r.reach(rotation.Use)},
-		{r.replaceOld()},
-		{r.reach(rotation.Drop)},
-		{r.end()},
-	}.Within(max(h.timeout(), renewalLimit))
+	r := h.rotating(subject)
+	plan := step.Plan{{r.begin()}, {r.withdraw()}, {r.reach(rotation.Accept)}, {r.reach(rotation.Use)}}
+	switch subject {
+	case controlplane.EncryptionKey:
+		plan = append(plan, []step.Step{r.encryptAgain()})
+	case controlplane.AccountKey:
+		plan = append(plan, []step.Step{r.signAgain()}, []step.Step{r.noteUntil()})
+	}
+	return plan.Within(max(h.timeout(), renewalLimit))
+}
+
+// EndRotation drops the old key after Rotation, and RotationWaits.
+func (h *Host) EndRotation(subject string) step.Plan {
+	r := h.rotating(subject)
+	return step.Plan{{r.reach(rotation.Drop)}, {r.end()}}.Within(max(h.timeout(), renewalLimit))
+}
+
+// RotationWaits returns until when something may depend on the old key; zero if
+// nothing does.
+func (h *Host) RotationWaits(ctx context.Context, subject string) (time.Time, error) {
+	now, err := h.rotating(subject).current(ctx)
+	if err != nil || now.Phase > rotation.Use || time.Now().After(now.Until) {
+		return time.Time{}, err
+	}
+	return now.Until, nil
+}
+
+func (h *Host) rotating(subject string) rotating {
+	return rotating{h, subject, rotation.Store{API: h.anyServer(controlplane.AdminConf)}}
 }
 
 // begin stores the new key before any control plane uses it.

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
@@ -58,6 +59,8 @@ type RotationStatus struct {
 	Subject  string   `json:"subject"`
 	Phase    string   `json:"phase"`
 	WaitsFor []string `json:"waitsFor,omitempty"` // control planes
+	// Until is when the old key can be dropped, if that is a matter of time.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // RotationStatus returns nil if no rotation is under way, or if no API server
@@ -69,7 +72,7 @@ func (h *Host) RotationStatus(ctx context.Context) *RotationStatus {
 	if err != nil || now == nil {
 		return nil
 	}
-	status := &RotationStatus{Subject: now.Subject, Phase: now.Phase.String()}
+	status := &RotationStatus{Subject: now.Subject, Phase: now.Phase.String(), Until: now.Until}
 	if names, err := h.controlPlaneNames(ctx); err == nil {
 		status.WaitsFor, _ = rotations.Behind(ctx, *now, names)
 	}
@@ -80,6 +83,9 @@ func (s RotationStatus) String() string {
 	text := "a rotation of the " + rotation.Title(s.Subject) + " is under way: the control planes " + s.Phase
 	if len(s.WaitsFor) > 0 {
 		text += ", " + strings.Join(s.WaitsFor, " and ") + " not yet"
+	}
+	if s.Until.After(time.Now()) {
+		return text + "; the old key can be dropped after " + s.Until.Local().Format(time.DateTime) + " with `kube-bootstrap certs rotate` and --" + s.Subject
 	}
 	return text + "; if the command was interrupted, finish it with `kube-bootstrap certs rotate` and --" + s.Subject
 }

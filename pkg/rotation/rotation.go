@@ -44,8 +44,9 @@ type Rotation struct {
 	Subject string `json:"subject"` // what is replaced: "encryption-key"
 	Phase   Phase  `json:"phase"`
 	New     []byte `json:"new"` // the new key, in the form of its subject
-	// Used is when all control planes used the new key; zero before.
-	Used time.Time `json:"used,omitzero"`
+	// Until is when nothing depends on the old key any more; zero if that is not
+	// a matter of time, or not known yet.
+	Until time.Time `json:"until,omitzero"`
 
 	version string // of the Secret that was read
 }

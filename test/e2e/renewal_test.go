@@ -42,6 +42,7 @@ func renewals(t *testing.T, first, second, third, worker machine) {
 		renewedByAgent(t, third)
 	})
 	t.Run("a new encryption key", func(t *testing.T) { rotateEncryptionKey(t, first, second, third) })
+	t.Run("a new service account key", func(t *testing.T) { rotateAccountKey(t, first, second, third) })
 	if out := lost(); out != "" {
 		t.Errorf("requests were lost:\n%s", out)
 	}

@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // rotateEncryptionKey replaces the key that encrypts Secrets, by a command that
@@ -35,6 +37,60 @@ func rotateEncryptionKey(t *testing.T, controlPlanes ...machine) {
 			t.Errorf("%s reads %q", m.name, value)
 		}
 		inPlace(t, m)
+	}
+}
+
+// rotateAccountKey replaces the key that signs tokens. A token of the old key is
+// accepted until the second run of the command.
+func rotateAccountKey(t *testing.T, controlPlanes ...machine) {
+	first := controlPlanes[0]
+	first.sh(t, `docker exec -i kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f - <<'EOF'
+apiVersion: v1
+kind: Secret
+metadata: {name: long-lived, annotations: {kubernetes.io/service-account.name: default}}
+type: kubernetes.io/service-account-token
+EOF`)
+	stored := func() (token string) {
+		t.Helper()
+		eventually(t, time.Minute, "a token in the Secret", func() error {
+			if token = first.kubectl(t, "get secret long-lived -o 'jsonpath={.data.token}'"); token == "" {
+				return errors.New("it has none")
+			}
+			return nil
+		})
+		return token
+	}
+	storedBefore, old := stored(), first.kubectl(t, "create token default")
+	const run = "kube-bootstrap certs rotate --service-account-key 2>&1"
+	if out := first.sh(t, run); !strings.Contains(out, "run the same command again after") {
+		t.Errorf("it does not say when the old key can be dropped:\n%s", out)
+	}
+	if storedBefore == stored() {
+		t.Error("the token in the Secret has not been replaced")
+	}
+	token := first.kubectl(t, "create token default")
+	for _, m := range controlPlanes {
+		accepts(t, m, old, "200")
+		accepts(t, m, token, "200")
+	}
+	if out, _ := first.try(t.Context(), "kube-bootstrap status"); !strings.Contains(out, "a rotation of the service account key is under way") {
+		t.Errorf("status does not name the rotation:\n%s", out)
+	}
+	// Their tokens are those of the new key from now on.
+	first.kubectl(t, "-n kube-system delete pod --wait=false -l 'k8s-app in (kube-dns,kube-proxy)'")
+	first.sh(t, strings.Replace(run, " 2>", " --now 2>", 1))
+	for _, m := range controlPlanes {
+		accepts(t, m, old, "401")
+		accepts(t, m, token, "200")
+		inPlace(t, m)
+	}
+}
+
+// accepts compares what the API server of a host answers to a token.
+func accepts(t *testing.T, m machine, token, want string) {
+	t.Helper()
+	if is := m.sh(t, `curl -sk -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer `+token+`' https://`+m.ip+`:6443/version`); is != want {
+		t.Errorf("%s answers %s, want %s", m.name, is, want)
 	}
 }
 
