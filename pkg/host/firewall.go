@@ -13,6 +13,18 @@ type Rule struct {
 	Spec         []string
 }
 
+// HasTable reports whether the kernel has that table of iptables.
+func HasTable(table string) bool {
+	if !HasProgram("iptables") {
+		return false
+	}
+	ipt, err := iptables.New()
+	if err == nil {
+		_, err = ipt.ListChains(table)
+	}
+	return err == nil
+}
+
 // HasRule reports whether the rule is there. A chain that is not there has none.
 func HasRule(r Rule) (bool, error) {
 	ipt, err := iptables.New()

@@ -14,7 +14,7 @@ const dockerTable = "ip docker-bridges"
 
 // dockerJumps lead to the chains that each version of Docker makes.
 var dockerJumps = []host.Jump{
-	{Table: ruleTable, From: "FORWARD", To: ruleChain},
+	{Table: userChain.table, From: "FORWARD", To: userChain.chain},
 	{Table: "nat", From: "PREROUTING", To: "DOCKER"},
 	{Table: "nat", From: "OUTPUT", To: "DOCKER"},
 }
@@ -42,14 +42,14 @@ func missingChains(chains *host.Chains) (missing []string, err error) {
 // or to that of containers, which has none as long as no port is published.
 func forwards(chains *host.Chains) (bool, error) {
 	for _, to := range forwardJumps {
-		missing, err := chains.Missing(host.Jump{Table: ruleTable, From: "FORWARD", To: to})
+		missing, err := chains.Missing(host.Jump{Table: userChain.table, From: "FORWARD", To: to})
 		if err != nil {
 			return false, err
 		}
 		if len(missing) > 0 {
 			continue
 		}
-		rules, err := chains.Rules(ruleTable, to)
+		rules, err := chains.Rules(userChain.table, to)
 		return to == "DOCKER" || len(rules) > 0, err
 	}
 	return false, nil

@@ -15,8 +15,13 @@ import (
 // From version 28 Docker drops what other hosts send to a container that has
 // published no port. What comes by the overlay is let in:
 //
-//	iptables   DOCKER-USER, which Docker walks first and never empties
+//	iptables   DOCKER-USER, which Docker walks first and never empties, and
+//	           PREROUTING of the table raw, to which Docker appends its rules
 //	nftables   a mark that Docker accepts, set by a table of our own
+//
+// Docker's setting allow-direct-routing removes its rules in the table raw. Then
+// each host of the LAN can reach a port that is published on 127.0.0.1, by the
+// address of the container.
 const (
 	acceptMark = "bridge-accept-fwmark"
 	ourMark    = "0x20000/0x20000" // kube-proxy has 0x4000 and 0x8000
@@ -27,11 +32,26 @@ const (
 	// With host-gw, packets of the hosts themselves are not tunnelled: their
 	// source is a host address, not an overlay address.
 	hostsComment = commentMark + "hosts to docker0"
-	ruleTable    = "filter"
-	ruleChain    = "DOCKER-USER"
 	nftFamily    = "inet"
 	nftName      = "kube-bootstrap"
 )
+
+// place is a chain with rules of ours.
+type place struct{ table, chain string }
+
+var (
+	userChain = place{"filter", "DOCKER-USER"}
+	rawChain  = place{"raw", "PREROUTING"}
+)
+
+// places are the chains that this kernel has. Without the table raw, Docker
+// drops nothing there.
+func places() []place {
+	if !host.HasTable(rawChain.table) {
+		return []place{userChain}
+	}
+	return []place{userChain, rawChain}
+}
 
 // firewall is either rules of iptables or one table of nftables.
 type firewall struct {
@@ -39,9 +59,18 @@ type firewall struct {
 	table *host.NftTable
 }
 
-func accept(comment string, match ...string) host.Rule {
-	spec := append(match, "-o", linkName, "-m", "comment", "--comment", comment, "-j", "ACCEPT")
-	return host.Rule{Table: ruleTable, Chain: ruleChain, Spec: spec}
+// accept returns a rule in the words and the order of iptables-save.
+func accept(p place, comment string, match ...string) host.Rule {
+	return host.Rule{Table: p.table, Chain: p.chain, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT")}
+}
+
+// acceptFrom accepts packets of a network.
+func acceptFrom(comment string, from netip.Prefix, to string) []host.Rule {
+	source := from.Masked().String()
+	return []host.Rule{
+		accept(userChain, comment, "-s", source, "-d", to, "-o", linkName),
+		accept(rawChain, comment, "-s", source, "-d", to),
+	}
 }
 
 // overlayLinks names the interface by which a flannel backend's packets come
@@ -60,13 +89,16 @@ func firewallFor(backend string, lease Lease, hosts netip.Prefix, daemon setting
 		}
 		return firewall{table: tableFor(backend, lease, hosts, mark)}
 	}
-	if link := overlayLinks[backend]; link != "" {
-		return firewall{rules: []host.Rule{accept(ourComment, "-i", link)}}
-	}
 	to := lease.Subnet.Masked().String()
-	rules := []host.Rule{accept(ourComment, "-s", lease.Network.Masked().String(), "-d", to)}
+	if link := overlayLinks[backend]; link != "" {
+		return firewall{rules: []host.Rule{
+			accept(userChain, ourComment, "-i", link, "-o", linkName),
+			accept(rawChain, ourComment, "-d", to, "-i", link),
+		}}
+	}
+	rules := acceptFrom(ourComment, lease.Network, to)
 	if hosts.IsValid() {
-		rules = append(rules, accept(hostsComment, "-s", hosts.Masked().String(), "-d", to))
+		rules = append(rules, acceptFrom(hostsComment, hosts, to)...)
 	}
 	return firewall{rules: rules}
 }
@@ -96,22 +128,35 @@ func (f firewall) diff(ctx context.Context) (step.Diff, error) {
 	return append(rules, table...), err
 }
 
-func (f firewall) rulesDiff() (step.Diff, error) {
-	var diff step.Diff
-	for _, r := range f.rules {
-		has, err := host.HasRule(r)
+func (f firewall) rulesDiff() (diff step.Diff, err error) {
+	for _, p := range places() {
+		for _, r := range f.rulesOf(p) {
+			has, err := host.HasRule(r)
+			if err != nil {
+				return nil, err
+			}
+			if !has {
+				diff = append(diff, "add rule "+p.chain+" "+strings.Join(r.Spec, " "))
+			}
+		}
+		others, err := host.OtherRules(p.table, p.chain, commentMark, f.rulesOf(p))
 		if err != nil {
 			return nil, err
 		}
-		if !has {
-			diff = append(diff, "add rule "+r.Chain+" "+strings.Join(r.Spec, " "))
+		for _, text := range others {
+			diff = append(diff, "delete rule "+p.chain+" "+text)
 		}
 	}
-	others, err := host.OtherRules(ruleTable, ruleChain, commentMark, f.rules)
-	for _, text := range others {
-		diff = append(diff, "delete rule "+ruleChain+" "+text)
+	return diff, nil
+}
+
+func (f firewall) rulesOf(p place) (all []host.Rule) {
+	for _, r := range f.rules {
+		if r.Table == p.table {
+			all = append(all, r)
+		}
 	}
-	return diff, err
+	return all
 }
 
 func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
@@ -132,30 +177,58 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 // apply adds the new rules before it deletes the old ones, so that traffic is
 // never interrupted.
 func (f firewall) apply(ctx context.Context) error {
-	for _, r := range f.rules {
-		if err := host.InsertRule(r); err != nil {
-			return err
+	for _, p := range places() {
+		for _, r := range f.rulesOf(p) {
+			if err := host.InsertRule(r); err != nil {
+				return err
+			}
 		}
 	}
 	if f.table == nil {
-		return removeOthers(ctx, f.rules)
+		return errors.Join(f.removeOtherRules(), host.DeleteNftTable(ctx, nftFamily, nftName))
 	}
-	return errors.Join(host.SetNftTable(ctx, *f.table), host.DeleteOtherRules(ruleTable, ruleChain, commentMark, nil))
+	return errors.Join(host.SetNftTable(ctx, *f.table), f.removeOtherRules())
+}
+
+func (f firewall) removeOtherRules() error {
+	var errs []error
+	for _, p := range places() {
+		errs = append(errs, host.DeleteOtherRules(p.table, p.chain, commentMark, f.rulesOf(p)))
+	}
+	return errors.Join(errs...)
 }
 
 // removeFirewall does not need the lease: it finds our rules by the prefix of
 // their comments and our table by its name. Docker owns the chain.
-func removeFirewall(ctx context.Context) error { return removeOthers(ctx, nil) }
+func removeFirewall(ctx context.Context) error {
+	left, err := Left()
+	errs := []error{err, firewall{}.removeOtherRules(), host.DeleteNftTable(ctx, nftFamily, nftName)}
+	if len(left) > 0 {
+		errs = append(errs, dropRawTable(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// dropRawTable removes the table raw if it is empty: iptables makes it with the
+// first rule and never removes it.
+func dropRawTable(ctx context.Context) error {
+	tables, err := host.NftTables(ctx)
+	if table := "ip " + rawChain.table; err == nil && slices.Contains(tables, table) {
+		err = host.DeleteEmptyNftTable(ctx, table)
+	}
+	return err
+}
 
 // Left lists our rules that remain.
 func Left() (left []string, err error) {
-	rules, err := host.OtherRules(ruleTable, ruleChain, commentMark, nil)
-	for _, rule := range rules {
-		left = append(left, "rule "+ruleChain+" "+rule)
+	for _, p := range places() {
+		rules, err := host.OtherRules(p.table, p.chain, commentMark, nil)
+		if err != nil {
+			return left, err
+		}
+		for _, rule := range rules {
+			left = append(left, "rule "+p.chain+" "+rule)
+		}
 	}
-	return left, err
-}
-
-func removeOthers(ctx context.Context, wanted []host.Rule) error {
-	return errors.Join(host.DeleteOtherRules(ruleTable, ruleChain, commentMark, wanted), host.DeleteNftTable(ctx, nftFamily, nftName))
+	return left, nil
 }

@@ -26,7 +26,8 @@ func TestFirewall(t *testing.T) {
 	hosttest.InNetns(t)
 	saved(t, "iptables", "-N", "DOCKER-USER")
 	saved(t, "iptables", "-A", "DOCKER-USER", "-s", "192.0.2.0/24", "-m", "comment", "--comment", "by the owner", "-j", "DROP")
-	before := saved(t, "iptables", "-S")
+	saved(t, "iptables", "-t", "raw", "-A", "PREROUTING", "-d", "10.1.7.2", "!", "-i", "docker0", "-j", "DROP")
+	before := saved(t, "iptables", "-S") + saved(t, "iptables", "-t", "raw", "-S")
 	other := lease
 	other.Subnet, _ = other.Subnet.Addr().Prefix(25)
 	nftables := settings{"firewall-backend": "nftables", acceptMark: ourMark}
@@ -42,7 +43,7 @@ func TestFirewall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := saved(t, "iptables", "-S"); after != before {
+	if after := saved(t, "iptables", "-S") + saved(t, "iptables", "-t", "raw", "-S"); after != before {
 		t.Errorf("got\n%s, want\n%s", after, before)
 	}
 	if left := saved(t, "nft", "list", "tables"); strings.Contains(left, nftName) {
@@ -64,9 +65,10 @@ func converges(t *testing.T, f firewall) {
 			t.Errorf("after: %v, %v", diff, err)
 		}
 	}
-	rules := saved(t, "iptables", "-S", "DOCKER-USER")
-	if strings.Count(rules, commentMark) != len(f.rules) || !strings.HasSuffix(rules, "-j DROP\n") {
-		t.Errorf("%d rules of ours before the owner's are wanted:\n%s", len(f.rules), rules)
+	for _, rules := range []string{saved(t, "iptables", "-S", "DOCKER-USER"), saved(t, "iptables", "-t", "raw", "-S", "PREROUTING")} {
+		if strings.Count(rules, commentMark) != len(f.rules)/2 || !strings.HasSuffix(rules, "-j DROP\n") {
+			t.Errorf("%d rules of ours before the owner's and Docker's are wanted:\n%s", len(f.rules)/2, rules)
+		}
 	}
 	if has := strings.Contains(saved(t, "nft", "list", "tables"), nftName); has != (f.table != nil) {
 		t.Errorf("there is a table of nftables: %t", has)

@@ -68,10 +68,11 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 		"fixed-cidr": lowerHalf(lease.Subnet).String(),
 		"ip-masq":    false, // flanneld does, and not inside of the overlay
 	}
-	if directRouting {
+	nftables := owner["firewall-backend"] == "nftables"
+	if nftables && directRouting {
 		s["allow-direct-routing"] = true
 	}
-	if owner["firewall-backend"] == "nftables" && owner[acceptMark] == nil {
+	if nftables && owner[acceptMark] == nil {
 		s[acceptMark] = ourMark
 	}
 	return s, nil

@@ -53,7 +53,6 @@ func TestMergeKeepsTheOwnersKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{
-  "allow-direct-routing": true,
   "bip": "10.1.7.1/24",
   "fixed-cidr": "10.1.7.0/25",
   "ip-masq": false,
@@ -73,10 +72,18 @@ func TestMergeKeepsTheOwnersKeys(t *testing.T) {
 	}
 }
 
-func TestOlderDockerIsNotGivenWhatItDoesNotKnow(t *testing.T) {
-	ours, err := settingsFor(lease, settings{}, false)
-	if _, has := ours["allow-direct-routing"]; has || err != nil {
-		t.Errorf("got %v, %v", ours, err)
+// TestDirectRouting: with rules of iptables, the setting opens ports that are
+// published on 127.0.0.1 to the LAN. An older Docker does not know it.
+func TestDirectRouting(t *testing.T) {
+	nftables := settings{"firewall-backend": "nftables"}
+	for _, c := range []struct {
+		owner       settings
+		known, want bool
+	}{{settings{}, true, false}, {nftables, false, false}, {nftables, true, true}} {
+		ours, err := settingsFor(lease, c.owner, c.known)
+		if has := ours["allow-direct-routing"] == true; has != c.want || err != nil {
+			t.Errorf("%v: got %v, %v", c.owner, ours, err)
+		}
 	}
 }
 
@@ -86,9 +93,9 @@ func TestUnmerge(t *testing.T) {
 	cases := map[string]struct{ before, since, after string }{
 		"exact bytes":            {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
 		"none":                   {"", "", ""},
-		"owner added a key":      {`{"mtu": 9000}`, `{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "allow-direct-routing": true, "debug": true}`, "{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
-		"owner changed ours":     {"", `{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "allow-direct-routing": true}`, "{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
-		"owner reformatted ours": {"{ }\n", `{"allow-direct-routing": true, "mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
+		"owner added a key":      {`{"mtu": 9000}`, `{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "debug": true}`, "{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
+		"owner changed ours":     {"", `{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
+		"owner reformatted ours": {"{ }\n", `{"mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,30 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// neighbour has the master send to a container of the worker past the overlay,
+// as a host of the LAN does that is no part of the cluster: the container
+// publishes its port on 127.0.0.1 only.
+func neighbour(t *testing.T, master, worker machine) {
+	t.Helper()
+	worker.sh(t, "docker run -d --name local -p 127.0.0.1:8099:8080 "+probeImage+" /probe serve")
+	defer worker.sh(t, "docker rm -f local")
+	ip := worker.sh(t, "docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' local")
+	code := "curl -s -o /dev/null -m 5 -w '%{http_code}' http://" + ip + ":8080/ || true"
+	if got := master.sh(t, code); got != "200" {
+		t.Errorf("by the overlay: %s", got)
+	}
+	if !strings.Contains(master.sh(t, "ip route get "+ip), "flannel") {
+		return // without a link of its own, the overlay is the LAN
+	}
+	master.sh(t, "ip route add "+ip+"/32 via "+worker.ip)
+	defer master.sh(t, "ip route del "+ip+"/32")
+	if got := master.sh(t, code); got != "000" {
+		t.Errorf("a port published on 127.0.0.1 answers a neighbour: %s", got)
+	}
+}
