@@ -140,7 +140,7 @@ func fileFaults() []fault {
 		damaged("config of containerd", each, "/etc/containerd/config.toml", byRemedy, "/etc/containerd/config.toml"),
 		[]fault{
 			{name: "keys in daemon.json deleted", on: each, do: `echo '{"log-level": "warn"}' >/etc/docker/daemon.json && systemctl restart docker && grep -q log-level /etc/docker/daemon.json`, repair: byAgent, limit: 30 * sec},
-			{name: "etc-kubernetes removed", on: master, do: "cp -a /etc/kubernetes /var/tmp/saved && rm -rf /etc/kubernetes", repair: byRemedy, limit: 60 * sec, says: "[cluster-identity]", fix: "rm -rf /etc/kubernetes && mv /var/tmp/saved /etc/kubernetes"},
+			{name: "etc-kubernetes removed", on: master, do: "rm -rf /var/tmp/saved && cp -a /etc/kubernetes /var/tmp/saved && rm -rf /etc/kubernetes", repair: byRemedy, limit: 60 * sec, says: "[cluster-identity]", fix: "rm -rf /etc/kubernetes && mv /var/tmp/saved /etc/kubernetes"},
 		},
 	)
 }
