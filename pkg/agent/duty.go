@@ -24,6 +24,7 @@ const (
 	Lease      // a subnet of a host, in etcd
 	Files      // a file in a directory that is watched: the CNI plugins, this host's subnet
 	Cluster    // the nodes and control planes, on a control plane
+	API        // an API server answers after a long outage
 	Tick       // every few seconds, for what nothing reports; the Check must cost next to nothing
 
 	all = ^Event(0)

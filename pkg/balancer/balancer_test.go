@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -124,7 +125,7 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 			tell([]ControlPlane{{IP: "127.0.0.1"}, {IP: "127.0.0.8", Joining: true}})
 			<-ctx.Done()
 			return ctx.Err()
-		})
+		}, func(time.Duration) {})
 	}()
 	client := server.Client()
 	client.Transport.(*http.Transport).TLSClientConfig.ServerName = "127.0.0.1"

@@ -36,6 +36,8 @@ type pool struct {
 	port    int // of the servers
 	probe   func(ctx context.Context, address string) error
 	changed func() // a server turned ready, or no longer is
+	// answers is called when a server takes connections again.
+	answers func(outage time.Duration)
 	every   time.Duration
 	nobody  chan struct{} // a connection was taken by no server
 	rest    func(ctx context.Context, pause time.Duration)
@@ -51,7 +53,7 @@ type server struct {
 }
 
 func newPool(own string, port int, probe func(context.Context, string) error) *pool {
-	return &pool{own: own, port: port, probe: probe, changed: func() {}, every: probeEvery, nobody: make(chan struct{}, 1), rest: rest, servers: map[string]*server{}}
+	return &pool{own: own, port: port, probe: probe, changed: func() {}, answers: func(time.Duration) {}, every: probeEvery, nobody: make(chan struct{}, 1), rest: rest, servers: map[string]*server{}}
 }
 
 func rest(ctx context.Context, pause time.Duration) {
@@ -187,13 +189,17 @@ func (p *pool) order() []string {
 // kubelet that does so starts no pod for ten seconds, not even an API server.
 // The pauses between tries grow, because starting servers need the CPU.
 func (p *pool) serve(ctx context.Context, at string) error {
+	var lost time.Time
 	for pause := firstRetry; ctx.Err() == nil; pause = min(pause*3/2, maxRetry) {
 		if _, conn, err := p.connect(); err == nil {
 			conn.Close()
+			if !lost.IsZero() {
+				p.answers(time.Since(lost))
+			}
 			if err := p.listen(ctx, at); err != nil {
 				return err
 			}
-			pause = firstRetry
+			pause, lost = firstRetry, time.Now()
 		}
 		p.rest(ctx, pause)
 	}

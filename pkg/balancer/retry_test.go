@@ -63,3 +63,27 @@ func useOnce(t *testing.T, at string, b *backend) {
 	b.die()
 	until(t, "refuse again", func() bool { return !dial() })
 }
+
+func TestAnOutageIsReportedWhenItHasEnded(t *testing.T) {
+	p := newPool("", freePair(t), nil)
+	p.use(t.Context(), []string{"127.0.0.1"})
+	at := local(freePair(t))
+	ctx, stop := context.WithCancel(t.Context())
+	var outages []time.Duration
+	p.answers = func(outage time.Duration) {
+		outages = append(outages, outage)
+		stop()
+	}
+	b := listen(t, "127.0.0.1", p.port)
+	began := time.Now()
+	go func() {
+		useOnce(t, at, b)
+		listen(t, "127.0.0.1", p.port)
+	}()
+	if err := p.serve(ctx, at); err != nil {
+		t.Fatal(err)
+	}
+	if len(outages) != 1 || outages[0] <= 0 || outages[0] > time.Since(began) {
+		t.Errorf("reported outages: %v", outages)
+	}
+}

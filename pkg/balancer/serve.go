@@ -29,8 +29,9 @@ const (
 // can tell no more.
 type Watch func(ctx context.Context, tell func([]ControlPlane)) error
 
-// Serve balances until ctx ends.
-func Serve(ctx context.Context, files host.Files, s Settings, watch Watch) error {
+// Serve balances until ctx ends. It calls answers when an API server takes
+// connections after an outage in which none did.
+func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answers func(outage time.Duration)) error {
 	known, err := ReadState(files)
 	if err != nil {
 		return err
@@ -41,6 +42,7 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch) error
 	}
 	d := &daemon{files: files, state: known, api: api, etcd: etcd}
 	api.changed, etcd.changed = d.save, d.save
+	api.answers = answers
 	both, ctx := errgroup.WithContext(ctx)
 	d.use(ctx)
 	both.Go(func() error { return api.serve(ctx, s.Address()) })

@@ -191,3 +191,23 @@ func (k Kubelet) StartedAt(ctx context.Context) (at time.Time, ok bool, err erro
 // Watch returns an error once the kubelet has exited for good or crashes
 // repeatedly. A wait for its pods or its node then cannot succeed.
 func (k Kubelet) Watch(ctx context.Context) error { return k.service().Watch(ctx) }
+
+// RestartAfter returns the step that restarts a kubelet which started before the
+// time that end returns. The zero time requires nothing. Pods keep running.
+func (k Kubelet) RestartAfter(end func() time.Time) step.Step {
+	return step.Step{
+		Name: "restart the kubelet after an outage of the control plane",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			at := end()
+			if at.IsZero() {
+				return nil, nil
+			}
+			started, runs, err := k.StartedAt(ctx)
+			if err != nil || !runs || !started.Before(at) {
+				return nil, err
+			}
+			return step.Diff{"restart the kubelet, which may wait up to a minute until it watches its pods again"}, nil
+		},
+		Apply: k.service().Restart,
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,17 +39,20 @@ type Resident struct {
 	Files host.Files
 	Lock  agent.Lock // of the host
 	Log   func(string)
+
+	outages *outages
 }
 
 // Run runs the agent until ctx ends.
 func (r Resident) Run(ctx context.Context) error {
 	in := agent.NewInbox()
+	r.outages = &outages{}
 	if err := r.makeOverlay(); err != nil {
 		r.failed("make the link of the overlay")(err)
 	}
 	saved, err := ReadSaved(r.Files)
 	parts := map[string]func(context.Context) error{
-		"balance": func(ctx context.Context) error { return Balance(ctx, r.Files, func() { in.Put(agent.Cluster) }) },
+		"balance": func(ctx context.Context) error { return r.balance(ctx, in) },
 		"repair":  func(ctx context.Context) error { return r.repair(ctx, in) },
 	}
 	// A run that repairs an unreadable role restarts the agent.
@@ -90,15 +94,15 @@ func (r Resident) makeOverlay() error {
 	return h.flanneld().MakeLink()
 }
 
-// Balance runs the balancer of this host until ctx ends, and calls changed
-// whenever it learns which control planes there are.
-func Balance(ctx context.Context, files host.Files, changed func()) error {
-	s, err := balancer.ReadSettings(files)
+// balance runs the balancer of this host until ctx ends, and reports when it
+// learns which control planes there are, and when a long outage has ended.
+func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
+	s, err := balancer.ReadSettings(r.Files)
 	if err != nil {
 		return err
 	}
-	access := etcd.Access{Files: files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
-	return balancer.Serve(ctx, files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
+	access := etcd.Access{Files: r.Files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
+	return balancer.Serve(ctx, r.Files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
 		client, err := access.Client(ctx, "https://"+s.EtcdAddress())
 		if err != nil {
 			return err
@@ -106,8 +110,12 @@ func Balance(ctx context.Context, files host.Files, changed func()) error {
 		defer client.Close()
 		return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
 			tell(controlPlanesOf(list))
-			changed()
+			in.Put(agent.Cluster)
 		})
+	}, func(outage time.Duration) {
+		if r.outages.note(outage) {
+			in.Put(agent.API)
+		}
 	})
 }
 
@@ -259,5 +267,5 @@ func (r Resident) duties() (agent.Groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.Upkeep(), nil
+	return h.Upkeep(r.outages), nil
 }

@@ -18,7 +18,7 @@ const renewalLimit = 10 * time.Minute
 //	overlay      etcd ──▶ flanneld ──▶ routes
 //	main Docker  CNI config ──▶ docker0 ──▶ Docker's chains ──▶ kubelet ──▶ pods
 //	the others   need nothing that another duty repairs, or wait for it
-func (h *Host) Upkeep() agent.Groups {
+func (h *Host) Upkeep(past *outages) agent.Groups {
 	role := h.saved.Role
 	return agent.Groups{
 		"balancer": {{Step: h.balancer(role).Known(), On: agent.Tick}},
@@ -35,6 +35,7 @@ func (h *Host) Upkeep() agent.Groups {
 			{Step: h.ifOurs(h.bridge().Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: h.ifOurs(h.bridge().Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 			{Step: h.kubelet(role).Start(), On: agent.MainDocker},
+			{Step: h.kubelet(role).RestartAfter(past.end), On: agent.API},
 			{Step: h.ifOurs(h.keepPods()), On: agent.MainDocker | agent.Link},
 		},
 		"kernel":     {{Step: h.keepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick}},
