@@ -12,7 +12,8 @@ import (
 
 // TestRenewals runs a cluster of three control planes and two workers with
 // certificates that are valid for a quarter of an hour, until each has been
-// renewed twice, and loses no request to the API or to a Service.
+// renewed twice and each key that can be has been rotated, and loses no request
+// to the API or to a Service.
 func TestRenewals(t *testing.T) {
 	l := fleetUser{cluster: "e2e-w", subnet: "10.221.0.0/16", dir: t.TempDir()}
 	t.Cleanup(func() {
@@ -40,6 +41,9 @@ func TestRenewals(t *testing.T) {
 
 	toAPI, toService := requests(t, workers[0], ownNode(workers[0])), requests(t, workers[1], "http://"+service+":8080/")
 	seen := map[string][]time.Time{}
+	_ = renewedTwice(t, all, seen) // notes the certificates of now
+	t.Run("a new encryption key", func(t *testing.T) { rotateEncryptionKey(t, all[:3]...) })
+	t.Run("a new service account key", func(t *testing.T) { rotateAccountKey(t, all[:3]...) })
 	eventually(t, 40*time.Minute, "two renewals of every certificate", func() error {
 		time.Sleep(10 * time.Second)
 		return renewedTwice(t, all, seen)
