@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -73,13 +74,21 @@ func wrongArguments(c *cobra.Command, args []string, err error) error {
 	case len(args) < len(required):
 		return fmt.Errorf("%s is missing; write `%s %s`", strings.TrimSuffix(required[len(args)], "..."), c.CommandPath(), strings.Join(names, " "))
 	case len(names) == 0:
-		return fmt.Errorf("`%s` takes no arguments, and %q is one; `%s --help` lists its flags", c.CommandPath(), args[0], c.CommandPath())
+		return fmt.Errorf("`%s` takes no arguments, and %q is one%s; `%s --help` lists its flags", c.CommandPath(), args[0], addressMeant(c, args[0]), c.CommandPath())
 	case len(args) > len(names) && !several:
 		return fmt.Errorf("%q is one argument too many; write `%s %s`", args[len(names)], c.CommandPath(), strings.Join(names, " "))
 	case len(c.ValidArgs) > 0:
 		return fmt.Errorf("%q: must be %s", args[0], strings.Join(c.ValidArgs, " or "))
 	}
 	return err
+}
+
+// addressMeant suggests the flag for an address that was given without one.
+func addressMeant(c *cobra.Command, arg string) string {
+	if _, err := netip.ParseAddr(arg); err != nil || c.Flags().Lookup("master-ip") == nil {
+		return ""
+	}
+	return ", did you mean --master-ip " + arg + "?"
 }
 
 func unknownCommand(c *cobra.Command, name string) error {

@@ -70,14 +70,14 @@ func registry(s string) string {
 
 // pairs names what of the registry is of no use without another setting.
 func (r Registry) pairs(missing func(field, because string)) {
-	for _, p := range []struct{ has, needs, hasField, needsField string }{
-		{r.Username, r.Password, "registry.username", "registry.passwordFile"},
-		{r.Password, r.Username, "registry.password", "registry.username"},
-		{r.Cert, r.Key, "registry.cert", "registry.key"},
-		{r.Key, r.Cert, "registry.key", "registry.cert"},
+	for _, p := range []struct{ has, needs, hasField, needsField, give string }{
+		{r.Username, r.Password, "registry.username", "registry.passwordFile", "--registry-password-file or " + EnvName("registry-password")},
+		{r.Password, r.Username, "registry.password", "registry.username", "--registry-username"},
+		{r.Cert, r.Key, "registry.cert", "registry.key", "--registry-key"},
+		{r.Key, r.Cert, "registry.key", "registry.cert", "--registry-cert"},
 	} {
 		if p.has != "" && p.needs == "" {
-			missing(p.needsField, "goes with "+p.hasField+"; set both or none")
+			missing(p.needsField, p.hasField+" needs it; give "+p.give+", or the field in the file")
 		}
 	}
 }

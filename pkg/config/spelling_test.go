@@ -118,9 +118,9 @@ func TestRegistryBlock(t *testing.T) {
 
 func TestRegistrySettingsGoTogether(t *testing.T) {
 	for name, want := range map[string]string{
-		"KUBE_BOOTSTRAP_REGISTRY_USERNAME": "registry.passwordFile: Required value: goes with registry.username",
-		"KUBE_BOOTSTRAP_REGISTRY_PASSWORD": "registry.username: Required value: goes with registry.password",
-		"KUBE_BOOTSTRAP_REGISTRY_CERT":     "registry.key: Required value: goes with registry.cert",
+		"KUBE_BOOTSTRAP_REGISTRY_USERNAME": "registry.passwordFile: Required value: registry.username needs it; give --registry-password-file or KUBE_BOOTSTRAP_REGISTRY_PASSWORD, or the field in the file",
+		"KUBE_BOOTSTRAP_REGISTRY_PASSWORD": "registry.username: Required value: registry.password needs it; give --registry-username, or the field in the file",
+		"KUBE_BOOTSTRAP_REGISTRY_CERT":     "registry.key: Required value: registry.cert needs it; give --registry-key, or the field in the file",
 	} {
 		cfg, _, err := Load("", hostEnv(name, "x"), nil)
 		if err != nil {

@@ -45,6 +45,30 @@ func badSettings(t *testing.T, master, worker machine) {
 		t.Errorf("the label of a run that failed is still there: %s", label)
 	}
 	markOwn(t, master, worker)
+	serveName(t, master)
+}
+
+// serveName adds a name to the API server's certificate without a restart, and
+// removes it. A user's kubeconfig is refused for a name that it lacks.
+func serveName(t *testing.T, master machine) {
+	const name = "k8s.example.com"
+	const user = "kube-bootstrap kubeconfig --user anna --group dev --ttl 10m --server https://"
+	started := func() string {
+		return master.kubectl(t, "-n kube-system get pod kube-apiserver-"+master.name+" -o 'jsonpath={.status.containerStatuses[0].state.running.startedAt}'")
+	}
+	before := started()
+	if out, err := master.try(t.Context(), user+name+" 2>&1"); err == nil || !strings.Contains(out, "[server]") {
+		t.Errorf("a kubeconfig for a name that the certificate lacks: %v\n%s", err, out)
+	}
+	master.sh(t, "kube-bootstrap master --tls-san "+name+" && "+user+name)
+	out := master.sh(t, user+master.ip+":6443 --file anna.conf && KUBECONFIG=anna.conf kubectl auth whoami; rm anna.conf")
+	if !strings.Contains(out, "anna") || !strings.Contains(out, "[dev system:authenticated]") {
+		t.Errorf("the user of the kubeconfig is\n%s", out)
+	}
+	master.sh(t, "kube-bootstrap master --tls-san= && ! "+user+name+" && kube-bootstrap status")
+	if after := started(); after != before {
+		t.Errorf("the API server started at %s, and again at %s", before, after)
+	}
 }
 
 // markOwn changes the labels and taints that a host can change on its own node.
