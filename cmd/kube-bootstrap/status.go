@@ -24,6 +24,7 @@ import (
 // hostStatus is what `status -o json` prints.
 type hostStatus struct {
 	Role    string       `json:"role"` // empty: no part of a cluster
+	Host    hostIdentity `json:"host"`
 	InPlace bool         `json:"inPlace"`
 	Steps   []stepStatus `json:"steps"`
 	// Programs of Kubernetes that differ from the release's, with their versions.
@@ -79,8 +80,8 @@ func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show, layer by layer, what is in place on this host and what is not",
-		Long: `Show, layer by layer, what is in place on this host and what is not. Nothing is
-changed; running master or worker again repairs what is missing. The exit code
+		Long: `Show a summary of this host and its cluster, and then, layer by layer, what is in
+place on this host and what is not. Nothing is changed; running master or worker again repairs what is missing. The exit code
 is 5 when something is. A step that is UNKNOWN got no answer, or not in time:
 nobody knows whether it is in place. The exit code is also 5 when a certificate
 expires within 30 days.`,
@@ -120,6 +121,7 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	if err != nil {
 		return status, err
 	}
+	status.Host = identityOf(h)
 	status.Role, status.InPlace, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
 	if saved.Lost != nil {
 		status.SettingsLost = saved.Lost.Error()
@@ -182,6 +184,12 @@ func (s hostStatus) print(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "this host is a %s\n", s.Role)
 	}
+	s.printSummary(w)
+	s.printExpiry(w)
+	if s.Rotation != nil {
+		fmt.Fprintln(w, s.Rotation)
+	}
+	fmt.Fprintln(w)
 	for _, one := range s.Steps {
 		switch {
 		case one.Error != "":
@@ -191,10 +199,6 @@ func (s hostStatus) print(w io.Writer) {
 		default:
 			cells(w, "ok", one.Step)
 		}
-	}
-	s.printExpiry(w)
-	if s.Rotation != nil {
-		fmt.Fprintf(w, "\n%s\n", s.Rotation)
 	}
 	s.printControlPlanes(w)
 	s.printRepairs(w)
@@ -234,16 +238,6 @@ func (s hostStatus) problems() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func (s hostStatus) printExpiry(w io.Writer) {
-	next := s.NextExpiry
-	switch {
-	case s.CertificateExpiry != "":
-		fmt.Fprintln(w, "\n"+s.CertificateExpiry)
-	case next != nil:
-		fmt.Fprintf(w, "\nof the certificates, %s expires first: on %s, in %s\n", next.Name, expires(*next), left(*next))
-	}
 }
 
 // printControlPlanes tells of several; of a lone one the steps have said all.

@@ -84,6 +84,16 @@ func (h *Host) versionsOf(role string) image.Versions {
 // the release's, as far as they are a matter of this host.
 func (h *Host) Programs() map[string]string { return h.versionsOf(h.saved.Role).Programs }
 
+// Subnet returns the subnet of this host's containers and pods; "" if it has
+// none yet.
+func (h *Host) Subnet() string {
+	lease, err := h.lease()
+	if err != nil {
+		return ""
+	}
+	return lease.Subnet.Masked().String()
+}
+
 // imagesOf are the images that a host of a role runs.
 func (h *Host) imagesOf(role string) []image.Image {
 	wanted := image.Catalogue(h.versionsOf(role), "")
