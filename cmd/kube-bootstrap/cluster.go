@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -95,7 +96,7 @@ it was created with, whatever the defaults are now. More workers and what hosts
 can change are taken over. Any other setting that differs is an error, and
 nothing is changed. With --recreate the cluster is removed and created again, with
 its own settings and those that are given now; saved snapshots stay, and the
-snapshot "` + cluster.FirstSnapshot + `" is replaced. It lists what is removed and asks first; --yes
+snapshot "` + snapshot.First + `" is replaced. It lists what is removed and asks first; --yes
 confirms it where there is no terminal.
 
 The admin's kubeconfig is merged into yours and becomes the current context, as
@@ -117,7 +118,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 	var flags upFlags
 	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")
 	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")
-	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+cluster.FirstSnapshot+" of the cluster when it is up for the first time")
+	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+snapshot.First+" of the cluster when it is up for the first time")
 	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	addYes(c, &flags.yes)
 	c.RunE = func(c *cobra.Command, _ []string) error {

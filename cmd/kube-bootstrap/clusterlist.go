@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 )
 
 func (p *program) clusterList() *cobra.Command {
@@ -38,8 +39,8 @@ engine that runs the nodes, or with --from from the Docker of a node, where
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
-		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
-			return cluster.LoadImage(ctx, *o, *from, args, emit)
+		return p.change(c.Context(), func(ctx context.Context, emit func(session.Event)) error {
+			return tools.LoadImage(ctx, o.Options, *from, args, emit)
 		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
 	}
 	return c
@@ -60,8 +61,8 @@ what looks like a key, a token or a password is blotted out.`,
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
-		return p.change(c.Context(), func(ctx context.Context, emit func(cluster.Event)) error {
-			return cluster.Dump(ctx, *o, args[0], emit)
+		return p.change(c.Context(), func(ctx context.Context, emit func(session.Event)) error {
+			return tools.Dump(ctx, o.Options, args[0], emit)
 		}, func() string { return "what a bug report needs is in " + args[0] })
 	}
 	return c

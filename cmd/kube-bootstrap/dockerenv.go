@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
@@ -64,8 +65,8 @@ copies it into all nodes.`,
 			if _, err := io.WriteString(p.out, variables.in(name, c.CommandPath()+" --unset")); err != nil {
 				return err
 			}
-			env := cluster.DockerEnv{Host: p.env("DOCKER_HOST"), CertPath: p.env("DOCKER_CERT_PATH")}
-			return cluster.CloseDockerEnv(c.Context(), *o, strings.Join(args, ""), env)
+			env := tools.DockerEnv{Host: p.env("DOCKER_HOST"), CertPath: p.env("DOCKER_CERT_PATH")}
+			return tools.CloseDockerEnv(c.Context(), o.Options, strings.Join(args, ""), env)
 		}
 		if len(args) == 0 {
 			return &usageError{fmt.Errorf("say which node; `kube-bootstrap node list` names them")}
@@ -79,13 +80,13 @@ func (p *program) printDockerEnv(c *cobra.Command, o cluster.Options, node, shel
 	if err := checkOutput(format); err != nil {
 		return err
 	}
-	env, err := cluster.OpenDockerEnv(c.Context(), o, node)
+	env, err := tools.OpenDockerEnv(c.Context(), o.Options, node)
 	if err != nil {
 		return &firmError{err}
 	}
 	return p.print(format, env, func(w io.Writer) {
 		variables := dockerVariables{{"DOCKER_HOST", env.Host}, {"DOCKER_TLS_VERIFY", "1"}, {"DOCKER_CERT_PATH", env.CertPath}, {ownEngine, env.Engine}}
-		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node+clusterFlag(o)))
+		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node+clusterFlag(o.Options)))
 	})
 }
 

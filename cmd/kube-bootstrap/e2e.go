@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/suite"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -46,27 +49,27 @@ them, one after the other. See "cluster e2e".`,
 func (p *program) suiteCommand(serial bool, c *cobra.Command) *cobra.Command {
 	o := p.addFleet(c)
 	format := addOutput(c)
-	suite := cluster.Suite{Serial: serial}
+	tests := suite.Suite{Serial: serial}
 	c.Args = cobra.MaximumNArgs(1)
-	c.Flags().StringVar(&suite.ReportDir, "report-dir", "", "directory for the results as JUnit and the log of the tests")
+	c.Flags().StringVar(&tests.ReportDir, "report-dir", "", "directory for the results as JUnit and the log of the tests")
 	if !serial {
-		c.Flags().IntVar(&suite.Processes, "processes", 4, "tests to run at the same time")
+		c.Flags().IntVar(&tests.Processes, "processes", 4, "tests to run at the same time")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
 			return err
 		}
-		suite.Focus = strings.Join(args, "")
-		if _, err := regexp.Compile(suite.Focus); err != nil {
-			return &usageError{fmt.Errorf("FOCUS %q: %w", suite.Focus, err)}
+		tests.Focus = strings.Join(args, "")
+		if _, err := regexp.Compile(tests.Focus); err != nil {
+			return &usageError{fmt.Errorf("FOCUS %q: %w", tests.Focus, err)}
 		}
-		return p.runSuite(c.Context(), *o, suite, *format)
+		return p.runSuite(c.Context(), *o, tests, *format)
 	}
 	return c
 }
 
-func (p *program) runSuite(ctx context.Context, o cluster.Options, suite cluster.Suite, format string) error {
-	nodes, err := cluster.Nodes(ctx, o)
+func (p *program) runSuite(ctx context.Context, o cluster.Options, tests suite.Suite, format string) error {
+	nodes, err := apiserver.Nodes(ctx, o.Options)
 	if err != nil {
 		return &firmError{err}
 	}
@@ -74,10 +77,10 @@ func (p *program) runSuite(ctx context.Context, o cluster.Options, suite cluster
 	if err != nil {
 		return err
 	}
-	if err := buildSuite(ctx, runner, nodes, &suite); err != nil {
+	if err := buildSuite(ctx, runner, nodes, &tests); err != nil {
 		return err
 	}
-	result, err := cluster.RunSuite(ctx, o, suite, func(e cluster.Event) { runner.Emit(e.Event) })
+	result, err := suite.Run(ctx, o.Options, tests, func(e session.Event) { runner.Emit(e.Event) })
 	p.endProgress()
 	if err != nil {
 		return &firmError{err}
@@ -91,7 +94,7 @@ func (p *program) runSuite(ctx context.Context, o cluster.Options, suite cluster
 	return nil
 }
 
-func printSuite(w io.Writer, r cluster.SuiteResult) {
+func printSuite(w io.Writer, r suite.Result) {
 	if len(r.Failed) > 0 {
 		fmt.Fprintln(w, "FAILED\tAFTER\tAT\tBECAUSE")
 		for _, f := range r.Failed {
@@ -107,7 +110,7 @@ func printSuite(w io.Writer, r cluster.SuiteResult) {
 
 // buildSuite builds the tests for the cluster's version, and the images that
 // the selected tests use.
-func buildSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, suite *cluster.Suite) error {
+func buildSuite(ctx context.Context, runner *step.Runner, nodes []apiserver.Node, tests *suite.Suite) error {
 	if len(nodes) == 0 {
 		return &firmError{errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`")}
 	}
@@ -119,19 +122,19 @@ func buildSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, 
 	}
 	builder := &image.Builder{Cache: image.CacheDir()}
 	return runner.Do(ctx, step.Plan{
-		{always("build the tests of Kubernetes "+version, func(ctx context.Context) (err error) {
-			if suite.Programs, err = builder.Suite(ctx, v, runtime.GOARCH); err != nil {
+		{step.Always("build the tests of Kubernetes "+version, func(ctx context.Context) (err error) {
+			if tests.Programs, err = builder.Suite(ctx, v, runtime.GOARCH); err != nil {
 				return err
 			}
-			suite.Tests, err = suite.Programs.Tests(ctx, suite.Choice("--ginkgo.")...)
-			if err == nil && len(suite.Tests) == 0 {
-				err = noTests(suite.Focus)
+			tests.Tests, err = tests.Programs.Tests(ctx, tests.Choice("--ginkgo.")...)
+			if err == nil && len(tests.Tests) == 0 {
+				err = noTests(tests.Focus)
 			}
 			return err
 		})},
-		{always(suiteImagesStep, func(ctx context.Context) error {
-			images, unbuilt, err := builder.SuiteImages(ctx, v, suite.Programs, suite.Tests, runtime.GOARCH)
-			suite.Images = images
+		{step.Always(suiteImagesStep, func(ctx context.Context) error {
+			images, unbuilt, err := builder.SuiteImages(ctx, v, tests.Programs, tests.Tests, runtime.GOARCH)
+			tests.Images = images
 			for _, u := range unbuilt {
 				runner.Emit(step.Event{At: time.Now(), Step: suiteImagesStep, Kind: step.Note, Message: unbuiltNote(u)})
 			}
@@ -143,10 +146,6 @@ func buildSuite(ctx context.Context, runner *step.Runner, nodes []cluster.Node, 
 const suiteImagesStep = "build the images of the tests"
 
 // always returns a step that does its work in every run.
-func always(name string, do func(context.Context) error) step.Step {
-	return step.Step{Name: name, Waits: true, Apply: do, Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil }}
-}
-
 func noTests(focus string) error {
 	return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", focus), Remedy: "use words of a test's name; " +
 		"`cluster e2e` has those that run side by side, `cluster e2e-serial` the others"}

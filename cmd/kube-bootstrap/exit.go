@@ -10,7 +10,7 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -109,7 +109,7 @@ func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
 	var resume *resumeError
 	var preflight *preflightError
-	var refused *cluster.Refused
+	var refused *remote.Refused
 	switch {
 	case err == nil:
 		return exitOK

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -55,7 +58,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 	if err := runner.Do(c.Context(), images); err != nil {
 		return err
 	}
-	if o.Programs, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
+	if o.Components, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
 		return err
 	}
 	if err := p.raise(c.Context(), runner, o); err != nil {
@@ -84,7 +87,7 @@ func (p *program) raise(ctx context.Context, runner *step.Runner, o cluster.Opti
 // what it created, unless parts existed before or the user set --retain.
 func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	again, first := "run the same command again to finish", ""
-	var refused *cluster.Refused
+	var refused *remote.Refused
 	if errors.As(err, &refused) {
 		ignorable := slices.DeleteFunc(slices.Clone(refused.Problems), func(p *step.Problem) bool { return p.Firm })
 		if again, first = "run the same command again", "put this right, then "; len(ignorable) > 0 {
@@ -93,16 +96,16 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	}
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	if left, err := cluster.Exists(ctx, o); err == nil && !left {
+	if left, err := cluster.Exists(ctx, o.Options); err == nil && !left {
 		return first + "run the same command again: nothing is left of this run"
 	}
-	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o) + "` removes what is left"
+	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes what is left"
 }
 
 // drawn draws the events of a fleet, each with the host it is of, and notes
 // that something was begun.
-func drawn(runner *step.Runner, begun *bool) func(cluster.Event) {
-	return func(e cluster.Event) {
+func drawn(runner *step.Runner, begun *bool) func(session.Event) {
+	return func(e session.Event) {
 		*begun = *begun || e.Kind == step.Started
 		one := e.Event
 		one.Step = strings.TrimPrefix(e.Host+": "+one.Step, ": ")
@@ -112,7 +115,7 @@ func drawn(runner *step.Runner, begun *bool) func(cluster.Event) {
 
 // hint prints the nodes and what the user may do with them.
 func (p *program) hint(ctx context.Context, o cluster.Options, kubeconfig string) error {
-	nodes, err := cluster.Nodes(ctx, o)
+	nodes, err := apiserver.Nodes(ctx, o.Options)
 	if err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func (p *program) hint(ctx context.Context, o cluster.Options, kubeconfig string
 			cells(w, n.Name, n.Status(), n.Version, n.Address)
 		}
 	})
-	flag := nameFlag(o)
+	flag := nameFlag(o.Options)
 	if kubeconfig == noKubeconfig {
 		p.say("to use it with your kubectl: kube-bootstrap cluster kubeconfig" + flag + " --merge")
 	}
@@ -132,12 +135,12 @@ func (p *program) hint(ctx context.Context, o cluster.Options, kubeconfig string
 }
 
 // clusterFlag is nameFlag for the commands about nodes.
-func clusterFlag(o cluster.Options) string {
+func clusterFlag(o session.Options) string {
 	return strings.Replace(nameFlag(o), "--name", "--cluster", 1)
 }
 
-func nameFlag(o cluster.Options) string {
-	if o.Name == cluster.DefaultName {
+func nameFlag(o session.Options) string {
+	if o.Name == session.DefaultName {
 		return ""
 	}
 	return " --name " + o.Name
@@ -153,25 +156,25 @@ type fleetStatus struct {
 }
 
 type fleetHost struct {
-	cluster.HostStatus
-	Node *cluster.Node `json:"node,omitempty"`
+	remote.HostStatus
+	Node *apiserver.Node `json:"node,omitempty"`
 }
 
 func (p *program) showFleet(ctx context.Context, format string, o cluster.Options, only ...string) error {
-	hosts, err := cluster.Status(ctx, o, only...)
+	hosts, err := cluster.Status(ctx, o.Options, only...)
 	if err != nil {
 		return &firmError{err}
 	}
 	s := fleetStatus{Name: o.Name, Ready: len(hosts) > 0, Hosts: []fleetHost{}}
-	nodes := map[string]*cluster.Node{}
+	nodes := map[string]*apiserver.Node{}
 	if len(hosts) > 0 {
-		found, err := cluster.Nodes(ctx, o)
+		found, err := apiserver.Nodes(ctx, o.Options)
 		for _, n := range found {
 			nodes[n.Name] = &n
 		}
 		if err != nil {
 			s.Error = err.Error()
-		} else if s.API, err = cluster.APIServer(ctx, o); err != nil {
+		} else if s.API, err = apiserver.URL(ctx, o.Options); err != nil {
 			s.Error = err.Error()
 		}
 	}
@@ -192,7 +195,7 @@ func (p *program) showFleet(ctx context.Context, format string, o cluster.Option
 func (s fleetStatus) print(w io.Writer) {
 	cells(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
 	for _, h := range s.Hosts {
-		node := cluster.Node{}
+		node := apiserver.Node{}
 		if h.Node != nil {
 			node = *h.Node
 		}
@@ -239,7 +242,7 @@ func (s fleetStatus) expiry() string {
 // repair returns the command that repairs the cluster. If only some nodes are
 // off, it suggests to start one of them.
 func (s fleetStatus) repair() string {
-	o := cluster.Options{Name: s.Name}
+	o := session.Options{Name: s.Name}
 	off := slices.DeleteFunc(slices.Clone(s.Hosts), func(h fleetHost) bool { return h.State == "running" })
 	if len(off) == 0 || len(off) == len(s.Hosts) {
 		return "run `kube-bootstrap cluster up" + nameFlag(o) + "` to repair it"

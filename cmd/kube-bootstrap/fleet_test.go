@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 )
 
 // A step without an answer is not one that is missing.
@@ -14,7 +14,7 @@ func TestWhatGaveNoAnswerIsUnknownInAClusterToo(t *testing.T) {
 		`{"steps": [{"step": "give etcd its users", "error": "no answer within 10s"}]}`:                                                  "unknown: give etcd its users",
 		`{}`: "none",
 	} {
-		host := fleetHost{HostStatus: cluster.HostStatus{Report: []byte(report)}}
+		host := fleetHost{HostStatus: remote.HostStatus{Report: []byte(report)}}
 		if got := host.steps(); got != want {
 			t.Errorf("%s: got %q, want %q", report, got, want)
 		}

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
@@ -18,18 +20,21 @@ func fleetOptions(cfg config.Config, origins config.Origins) (cluster.Options, e
 		return cluster.Options{}, err
 	}
 	return cluster.Options{
-		Manifests: manifestsOf(&cfg),
-		Name:      cfg.Name, Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
-		Subnet: subnet, HostImage: cfg.HostImage, Bundle: cfg.Bundle,
-		Engine:     docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext},
+		Options: session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}},
+		Request: topology.Request{
+			Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
+			Subnet: subnet, HostImage: cfg.HostImage,
+		},
+		Manifests:  manifestsOf(&cfg),
+		Bundle:     cfg.Bundle,
 		KeepImages: cfg.KeepImages,
 		APIPort:    cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
 		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins),
 	}, nil
 }
 
-func nodeSpecs(nodes []config.Node) []cluster.Spec {
-	var all []cluster.Spec
+func nodeSpecs(nodes []config.Node) []topology.Spec {
+	var all []topology.Spec
 	for _, n := range nodes {
 		spec := nodeSpec(n)
 		for i := range n.Count {
@@ -43,12 +48,12 @@ func nodeSpecs(nodes []config.Node) []cluster.Spec {
 	return all
 }
 
-func nodeSpec(n config.Node) cluster.Spec {
-	role := cluster.Worker
+func nodeSpec(n config.Node) topology.Spec {
+	role := topology.Worker
 	if n.Role == config.RoleMaster {
-		role = cluster.Master
+		role = topology.Master
 	}
-	return cluster.Spec{
+	return topology.Spec{
 		Name: n.Name, Role: role, HostImage: n.HostImage, Args: n.Args(),
 		NanoCPUs: quantity(n.Own.NodeCPUs).ScaledValue(resource.Nano), Memory: quantity(n.Own.NodeMemory).Value(), Disk: quantity(n.Own.NodeDisk).Value(),
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 )
 
 func (p *program) clusterKubeconfig() *cobra.Command {
@@ -31,7 +33,7 @@ becomes the current context; "cluster clean" takes it out again.`,
 		if *merge {
 			return p.mergeKubeconfig(c, *o, "")
 		}
-		data, err := cluster.Kubeconfig(c.Context(), *o)
+		data, err := apiserver.Kubeconfig(c.Context(), o.Options)
 		if err != nil {
 			return &firmError{err}
 		}
@@ -59,7 +61,7 @@ func (p *program) mergeKubeconfig(c *cobra.Command, o cluster.Options, file stri
 	if err != nil {
 		return err
 	}
-	name, err := cluster.MergeKubeconfig(c.Context(), o, path)
+	name, err := kubeconfig.Merge(c.Context(), o.Options, path)
 	if err != nil {
 		return &firmError{err}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -104,7 +104,7 @@ command, so write "--" before flags of kubectl.`,
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
-		k, err := cluster.OpenKubectl(c.Context(), *o)
+		k, err := tools.OpenKubectl(c.Context(), o.Options)
 		if err != nil {
 			return &firmError{err}
 		}
@@ -121,7 +121,7 @@ command, so write "--" before flags of kubectl.`,
 		if err := p.fleet(c, o); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		k, err := cluster.OpenKubectl(c.Context(), *o)
+		k, err := tools.OpenKubectl(c.Context(), o.Options)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 )
 
 // listing is what a command lists of the clusters that an engine runs, and
 // what completion offers of it.
 type listing[T any] struct {
-	all  func(context.Context, cluster.Options) ([]T, error)
+	all  func(context.Context, session.Options) ([]T, error)
 	head []string
 	line func(T) []string // beginning with the name
 }
@@ -31,9 +33,9 @@ var (
 		cluster.NodeNames, []string{"NODE", "ROLE", "ADDRESS", "STATE"},
 		func(n cluster.HostNode) []string { return []string{n.Name, string(n.Role), n.Addr.String(), n.State} },
 	}
-	snapshotListing = listing[cluster.Snapshot]{
-		cluster.Snapshots, []string{"SNAPSHOT", "MADE", "HOSTS", "VERSION", "SIZE"},
-		func(s cluster.Snapshot) []string {
+	snapshotListing = listing[snapshot.Snapshot]{
+		snapshot.List, []string{"SNAPSHOT", "MADE", "HOSTS", "VERSION", "SIZE"},
+		func(s snapshot.Snapshot) []string {
 			return []string{s.Name, s.Made.Local().Format(time.DateTime), number(len(s.Hosts)), s.Kubernetes, amount(s.Bytes, 0)}
 		},
 	}
@@ -49,7 +51,7 @@ func (l listing[T]) run(p *program, c *cobra.Command, o *cluster.Options) *cobra
 		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
 			return err
 		}
-		all, err := l.all(c.Context(), *o)
+		all, err := l.all(c.Context(), o.Options)
 		if err != nil {
 			return &firmError{err}
 		}
@@ -71,7 +73,7 @@ func (l listing[T]) complete(p *program) cobra.CompletionFunc {
 		if p.fleet(c, &o) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, _ := l.all(c.Context(), o)
+		all, _ := l.all(c.Context(), o.Options)
 		for _, one := range all {
 			names = append(names, l.line(one)[0])
 		}

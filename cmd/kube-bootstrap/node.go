@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
@@ -24,7 +26,7 @@ func (p *program) nodeCommand() *cobra.Command {
 // reach its engine. Its values come with fleet.
 func (p *program) addCluster(c *cobra.Command) *cluster.Options {
 	p.addSettings(c, config.Engine)
-	c.Flags().String("cluster", "", "name of the cluster (default "+cluster.DefaultName+")")
+	c.Flags().String("cluster", "", "name of the cluster (default "+session.DefaultName+")")
 	_ = c.RegisterFlagCompletionFunc("cluster", clusterListing.complete(p))
 	return &cluster.Options{}
 }
@@ -58,7 +60,7 @@ configuration file.`,
 		}
 		o.Retain = *retain
 		var made string
-		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(cluster.Event)) (err error) {
+		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(session.Event)) (err error) {
 			made, err = cluster.AddNode(ctx, *o, spec, plan.Moves(node.Drain{Limit: *limit}), emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
@@ -67,10 +69,10 @@ configuration file.`,
 }
 
 // oneNode is the node that the flags describe.
-func (p *program) oneNode(c *cobra.Command, role, name string) (cluster.Spec, error) {
+func (p *program) oneNode(c *cobra.Command, role, name string) (topology.Spec, error) {
 	cfg, _, err := p.load(c.Flags(), config.OneNode, "")
 	if err != nil {
-		return cluster.Spec{}, err
+		return topology.Spec{}, err
 	}
 	n := config.Node{Role: config.RoleWorker, Name: name, Own: cfg}
 	switch role {
@@ -78,7 +80,7 @@ func (p *program) oneNode(c *cobra.Command, role, name string) (cluster.Spec, er
 	case config.RoleMaster, config.RoleControlPlane:
 		n.Role = config.RoleMaster
 	default:
-		return cluster.Spec{}, &usageError{fmt.Errorf("--role %q: must be worker or control-plane", role)}
+		return topology.Spec{}, &usageError{fmt.Errorf("--role %q: must be worker or control-plane", role)}
 	}
 	spec := nodeSpec(n)
 	if c.Flags().Changed("host-image") {
@@ -92,7 +94,7 @@ func addLimit(c *cobra.Command) *time.Duration {
 }
 
 // change walks what changes nodes, and says at the end what came of it.
-func (p *program) change(ctx context.Context, do func(context.Context, func(cluster.Event)) error, done func() string) error {
+func (p *program) change(ctx context.Context, do func(context.Context, func(session.Event)) error, done func() string) error {
 	runner, err := p.begin()
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (p *program) change(ctx context.Context, do func(context.Context, func(clus
 type nodeVerb struct {
 	done   string // what the node is afterwards
 	force  bool   // the verb has --force
-	do     func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves, emit func(cluster.Event)) error
+	do     func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves, emit func(session.Event)) error
 	losses func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves) ([]string, error) // to be confirmed; nil: none
 }
 
@@ -144,7 +146,7 @@ func (p *program) oneNodeVerb(c *cobra.Command, v nodeVerb) *cobra.Command {
 		}); err != nil {
 			return err
 		}
-		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(cluster.Event)) error {
+		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(session.Event)) error {
 			return v.do(ctx, *o, name, *forced, moves, emit)
 		}, func() string { return "node " + name + " is " + v.done })
 	}
@@ -194,7 +196,7 @@ power button.`,
 }
 
 func (p *program) nodeStart() *cobra.Command {
-	start := func(ctx context.Context, o cluster.Options, name string, _ bool, moves cluster.Moves, emit func(cluster.Event)) error {
+	start := func(ctx context.Context, o cluster.Options, name string, _ bool, moves cluster.Moves, emit func(session.Event)) error {
 		return cluster.StartNode(ctx, o, name, moves, emit)
 	}
 	return p.oneNodeVerb(&cobra.Command{

@@ -106,7 +106,7 @@ func (p *program) reup(ctx context.Context, cfg config.Config, o cluster.Options
 		}
 	}
 	o.Kubernetes, o.Bundle = made.Kubernetes, ""
-	if o.Programs, err = buildPrograms(ctx, runner, o, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Programs}); err != nil {
+	if o.Components, err = buildPrograms(ctx, runner, o, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Components}); err != nil {
 		return &firmError{err}
 	}
 	begun := false
@@ -132,7 +132,7 @@ func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (clus
 	if err != nil {
 		return cluster.Made{}, image.Versions{}, err
 	}
-	made, err := cluster.WhatIsUp(ctx, o)
+	made, err := cluster.WhatIsUp(ctx, o.Options)
 	if err != nil {
 		return made, image.Versions{}, err
 	}
@@ -151,20 +151,22 @@ func (p *program) imagesOf(ctx context.Context, runner *step.Runner, cfg config.
 }
 
 // buildPrograms builds what a checkout has changed; without a checkout nothing.
-func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.Programs) (built cluster.Programs, err error) {
+func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.Programs) (built cluster.Components, err error) {
 	if programs.K8sDir == "" {
 		return built, nil
 	}
-	if programs.Output, err = cluster.ProgramsPath(o); err != nil {
+	at, err := o.Options.WithDefaults()
+	if err != nil {
 		return built, err
 	}
+	programs.Output = at.ComponentsPath()
 	name := "build what changed in " + programs.K8sDir
 	return built, runner.Do(ctx, step.Plan{{{
 		Name: name, Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
 		Apply: func(ctx context.Context) error {
 			v, err := offline.BuildPrograms(ctx, programs)
-			built = cluster.Programs{Bundle: programs.Output, Versions: v.Programs}
+			built = cluster.Components{Bundle: programs.Output, Versions: v.Programs}
 			return err
 		},
 	}}})
@@ -179,7 +181,7 @@ type reupped struct {
 
 func (p *program) showReup(format string, v image.Versions, o cluster.Options, nodes []string) error {
 	r := reupped{Name: o.Name, Programs: map[string]string{}, Nodes: append([]string{}, nodes...)}
-	v.Programs = o.Programs.Versions
+	v.Programs = o.Components.Versions
 	for _, name := range image.Programs() {
 		r.Programs[name] = v.ProgramVersion(name)
 	}

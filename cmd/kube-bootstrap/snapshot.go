@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 )
 
 func (p *program) clusterSnapshot() *cobra.Command {
@@ -16,7 +18,10 @@ func (p *program) clusterSnapshot() *cobra.Command {
 }
 
 func (p *program) snapshotSave() *cobra.Command {
-	return p.onSnapshot("save snapshot", cluster.SaveSnapshot, nil, &cobra.Command{
+	save := func(ctx context.Context, o cluster.Options, name string, emit func(session.Event)) error {
+		return snapshot.Save(ctx, o.Options, name, emit)
+	}
+	return p.onSnapshot("save snapshot", save, nil, &cobra.Command{
 		Use:   "save SNAPSHOT",
 		Short: "Keep what all hosts of a cluster have on their disks, as of one moment",
 		Long: `Keep what all hosts of a cluster have on their disks: its objects, its images, its
@@ -27,7 +32,7 @@ is copied, and go on afterwards. A cluster that is off can be kept as well.`,
 }
 
 func (p *program) snapshotRestore() *cobra.Command {
-	return p.onSnapshot("restore snapshot", cluster.RestoreSnapshot, cluster.RestoreLosses, &cobra.Command{
+	return p.onSnapshot("restore snapshot", cluster.RestoreSnapshot, snapshot.RestoreLosses, &cobra.Command{
 		Use:   "restore SNAPSHOT",
 		Short: "Put a cluster back to where a snapshot found it",
 		Long: `Put a cluster back to where a snapshot found it, and wait until its nodes are
@@ -39,10 +44,10 @@ command or by ` + "`cluster up`" + `.`,
 }
 
 func (p *program) snapshotRemove() *cobra.Command {
-	remove := func(ctx context.Context, o cluster.Options, name string, _ func(cluster.Event)) error {
-		return cluster.RemoveSnapshot(ctx, o, name)
+	remove := func(ctx context.Context, o cluster.Options, name string, _ func(session.Event)) error {
+		return snapshot.Remove(ctx, o.Options, name)
 	}
-	return p.onSnapshot("remove snapshot", remove, cluster.SnapshotLosses, &cobra.Command{
+	return p.onSnapshot("remove snapshot", remove, snapshot.RemoveLosses, &cobra.Command{
 		Use:     "remove SNAPSHOT",
 		Short:   "Remove a snapshot; the cluster is not touched",
 		Example: "  kube-bootstrap cluster snapshot remove before-upgrade",
@@ -51,8 +56,8 @@ func (p *program) snapshotRemove() *cobra.Command {
 
 // onSnapshot is a command that does one thing with one snapshot. If losses is
 // not nil, the user must confirm them.
-func (p *program) onSnapshot(what string, do func(context.Context, cluster.Options, string, func(cluster.Event)) error,
-	losses func(context.Context, cluster.Options, string) ([]string, error), c *cobra.Command,
+func (p *program) onSnapshot(what string, do func(context.Context, cluster.Options, string, func(session.Event)) error,
+	losses func(context.Context, session.Options, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
 	o := p.addFleet(c)
@@ -65,7 +70,7 @@ func (p *program) onSnapshot(what string, do func(context.Context, cluster.Optio
 		if err := p.fleet(c, o); err != nil {
 			return err
 		}
-		if err := p.confirm(c.Context(), yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o, args[0]) }); err != nil {
+		if err := p.confirm(c.Context(), yes, func(ctx context.Context) ([]string, error) { return losses(ctx, o.Options, args[0]) }); err != nil {
 			return err
 		}
 		runner, err := p.begin()
@@ -73,7 +78,7 @@ func (p *program) onSnapshot(what string, do func(context.Context, cluster.Optio
 			return err
 		}
 		started := time.Now()
-		if err := do(c.Context(), *o, args[0], func(e cluster.Event) { runner.Emit(e.Event) }); err != nil {
+		if err := do(c.Context(), *o, args[0], func(e session.Event) { runner.Emit(e.Event) }); err != nil {
 			return &firmError{err}
 		}
 		p.endProgress()

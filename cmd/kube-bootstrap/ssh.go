@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -57,7 +58,7 @@ The exit code is the command's.`,
 func (p *program) onNode(ctx context.Context, o cluster.Options, node string, command []string) error {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	if !term.IsTerminal(in) || !term.IsTerminal(out) {
-		return cluster.RunOn(ctx, o, node, host.Command{Args: command, Stdin: os.Stdin, Stdout: p.out, Stderr: p.err})
+		return tools.RunOn(ctx, o.Options, node, host.Command{Args: command, Stdin: os.Stdin, Stdout: p.out, Stderr: p.err})
 	}
 	sizes := make(chan docker.Size, 1)
 	changed := make(chan os.Signal, 1)
@@ -83,7 +84,7 @@ func (p *program) onNode(ctx context.Context, o cluster.Options, node string, co
 		return err
 	}
 	defer func() { _ = term.Restore(in, before) }()
-	return cluster.ShellOn(ctx, o, node, docker.Shell{
+	return tools.ShellOn(ctx, o.Options, node, docker.Shell{
 		Args: command, Env: []string{"TERM=" + p.env("TERM")}, Input: os.Stdin, Output: p.out, Sizes: sizes,
 	})
 }

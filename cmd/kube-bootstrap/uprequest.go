@@ -5,6 +5,9 @@ import (
 	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
@@ -27,20 +30,20 @@ func (p *program) upRequest(ctx context.Context, cfg config.Config, origins conf
 	if err := errors.Join(checkManifests(said.Manifests), checkSaid(cfg, origins)); err != nil {
 		return upRequest{}, &firmError{err}
 	}
-	there, err := cluster.Recorded(ctx, said)
+	there, err := cluster.Recorded(ctx, said.Options)
 	if err != nil {
 		return upRequest{}, &firmError{err}
 	}
 	if there == nil {
-		there = &cluster.Record{}
+		there = &session.Record{}
 	}
 	cfg, other := cfg.WithMade(there.Settings, origins)
 	if errs := cfg.Validate(""); len(errs) > 0 {
 		return upRequest{}, &usageError{origins.Tell(errs)}
 	}
-	nodes, removed := there.Resolve(cfg.Name, askedNodes(cfg, origins))
+	nodes, removed := topology.Resolve(cfg.Name, there.Nodes, askedNodes(cfg, origins))
 	if !flags.recreate {
-		if err := errors.Join(append(removed, cluster.Differs(cfg.Name, other))...); err != nil {
+		if err := errors.Join(append(removed, preflight.Differs(cfg.Name, other))...); err != nil {
 			return upRequest{}, &firmError{err}
 		}
 	}
@@ -69,8 +72,8 @@ func checkSaid(cfg config.Config, origins config.Origins) error {
 	return err
 }
 
-func askedNodes(cfg config.Config, origins config.Origins) cluster.Asked {
-	return cluster.Asked{
+func askedNodes(cfg config.Config, origins config.Origins) topology.Asked {
+	return topology.Asked{
 		Masters: cfg.Masters, ByMasters: origins.Said("masters"),
 		Workers: cfg.Workers, ByWorkers: origins.Said("workers"),
 		Nodes: nodeSpecs(cfg.Nodes), ByNodes: origins.Said("nodes"),
@@ -78,7 +81,7 @@ func askedNodes(cfg config.Config, origins config.Origins) cluster.Asked {
 }
 
 // completed turns complete settings into options.
-func completed(cfg config.Config, origins config.Origins, flags upFlags, there *cluster.Record) (upRequest, error) {
+func completed(cfg config.Config, origins config.Origins, flags upFlags, there *session.Record) (upRequest, error) {
 	v, err := versionsOf(cfg)
 	if err != nil {
 		return upRequest{}, err

@@ -6,19 +6,24 @@ import (
 	"os"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
+// alone is the scope of commands on an existing cluster that no other run may
+// change meanwhile.
+var alone = session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
+
 // Down stops all hosts of a cluster at the same time. Their data stays, so that
-// Up can start them again. Down does nothing if no host runs. As for every
-// other verb, a cluster that does not exist is a problem.
+// Up can start them again. Down does nothing if no host runs.
 func Down(ctx context.Context, options Options) error {
-	return alone(ctx, options, func(f *fleet) error {
-		found, err := f.found(ctx)
-		if err != nil {
-			return err
-		}
-		return f.docker.SwitchOff(ctx, append(names(found), f.frontName())...)
+	return session.Do(ctx, options.Options, alone, func(s *session.Session, state topology.State) error {
+		return s.Engine.SwitchOff(ctx, append(state.Names(), apiserver.FrontName(s.Name))...)
 	})
 }
 
@@ -27,70 +32,44 @@ func Down(ctx context.Context, options Options) error {
 // unless another cluster uses them or KeepImages is set. The cache of downloads
 // and builds stays.
 func Clean(ctx context.Context, options Options) error {
-	return alone(ctx, options, func(f *fleet) error {
-		release, err := f.lockCache(ctx, "snapshot-"+f.Name) // also one that a killed run left
+	return session.Do(ctx, options.Options, alone, func(s *session.Session, _ topology.State) error {
+		release, err := s.Hold(ctx, session.SnapshotsLock)
 		if err != nil {
 			return err
 		}
 		defer release()
-		return errors.Join(f.unmerge(ctx), f.remove(ctx), os.RemoveAll(f.privateDir()), f.removeImages(ctx))
+		err = errors.Join(kubeconfig.Unmerge(ctx, s.Options), remove(ctx, s), os.RemoveAll(s.PrivateDir()))
+		if options.KeepImages {
+			return err
+		}
+		return errors.Join(err, removeImages(ctx, s))
 	})
 }
 
-// removeImages does nothing while there is another fleet: it may be about to
-// use them.
-func (f *fleet) removeImages(ctx context.Context) error {
-	if f.KeepImages {
-		return nil
-	}
-	machines, err := f.docker.Machines(ctx)
+// removeImages removes the host images, unless there is another cluster that may
+// be about to use them.
+func removeImages(ctx context.Context, s *session.Session) error {
+	machines, err := s.Engine.Machines(ctx)
 	if err != nil || slices.ContainsFunc(machines, func(m docker.FoundMachine) bool { return m.Fleet != "" }) {
 		return err
 	}
-	networks, err := f.docker.Networks(ctx)
+	networks, err := s.Engine.Networks(ctx)
 	if err != nil || slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Fleet != "" }) {
 		return err
 	}
-	images, err := f.docker.ImagesNamed(ctx, hostImages+":*")
+	images, err := s.Engine.ImagesNamed(ctx, testhost.Images+":*")
 	errs := []error{err}
 	for _, image := range images {
-		errs = append(errs, f.docker.RemoveImage(ctx, image))
+		errs = append(errs, s.Engine.RemoveImage(ctx, image))
 	}
 	return errors.Join(errs...)
 }
 
-// alone is withCluster under the lock: no other run can change the cluster
-// meanwhile.
-func alone(ctx context.Context, options Options, do func(*fleet) error) error {
-	return withCluster(ctx, options, func(f *fleet) error {
-		release, err := f.lock(ctx)
-		if err != nil {
-			return err
-		}
-		defer release()
-		return do(f)
-	})
-}
-
-// withFleet does something to a fleet whose engine answers.
-func withFleet(ctx context.Context, options Options, do func(*fleet) error) error {
-	f, err := open(options, nil)
+// RestoreSnapshot replaces all hosts by those of a snapshot.
+func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
+	options, err := options.withDefaults()
 	if err != nil {
 		return err
 	}
-	defer f.docker.Close()
-	if err := f.docker.Answers(ctx); err != nil {
-		return f.noAnswer(err)
-	}
-	return do(f)
-}
-
-// withCluster calls do for a cluster that exists.
-func withCluster(ctx context.Context, options Options, do func(*fleet) error) error {
-	return withFleet(ctx, options, func(f *fleet) error {
-		if err := f.mustExist(ctx); err != nil {
-			return err
-		}
-		return do(f)
-	})
+	return snapshot.Restore(ctx, options.Options, options.setup(options.Topology(options.Name, topology.State{})), name, emit)
 }

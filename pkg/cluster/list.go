@@ -1,16 +1,17 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
-// Summary tells in a few words what cluster there is on an engine.
+// Summary describes a cluster of an engine in a few words.
 type Summary struct {
 	Name    string `json:"name"`
 	Masters int    `json:"masters"`
@@ -19,22 +20,18 @@ type Summary struct {
 	Subnet  string `json:"subnet"`
 }
 
-// List tells which clusters an engine has.
-func List(ctx context.Context, options Options) ([]Summary, error) {
-	f, err := open(options, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer f.docker.Close()
-	machines, err := f.docker.Machines(ctx)
-	if err != nil {
-		return nil, f.noAnswer(err)
-	}
-	networks, err := f.docker.Networks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return summaries(networks, machines), nil
+// List returns the clusters of an engine in alphabetical order.
+func List(ctx context.Context, options session.Options) (all []Summary, err error) {
+	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
+		machines, err := s.Engine.Machines(ctx)
+		if err != nil {
+			return s.NoAnswer(err)
+		}
+		networks, err := s.Engine.Networks(ctx)
+		all = summaries(networks, machines)
+		return err
+	})
+	return all, err
 }
 
 func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summary {
@@ -44,10 +41,8 @@ func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summ
 			continue
 		}
 		s := Summary{Name: n.Fleet, Subnet: n.Subnets[0].String()}
-		for _, m := range machines {
-			if m.Fleet == s.Name {
-				s.count(m)
-			}
+		for _, node := range topology.Observed(s.Name, machines).Nodes() {
+			s.count(node)
 		}
 		all = append(all, s)
 	}
@@ -55,46 +50,35 @@ func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summ
 	return all
 }
 
-func (s *Summary) count(m docker.FoundMachine) {
-	switch specOf(m).Role {
-	case Master:
+func (s *Summary) count(n topology.NodeState) {
+	switch n.Role {
+	case topology.Master:
 		s.Masters++
-	case Worker:
+	case topology.Worker:
 		s.Workers++
 	}
-	if m.State == "running" {
+	if n.Running() {
 		s.Running++
 	}
 }
 
-// HostNode is a node as the engine sees it.
+// HostNode is a node as the engine reports it.
 type HostNode struct {
-	Name  string     `json:"name"`
-	Role  Role       `json:"role"`
-	Addr  netip.Addr `json:"address"`
-	State string     `json:"state"`
+	Name  string        `json:"name"`
+	Role  topology.Role `json:"role"`
+	Addr  netip.Addr    `json:"address"`
+	State string        `json:"state"`
 }
 
-// NodeNames tells which nodes a cluster has, without asking any of them.
-func NodeNames(ctx context.Context, options Options) ([]HostNode, error) {
-	f, err := open(options, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer f.docker.Close()
-	found, err := f.found(ctx)
-	if err != nil {
-		return nil, f.noAnswer(err)
-	}
-	if len(found) == 0 {
-		return nil, f.mustExist(ctx)
-	}
-	var all []HostNode
-	for _, m := range found {
-		all = append(all, HostNode{m.Name, specOf(m).Role, m.Addr, m.State})
-	}
-	slices.SortFunc(all, func(a, b HostNode) int {
-		return cmp.Or(strings.Compare(string(a.Role), string(b.Role)), a.Addr.Compare(b.Addr))
+// NodeNames returns the nodes of a cluster without asking any of them.
+func NodeNames(ctx context.Context, options session.Options) (all []HostNode, err error) {
+	scope := session.Scope{Needs: session.ACluster}
+	err = session.Do(ctx, options, scope, func(_ *session.Session, state topology.State) error {
+		for _, n := range state.ByAddress() {
+			all = append(all, HostNode{n.Name, n.Role, n.Addr, n.State})
+		}
+		return nil
 	})
-	return all, nil
+	slices.SortStableFunc(all, func(a, b HostNode) int { return strings.Compare(string(a.Role), string(b.Role)) })
+	return all, err
 }

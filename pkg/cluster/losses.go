@@ -3,112 +3,62 @@ package cluster
 import (
 	"context"
 	"errors"
-	"slices"
-	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 )
 
 // CleanLosses lists what Clean removes for good: hosts and snapshots. Remains of
 // an interrupted run are no loss.
-func CleanLosses(ctx context.Context, options Options) (losses []string, err error) {
-	err = withCluster(ctx, options, func(f *fleet) error {
-		losses, err = f.losses(ctx, func(string) bool { return true })
-		return err
-	})
-	return losses, err
+func CleanLosses(ctx context.Context, options Options) ([]string, error) {
+	return losses(ctx, options, session.ACluster, func(string) bool { return true })
 }
 
 // RecreateLosses lists what Up with Options.Recreate removes for good.
-func RecreateLosses(ctx context.Context, options Options) (losses []string, err error) {
-	err = withFleet(ctx, options, func(f *fleet) error {
-		losses, err = f.losses(ctx, func(snapshot string) bool { return snapshot == FirstSnapshot })
-		return err
-	})
-	return losses, err
+func RecreateLosses(ctx context.Context, options Options) ([]string, error) {
+	return losses(ctx, options, session.AnEngine, func(name string) bool { return name == snapshot.First })
 }
 
-// losses lists all hosts, and the snapshots that go with them.
-func (f *fleet) losses(ctx context.Context, goes func(snapshot string) bool) ([]string, error) {
-	found, err := f.found(ctx)
-	if err != nil {
-		return nil, f.noAnswer(err)
-	}
-	var all []string
-	for _, name := range slices.Sorted(slices.Values(names(found))) {
-		all = append(all, "host "+name+" with its volumes")
-	}
-	kept, err := f.snapshots(ctx)
-	for name, c := range kept {
-		if goes(name) {
-			all = append(all, c.Snapshot.loss())
+// losses lists all hosts, and the snapshots that are removed with them.
+func losses(ctx context.Context, options Options, needs session.Needs, goes func(snapshot string) bool) (all []string, err error) {
+	err = session.Do(ctx, options.Options, session.Scope{Needs: needs}, func(s *session.Session, state topology.State) error {
+		for _, name := range state.Names() {
+			all = append(all, hostLoss(name))
 		}
-	}
-	slices.Sort(all[len(found):])
+		snapshots, err := snapshot.Losses(ctx, s, goes)
+		all = append(all, snapshots...)
+		return err
+	})
 	return all, err
 }
 
-func (s Snapshot) loss() string { return "snapshot " + s.Name + " of " + s.Made.Format(time.DateTime) }
+func hostLoss(name string) string { return "host " + name + " with its volumes" }
 
 // NodeLosses lists what RemoveNode removes for good. It returns the problems
 // that RemoveNode returns before it changes anything.
 func NodeLosses(ctx context.Context, options Options, name string, force bool, moves Moves) (losses []string, err error) {
-	err = onNodes(ctx, options, nil, func(f *fleet, found []docker.FoundMachine) error {
-		m, err := f.pick(name)
+	err = onNodes(ctx, options, moves, nil, func(c change) error {
+		n, err := c.nodes.Pick(name)
 		if err != nil {
 			return err
 		}
-		losses = []string{"host " + m.name + " with its volumes"}
+		losses = []string{hostLoss(n.Name)}
 		if force {
 			return nil
 		}
-		return f.removable(ctx, m, found, moves)
+		return c.removable(ctx, n)
 	})
 	return losses, err
 }
 
-// removable returns the problems of a removal of m that moves its pods away
+// removable returns the problems of a removal of n that moves its pods away
 // first.
-func (f *fleet) removable(ctx context.Context, m member, found []docker.FoundMachine, moves Moves) error {
-	if err := errors.Join(f.canRemove(m, found), f.lostQuorum(ctx, found)); err != nil {
+func (c change) removable(ctx context.Context, n topology.Node) error {
+	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
 		return err
 	}
-	_, err := moves.Drain(f.api(ctx, m), m.name).Check(ctx) // before a stopped node is started
+	_, err := c.drain(ctx, n).Check(ctx) // before a stopped node is started
 	return err
-}
-
-// SnapshotLosses lists what RemoveSnapshot removes for good.
-func SnapshotLosses(ctx context.Context, options Options, name string) (losses []string, err error) {
-	err = withSnapshot(ctx, options, name, func(_ *fleet, s Snapshot) error {
-		losses = []string{s.loss()}
-		return nil
-	})
-	return losses, err
-}
-
-// RestoreLosses lists what RestoreSnapshot removes for good: the present state
-// of all hosts.
-func RestoreLosses(ctx context.Context, options Options, name string) (losses []string, err error) {
-	err = withSnapshot(ctx, options, name, func(f *fleet, s Snapshot) error {
-		found, err := f.found(ctx)
-		for _, host := range slices.Sorted(slices.Values(names(found))) {
-			losses = append(losses, "what changed on host "+host+" since "+s.Made.Format(time.DateTime))
-		}
-		return err
-	})
-	return losses, err
-}
-
-func withSnapshot(ctx context.Context, options Options, name string, do func(*fleet, Snapshot) error) error {
-	return withCluster(ctx, options, func(f *fleet) error {
-		all, err := f.snapshots(ctx)
-		if err != nil {
-			return err
-		}
-		c, ok := all[name]
-		if !ok {
-			return f.noSnapshot(name, all)
-		}
-		return do(f, c.Snapshot)
-	})
 }

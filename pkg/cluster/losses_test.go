@@ -6,20 +6,23 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // TestLosses has a cluster of two snapshots, whose hosts are gone.
 func TestLosses(t *testing.T) {
-	f, record := noHostsFleet(t)
+	s, options, record := noHosts(t)
 	const first, used = "snapshot first of 2026-11-20 10:00:00", "snapshot used of 2026-11-21 11:30:00"
-	if err := errors.Join(f.note(t.Context(), &record),
-		f.docker.Note(t.Context(), f.Name, snapshotKey+"used", `{"snapshot":{"name":"used","made":"2026-11-21T11:30:00Z"}}`),
-		f.docker.Note(t.Context(), f.Name, snapshotKey+"first", `{"snapshot":{"name":"first","made":"2026-11-20T10:00:00Z"}}`)); err != nil {
+	if err := errors.Join(s.WriteRecord(t.Context(), &record),
+		s.Engine.Note(t.Context(), s.Name, "snapshot.used", `{"snapshot":{"name":"used","made":"2026-11-21T11:30:00Z"}}`),
+		s.Engine.Note(t.Context(), s.Name, "snapshot.first", `{"snapshot":{"name":"first","made":"2026-11-20T10:00:00Z"}}`)); err != nil {
 		t.Fatal(err)
 	}
 	one := func(name string) func(context.Context, Options) ([]string, error) {
-		return func(ctx context.Context, o Options) ([]string, error) { return SnapshotLosses(ctx, o, name) }
+		return func(ctx context.Context, o Options) ([]string, error) {
+			return snapshot.RemoveLosses(ctx, o.Options, name)
+		}
 	}
 	for verb, test := range map[string]struct {
 		losses func(context.Context, Options) ([]string, error)
@@ -29,11 +32,11 @@ func TestLosses(t *testing.T) {
 		"recreate": {RecreateLosses, []string{first}},
 		"remove":   {one("used"), []string{used}},
 	} {
-		if got, err := test.losses(t.Context(), f.Options); err != nil || !slices.Equal(got, test.want) {
+		if got, err := test.losses(t.Context(), options); err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, %v, want %q", verb, got, err, test.want)
 		}
 	}
-	_, err := SnapshotLosses(t.Context(), f.Options, "none")
+	_, err := snapshot.RemoveLosses(t.Context(), options.Options, "none")
 	if found := step.Problems(err); len(found) != 1 || found[0].Name != "snapshot-missing" {
 		t.Errorf("a snapshot that does not exist: %v", err)
 	}

@@ -7,166 +7,139 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// AddNode makes one more node and returns its name. What it had begun is
-// removed when it fails, unless Retain is set.
-func AddNode(ctx context.Context, options Options, spec Spec, moves Moves, emit func(Event)) (name string, err error) {
-	err = onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
-		m, err := f.newcomer(ctx, spec, found)
+// AddNode adds a node and returns its name. If it fails, it removes what it has
+// created, unless Options.Retain is set.
+func AddNode(ctx context.Context, options Options, spec topology.Spec, moves Moves, emit func(session.Event)) (name string, err error) {
+	err = onNodes(ctx, options, moves, emit, func(c change) error {
+		n, err := c.newcomer(ctx, spec)
 		if err != nil {
 			return err
 		}
-		name = m.name
-		join, err := f.joiningNow(ctx)
+		name = n.Name
+		c.nodes = c.with(n)
+		join, err := c.joining(ctx)
 		if err != nil {
 			return err
 		}
-		err = f.run(ctx, f.admission(m, join))
-		if err != nil {
-			join.revoke(ctx)
+		if err = c.session.Run(ctx, c.addPlan(n, join)); err == nil {
+			return nil
 		}
-		if err == nil || f.Retain {
+		join.revoke(ctx)
+		if c.options.Retain {
 			return err
 		}
-		return errors.Join(err, f.takeBack(ctx, m, moves))
+		return errors.Join(err, c.takeBack(ctx, n))
 	})
 	return name, err
 }
 
-// newcomer is the node that is to join. One that a run left half-way is
-// finished, though its cluster may know it.
-func (f *fleet) newcomer(ctx context.Context, spec Spec, found []docker.FoundMachine) (member, error) {
-	joined, err := f.joined(ctx)
+// with returns the topology of the cluster with one more node.
+func (c change) with(n topology.Node) topology.Topology {
+	request := c.options.Request
+	request.Nodes = []topology.Spec{n.Spec}
+	return request.Topology(c.session.Name, c.state)
+}
+
+// newcomer returns the node that is to join. A node that a killed run did not
+// finish is finished, even if the API server has it.
+func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node, error) {
+	joined, err := apiserver.NodeNames(ctx, c.session)
 	if err != nil {
-		return member{}, err
+		return topology.Node{}, err
 	}
-	if begun := f.byName(f.Name + "-" + spec.Name); begun.name != "" && !f.whole(ctx, begun, found) {
-		joined = slices.DeleteFunc(joined, func(name string) bool { return name == begun.name })
+	if begun, ok := c.state.Node(c.session.Name + "-" + spec.Name); ok && !complete(ctx, c.session, begun) {
+		joined = slices.DeleteFunc(joined, func(name string) bool { return name == begun.Name })
 	}
-	f.Nodes = []Spec{f.named(spec, joined)}
-	f.all = f.settle(found)
-	m := f.byName(f.hostName(f.Nodes[0]))
-	return m, f.canJoin(m, joined)
+	spec.Name = nextName(c.session.Name, spec, joined)
+	nodes := c.with(topology.Node{Spec: spec})
+	n := nodes.Node(spec.HostName(c.session.Name))
+	return n, canJoin(nodes, n, joined)
 }
 
-// joiningNow returns the join data of a running cluster.
-func (f *fleet) joiningNow(ctx context.Context) (*joining, error) {
-	first, err := f.firstMaster(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	join := &joining{fleet: f, master: f.byName(first.Name)}
-	f.shipped = f.bundleIsThere(ctx, join.master)
-	return join, nil
-}
-
-// admission returns the plan by which one node joins.
-func (f *fleet) admission(m member, join *joining) step.Plan {
-	rows := step.Plan{{f.hostImage(f.variant(m)), f.dropLeft(m)}, {f.lookAtGround()}, {f.boot(m)}, {f.program(m)}}
-	if m.role != Master {
-		return append(rows, []step.Step{f.verb(m, join.worker)})
-	}
-	return append(rows, []step.Step{join.open()}, []step.Step{f.verb(m, join.furtherMaster)}, []step.Step{join.close()})
-}
-
-// dropLeft returns the step that removes the volume of a former node of this
-// name. A removal that was killed leaves the volume without its host, and the
-// new node must not have the state of the old one.
-func (f *fleet) dropLeft(m member) step.Step {
-	volume := f.machine(m).Volumes["/var/lib"]
-	return step.Step{
-		Name: "remove what a former " + m.name + " left",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			found, err := f.found(ctx)
-			if err != nil || slices.Contains(names(found), m.name) {
-				return nil, err
-			}
-			volumes, err := f.docker.Volumes(ctx, f.Name)
-			if err != nil || !slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }) {
-				return nil, err
-			}
-			return step.Diff{"remove volume " + volume}, nil
-		},
-		Apply: func(ctx context.Context) error { return f.docker.RemoveVolume(ctx, volume) },
-	}
-}
-
-// joined names the nodes that the API server knows. A host that is not among
-// them was left by a run that was killed, and is finished by the next.
-func (f *fleet) joined(ctx context.Context) ([]string, error) {
-	ctx, cancel := step.Checking(ctx)
-	defer cancel()
-	client, err := f.api(ctx, member{}).Client()
+// joining returns the join data of a running cluster.
+func (c change) joining(ctx context.Context) (*joining, error) {
+	master, err := c.session.RunningMaster(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
-	}
-	var names []string
-	for _, n := range list.Items {
-		names = append(names, n.Name)
-	}
-	return names, nil
+	source := c.source
+	source.shared = c.options.Bundle != "" || hasBundle(ctx, c.session.Node(master.Name))
+	return &joining{session: c.session, options: c.options, nodes: c.nodes, source: source, master: master.Node}, nil
 }
 
-// whole reports whether everything is in place on a node; one that is off has
-// been whole once.
-func (f *fleet) whole(ctx context.Context, m member, found []docker.FoundMachine) bool {
-	for _, is := range found {
-		if is.Name == m.name && is.State == "running" {
-			var report struct{ InPlace bool }
-			return json.Unmarshal(f.hostStatus(ctx, is).Report, &report) == nil && report.InPlace
-		}
+// addPlan returns the plan by which one node joins.
+func (c change) addPlan(n topology.Node, join *joining) step.Plan {
+	facts := new(docker.Ground)
+	m := c.machine(n)
+	plan := step.Plan{
+		{testhost.ImageStep(c.session, c.nodes.Variant(n)), m.RemoveOldVolume()},
+		{testhost.EngineFacts(c.session, c.nodes, facts, preflight.DiskSpace)},
+		{m.Boot(facts)},
+		{remote.PutBinary(c.session, n.Name, c.options.Binary)},
 	}
-	return true
+	if n.Role != topology.Master {
+		return append(plan, []step.Step{join.step(n)})
+	}
+	return append(plan, []step.Step{join.openMasters()}, []step.Step{join.step(n)}, []step.Step{join.closeMasters()})
 }
 
-// named gives a node without a name the next one of its role.
-func (f *fleet) named(s Spec, joined []string) Spec {
+// complete reports whether nothing is missing on a node. A node that is off has
+// been complete before.
+func complete(ctx context.Context, s *session.Session, n topology.NodeState) bool {
+	if !n.Running() {
+		return true
+	}
+	var report struct{ InPlace bool }
+	return json.Unmarshal(remote.Status(ctx, s, n).Report, &report) == nil && report.InPlace
+}
+
+// nextName returns the name of a node; for a node without a name, its role with
+// the next free number.
+func nextName(cluster string, s topology.Spec, joined []string) string {
 	for n := 1; s.Name == ""; n++ {
 		name := fmt.Sprintf("%s-%d", s.Role, n)
-		if !slices.Contains(joined, f.Name+"-"+name) {
+		if !slices.Contains(joined, cluster+"-"+name) {
 			s.Name = name
 		}
 	}
-	return s
+	return s.Name
 }
 
-func (f *fleet) canJoin(m member, joined []string) error {
-	var errs []error
-	if slices.Contains(joined, m.name) {
-		errs = append(errs, &step.Problem{Name: "node-exists", Text: "there is a node " + m.name + " already",
-			Remedy: "use another --name, or `kube-bootstrap node start " + m.name + " --cluster " + f.Name + "`"})
+// canJoin returns the problems of a node that is to join; t contains the node.
+func canJoin(t topology.Topology, n topology.Node, joined []string) error {
+	errs := []error{topology.BadName(n.Spec.Name)}
+	if slices.Contains(joined, n.Name) {
+		errs = append(errs, &step.Problem{Name: "node-exists", Text: "there is a node " + n.Name + " already",
+			Remedy: "use another --name, or `kube-bootstrap node start " + n.Name + " --cluster " + t.Cluster() + "`"})
 	}
-	if !validName.MatchString(m.spec.Name) {
-		errs = append(errs, &step.Problem{Name: "cluster-name", Text: fmt.Sprintf("name %q can not be the name of a host", m.spec.Name),
-			Remedy: "use lower-case letters, digits and -, a letter first, at most 40"})
+	if n.Role == topology.Master && t.Masters() > topology.MaxMasters {
+		errs = append(errs, &step.Problem{Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes", t.Cluster(), topology.MaxMasters), Remedy: "add workers"})
 	}
-	if m.role == Master && controlPlanes(f.members()) > maxMasters {
-		errs = append(errs, &step.Problem{Name: "cluster-size", Text: fmt.Sprintf("cluster %s has %d control planes", f.Name, maxMasters), Remedy: "add workers"})
-	}
-	if !roomFor(f.Subnet, m.addr) {
-		errs = append(errs, &step.Problem{Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", f.Subnet), Remedy: "remove a node"})
+	if !topology.HasRoom(t.Subnet(), n.Addr) {
+		errs = append(errs, &step.Problem{Name: "cluster-subnet", Text: fmt.Sprintf("%s has no address left", t.Subnet()), Remedy: "remove a node"})
 	}
 	return errors.Join(errs...)
 }
 
-// takeBack removes a node that did not come to be.
-func (f *fleet) takeBack(ctx context.Context, m member, moves Moves) error {
+// takeBack removes a node that could not join.
+func (c change) takeBack(ctx context.Context, n topology.Node) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return f.run(ctx, step.Plan{{f.turndown(m)}, {moves.Forget(f.api(ctx, m), m.name)}, {f.removeHost(m)}})
+	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.forget(ctx, n)}, {c.machine(n).Remove()}})
 }
 
-// bundleIsThere reports whether the hosts share a bundle already.
-func (f *fleet) bundleIsThere(ctx context.Context, on member) bool {
-	return f.node(on).Exec(ctx, driver.Exec{Args: []string{"test", "-e", bundleDir + "/" + bundleName}}) == nil
+// hasBundle reports whether the hosts share a bundle.
+func hasBundle(ctx context.Context, node driver.Node) bool {
+	return node.Exec(ctx, driver.Exec{Args: []string{"test", "-e", testhost.SharedDir + "/" + bundleName}}) == nil
 }

@@ -4,59 +4,47 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// StopNode moves a node's pods away and switches it off; with force it is
-// switched off at once.
-func StopNode(ctx context.Context, options Options, name string, force bool, moves Moves, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
-		m, err := f.pick(name)
+// StopNode moves a node's pods away and shuts the node down. With force it shuts
+// the node down at once.
+func StopNode(ctx context.Context, options Options, name string, force bool, moves Moves, emit func(session.Event)) error {
+	return onNodes(ctx, options, moves, emit, func(c change) error {
+		n, err := c.nodes.Pick(name)
 		if err != nil {
 			return err
 		}
-		if force || !running(found, m) {
-			return f.run(ctx, step.Plan{{f.switchOff(m)}})
+		stop := c.machine(n).Stop()
+		if force || !c.state.Runs(n.Name) {
+			return c.session.Run(ctx, step.Plan{{stop}})
 		}
-		if err := errors.Join(f.canStop(m, found), f.lostQuorum(ctx, found)); err != nil {
+		if err := errors.Join(preflight.CanStop(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
 			return err
 		}
-		return f.run(ctx, step.Plan{{moves.Drain(f.api(ctx, m), m.name)}, {f.switchOff(m)}})
+		return c.session.Run(ctx, step.Plan{{c.drain(ctx, n)}, {stop}})
 	})
 }
 
-// StartNode switches a node on and waits until it takes pods again.
-func StartNode(ctx context.Context, options Options, name string, moves Moves, emit func(Event)) error {
-	return onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
-		m, err := f.pick(name)
+// StartNode starts a node and waits until it accepts pods again.
+func StartNode(ctx context.Context, options Options, name string, moves Moves, emit func(session.Event)) error {
+	return onNodes(ctx, options, moves, emit, func(c change) error {
+		n, err := c.nodes.Pick(name)
 		if err != nil {
 			return err
 		}
-		if err := f.canStart(m, found); err != nil {
+		if err := preflight.CanStart(c.nodes, c.state, n); err != nil {
 			return err
 		}
-		if err := f.run(ctx, step.Plan{append(f.front(), f.boot(m))}); err != nil {
-			return err
-		}
-		api, back := f.api(ctx, member{}), &memberAPI{fleet: f}
-		return f.run(ctx, step.Plan{
-			{todo("wait for "+m.name+" to be Ready", func(ctx context.Context) error { return back.awaitNode(ctx, m.name) })},
-			{moves.Uncordon(api, m.name)},
+		boot := c.machine(n).Boot(new(docker.Ground))
+		return c.session.Run(ctx, step.Plan{
+			append(c.options.setup(c.nodes).Front(c.session, c.nodes.Subnet()), boot),
+			{apiserver.NewWaiter(c.session).Step(n.Name)},
+			{c.moves.Uncordon(apiserver.Connect(ctx, c.session, ""), n.Name)},
 		})
 	})
-}
-
-func (f *fleet) switchOff(m member) step.Step {
-	return step.Step{
-		Name: "switch " + m.name + " off",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			found, err := f.found(ctx)
-			if err != nil || !running(found, m) {
-				return nil, err
-			}
-			return step.Diff{"switch " + m.name + " off"}, nil
-		},
-		Apply: func(ctx context.Context) error { return f.docker.SwitchOff(ctx, m.name) },
-	}
 }

@@ -4,87 +4,60 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 )
-
-// resume makes Up finish a removal that was interrupted. Hosts of the former
-// cluster would otherwise become part of the new one.
-func (f *fleet) resume(ctx context.Context) error {
-	r, err := f.written(ctx)
-	f.Recreate = f.Recreate || r.removing()
-	return err
-}
 
 // replaceHosts removes all hosts, and records that the cluster next is created
 // after them.
-func (f *fleet) replaceHosts(ctx context.Context, next Record) error {
-	next.Phase = Removing
-	if err := f.note(ctx, &next); err != nil {
+func replaceHosts(ctx context.Context, s *session.Session, next session.Record) error {
+	next.Phase = session.Removing
+	if err := s.WriteRecord(ctx, &next); err != nil {
 		return err
 	}
-	for _, key := range []string{restoringKey, programsKey} {
-		if err := f.docker.Forget(ctx, f.Name, key); err != nil {
+	for _, key := range []string{session.RestoringNote, session.ComponentsNote} {
+		if err := s.Engine.Forget(ctx, s.Name, key); err != nil {
 			return err
 		}
 	}
-	if err := f.removeHosts(ctx); err != nil {
+	if err := snapshot.RemoveHosts(ctx, s); err != nil {
 		return err
 	}
-	next.Phase = Creating
-	return f.note(ctx, &next)
+	next.Phase = session.Creating
+	return s.WriteRecord(ctx, &next)
 }
 
 // remove removes the cluster with its snapshots. If it is killed, the record
 // tells the next `cluster up` to remove the rest first.
-func (f *fleet) remove(ctx context.Context) error {
-	if err := f.note(ctx, &Record{Phase: Removing}); err != nil {
+func remove(ctx context.Context, s *session.Session) error {
+	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	notes, err := f.docker.Notes(ctx, f.Name)
-	if err != nil {
-		return err
-	}
-	for key := range notes {
-		if strings.HasPrefix(key, snapshotKey) { // before its parts: an incomplete snapshot is none
-			err = errors.Join(err, f.docker.Forget(ctx, f.Name, key))
-		}
-	}
-	return errors.Join(err, f.docker.RemoveFleet(ctx, f.Name, recordKey), os.RemoveAll(f.sharedDir()), os.RemoveAll(f.programsPath()))
+	return errors.Join(snapshot.ForgetAll(ctx, s), s.Engine.RemoveFleet(ctx, s.Name, session.RecordNote),
+		os.RemoveAll(s.SharedDir()), os.RemoveAll(s.ComponentsPath()))
 }
 
 // removeBegun removes what a failed run of Up has created. The record of a
 // cluster that was to be created again stays, and so do snapshots of an earlier
 // cluster of this name.
-func (f *fleet) removeBegun(ctx context.Context) error {
-	r, err := f.written(ctx)
+func removeBegun(ctx context.Context, s *session.Session) error {
+	r, err := s.Record(ctx)
 	if err != nil {
 		return err
 	}
 	if r != nil {
-		return f.replaceHosts(ctx, *r)
+		return replaceHosts(ctx, s, *r)
 	}
-	kept, err := f.snapshots(ctx)
+	kept, err := snapshot.Names(ctx, s)
 	if err != nil {
 		return err
 	}
 	if len(kept) == 0 {
-		return f.remove(ctx)
+		return remove(ctx, s)
 	}
-	if err := f.replaceHosts(ctx, Record{}); err != nil {
+	if err := replaceHosts(ctx, s, session.Record{}); err != nil {
 		return err
 	}
-	return f.docker.Forget(ctx, f.Name, recordKey)
-}
-
-// interrupted returns the problem that a run was interrupted while it created or
-// removed the cluster; nil if none was.
-func (f *fleet) interrupted(ctx context.Context) error {
-	r, err := f.written(ctx)
-	if err != nil || r == nil || r.Phase == "" {
-		return err
-	}
-	return &step.Problem{Name: "cluster-unfinished", Text: "a run that removed the hosts of cluster " + f.Name + " to create it again was interrupted",
-		Remedy: "run `kube-bootstrap cluster up --name " + f.Name + "` to finish, or `kube-bootstrap cluster clean --name " + f.Name + "`"}
+	return s.WriteRecord(ctx, nil)
 }

@@ -8,59 +8,66 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// noHostsFleet returns a fleet on the Docker of this machine that has a record
-// and volumes, but no hosts.
-func noHostsFleet(t *testing.T) (*fleet, Record) {
+// noHosts opens a cluster on the Docker of this machine that has a record and
+// volumes, but no hosts.
+func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 	t.Helper()
-	options := Options{
-		Name: fmt.Sprintf("unit-%d", os.Getpid()), CacheDir: t.TempDir(), Kubernetes: "v1.37.2", Workers: 2, KeepImages: true,
+	options, err := Options{
+		Options: session.Options{Name: fmt.Sprintf("unit-%d", os.Getpid()), CacheDir: t.TempDir()},
+		Request: topology.Request{Workers: 2}, Kubernetes: "v1.37.2", KeepImages: true,
 		Made: config.Made{Given: map[string]string{"flannelBackend": "host-gw"}},
+	}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
 	}
-	f, err := open(options, nil)
+	s, err := session.Open(options.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := f.docker.RemoveFleet(context.Background(), f.Name, recordKey); err != nil {
+		if err := s.Engine.RemoveFleet(context.Background(), s.Name, session.RecordNote); err != nil {
 			t.Error(err)
 		}
-		f.docker.Close()
+		s.Close()
 	})
-	r, err := f.record()
+	r, err := options.record()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, r
+	return s, options, r
 }
 
 // volumesLeft returns the names of the volumes that are no notes.
-func (f *fleet) volumesLeft(t *testing.T) string {
+func volumesLeft(t *testing.T, s *session.Session) string {
 	t.Helper()
-	all, err := f.docker.Volumes(t.Context(), f.Name)
+	all, err := s.Engine.Volumes(t.Context(), s.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
 	for _, v := range all {
 		if !v.IsNote() {
-			names = append(names, strings.TrimPrefix(v.Name, f.Name))
+			names = append(names, strings.TrimPrefix(v.Name, s.Name))
 		}
 	}
 	return strings.Join(names, " ")
 }
 
-func (f *fleet) recordLeft(t *testing.T) Record {
+func recordLeft(t *testing.T, s *session.Session) session.Record {
 	t.Helper()
-	r, err := Recorded(t.Context(), f.Options)
+	r, err := Recorded(t.Context(), s.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r == nil {
-		return Record{}
+		return session.Record{}
 	}
 	return *r
 }
@@ -68,68 +75,65 @@ func (f *fleet) recordLeft(t *testing.T) Record {
 // TestRecreatingKeepsTheRecord: whether creating the cluster again fails or is
 // killed, the next run knows its settings, and which hosts it must remove.
 func TestRecreatingKeepsTheRecord(t *testing.T) {
-	f, record := noHostsFleet(t)
+	s, options, record := noHosts(t)
 	ctx := t.Context()
-	if err := errors.Join(f.note(ctx, &Record{Kubernetes: "v1.36.3"}), f.docker.MakeVolume(ctx, f.Name, f.Name+"-worker-1-var-lib", nil)); err != nil {
+	if err := errors.Join(s.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), s.Engine.MakeVolume(ctx, s.Name, s.Name+"-worker-1-var-lib", nil)); err != nil {
 		t.Fatal(err)
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := f.replaceHosts(stopped, record); err == nil || f.recordLeft(t).Kubernetes != "v1.36.3" {
-		t.Fatalf("before anything was removed: %v, %+v", err, f.recordLeft(t))
+	if err := replaceHosts(stopped, s, record); err == nil || recordLeft(t, s).Kubernetes != "v1.36.3" {
+		t.Fatalf("before anything was removed: %v, %+v", err, recordLeft(t, s))
 	}
 	killed := record
-	killed.Phase = Removing
-	if err := f.note(ctx, &killed); err != nil {
+	killed.Phase = session.Removing
+	if err := s.WriteRecord(ctx, &killed); err != nil {
 		t.Fatal(err)
 	}
-	if left := f.recordLeft(t); left.Settings.Given["flannelBackend"] != "host-gw" || len(left.Nodes) != 3 || left.Phase != Removing {
+	if left := recordLeft(t, s); left.Settings.Given["flannelBackend"] != "host-gw" || len(left.Nodes) != 3 || left.Phase != session.Removing {
 		t.Errorf("killed during the removal: %+v", left)
 	}
-	next := &fleet{Options: f.Options, docker: f.docker, all: f.all, emit: f.emit}
-	if err := next.resume(ctx); err != nil || !next.Recreate {
+	if recreate, err := recreates(ctx, s, options); err != nil || !recreate {
 		t.Errorf("the next run keeps old hosts: %v", err)
 	}
-	if err := f.replaceHosts(ctx, record); err != nil || f.volumesLeft(t) != "" {
-		t.Errorf("after the removal: %v, %s", err, f.volumesLeft(t))
+	if err := replaceHosts(ctx, s, record); err != nil || volumesLeft(t, s) != "" {
+		t.Errorf("after the removal: %v, %s", err, volumesLeft(t, s))
 	}
-	next.Recreate = false
-	if err := next.resume(ctx); err != nil || next.Recreate {
+	if recreate, err := recreates(ctx, s, options); err != nil || recreate {
 		t.Errorf("new hosts are removed too: %v", err)
 	}
-	if err := errors.Join(f.docker.MakeVolume(ctx, f.Name, f.Name+"-master-1-var-lib", nil), f.removeBegun(ctx)); err != nil {
+	if err := errors.Join(s.Engine.MakeVolume(ctx, s.Name, s.Name+"-master-1-var-lib", nil), removeBegun(ctx, s)); err != nil {
 		t.Fatal(err)
 	}
-	if left := f.recordLeft(t); f.volumesLeft(t) != "" || left.Settings.Given["flannelBackend"] != "host-gw" || left.Phase != Creating {
-		t.Errorf("after a failed run: %s, %+v", f.volumesLeft(t), left)
+	if left := recordLeft(t, s); volumesLeft(t, s) != "" || left.Settings.Given["flannelBackend"] != "host-gw" || left.Phase != session.Creating {
+		t.Errorf("after a failed run: %s, %+v", volumesLeft(t, s), left)
 	}
-	if problems := step.Problems(f.noHosts(ctx)); len(problems) != 1 || problems[0].Name != "cluster-unfinished" {
+	if problems := step.Problems(s.NoNodes(ctx)); len(problems) != 1 || problems[0].Name != "cluster-unfinished" {
 		t.Errorf("a cluster without hosts: %v", problems)
 	}
-	f.FirstSnapshot = false
-	if err := f.finish(ctx, record); err != nil || f.recordLeft(t).Phase != "" {
-		t.Errorf("finished: %v, %+v", err, f.recordLeft(t))
+	if err := (up{s, options, record}).finish(ctx); err != nil || recordLeft(t, s).Phase != "" {
+		t.Errorf("finished: %v, %+v", err, recordLeft(t, s))
 	}
 }
 
 // TestCleanThatWasKilled: the next run removes the hosts that are left, and none
 // of the settings are in force any longer.
 func TestCleanThatWasKilled(t *testing.T) {
-	f, record := noHostsFleet(t)
+	s, _, record := noHosts(t)
 	ctx := t.Context()
-	if err := errors.Join(f.note(ctx, &record), f.docker.Note(ctx, f.Name, snapshotKey+"used", `{}`)); err != nil {
+	if err := errors.Join(s.WriteRecord(ctx, &record), s.Engine.Note(ctx, s.Name, "snapshot.used", `{}`)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.note(ctx, &Record{Phase: Removing}); err != nil {
+	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		t.Fatal(err)
 	}
-	if left := f.recordLeft(t); len(left.Settings.Given)+len(left.Nodes) > 0 || left.Phase != Removing {
+	if left := recordLeft(t, s); len(left.Settings.Given)+len(left.Nodes) > 0 || left.Phase != session.Removing {
 		t.Errorf("settings of a removed cluster: %+v", left)
 	}
-	if err := f.remove(ctx); err != nil {
+	if err := remove(ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	if there, err := f.exists(ctx); err != nil || there {
+	if there, err := s.Exists(ctx); err != nil || there {
 		t.Errorf("something is left: %v", err)
 	}
 }
@@ -137,25 +141,25 @@ func TestCleanThatWasKilled(t *testing.T) {
 // TestANoteIsReplacedAtOnce reads a note at every moment of its change, as a
 // run does that follows a killed one.
 func TestANoteIsReplacedAtOnce(t *testing.T) {
-	f, _ := noHostsFleet(t)
+	s, _, _ := noHosts(t)
 	ctx := t.Context()
 	const key = "word"
 	missed := make(chan int)
 	done, stop := context.WithCancel(ctx)
-	if err := f.docker.Note(ctx, f.Name, key, "0"); err != nil {
+	if err := s.Engine.Note(ctx, s.Name, key, "0"); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		n := 0
 		for done.Err() == nil {
-			if notes, err := f.docker.Notes(ctx, f.Name); err == nil && notes[key] == "" {
+			if notes, err := s.Engine.Notes(ctx, s.Name); err == nil && notes[key] == "" {
 				n++
 			}
 		}
 		missed <- n
 	}()
 	for i := range 20 {
-		if err := f.docker.Note(ctx, f.Name, key, fmt.Sprint(i+1)); err != nil {
+		if err := s.Engine.Note(ctx, s.Name, key, fmt.Sprint(i+1)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -163,13 +167,13 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 	if n := <-missed; n > 0 {
 		t.Errorf("the note was missing %d times", n)
 	}
-	if notes, err := f.docker.Notes(ctx, f.Name); err != nil || notes[key] != "20" {
+	if notes, err := s.Engine.Notes(ctx, s.Name); err != nil || notes[key] != "20" {
 		t.Errorf("the note is %q, %v", notes[key], err)
 	}
-	if err := f.docker.Forget(ctx, f.Name, key); err != nil {
+	if err := s.Engine.Forget(ctx, s.Name, key); err != nil {
 		t.Error(err)
 	}
-	if all, err := f.docker.Volumes(ctx, f.Name); err != nil || len(all) > 0 {
+	if all, err := s.Engine.Volumes(ctx, s.Name); err != nil || len(all) > 0 {
 		t.Errorf("volumes left: %v, %v", all, err)
 	}
 }
@@ -177,22 +181,22 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 // TestANewNodeIsEmpty: `node remove` was killed between the container of a host
 // and its volume.
 func TestANewNodeIsEmpty(t *testing.T) {
-	f, _ := noHostsFleet(t)
+	s, options, _ := noHosts(t)
 	ctx := t.Context()
-	m := f.byName(f.Name + "-worker-2")
-	drop := f.dropLeft(m)
+	nodes := options.Topology(s.Name, topology.State{})
+	drop := testhost.NewMachine(s, nodes, nodes.Node(s.Name+"-worker-2")).RemoveOldVolume()
 	if diff, err := drop.Check(ctx); err != nil || len(diff) > 0 {
 		t.Errorf("without a former node: %v, %v", diff, err)
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
-		if err := f.docker.MakeVolume(ctx, f.Name, f.Name+"-"+name+"-var-lib", nil); err != nil {
+		if err := s.Engine.MakeVolume(ctx, s.Name, s.Name+"-"+name+"-var-lib", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if diff, err := drop.Check(ctx); err != nil || len(diff) != 1 {
 		t.Errorf("with its volume: %v, %v", diff, err)
 	}
-	if err := drop.Apply(ctx); err != nil || f.volumesLeft(t) != "-worker-1-var-lib" {
-		t.Errorf("left %q, %v", f.volumesLeft(t), err)
+	if err := drop.Apply(ctx); err != nil || volumesLeft(t, s) != "-worker-1-var-lib" {
+		t.Errorf("left %q, %v", volumesLeft(t, s), err)
 	}
 }

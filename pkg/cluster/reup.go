@@ -7,110 +7,105 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Reup has a cluster that is up run Options.Programs, and returns the nodes that
-// had something else to run, or something missing. On each of those the host
-// verb runs again, which relaunches what differs; workers first, as kube-proxy
-// can be exchanged once all have its image, then one control plane after the
-// other, so that the API server is never away where there are several. Other
-// nodes are not touched.
-func Reup(ctx context.Context, options Options, emit func(Event)) (stale []string, err error) {
-	err = onNodes(ctx, options, emit, func(f *fleet, found []docker.FoundMachine) error {
-		if err := f.run(ctx, step.Plan{{f.shared(), f.notePrograms()}}); err != nil {
+// Reup updates a running cluster to Options.Components, and returns the nodes
+// that were not up to date. On each of them the host command runs again and
+// restarts what differs. Workers come first, because kube-proxy can be replaced
+// once all nodes have its image. Then the control planes follow one by one, so
+// that the API server stays available if there are several. Reup does not touch
+// other nodes.
+func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale []string, err error) {
+	err = onNodes(ctx, options, Moves{}, emit, func(c change) error {
+		share := step.Plan{{c.options.setup(c.nodes).Share(c.session), c.options.noteComponents(c.session)}}
+		if err := c.session.Run(ctx, share.Compact()); err != nil {
 			return err
 		}
-		f.shipped = true
-		members := f.stale(ctx, found)
-		for _, m := range members {
-			stale = append(stale, m.name)
+		c.source.shared = true
+		nodes := c.stale(ctx)
+		for _, n := range nodes {
+			stale = append(stale, n.Name)
 		}
-		if err := f.run(ctx, append(f.relaunchRows(members), f.relaunched(members))); err != nil {
+		if err := c.session.Run(ctx, append(c.restartPlan(nodes), c.await(ctx, nodes))); err != nil {
 			return err
 		}
-		master, err := f.firstMaster(ctx, "")
+		master, err := c.session.RunningMaster(ctx, "")
 		if err != nil {
 			return err
 		}
-		return f.dropOldPrograms(ctx, f.byName(master.Name))
+		return dropOldComponents(ctx, c.session, c.source.components, c.session.Node(master.Name))
 	})
 	return stale, err
 }
 
-// stale are the nodes that run and are not as they shall be.
-func (f *fleet) stale(ctx context.Context, found []docker.FoundMachine) (stale []member) {
-	is := make([]bool, len(f.members()))
-	var wg sync.WaitGroup
-	for i, m := range f.members() {
-		at := slices.IndexFunc(found, func(one docker.FoundMachine) bool { return one.Name == m.name && one.State == "running" })
-		if at >= 0 && m.role != Bare {
-			wg.Go(func() { is[i] = !f.upToDate(m, f.hostStatus(ctx, found[at])) })
-		}
+// stale returns the running nodes that are not up to date, control planes first.
+func (c change) stale(ctx context.Context) (stale []topology.Node) {
+	running := slices.DeleteFunc(c.state.Running(), func(n topology.NodeState) bool { return n.Role == topology.Bare })
+	outdated := map[string]bool{}
+	for _, status := range remote.Statuses(ctx, c.session, running) {
+		outdated[status.Name] = !upToDate(c.options.Components.Versions, status)
 	}
-	wg.Wait()
-	for i, m := range f.members() {
-		if is[i] {
-			stale = append(stale, m)
-		}
-	}
-	return stale
+	return slices.DeleteFunc(c.nodes.Nodes(), func(n topology.Node) bool { return !outdated[n.Name] })
 }
 
-// upToDate reports whether a node says that it runs what it shall, and that
-// nothing is missing.
-func (f *fleet) upToDate(m member, status HostStatus) bool {
+// upToDate reports whether a node runs the components with these versions, and
+// nothing is missing on it.
+func upToDate(components map[string]string, status remote.HostStatus) bool {
 	var report struct {
 		InPlace  bool
 		Programs map[string]string
 	}
-	want := image.Versions{Programs: f.Programs.Versions}
-	if m.role == Worker {
+	want := image.Versions{Programs: components}
+	if status.Role == topology.Worker {
 		want = want.OnWorker()
 	}
 	err := json.Unmarshal(status.Report, &report)
 	return err == nil && report.InPlace && maps.Equal(report.Programs, want.Programs)
 }
 
-func (f *fleet) relaunchRows(members []member) step.Plan {
-	var programs, workers []step.Step
+func (c change) restartPlan(nodes []topology.Node) step.Plan {
+	var binaries, workers []step.Step
 	var masters step.Plan
-	for _, m := range members {
-		programs = append(programs, f.program(m))
-		if m.role == Worker {
-			workers = append(workers, f.verb(m, f.relaunch))
+	for _, n := range nodes {
+		binaries = append(binaries, remote.PutBinary(c.session, n.Name, c.options.Binary))
+		if n.Role == topology.Worker {
+			workers = append(workers, roleStep(n, c.restart))
 		} else {
-			masters = append(masters, []step.Step{f.verb(m, f.relaunch)})
+			masters = append(masters, []step.Step{roleStep(n, c.restart)})
 		}
 	}
-	return append(step.Plan{programs, workers}, masters...)
+	return append(step.Plan{binaries, workers}, masters...)
 }
 
-// relaunch runs a host verb with the settings that the host remembers.
-func (f *fleet) relaunch(ctx context.Context, m member) error {
-	return f.relay(ctx, m, append([]string{string(m.role), "--progress", "json"}, f.bundleArgs()...), nil)
+// restart runs a host command with the settings that are stored on the host.
+func (c change) restart(ctx context.Context, n topology.Node) error {
+	return remote.Run(ctx, c.session, n.Name, append([]string{string(n.Role), "--progress", "json"}, c.source.args()...), nil)
 }
 
-// relaunched waits until every node of these shows the programs that it shall.
-func (f *fleet) relaunched(members []member) []step.Step {
-	if len(members) == 0 {
+// await returns the step that waits until each of these nodes reports the wanted
+// components.
+func (c change) await(ctx context.Context, nodes []topology.Node) []step.Step {
+	if len(nodes) == 0 {
 		return nil
 	}
-	version := image.Versions{Programs: f.Programs.Versions, Kubernetes: f.Kubernetes}
+	version := image.Versions{Programs: c.options.Components.Versions, Kubernetes: c.options.Kubernetes}
 	return []step.Step{step.Wait("wait for the programs", func(ctx context.Context) error {
-		client, err := f.api(ctx, member{}).Client()
+		client, err := apiserver.Connect(ctx, c.session, "").Client()
 		if err != nil {
 			return err
 		}
-		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		found, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -119,8 +114,8 @@ func (f *fleet) relaunched(members []member) []step.Step {
 			return err
 		}
 		var errs []error
-		for _, m := range members {
-			errs = append(errs, runs(m, version, nodes.Items, pods.Items))
+		for _, n := range nodes {
+			errs = append(errs, runs(n, version, found.Items, pods.Items))
 		}
 		return errors.Join(append(errs, serves(client, version))...)
 	}, nil)}
@@ -134,23 +129,24 @@ func serves(client kubernetes.Interface, want image.Versions) error {
 	return err
 }
 
-// runs says what keeps a node from running the programs it shall. The host verb
-// has asked the API server itself, and knows more of it than its pod's status,
-// which comes ten seconds later: the kubelet could not report while it was away.
-func runs(m member, want image.Versions, nodes []corev1.Node, pods []corev1.Pod) error {
-	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == m.name })
+// runs returns an error unless a node runs the wanted components. It does not
+// check the pod of the API server, whose status is ten seconds late because the
+// kubelet could not report it during the restart; the host command has checked
+// the API server itself.
+func runs(m topology.Node, want image.Versions, nodes []corev1.Node, pods []corev1.Pod) error {
+	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == m.Name })
 	if at < 0 {
-		return fmt.Errorf("the API server knows no node %s", m.name)
+		return fmt.Errorf("the API server knows no node %s", m.Name)
 	}
-	node := nodeOf(nodes[at])
+	node := apiserver.NodeOf(nodes[at])
 	if version := want.ProgramVersion("kubelet"); node.Version != version {
-		return fmt.Errorf("the kubelet of %s is %s yet, and not %s", m.name, node.Version, version)
+		return fmt.Errorf("the kubelet of %s is %s yet, and not %s", m.Name, node.Version, version)
 	}
 	if !node.Ready {
-		return fmt.Errorf("node %s is not Ready", m.name)
+		return fmt.Errorf("node %s is not Ready", m.Name)
 	}
 	programs := []string{"kube-proxy"}
-	if m.role == Master {
+	if m.Role == topology.Master {
 		programs = append(programs, "kube-controller-manager", "kube-scheduler")
 	}
 	for _, program := range programs {
@@ -161,18 +157,19 @@ func runs(m member, want image.Versions, nodes []corev1.Node, pods []corev1.Pod)
 	return nil
 }
 
-// runsPod says what keeps a node from running a program from an image in a pod.
-func runsPod(m member, program, ref string, pods []corev1.Pod) error {
-	err := fmt.Errorf("%s runs no %s", m.name, program)
+// runsPod returns an error unless a node runs a component from an image in a
+// pod.
+func runsPod(m topology.Node, program, ref string, pods []corev1.Pod) error {
+	err := fmt.Errorf("%s runs no %s", m.Name, program)
 	for _, p := range pods {
 		c := p.Spec.Containers[0]
-		if p.Spec.NodeName != m.name || c.Name != program {
+		if p.Spec.NodeName != m.Name || c.Name != program {
 			continue
 		}
 		if c.Image != ref {
 			return fmt.Errorf("pod %s runs from %s yet", p.Name, c.Image)
 		}
-		err = podReady(p)
+		err = apiserver.PodReady(p)
 	}
 	return err
 }

@@ -1,207 +1,131 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
+	"reflect"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// binaryPath is where our program stands on every host.
-const binaryPath = "/usr/local/bin/kube-bootstrap"
+// up is one run of Up.
+type up struct {
+	session *session.Session
+	options Options
+	record  session.Record // of the cluster once it is up
+}
 
 // Up creates the hosts and runs kube-bootstrap on each: master on the first
-// one, then master --join or worker on all others at once. If everything is in
-// place, Up changes nothing. A cluster that was stopped by Down is only started
+// one, then master --join or worker on all others at once. If everything is up
+// to date, Up changes nothing. A cluster that was stopped by Down is only started
 // again. An existing cluster with other settings is not changed unless
 // Options.Recreate is set. Events of a host carry its name.
-func Up(ctx context.Context, options Options, emit func(Event)) error {
-	f, err := open(options, emit)
+func Up(ctx context.Context, options Options, emit func(session.Event)) error {
+	options, err := options.withDefaults()
 	if err != nil {
 		return err
 	}
-	defer f.docker.Close()
-	release, err := f.lock(ctx)
+	record, err := options.record()
 	if err != nil {
 		return err
 	}
-	defer release()
-	now, err := f.record()
+	scope := session.Scope{Lock: session.ClusterLock, Emit: emit}
+	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error {
+		if options.Recreate, err = recreates(ctx, s, options); err != nil {
+			return err
+		}
+		u := up{s, options, record}
+		complete, err := u.resume(ctx, state)
+		if err == nil && !complete {
+			err = u.create(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return kubeconfig.Update(ctx, s)
+	})
+}
+
+// create creates the missing hosts and runs kube-bootstrap on all hosts.
+func (u up) create(ctx context.Context) error {
+	state, err := u.session.Observe(ctx)
 	if err != nil {
 		return err
 	}
-	if err := f.resume(ctx); err != nil {
-		return err
-	}
-	whole, err := f.comeBack(ctx, now)
+	options, source, err := u.options.source(ctx, u.session)
 	if err != nil {
 		return err
 	}
-	if whole {
-		return f.remerge(ctx)
-	}
-	if err := errors.Join(f.settleHosts(ctx), f.findPrograms(ctx)); err != nil {
-		return err
-	}
-	join := &joining{fleet: f, master: f.leader()}
-	if err := f.do(ctx, append(f.hostRows(), f.clusterRows(join)...)); err != nil {
+	nodes := options.Topology(u.session.Name, state)
+	join := &joining{session: u.session, options: options, nodes: nodes, state: state, source: source, master: nodes.Leader(state)}
+	plan := append(bootPlan(u.session, options, nodes), join.plan()...)
+	if err := begin(ctx, u.session, options, nodes, plan); err != nil {
 		join.revoke(ctx)
 		return err
 	}
-	if err := f.finish(ctx, now); err != nil {
+	return u.finish(ctx)
+}
+
+// bootPlan returns the plan that creates and starts all hosts of a topology.
+func bootPlan(s *session.Session, o Options, t topology.Topology) step.Plan {
+	setup := o.setup(t)
+	return testhost.BootPlan(s, t, []step.Step{setup.Share(s), o.noteComponents(s)}, setup.Front(s, t.Subnet()), preflight.DiskSpace)
+}
+
+// begin checks and applies a plan that creates hosts. If the plan fails, begin
+// removes everything that it created, unless there were hosts before or
+// Options.Retain is set.
+func begin(ctx context.Context, s *session.Session, o Options, t topology.Topology, plan step.Plan) error {
+	if err := o.preflight(t).Check(ctx, s); err != nil {
 		return err
 	}
-	return f.remerge(ctx)
-}
-
-func (f *fleet) clusterRows(join *joining) step.Plan {
-	var programs, first, joins, open []step.Step
-	closing := []step.Step{join.welcome()}
-	for _, m := range f.members() {
-		programs = append(programs, f.program(m))
-		switch {
-		case m.name == join.master.name:
-			first = append(first, f.verb(m, f.master))
-			for _, one := range f.Manifests {
-				programs = append(programs, f.put("put "+filepath.Base(one.Path)+" on "+m.name, m, one.Path, one.On, 0o600))
-			}
-		case m.role == Worker:
-			joins = append(joins, f.verb(m, join.worker))
-		default:
-			joins = append(joins, f.verb(m, join.furtherMaster))
-			open, closing = []step.Step{join.open()}, []step.Step{join.close(), join.welcome()}
-		}
-	}
-	rows := step.Plan{programs, first}
-	if len(joins) > 0 {
-		rows = append(rows, open, joins, closing)
-	}
-	return rows.Compact()
-}
-
-func (f *fleet) node(m member) driver.Node { return driver.OpenDocker(f.docker, m.name) }
-
-// program is the step that puts our own program on a host.
-func (f *fleet) program(m member) step.Step {
-	return f.put("put kube-bootstrap on "+m.name, m, f.Binary, binaryPath, 0o755)
-}
-
-// put is the step that copies a file of ours to a host.
-func (f *fleet) put(name string, m member, from, to string, mode os.FileMode) step.Step {
-	return step.Step{
-		Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			want, err := sumOf(from)
-			if err != nil {
-				return nil, err
-			}
-			var have bytes.Buffer
-			err = f.node(m).Exec(ctx, driver.Exec{Args: []string{"sha256sum", to}, Stdout: &have})
-			var exit *driver.ExitError
-			if err != nil && !errors.As(err, &exit) {
-				return nil, err
-			}
-			if strings.HasPrefix(have.String(), want) {
-				return nil, nil
-			}
-			return step.Diff{"write " + m.name + ":" + to}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			file, err := os.Open(from)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			return f.node(m).Put(ctx, to, mode, file)
-		},
-	}
-}
-
-func sumOf(path string) (string, error) {
-	file, err := os.Open(path)
+	before, err := s.Observe(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
+	err = s.Run(ctx, plan)
+	if err == nil || o.Retain || !before.Empty() {
+		return err
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	cleanup, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	return errors.Join(err, removeBegun(cleanup, s))
 }
 
-// verb is the step that runs a host verb. Only the kube-bootstrap on the host
-// knows what is in place there, so it is asked every time.
-func (f *fleet) verb(m member, run func(context.Context, member) error) step.Step {
-	return step.Step{
-		Name:  "run " + string(m.role) + " on " + m.name,
-		Waits: true,
-		Check: func(context.Context) (step.Diff, error) {
-			return step.Diff{"run kube-bootstrap " + string(m.role) + " on " + m.name}, nil
-		},
-		Apply: func(ctx context.Context) error { return run(ctx, m) },
+// finish records that the cluster is up and, the first time, saves a snapshot.
+func (u up) finish(ctx context.Context) error {
+	then, err := u.session.UpRecord(ctx)
+	if err != nil {
+		return err
 	}
-}
-
-func (f *fleet) master(ctx context.Context, m member) error {
-	args := append([]string{"master", "--progress", "json"}, f.bundleArgs()...)
-	if f.alone() {
-		args = append(args, "--no-dedicated")
-	}
-	return f.relay(ctx, m, slices.Concat(args, f.MasterArgs, m.spec.Args), nil)
-}
-
-// alone reports whether there is no worker: control planes take pods then.
-func (f *fleet) alone() bool {
-	return !slices.ContainsFunc(f.members(), func(m member) bool { return m.role == Worker })
-}
-
-func (f *fleet) bundleArgs() []string {
-	if f.Bundle == "" && !f.shipped {
-		return nil
-	}
-	if f.programs != "" {
-		return []string{"--bundle", bundleDir + "/" + programsName(f.programs), "--bundle-base", bundleDir + "/" + bundleName}
-	}
-	return []string{"--bundle", bundleDir + "/" + bundleName}
-}
-
-// busy is the exit code of a program that finds another run on its host. A run
-// of ours that was killed leaves its program on the host behind, which goes on
-// for a while.
-const busy = 4
-
-// relay runs our program on a host, once nothing else does.
-func (f *fleet) relay(ctx context.Context, m member, args, env []string) error {
-	var failed error
-	err := step.Until(ctx, func(context.Context) error { // the limit applies to the wait for another run, not to the run itself
-		var exit *driver.ExitError
-		failed = f.runProgram(ctx, m, args, env)
-		if errors.As(failed, &exit) && exit.Code == busy {
-			return failed
+	if then == nil || !reflect.DeepEqual(*then, u.record) {
+		if err := u.session.WriteRecord(ctx, &u.record); err != nil {
+			return err
 		}
+	}
+	if then != nil || !u.options.FirstSnapshot {
 		return nil
-	}, nil)
-	return errors.Join(err, failed)
+	}
+	first := step.Always("take snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.SaveFirst(ctx, u.session) })
+	return u.session.Run(ctx, step.Plan{{first}})
 }
 
-// runProgram runs our program on a host and hands its events on.
-func (f *fleet) runProgram(ctx context.Context, m member, args, env []string) error {
-	relay := &relay{emit: func(e step.Event) { f.emit(Event{Host: m.name, Event: e}) }}
-	err := f.node(m).Exec(ctx, driver.Exec{Args: append([]string{binaryPath}, args...), Env: env, Stderr: relay})
-	relay.flush()
-	var exit *driver.ExitError
-	if errors.As(err, &exit) && exit.Code != busy {
-		return relay.explain(exit)
+// Hosts creates bare hosts and waits until each runs its init and its Docker. It
+// runs no kube-bootstrap on them.
+func Hosts(ctx context.Context, options Options, emit func(session.Event)) ([]topology.Node, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	return err
+	nodes := options.Topology(options.Name, topology.State{})
+	err = session.Do(ctx, options.Options, session.Scope{Emit: emit}, func(s *session.Session, _ topology.State) error {
+		return begin(ctx, s, options, nodes, bootPlan(s, options, nodes))
+	})
+	return nodes.Nodes(), err
 }

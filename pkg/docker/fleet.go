@@ -101,7 +101,7 @@ func (d *Engine) removeContainers(ctx context.Context, filter client.Filters) er
 	if err != nil {
 		return err
 	}
-	return together(list.Items, func(c container.Summary) error { return d.removeContainer(ctx, c.ID) })
+	return Together(list.Items, func(c container.Summary) error { return d.removeContainer(ctx, c.ID) })
 }
 
 func (d *Engine) removeVolumes(ctx context.Context, filter client.Filters, lastNote string) error {
@@ -110,7 +110,7 @@ func (d *Engine) removeVolumes(ctx context.Context, filter client.Filters, lastN
 		return err
 	}
 	others := slices.DeleteFunc(list.Items, func(v volume.Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
-	return together(others, func(v volume.Volume) error { return d.RemoveVolume(ctx, v.Name) })
+	return Together(others, func(v volume.Volume) error { return d.RemoveVolume(ctx, v.Name) })
 }
 
 func hashOf(v any) string {

@@ -70,5 +70,5 @@ func (d *Engine) removeNetworks(ctx context.Context, filter client.Filters) erro
 	if err != nil {
 		return err
 	}
-	return together(list.Items, func(n network.Summary) error { return d.RemoveNetwork(ctx, n.ID) })
+	return Together(list.Items, func(n network.Summary) error { return d.RemoveNetwork(ctx, n.ID) })
 }

@@ -15,7 +15,7 @@ import (
 // SwitchOn starts machines that are off and lets frozen ones go on, all at the
 // same time.
 func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
-	return together(names, func(name string) error {
+	return Together(names, func(name string) error {
 		if err := d.thaw(ctx, name); err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
 // SwitchOff shuts machines down, all at the same time, and waits until they
 // are off. One that is off or not there is no error.
 func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
-	return together(names, func(name string) error {
+	return Together(names, func(name string) error {
 		if err := d.thaw(ctx, name); err != nil { // what is frozen hears no signal
 			return err
 		}
@@ -40,7 +40,7 @@ func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
 // what lies on their disks is of one moment, as if the power of all had failed
 // at once: whatever one had heard of another, that other had said before.
 func (d *Engine) Freeze(ctx context.Context, names ...string) error {
-	return together(names, func(name string) error {
+	return Together(names, func(name string) error {
 		_, err := d.ContainerPause(ctx, name, client.ContainerPauseOptions{})
 		if errdefs.IsConflict(err) {
 			now, look := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
@@ -54,7 +54,7 @@ func (d *Engine) Freeze(ctx context.Context, names ...string) error {
 
 // Thaw lets frozen machines go on; one that is not frozen is no error.
 func (d *Engine) Thaw(ctx context.Context, names ...string) error {
-	return together(names, func(name string) error { return d.thaw(ctx, name) })
+	return Together(names, func(name string) error { return d.thaw(ctx, name) })
 }
 
 func (d *Engine) thaw(ctx context.Context, name string) error {
@@ -87,8 +87,8 @@ func (d *Engine) removeContainer(ctx context.Context, name string) error {
 	}
 }
 
-// together does one thing to all at the same time and goes on after a failure.
-func together[T any](all []T, do func(T) error) error {
+// Together calls do for all elements concurrently, and joins the errors.
+func Together[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, one := range all {

@@ -34,6 +34,16 @@ func Wait(name string, probe func(context.Context) error, explain func() string)
 	}
 }
 
+// Always returns a step that does its work in every run, because nothing shows
+// whether it was done before.
+func Always(name string, do func(context.Context) error) Step {
+	return Step{
+		Name: name, Waits: true,
+		Check: func(context.Context) (Diff, error) { return Diff{name}, nil },
+		Apply: do,
+	}
+}
+
 // Until calls probe until it returns nil, with pauses that grow from
 // milliseconds to a quarter of a second. It returns at once if an error is
 // Final, and gives up after the limit of ctx.

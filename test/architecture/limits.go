@@ -23,7 +23,7 @@ var spans = map[string]string{
 
 	// A request with step.Limit that has an error message of its own for a
 	// timeout.
-	"pkg/cluster.ready":          "step.Limit",
+	"pkg/cluster/testhost.ready": "step.Limit",
 	"pkg/docker.removeContainer": "step.Limit",
 
 	// Pauses, and periods of loops that run for ever.
@@ -102,8 +102,8 @@ var spans = map[string]string{
 
 	"pkg/docker/dockertest.stopLimit": "a test",
 
-	"pkg/cluster.left":   "rounding",
-	"pkg/registry.Serve": "what our own server allows its clients",
+	"pkg/cluster/suite.left": "rounding",
+	"pkg/registry.Serve":     "what our own server allows its clients",
 
 	// Lifetimes, and tolerances for clock skew.
 	"pkg/cluster.tokenTTL":         "lifetime",

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
@@ -73,8 +75,9 @@ func prepare(ctx context.Context) error {
 func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	t.Helper()
 	options := cluster.Options{
-		Name: names[0], Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet),
-		Bundle: built.bundle, Binary: built.binary, KeepImages: true,
+		Options: session.Options{Name: names[0]},
+		Request: topology.Request{Hosts: names, HostImage: hostImage, Subnet: netip.MustParsePrefix(subnet)},
+		Bundle:  built.bundle, Binary: built.binary, KeepImages: true,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

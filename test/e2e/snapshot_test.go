@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -198,7 +198,7 @@ func (c localCluster) saved(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		if s.Name != cluster.FirstSnapshot { // which up leaves out on a disk that is nearly full
+		if s.Name != snapshot.First { // which up leaves out on a disk that is nearly full
 			names = append(names, s.Name)
 		}
 		if len(s.Hosts) != 2 || s.Bytes == 0 {

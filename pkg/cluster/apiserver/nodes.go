@@ -1,0 +1,86 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Node is a node as the API server reports it.
+type Node struct {
+	Name    string `json:"name"`
+	Ready   bool   `json:"ready"`
+	Version string `json:"version"` // of its kubelet
+	Address string `json:"address"`
+}
+
+// Status returns "Ready" or "NotReady" as kubectl prints it; "" for the zero Node.
+func (n Node) Status() string {
+	switch {
+	case n.Name == "":
+		return ""
+	case n.Ready:
+		return "Ready"
+	}
+	return "NotReady"
+}
+
+// Nodes returns the nodes of a cluster as its API server reports them.
+func Nodes(ctx context.Context, options session.Options) (all []Node, err error) {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
+		found, err := list(ctx, s)
+		for _, n := range found {
+			all = append(all, NodeOf(n))
+		}
+		return err
+	})
+	slices.SortFunc(all, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// NodeNames returns the names of the nodes that the API server has.
+func NodeNames(ctx context.Context, s *session.Session) (names []string, err error) {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	found, err := list(ctx, s)
+	for _, n := range found {
+		names = append(names, n.Name)
+	}
+	return names, err
+}
+
+func list(ctx context.Context, s *session.Session) ([]corev1.Node, error) {
+	client, err := Connect(ctx, s, "").Client()
+	if err != nil {
+		return nil, err
+	}
+	found, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	return found.Items, nil
+}
+
+// NodeOf converts a node object.
+func NodeOf(n corev1.Node) Node {
+	node := Node{Name: n.Name, Version: n.Status.NodeInfo.KubeletVersion}
+	for _, c := range n.Status.Conditions {
+		node.Ready = node.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			node.Address = a.Address
+		}
+	}
+	return node
+}

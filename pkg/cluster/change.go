@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Moves are the steps that change a node in the API server.
+type Moves struct {
+	Drain, Forget, Uncordon func(api kube.Connect, node string) step.Step
+}
+
+// change is one command that changes nodes of an existing cluster.
+type change struct {
+	session *session.Session
+	options Options // with the recorded settings
+	nodes   topology.Topology
+	state   topology.State
+	source  source
+	moves   Moves
+}
+
+// onNodes calls do for a cluster that has nodes, one run at a time.
+func onNodes(ctx context.Context, options Options, moves Moves, emit func(session.Event), do func(change) error) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
+	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error {
+		options, err := options.recorded(ctx, s, state)
+		if err != nil {
+			return err
+		}
+		options, source, err := options.source(ctx, s)
+		if err != nil {
+			return err
+		}
+		return do(change{s, options, options.Topology(s.Name, state), state, source, moves})
+	})
+}
+
+// recorded returns the options with the existing nodes, and with the subnet, the
+// host image and the API port of the cluster.
+func (o Options) recorded(ctx context.Context, s *session.Session, state topology.State) (Options, error) {
+	o.Request = o.Of(state)
+	var err error
+	if o.Subnet, err = o.ownSubnet(ctx, s); err != nil {
+		return o, err
+	}
+	r, err := s.UpRecord(ctx)
+	if err == nil && r != nil {
+		o.HostImage, o.APIPort = cmp.Or(r.HostImage, o.HostImage), cmp.Or(r.APIPort, o.APIPort)
+	}
+	return o, err
+}
+
+// machine returns the machine of a node.
+func (c change) machine(n topology.Node) testhost.Machine {
+	return testhost.NewMachine(c.session, c.nodes, n)
+}
+
+// drain returns the step that moves the pods of a node away.
+func (c change) drain(ctx context.Context, n topology.Node) step.Step {
+	return c.moves.Drain(apiserver.Connect(ctx, c.session, n.Name), n.Name)
+}
+
+// forget returns the step that removes a node from the API server.
+func (c change) forget(ctx context.Context, n topology.Node) step.Step {
+	return c.moves.Forget(apiserver.Connect(ctx, c.session, n.Name), n.Name)
+}
+
+// turndown returns the step that runs `kube-bootstrap turndown` on a node.
+func (c change) turndown(n topology.Node) step.Step {
+	return step.Step{
+		Name:  "turn " + n.Name + " down",
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			state, err := c.session.Observe(ctx)
+			if err != nil || !state.Runs(n.Name) {
+				return nil, err
+			}
+			return step.Diff{"run kube-bootstrap turndown on " + n.Name}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			return remote.Run(ctx, c.session, n.Name, []string{"turndown", "--yes", "--progress", "json", "--keep-images"}, nil)
+		},
+	}
+}

@@ -1,0 +1,183 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Components are components of Kubernetes that were built from a checkout.
+type Components struct {
+	Bundle   string            // bundle with their images, based on Options.Bundle; "": none
+	Versions map[string]string // of the components that differ from the release
+}
+
+// bundleName is the name of the cluster's bundle in the shared directory.
+const bundleName = "bundle.tar.zst"
+
+// note returns the text that records the versions on the engine.
+func (c Components) note() string {
+	text, err := json.Marshal(c.Versions)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return string(text)
+}
+
+// equal reports whether the recorded components are the requested ones, if any
+// are requested.
+func (c Components) equal(note string) bool { return c.Bundle == "" || note == c.note() }
+
+// componentsName returns the name of the bundle with the recorded components in
+// the shared directory. Other components have another name, so that a node that
+// was not changed, or was restored, still finds its own bundle.
+func componentsName(note string) string {
+	sum := sha256.Sum256([]byte(note))
+	return "programs-" + hex.EncodeToString(sum[:6]) + ".tar.zst"
+}
+
+// sharedFiles returns the bundles that the hosts get.
+func (o Options) sharedFiles() (all []testhost.SharedFile) {
+	for _, file := range []testhost.SharedFile{
+		{From: o.Bundle, Name: bundleName},
+		{From: o.Components.Bundle, Name: componentsName(o.Components.note())},
+	} {
+		if file.From != "" {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
+// source describes the bundles from which the nodes load their images.
+type source struct {
+	shared     bool   // the hosts share a bundle
+	components string // note of the components that were built from a checkout; "": none
+}
+
+// args returns the arguments of kube-bootstrap on a node.
+func (s source) args() []string {
+	if !s.shared {
+		return nil
+	}
+	base := testhost.SharedDir + "/" + bundleName
+	if s.components == "" {
+		return []string{"--bundle", base}
+	}
+	return []string{"--bundle", testhost.SharedDir + "/" + componentsName(s.components), "--bundle-base", base}
+}
+
+// source returns where the nodes load their images from. If the cluster has
+// components of its own, they can only be loaded with the bundle that they are
+// based on, which the hosts share already: then the returned options have no
+// bundle.
+func (o Options) source(ctx context.Context, s *session.Session) (Options, source, error) {
+	notes, err := s.Engine.Notes(ctx, s.Name)
+	components := notes[session.ComponentsNote]
+	shared := o.Bundle != ""
+	switch {
+	case o.Components.Bundle != "":
+		components = o.Components.note()
+	case components != "":
+		o.Bundle, shared = "", true
+	}
+	return o, source{shared, components}, err
+}
+
+// noteComponents returns the step that records the components of the cluster,
+// for nodes that are added later and for runs that follow a killed one.
+func (o Options) noteComponents(s *session.Session) step.Step {
+	if o.Components.Bundle == "" {
+		return step.Step{}
+	}
+	return step.Step{
+		Name: "remember the programs of the checkout",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			notes, err := s.Engine.Notes(ctx, s.Name)
+			if err != nil || o.Components.equal(notes[session.ComponentsNote]) {
+				return nil, err
+			}
+			return step.Diff{"note the versions of the programs"}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			return s.Engine.Note(ctx, s.Name, session.ComponentsNote, o.Components.note())
+		},
+	}
+}
+
+// dropOldComponents removes the bundles of former components. The node is used
+// with a remote engine.
+func dropOldComponents(ctx context.Context, s *session.Session, note string, node driver.Node) error {
+	keep := componentsName(note)
+	if s.Engine.Remote() {
+		return node.Exec(ctx, driver.Exec{Args: []string{"find", testhost.SharedDir, "-name", "programs-*", "!", "-name", keep, "-delete"}})
+	}
+	all, err := filepath.Glob(filepath.Join(s.SharedDir(), "programs-*"))
+	for _, path := range all {
+		if filepath.Base(path) != keep {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
+}
+
+// Made describes what a cluster that is up was made of.
+type Made struct {
+	Kubernetes string            // version
+	Components map[string]string // versions of the components that were built from a checkout
+	Bundle     string            // the bundle that its hosts loaded; "": this machine does not have it
+}
+
+// WhatIsUp returns what a cluster that is up was made of.
+func WhatIsUp(ctx context.Context, options session.Options) (made Made, err error) {
+	scope := session.Scope{Needs: session.ACluster}
+	err = session.Do(ctx, options, scope, func(s *session.Session, _ topology.State) error {
+		if _, err := s.RunningMaster(ctx, ""); err != nil {
+			return err
+		}
+		record, err := s.UpRecord(ctx)
+		if err != nil {
+			return err
+		}
+		if made.Kubernetes = record.Version(); made.Kubernetes == "" {
+			return &step.Problem{Name: "cluster-unfinished", Text: "cluster " + s.Name + " has never been up", Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` first"}
+		}
+		made.Components, err = notedComponents(ctx, s)
+		made.Bundle = sharedBundle(s.Options)
+		return err
+	})
+	return made, err
+}
+
+// sharedBundle returns the path of the bundle that the hosts share; "" if this
+// machine does not have it.
+func sharedBundle(o session.Options) string {
+	path := filepath.Join(o.SharedDir(), bundleName)
+	if !session.FileExists(path) {
+		return ""
+	}
+	return path
+}
+
+func notedComponents(ctx context.Context, s *session.Session) (map[string]string, error) {
+	notes, err := s.Engine.Notes(ctx, s.Name)
+	if err != nil || notes[session.ComponentsNote] == "" {
+		return nil, err
+	}
+	versions := map[string]string{}
+	if err := json.Unmarshal([]byte(notes[session.ComponentsNote]), &versions); err != nil {
+		return nil, fmt.Errorf("programs of cluster %s: %w", s.Name, err)
+	}
+	return versions, nil
+}

@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	bundle := file("b")
+	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
+	share := func(version string) Components {
+		t.Helper()
+		o := Options{Bundle: bundle, Components: Components{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}}
+		if err := o.setup(topology.Topology{}).Share(s).Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return o.Components
+	}
+	share("v1.36.3+aaa")
+	components := share("v1.36.3+bbb")
+	if err := dropOldComponents(t.Context(), s, components.note(), nil); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(s.SharedDir(), "*"))
+	if err != nil || len(found) != 2 {
+		t.Errorf("hosts see %q, %v", found, err)
+	}
+	args := source{shared: true, components: components.note()}.args()
+	if len(args) != 4 || args[3] != testhost.SharedDir+"/"+bundleName {
+		t.Fatalf("arguments %q", args)
+	}
+	if _, err := os.Stat(filepath.Join(s.SharedDir(), filepath.Base(args[1]))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestANodeIsAskedWhatItRuns(t *testing.T) {
+	versions := map[string]string{"kube-apiserver": "v1.36.3+a", "kubelet": "v1.36.3+b"}
+	both := `{"kube-apiserver": "v1.36.3+a", "kubelet": "v1.36.3+b"}`
+	for name, c := range map[string]struct {
+		role   topology.Role
+		report string
+		want   bool
+	}{
+		"a master that has all":         {topology.Master, `{"inPlace": true, "programs": ` + both + `}`, true},
+		"one that was cut short":        {topology.Master, `{"inPlace": false, "programs": ` + both + `}`, false},
+		"one that has another":          {topology.Master, `{"inPlace": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
+		"one that has none":             {topology.Master, `{"inPlace": true}`, false},
+		"a worker that has its own":     {topology.Worker, `{"inPlace": true, "programs": {"kubelet": "v1.36.3+b"}}`, true},
+		"a worker that has the release": {topology.Worker, `{"inPlace": true}`, false},
+		"one that says nothing":         {topology.Worker, ``, false},
+	} {
+		if got := upToDate(versions, remote.HostStatus{Role: c.role, Report: json.RawMessage(c.report)}); got != c.want {
+			t.Errorf("%s: up to date %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+func TestWhatKeepsANodeFromRunningItsPrograms(t *testing.T) {
+	want := image.Versions{Kubernetes: "v1.36.3", Programs: map[string]string{"kubelet": "v1.36.3+b", "kube-proxy": "v1.36.3+c"}}
+	worker := topology.Node{Name: "k-worker-1", Role: topology.Worker}
+	node := func(version string) []corev1.Node {
+		n := corev1.Node{}
+		n.Name, n.Status.NodeInfo.KubeletVersion = worker.Name, version
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		return []corev1.Node{n}
+	}
+	pod := func(ref string, ready corev1.ConditionStatus) []corev1.Pod {
+		p := corev1.Pod{Spec: corev1.PodSpec{NodeName: worker.Name, Containers: []corev1.Container{{Name: "kube-proxy", Image: ref}}}}
+		p.Name, p.Status.Conditions = "kube-proxy-x", []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+		return []corev1.Pod{p}
+	}
+	ref := image.ProgramRef(want, "kube-proxy")
+	for text, c := range map[string]struct {
+		nodes []corev1.Node
+		pods  []corev1.Pod
+	}{
+		"knows no node k-worker-1":                      {nil, pod(ref, corev1.ConditionTrue)},
+		"is v1.36.3 yet, and not v1.36.3+b":             {node("v1.36.3"), pod(ref, corev1.ConditionTrue)},
+		"runs no kube-proxy":                            {node("v1.36.3+b"), nil},
+		"runs from kube-bootstrap.dev/hyperkube:v1 yet": {node("v1.36.3+b"), pod("kube-bootstrap.dev/hyperkube:v1", corev1.ConditionTrue)},
+		"pod kube-proxy-x is not Ready":                 {node("v1.36.3+b"), pod(ref, corev1.ConditionFalse)},
+	} {
+		if err := runs(worker, want, c.nodes, c.pods); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got %v, want %s", err, text)
+		}
+	}
+	if err := runs(worker, want, node("v1.36.3+b"), pod(ref, corev1.ConditionTrue)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,229 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// joining runs kube-bootstrap on the hosts. Each worker joins with a token for
+// its node only. The further control planes join with one token that is deleted
+// at the end.
+type joining struct {
+	session *session.Session
+	options Options
+	nodes   topology.Topology
+	state   topology.State // before the run
+	source  source
+	master  topology.Node // that the others join
+	token   joinToken     // of the further control planes
+}
+
+// joinToken is the output of `kube-bootstrap token create -o json`.
+type joinToken struct {
+	Token      string `json:"token"`
+	CACertHash string `json:"caCertHash"`
+	// CertificateKey is set if further control planes join.
+	CertificateKey string `json:"certificateKey"`
+}
+
+const (
+	tokenPath = "/run/kube-bootstrap-join-token"
+	tokenTTL  = time.Hour
+)
+
+// plan returns the plan that makes running hosts a cluster.
+func (j *joining) plan() step.Plan {
+	var files, first, joins []step.Step
+	for _, n := range j.nodes.Nodes() {
+		files = append(files, remote.PutBinary(j.session, n.Name, j.options.Binary))
+		if n.Name != j.master.Name {
+			joins = append(joins, j.step(n))
+			continue
+		}
+		first = append(first, roleStep(n, j.firstMaster))
+		for _, m := range j.options.Manifests {
+			name := "put " + filepath.Base(m.Path) + " on " + n.Name
+			files = append(files, remote.Put(j.session, name, n.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600}))
+		}
+	}
+	plan := step.Plan{files, first}
+	if len(joins) == 0 {
+		return plan
+	}
+	if j.nodes.Masters() == 1 {
+		return append(plan, joins, []step.Step{j.spreadDNS()})
+	}
+	return append(plan, []step.Step{j.openMasters()}, joins, []step.Step{j.spreadDNS(), j.closeMasters()})
+}
+
+// step returns the step by which a node joins.
+func (j *joining) step(n topology.Node) step.Step {
+	if n.Role == topology.Master {
+		return roleStep(n, j.furtherMaster)
+	}
+	return roleStep(n, j.worker)
+}
+
+// roleStep returns the step that runs `kube-bootstrap master` or `worker` on a
+// node. It runs every time, because only kube-bootstrap on the node can compare
+// the node with its settings.
+func roleStep(n topology.Node, run func(context.Context, topology.Node) error) step.Step {
+	return step.Step{
+		Name:  "run " + string(n.Role) + " on " + n.Name,
+		Waits: true,
+		Check: func(context.Context) (step.Diff, error) {
+			return step.Diff{"run kube-bootstrap " + string(n.Role) + " on " + n.Name}, nil
+		},
+		Apply: func(ctx context.Context) error { return run(ctx, n) },
+	}
+}
+
+func (j *joining) firstMaster(ctx context.Context, n topology.Node) error {
+	args := append([]string{"master", "--progress", "json"}, j.source.args()...)
+	if j.nodes.OnlyMasters() {
+		args = append(args, "--no-dedicated")
+	}
+	return remote.Run(ctx, j.session, n.Name, slices.Concat(args, j.options.MasterArgs, n.Spec.Args), nil)
+}
+
+func (j *joining) furtherMaster(ctx context.Context, n topology.Node) error {
+	env := []string{"KUBE_BOOTSTRAP_CERTIFICATE_KEY=" + j.token.CertificateKey}
+	command := []string{"master", "--join"}
+	if j.nodes.OnlyMasters() {
+		command = append(command, "--no-dedicated")
+	}
+	return j.join(ctx, n, j.token, append(command, j.options.MasterArgs...), env)
+}
+
+func (j *joining) worker(ctx context.Context, n topology.Node) error {
+	if j.state.Has(n.Name) { // kube-bootstrap worker refuses taints that its node does not have
+		if err := j.mark(ctx, n); err != nil {
+			return err
+		}
+	}
+	token, err := j.createToken(ctx, "--node", n.Name)
+	if err != nil {
+		return err
+	}
+	err = j.join(ctx, n, token, append([]string{"worker"}, j.options.WorkerArgs...), nil)
+	if err := errors.Join(err, j.deleteToken(ctx, token)); err != nil {
+		return err
+	}
+	return j.mark(ctx, n)
+}
+
+// mark makes a control plane apply the labels and taints of a worker, which its
+// own kubelet may not change, and remember them, so that later settings can
+// remove them.
+func (j *joining) mark(ctx context.Context, n topology.Node) error {
+	args := []string{"mark", n.Name, "--progress", "json"}
+	for _, arg := range n.Spec.Args {
+		if strings.HasPrefix(arg, "--node-label=") || strings.HasPrefix(arg, "--node-taint=") {
+			args = append(args, arg)
+		}
+	}
+	if len(args) == 4 {
+		return nil
+	}
+	return remote.Run(ctx, j.session, j.master.Name, args, nil)
+}
+
+func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, command, env []string) error {
+	node := j.session.Node(n.Name)
+	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
+		return err
+	}
+	args := append(command, "--progress", "json", "--master-ip", j.master.Addr.String(),
+		"--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
+	err := remote.Run(ctx, j.session, n.Name, slices.Concat(args, j.source.args(), n.Spec.Args), env)
+	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
+	return errors.Join(err, removed)
+}
+
+// onMaster runs kube-bootstrap on the control plane that the others join, and
+// returns its output.
+func (j *joining) onMaster(ctx context.Context, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	err := j.session.Node(j.master.Name).Exec(ctx, driver.Exec{Args: append([]string{remote.BinaryPath}, args...), Stdout: &out})
+	return out.Bytes(), err
+}
+
+// createToken creates a token for the nodes in scope.
+func (j *joining) createToken(ctx context.Context, scope ...string) (token joinToken, err error) {
+	args := []string{"token", "create", "--ttl", tokenTTL.String(), "--description", "cluster up", "-o", "json"}
+	out, err := j.onMaster(ctx, append(args, scope...)...)
+	if err != nil {
+		return token, err
+	}
+	if err := json.Unmarshal(out, &token); err != nil {
+		return token, fmt.Errorf("answer of token create on %s: %w", j.master.Name, err)
+	}
+	return token, nil
+}
+
+// deleteToken deletes a token, also after a run that failed or was interrupted,
+// because a token stays valid for an hour. A token that was used is deleted
+// already.
+func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	id, _, _ := strings.Cut(token.Token, ".") // the part that is not secret
+	_, err := j.onMaster(ctx, "token", "delete", "--ignore-not-found", id)
+	return err
+}
+
+// openMasters returns the step that creates the token of the further control
+// planes.
+func (j *joining) openMasters() step.Step {
+	return step.Always("create the token of the control planes", func(ctx context.Context) (err error) {
+		j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
+		return err
+	})
+}
+
+// closeMasters returns the step that deletes that token.
+func (j *joining) closeMasters() step.Step {
+	return step.Always("delete the token of the control planes", func(ctx context.Context) error {
+		if err := j.deleteToken(ctx, j.token); err != nil {
+			return err
+		}
+		j.token = joinToken{}
+		return nil
+	})
+}
+
+// revoke deletes the token of the control planes after a run that failed. If the
+// control plane that created it is gone, so is the token.
+func (j *joining) revoke(ctx context.Context) {
+	if j.token.Token != "" {
+		_ = j.deleteToken(ctx, j.token)
+	}
+}
+
+// spreadDNS returns the step that spreads the CoreDNS pods now, so that the
+// first snapshot contains them on their final nodes. The agent repeats this
+// later, so a failure is only reported.
+func (j *joining) spreadDNS() step.Step {
+	return step.Always("spread CoreDNS over the nodes", func(ctx context.Context) error {
+		_, err := j.onMaster(ctx, "keep")
+		var exit *driver.ExitError
+		if errors.As(err, &exit) {
+			step.Report(ctx, "left for later: "+err.Error(), 0, 0)
+			return nil
+		}
+		return err
+	})
+}

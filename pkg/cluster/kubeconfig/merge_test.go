@@ -1,0 +1,145 @@
+package kubeconfig
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const someones = "# mine\napiVersion: v1\nkind: Config\ncurrent-context: work\ncontexts:\n- {name: work, context: {cluster: work, user: me}}\n"
+
+func merging(t *testing.T, before string) (files, string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config")
+	if before != "" {
+		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := files{session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
+	own := api.NewConfig()
+	own.Clusters["kubernetes"] = &api.Cluster{Server: "https://10.192.0.2:6443"}
+	own.AuthInfos["admin"] = &api.AuthInfo{Username: "admin"}
+	if err := f.merge(path, own); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.CurrentContext != "kube-bootstrap-k" || config.Clusters["kube-bootstrap-k"].Server == "" {
+		t.Errorf("merged: %+v", config)
+	}
+	return f, path
+}
+
+func TestAMergedKubeconfigIsPutBackExactly(t *testing.T) {
+	f, path := merging(t, someones)
+	if err := Unmerge(t.Context(), f.Options); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
+		t.Errorf("put back as %q, %v", got, err)
+	}
+	if err := Unmerge(t.Context(), f.Options); err != nil { // twice is harmless
+		t.Error(err)
+	}
+}
+
+func TestAKubeconfigThatWeMadeGoes(t *testing.T) {
+	f, path := merging(t, "")
+	if err := Unmerge(t.Context(), f.Options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("still there: %v", err)
+	}
+}
+
+func TestOfAChangedKubeconfigOnlyOurEntriesGo(t *testing.T) {
+	f, path := merging(t, someones)
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Clusters["another"] = &api.Cluster{Server: "https://192.0.2.1"}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := Unmerge(t.Context(), f.Options); err != nil {
+		t.Fatal(err)
+	}
+	if config, err = clientcmd.LoadFromFile(path); err != nil {
+		t.Fatal(err)
+	}
+	_, ours := config.Clusters["kube-bootstrap-k"]
+	if _, theirs := config.Clusters["another"]; ours || !theirs || config.CurrentContext != "work" || config.Contexts["work"] == nil {
+		t.Errorf("left: %+v", config)
+	}
+}
+
+func TestAKubeconfigThatIsHeldIsNotTouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	second := false
+	err := locked(ctx, path, func() error {
+		return locked(ctx, path, func() error { second = true; return nil })
+	})
+	if problems := step.Problems(err); second || len(problems) != 1 || problems[0].Name != "kubeconfig-locked" {
+		t.Errorf("got %v, second %v", err, second)
+	}
+	if _, err := os.Stat(path + ".lock"); !os.IsNotExist(err) {
+		t.Error("the lock was left")
+	}
+}
+
+func TestAMergedKubeconfigIsRenewed(t *testing.T) {
+	other := api.NewConfig()
+	other.Clusters["kubernetes"] = &api.Cluster{Server: "https://10.192.0.2:6443", CertificateAuthorityData: []byte("another")}
+	other.AuthInfos["admin"] = &api.AuthInfo{Username: "another"}
+	f, path := merging(t, someones)
+	note, err := f.merged()
+	if err != nil || note == nil {
+		t.Fatal(note, err)
+	}
+	if err := f.renew(*note, other); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || string(config.Clusters["kube-bootstrap-k"].CertificateAuthorityData) != "another" || config.AuthInfos["kube-bootstrap-k"].Username != "another" {
+		t.Errorf("renewed: %+v, %v", config, err)
+	}
+	if err := Unmerge(t.Context(), f.Options); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
+		t.Errorf("put back as %q, %v", got, err)
+	}
+}
+
+func TestAContextThatTheUserRemovedStaysRemoved(t *testing.T) {
+	f, path := merging(t, someones)
+	if err := os.WriteFile(path, []byte(someones), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	note, err := f.merged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.renew(*note, api.NewConfig()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
+		t.Errorf("it is now %q, %v", got, err)
+	}
+}

@@ -1,0 +1,121 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// differs lists the differences between the existing cluster and the requested
+// one that `cluster up` cannot change. With --recreate there are none, because
+// the cluster is removed first.
+func (u Up) differs(ctx context.Context, s *session.Session, state topology.State) ([]error, error) {
+	notes, err := s.Engine.Notes(ctx, s.Name)
+	if err != nil || u.Recreate || notes[session.RestoringNote] != "" {
+		return nil, err
+	}
+	then, err := s.UpRecord(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if then != nil && state.Empty() {
+		return []error{s.HostsGone()}, nil
+	}
+	errs := changed(u.Topology, state)
+	if then != nil {
+		errs = append(errs, grown(u.Topology, state, then.Nodes)...)
+	}
+	return errs, nil
+}
+
+// grown rejects adding control planes to a cluster that has been up. A new
+// cluster may add several at a time, but a cluster in use would lose its etcd
+// quorum if one of several joining members failed.
+func grown(t topology.Topology, state topology.State, recorded []topology.Spec) []error {
+	var names []string
+	for _, n := range t.Missing(state) {
+		known := slices.ContainsFunc(recorded, func(s topology.Spec) bool { return s.HostName(t.Cluster()) == n.Name })
+		if n.Role == topology.Master && !known { // a recorded control plane that was lost is created again
+			names = append(names, n.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []error{&step.Problem{
+		Name: "cluster-differs", Text: fmt.Sprintf("cluster %s has no control plane %s", t.Cluster(), strings.Join(names, ", ")),
+		Remedy: "add one after the other with `kube-bootstrap node add --role control-plane --cluster " + t.Cluster() + "`",
+	}}
+}
+
+// changed lists settings of existing hosts that can only change when the hosts
+// are created again.
+func changed(t topology.Topology, state topology.State) (errs []error) {
+	for _, n := range t.Nodes() {
+		is, ok := state.Node(n.Name)
+		if !ok {
+			continue
+		}
+		if all := unlike(n.Spec, t.Variant(n), is); len(all) > 0 {
+			node := strings.TrimPrefix(n.Name, t.Cluster()+"-")
+			errs = append(errs, &step.Problem{Name: "cluster-differs", Text: "node " + node + " of cluster " + t.Cluster() + " exists with " + strings.Join(all, ", "),
+				Remedy: "omit that, or run `kube-bootstrap node remove " + node + " --cluster " + t.Cluster() + "` first, or add --recreate to create the whole cluster again"})
+		}
+	}
+	return errs
+}
+
+// unlike compares the settings that are part of a host's container. The host
+// verb (master or worker) compares all other settings itself.
+func unlike(want topology.Spec, variant string, is topology.NodeState) (all []string) {
+	for _, one := range []struct{ name, was, now string }{
+		{"role", string(is.Role), string(want.Role)},
+		{"hostImage", testhost.VariantOf(is.Image), variant},
+		{"cpus", cpus(is.Spec.NanoCPUs), cpus(want.NanoCPUs)},
+		{"memory", size(is.Spec.Memory), size(want.Memory)},
+		{"disk", size(is.Spec.Disk), size(want.Disk)},
+	} {
+		if one.was != "" && one.was != one.now {
+			all = append(all, one.name+" "+one.was+" and not "+one.now)
+		}
+	}
+	return all
+}
+
+func cpus(nano int64) string {
+	if nano == 0 {
+		return "unlimited"
+	}
+	return resource.NewScaledQuantity(nano, resource.Nano).String()
+}
+
+func size(bytes int64) string {
+	if bytes == 0 {
+		return "unlimited"
+	}
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
+}
+
+// Differs returns the problem that the existing cluster has other settings than
+// the given ones; nil if there are no differences.
+func Differs(cluster string, all []config.Difference) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, d := range all {
+		texts = append(texts, fmt.Sprintf("%s is %s there and not %s", d.Name(), cmp.Or(d.InForce, "not set"), d.Given))
+	}
+	return &step.Problem{Name: "cluster-differs", Text: "cluster " + cluster + " exists with other settings: " + strings.Join(texts, ", "),
+		Remedy: "omit them to use the cluster as it is, or add --recreate, which removes the cluster and everything in it but its saved snapshots"}
+}

@@ -1,0 +1,36 @@
+package preflight
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+)
+
+func TestHostsThatExistWithOtherSettings(t *testing.T) {
+	nodes := topology.Request{HostImage: "docker-28.5", Subnet: topology.DefaultSubnet, Nodes: []topology.Spec{
+		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
+	}}.Topology("k", topology.State{})
+	found := func(spec topology.Spec, image string) docker.FoundMachine {
+		return docker.FoundMachine{Name: "k-" + spec.Name, Fleet: "k", Image: testhost.Images + ":" + image + "-0123456789ab", Labels: spec.Labels()}
+	}
+	errs := changed(nodes, topology.Observed("k", []docker.FoundMachine{
+		found(topology.Spec{Name: "master-1", Role: topology.Master}, "docker-28.5"),
+		found(topology.Spec{Name: "db", Role: topology.Worker, Memory: 1 << 30, NanoCPUs: 15e8}, "docker-28.5"),
+		found(topology.Spec{Name: "web", Role: topology.Worker}, "docker-28.5"),
+	}))
+	text := fmt.Sprint(errs)
+	for _, want := range []string{"node db of cluster k exists with cpus 1500m and not unlimited, memory 1Gi and not 2Gi;", "node web of cluster k exists with hostImage docker-28.5 and not sysv;"} {
+		if !strings.Contains(text, want) || len(errs) != 2 {
+			t.Errorf("got %s, want %s", text, want)
+		}
+	}
+	then := []topology.Spec{{Name: "master-1", Role: topology.Master}}
+	nodes = topology.Request{Subnet: topology.DefaultSubnet, Nodes: []topology.Spec{{Role: topology.Master}, {Role: topology.Master}}}.Topology("k", topology.State{})
+	if errs := grown(nodes, topology.State{}, then); len(errs) != 1 || !strings.Contains(errs[0].Error(), "cluster k has no control plane k-master-2;") {
+		t.Errorf("a second control plane: %v", errs) // the first one was lost and is created again
+	}
+}

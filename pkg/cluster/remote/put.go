@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// File is a file of this machine that a node gets.
+type File struct {
+	From, To string
+	Mode     os.FileMode
+}
+
+// PutBinary returns the step that copies kube-bootstrap to a node.
+func PutBinary(s *session.Session, node, binary string) step.Step {
+	return Put(s, "put kube-bootstrap on "+node, node, File{binary, BinaryPath, 0o755})
+}
+
+// Put returns the step that copies a file to a node, unless the node has a file
+// with the same content.
+func Put(s *session.Session, name, node string, f File) step.Step {
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			same, err := f.same(ctx, s.Node(node))
+			if err != nil || same {
+				return nil, err
+			}
+			return step.Diff{"write " + node + ":" + f.To}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			file, err := os.Open(f.From)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			return s.Node(node).Put(ctx, f.To, f.Mode, file)
+		},
+	}
+}
+
+// same compares the checksums of the two files.
+func (f File) same(ctx context.Context, node driver.Node) (bool, error) {
+	want, err := Sum(f.From)
+	if err != nil {
+		return false, err
+	}
+	var have bytes.Buffer
+	err = node.Exec(ctx, driver.Exec{Args: []string{"sha256sum", f.To}, Stdout: &have})
+	var exit *driver.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return false, err
+	}
+	return strings.HasPrefix(have.String(), want), nil
+}
+
+// Sum returns the SHA-256 checksum of a file of this machine.
+func Sum(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

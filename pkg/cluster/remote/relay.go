@@ -1,0 +1,99 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// relay parses the stderr of kube-bootstrap on a host into events. It keeps the
+// errors and the last other lines, which explain a failure.
+type relay struct {
+	emit func(step.Event)
+
+	mu     sync.Mutex
+	rest   []byte
+	failed []error  // errors of the host's steps
+	other  []string // lines that are no events
+}
+
+func (r *relay) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rest = append(r.rest, p...)
+	for {
+		text, rest, found := bytes.Cut(r.rest, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		r.line(text)
+		r.rest = rest
+	}
+}
+
+// flush parses a last line without a newline.
+func (r *relay) flush() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rest) > 0 {
+		r.line(r.rest)
+		r.rest = nil
+	}
+}
+
+func (r *relay) line(text []byte) {
+	var e step.Event
+	if err := json.Unmarshal(text, &e); err != nil || e.Kind == "" {
+		if plain := strings.TrimSpace(string(text)); plain != "" {
+			r.other = append(r.other[max(0, len(r.other)-KeptLines+1):], plain)
+		}
+		return
+	}
+	known := func(err error) bool { return err.Error() == e.Err.Error() }
+	if e.Kind == step.Failed && e.Err != nil && !slices.ContainsFunc(r.failed, known) {
+		r.failed = append(r.failed, e.Err)
+	}
+	r.emit(e)
+}
+
+// refuses is the exit code of a host command whose preflight found problems. It
+// changed nothing.
+const refuses = 3
+
+// Refused lists the problems that a host must solve before it can join a
+// cluster.
+type Refused struct {
+	Host     string
+	Problems []*step.Problem
+}
+
+func (r *Refused) Error() string {
+	var all []string
+	for _, p := range r.Problems {
+		all = append(all, p.Error())
+	}
+	return r.Host + ": " + strings.Join(all, "; ")
+}
+
+// explain returns the error that kube-bootstrap on the host reported.
+func (r *relay) explain(exit *driver.ExitError) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found := step.Problems(errors.Join(r.failed...)); exit.Code == refuses && len(found) > 0 {
+		return &Refused{exit.Node, found}
+	}
+	if len(r.failed) > 0 {
+		return fmt.Errorf("%s: %s", exit.Node, strings.ReplaceAll(errors.Join(r.failed...).Error(), "\n", "; "))
+	}
+	if len(r.other) > 0 {
+		return fmt.Errorf("%s: %s", exit.Node, strings.Join(r.other, "\n"))
+	}
+	return exit
+}

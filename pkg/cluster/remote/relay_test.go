@@ -1,0 +1,58 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func TestAHostThatRefusesIsToldByItsProblems(t *testing.T) {
+	line, err := json.Marshal(step.Event{Kind: step.Failed, Step: "preflight", Err: &step.Problem{Name: "swap", Text: "swap is on", Remedy: "turn it off"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[int]bool{refuses: true, 1: false} {
+		r := &relay{emit: func(step.Event) {}}
+		if _, err := r.Write(append(line, '\n')); err != nil {
+			t.Fatal(err)
+		}
+		err := r.explain(&driver.ExitError{Node: "k-worker-1", Code: code})
+		var refused *Refused
+		if errors.As(err, &refused) != want || !strings.Contains(err.Error(), "k-worker-1: swap is on; turn it off [swap]") {
+			t.Errorf("exit code %d: %v", code, err)
+		}
+		if want && refused.Problems[0].Name != "swap" {
+			t.Errorf("problems %v", refused.Problems)
+		}
+	}
+}
+
+func TestRelay(t *testing.T) {
+	var got []step.Event
+	r := &relay{emit: func(e step.Event) { got = append(got, e) }}
+	// Pieces as a stream cuts them, a line that is no event, and no last newline.
+	for _, piece := range []string{
+		`{"at":"2026-01-02T03:04:05Z","row":1,"step":"start etcd","ki`,
+		`nd":"progress","message":"load","bytes":5,"total":10}` + "\nwarning: old kernel\n",
+		`{"row":2,"step":"start flannel","kind":"failed","error":"start flannel: no lease"}`,
+	} {
+		if _, err := r.Write([]byte(piece)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.flush()
+	if len(got) != 2 || got[0].Step != "start etcd" || got[0].Bytes != 5 || got[0].Total != 10 || got[0].At.IsZero() {
+		t.Fatalf("events %+v", got)
+	}
+	if got[1].Kind != step.Failed || got[1].Err == nil || got[1].Err.Error() != "start flannel: no lease" {
+		t.Errorf("failure %+v", got[1])
+	}
+	err := r.explain(&driver.ExitError{Node: "kube-master-1", Code: 1})
+	if !strings.HasPrefix(err.Error(), "kube-master-1: ") || !strings.Contains(err.Error(), "no lease") {
+		t.Errorf("explained as %q", err)
+	}
+}

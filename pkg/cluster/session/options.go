@@ -1,0 +1,69 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// DefaultName is the default name of a cluster.
+const DefaultName = "kube"
+
+// Options select a cluster. The zero value of a field stands for its default.
+type Options struct {
+	Name     string        // part of every name on the engine
+	Engine   docker.Choice // the engine that runs the nodes; the one of the docker command
+	CacheDir string        // host images, and the files of the clusters
+}
+
+// WithDefaults fills in the defaults and validates the name.
+func (o Options) WithDefaults() (Options, error) {
+	o.Name = cmp.Or(o.Name, DefaultName)
+	var err error
+	if o.CacheDir == "" {
+		if o.CacheDir, err = defaultCacheDir(); err != nil {
+			return o, err
+		}
+	}
+	return o, topology.BadName(o.Name)
+}
+
+// defaultCacheDir is outside of any checkout, so that a clean clone finds what
+// was built before.
+func defaultCacheDir() (string, error) {
+	if dir := os.Getenv("KUBE_BOOTSTRAP_CACHE"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("cache directory: %w; set KUBE_BOOTSTRAP_CACHE", err)
+	}
+	return filepath.Join(dir, "kube-bootstrap"), nil
+}
+
+// SharedDir is the directory that all nodes of a local engine mount, see
+// HostDir. It is a directory so that a new bundle reaches running nodes.
+func (o Options) SharedDir() string { return filepath.Join(o.CacheDir, "clusters", o.Name) }
+
+// PrivateDir holds files of the cluster that only this user may read. The nodes
+// do not mount it.
+func (o Options) PrivateDir() string { return filepath.Join(o.CacheDir, "private", o.Name) }
+
+// ComponentsPath is the bundle of the components that were built from a
+// checkout, before the nodes get it.
+func (o Options) ComponentsPath() string {
+	return filepath.Join(o.CacheDir, "clusters", o.Name+"-programs.tar.zst")
+}
+
+func (o Options) open() (*docker.Engine, error) {
+	engine, err := o.Engine.Open()
+	if err != nil {
+		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "put --docker-host, --docker-context or DOCKER_HOST right"}
+	}
+	return engine, nil
+}

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// NoAnswer returns the problem that the engine does not answer.
+func (s *Session) NoAnswer(err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ") // an error of ssh has several lines
+	return &step.Problem{
+		Name: "engine", Text: fmt.Sprintf("the Docker engine on %s does not answer: %s", s.Engine.Address, text),
+		Remedy: engineRemedy(s.Engine.Address, text), Firm: true,
+	}
+}
+
+// engineRemedy returns a remedy for the kind of the engine's address and for
+// the error of the connection.
+func engineRemedy(address, text string) string {
+	way, _, _ := strings.Cut(address, "://")
+	switch {
+	case strings.Contains(text, "permission denied") && way == "unix":
+		return "run it with sudo, or add your user to the group of that socket (`usermod -aG docker USER`, then log in again)"
+	case way == "ssh":
+		return "check that `ssh " + strings.TrimPrefix(address, "ssh://") + " docker version` works without a password"
+	case way == "tcp" || way == "http" || way == "https":
+		return "check that Docker listens there, that no firewall is in between, and DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
+	}
+	return "start Docker there (`systemctl start docker`), or name another engine with --docker-host or --docker-context"
+}
+
+// NoNodes returns the problem that the cluster has no nodes.
+func (s *Session) NoNodes(ctx context.Context) error {
+	if err := s.MustExist(ctx); err != nil {
+		return err
+	}
+	if err := s.interrupted(ctx); err != nil {
+		return err
+	}
+	return s.HostsGone()
+}
+
+// HostsGone returns the problem that only the settings and snapshots of the
+// cluster exist.
+func (s *Session) HostsGone() error {
+	return &step.Problem{Name: "cluster-hosts", Text: "the hosts of cluster " + s.Name + " are gone; its settings and snapshots are not",
+		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name + "`, or add --recreate to create new hosts"}
+}
+
+// interrupted returns the problem that a run was interrupted while it created or
+// removed the cluster; nil if none was.
+func (s *Session) interrupted(ctx context.Context) error {
+	r, err := s.Record(ctx)
+	if err != nil || r == nil || r.Phase == "" {
+		return err
+	}
+	return &step.Problem{Name: "cluster-unfinished", Text: "a run that removed the hosts of cluster " + s.Name + " to create it again was interrupted",
+		Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` to finish, or `kube-bootstrap cluster clean --name " + s.Name + "`"}
+}
+
+// RunningMaster observes the nodes and returns the running control plane with
+// the lowest address, other than the node named except.
+func (s *Session) RunningMaster(ctx context.Context, except string) (topology.NodeState, error) {
+	state, err := s.look(ctx, Nodes)
+	if err != nil {
+		return topology.NodeState{}, err
+	}
+	n, ok := state.RunningMaster(except)
+	if !ok {
+		err = s.NoMaster()
+	}
+	return n, err
+}
+
+// NoMaster returns the problem that no control plane runs.
+func (s *Session) NoMaster() error { return s.Off("no control plane of cluster " + s.Name + " runs") }
+
+// Off returns the problem that nodes do not run.
+func (s *Session) Off(text string) error {
+	return &step.Problem{Name: "cluster-off", Text: text, Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "`"}
+}

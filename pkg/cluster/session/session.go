@@ -1,0 +1,141 @@
+// Package session opens a cluster for one command: it connects to the engine,
+// checks that the cluster exists, keeps other runs out, and observes the nodes.
+//
+//	load      Options.WithDefaults    name, engine, cache directory
+//	look      Session.Observe         topology.State
+//	check     Scope.Needs             an engine, a cluster, or its nodes
+//	lock      Scope.Lock              no other run of this kind; then look and check again
+package session
+
+import (
+	"context"
+	"sync"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Event is an event of a step, either of the session itself or of a host.
+type Event struct {
+	Host string // "" for the session itself
+	step.Event
+}
+
+// Session is the connection of one command to a cluster. It does not change
+// after it was opened. The desired and the observed nodes are parameters of the
+// functions that use a session.
+type Session struct {
+	Engine *docker.Engine
+	Options
+	emit func(Event)
+}
+
+// Needs states what must exist before a command starts.
+type Needs int
+
+// Needs of commands.
+const (
+	AnEngine Needs = iota // an engine that answers
+	ACluster              // at least one part of the cluster
+	Nodes                 // at least one node
+)
+
+// Scope states what a command needs.
+type Scope struct {
+	Needs Needs
+	Lock  Lock        // the runs to keep out; the zero value is none
+	Emit  func(Event) // nil: drop the events
+}
+
+// Open connects to the engine of a cluster. The caller closes the session. Most
+// callers use Do.
+func Open(options Options, emit func(Event)) (*Session, error) {
+	options, err := options.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	engine, err := options.open()
+	if err != nil {
+		return nil, err
+	}
+	if emit == nil {
+		emit = func(Event) {}
+	}
+	return &Session{Engine: engine, Options: options, emit: oneByOne(emit)}, nil
+}
+
+// Close closes the connection to the engine.
+func (s *Session) Close() { s.Engine.Close() }
+
+// Do opens a cluster, calls do with its observed nodes, and closes it.
+func Do(ctx context.Context, options Options, scope Scope, do func(*Session, topology.State) error) error {
+	s, err := Open(options, scope.Emit)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	state, err := s.look(ctx, scope.Needs)
+	if err != nil || scope.Lock == none {
+		return orDo(err, func() error { return do(s, state) })
+	}
+	release, err := s.Hold(ctx, scope.Lock)
+	if err != nil {
+		return err
+	}
+	defer release()
+	state, err = s.look(ctx, scope.Needs) // another run may have changed the cluster in between
+	return orDo(err, func() error { return do(s, state) })
+}
+
+func orDo(err error, do func() error) error {
+	if err != nil {
+		return err
+	}
+	return do()
+}
+
+// look observes the nodes and checks the needs of a command.
+func (s *Session) look(ctx context.Context, needs Needs) (topology.State, error) {
+	state, err := s.Observe(ctx)
+	switch {
+	case err != nil:
+	case needs == ACluster:
+		err = s.MustExist(ctx)
+	case needs == Nodes && state.Empty():
+		err = s.NoNodes(ctx)
+	}
+	return state, err
+}
+
+// Observe returns the nodes that exist.
+func (s *Session) Observe(ctx context.Context) (topology.State, error) {
+	all, err := s.Engine.Machines(ctx)
+	if err != nil {
+		return topology.State{}, s.NoAnswer(err)
+	}
+	return topology.Observed(s.Name, all), nil
+}
+
+// Node returns the access to a node by its host name.
+func (s *Session) Node(name string) driver.Node { return driver.OpenDocker(s.Engine, name) }
+
+// Emit passes an event on to the caller of the command.
+func (s *Session) Emit(e Event) { s.emit(e) }
+
+// Run applies a plan. If it fails, the next run continues.
+func (s *Session) Run(ctx context.Context, plan step.Plan) error {
+	runner := &step.Runner{Emit: func(e step.Event) { s.emit(Event{Event: e}) }}
+	return runner.Do(ctx, plan)
+}
+
+// oneByOne serializes the calls of emit, because hosts work concurrently.
+func oneByOne(emit func(Event)) func(Event) {
+	var mu sync.Mutex
+	return func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		emit(e)
+	}
+}

@@ -1,0 +1,113 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Restore replaces the hosts of a cluster by those of a snapshot, and waits until
+// they are Ready. It removes the present state of the hosts.
+func Restore(ctx context.Context, options session.Options, setup testhost.Setup, name string, emit func(session.Event)) error {
+	return session.Do(ctx, options, scope(emit), func(s *session.Session, _ topology.State) error {
+		plan, err := RestorePlan(ctx, s, setup, name)
+		if err != nil {
+			return err
+		}
+		if err := s.Run(ctx, plan); err != nil {
+			return err
+		}
+		return kubeconfig.Update(ctx, s)
+	})
+}
+
+// RestorePlan returns the plan that restores a snapshot. A note with the name of
+// the snapshot makes the next run continue if this one is killed.
+func RestorePlan(ctx context.Context, s *session.Session, setup testhost.Setup, name string) (step.Plan, error) {
+	all, err := contentsOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	c, ok := all[name]
+	if !ok {
+		return nil, missing(s.Name, name, all)
+	}
+	if c.Format > format {
+		return nil, &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
+			Remedy: "use the kube-bootstrap that made it"}
+	}
+	for inside, outside := range c.Ports {
+		setup.APIPort, setup.Publish = int(inside), inside == outside
+	}
+	return restoring{s, c, setup, new(docker.Ground)}.plan(), nil
+}
+
+// restoring is the restore of one snapshot.
+type restoring struct {
+	session  *session.Session
+	contents contents
+	setup    testhost.Setup
+	facts    *docker.Ground // of the engine's machine, once facts were read
+}
+
+func (r restoring) plan() step.Plan {
+	name := r.contents.Snapshot.Name
+	var copies []step.Step
+	var hosts []string
+	for _, m := range r.contents.Machines {
+		copies, hosts = append(copies, r.copyBack(m)), append(hosts, m.Name)
+	}
+	return append(step.Plan{
+		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.session) })},
+		{step.Always("begin to restore snapshot "+name, r.begin)},
+		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.session) })},
+		{
+			testhost.Network(r.session, r.contents.Subnet), r.setup.Share(r.session),
+			step.Always("remember the settings", func(ctx context.Context) error { return r.session.WriteRecord(ctx, r.contents.Settings) }),
+			step.Always("look at the machine of the engine", r.readFacts),
+		},
+		copies,
+		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
+			return r.session.Engine.Forget(ctx, r.session.Name, session.RestoringNote)
+		})},
+	}, testhost.StartPlan(r.session, hosts, r.setup.Front(r.session, r.contents.Subnet))...)
+}
+
+func (r restoring) begin(ctx context.Context) error {
+	if err := r.session.Engine.Note(ctx, r.session.Name, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
+		return err
+	}
+	return r.session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
+}
+
+func (r restoring) readFacts(ctx context.Context) (err error) {
+	*r.facts, err = r.session.Engine.Ground(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name), r.session.Name)
+	return err
+}
+
+// copyBack returns the step that creates and starts a host from its part of the
+// snapshot.
+func (r restoring) copyBack(m docker.MadeFrom) step.Step {
+	name := r.contents.Snapshot.Name
+	again := m.Machine
+	again.RootFS = rootOf(m.Name, name)
+	return step.Always("put back "+m.Name, func(ctx context.Context) error {
+		again.Ground = *r.facts
+		engine, cluster := r.session.Engine, r.session.Name
+		for _, volume := range testhost.OwnVolumes(again) {
+			if err := engine.MakeVolume(ctx, cluster, volume, nil); err != nil {
+				return err
+			}
+			if err := engine.CopyVolume(ctx, cluster, again.RootFS, copyOf(volume, name), volume); err != nil {
+				return err
+			}
+		}
+		return engine.StartMachine(ctx, again)
+	})
+}

@@ -1,0 +1,195 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// First is the name of the snapshot that `cluster up` saves.
+const First = "first"
+
+// scope is the scope of the commands that write the hosts or the snapshots.
+func scope(emit func(session.Event)) session.Scope {
+	return session.Scope{Needs: session.ACluster, Lock: session.SnapshotsLock, Emit: emit}
+}
+
+// Save copies the disks of all hosts of a cluster to a snapshot. All hosts are
+// paused at the same time while they are copied.
+func Save(ctx context.Context, options session.Options, name string, emit func(session.Event)) error {
+	return session.Do(ctx, options, scope(emit), func(s *session.Session, _ topology.State) error {
+		save := &saving{session: s, name: name, spare: spare}
+		if err := save.check(ctx); err != nil {
+			return err
+		}
+		return s.Run(ctx, save.plan())
+	})
+}
+
+// SaveFirst replaces the snapshot First. It saves none if the engine's disk is
+// too full, because the cluster is up nevertheless.
+func SaveFirst(ctx context.Context, s *session.Session) error {
+	release, err := s.Hold(ctx, session.SnapshotsLock)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := Drop(ctx, s, First); err != nil {
+		return err
+	}
+	save := &saving{session: s, name: First, spare: spareFirst}
+	err = save.check(ctx)
+	if problems := step.Problems(err); len(problems) > 0 && problems[0].Name == "snapshot-space" {
+		step.Report(ctx, "left out: "+problems[0].Text, 0, 0)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, one := range save.plan().Steps() {
+		if err := one.Apply(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saving is a snapshot while it is saved.
+type saving struct {
+	session *session.Session
+	name    string
+	hosts   []docker.KeptMachine
+	bytes   int64
+	spare   int64
+}
+
+// check returns the problems of the name and of the disk space.
+func (s *saving) check(ctx context.Context) error {
+	if !topology.ValidName(s.name) {
+		return &step.Problem{Name: "snapshot-name", Text: fmt.Sprintf("%q can not be the name of a snapshot", s.name), Remedy: topology.NameRemedy}
+	}
+	all, err := contentsOf(ctx, s.session)
+	if err != nil {
+		return err
+	}
+	if _, taken := all[s.name]; taken {
+		cluster := s.session.Name
+		return &step.Problem{Name: "snapshot-exists", Text: "cluster " + cluster + " has a snapshot " + s.name + " already",
+			Remedy: "use another name, or run `kube-bootstrap cluster snapshot remove " + s.name + " --name " + cluster + "` first"}
+	}
+	if s.hosts, err = testhost.Existing(ctx, s.session); err != nil {
+		return err
+	}
+	if len(s.hosts) == 0 {
+		return s.session.HostsGone()
+	}
+	return s.checkSpace(ctx)
+}
+
+// Bytes that stay free on the engine's disk. More stay free after a snapshot
+// that the user did not request.
+const (
+	spare      = 2 << 30
+	spareFirst = 4 << 30
+)
+
+// checkSpace compares the size of the copies with the free space. Hosts on a
+// full disk would lose more than a snapshot.
+func (s *saving) checkSpace(ctx context.Context) error {
+	var volumes []string
+	for _, h := range s.hosts {
+		s.bytes += h.Bytes
+		volumes = append(volumes, testhost.OwnVolumes(h.Machine)...)
+	}
+	used, free, err := s.session.Engine.Measure(ctx, s.session.Name, s.hosts[0].ImageID, volumes)
+	if err != nil {
+		return err
+	}
+	s.bytes += used
+	if free < s.bytes+s.spare {
+		return &step.Problem{Name: "snapshot-space",
+			Text:   fmt.Sprintf("a snapshot of cluster %s takes %d MB, the engine's disk has %d MB free", s.session.Name, s.bytes/1e6, free/1e6),
+			Remedy: "free some, or remove a snapshot"}
+	}
+	return nil
+}
+
+func (s *saving) plan() step.Plan {
+	return step.Plan{
+		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, s.session) })},
+		{step.Always(fmt.Sprintf("copy %d hosts as they stand, %d MB", len(s.hosts), s.bytes/1e6), s.copyHosts)},
+		{step.Always("keep snapshot "+s.name, s.writeNote)},
+	}
+}
+
+func (s *saving) copyHosts(ctx context.Context) (err error) {
+	var running []string
+	for _, h := range s.hosts {
+		if h.Running {
+			running = append(running, h.Name)
+		}
+	}
+	// The hosts are unpaused even after an error or an interrupt.
+	after := context.WithoutCancel(ctx)
+	defer func() {
+		err = errors.Join(err, s.session.Engine.Thaw(after, running...))
+		if err != nil {
+			err = errors.Join(err, sweep(after, s.session))
+		}
+	}()
+	if err := s.session.Engine.Freeze(ctx, running...); err != nil {
+		return err
+	}
+	return docker.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
+}
+
+func (s *saving) copyHost(ctx context.Context, h docker.KeptMachine) error {
+	for _, volume := range testhost.OwnVolumes(h.Machine) {
+		kept := copyOf(volume, s.name)
+		if err := s.session.Engine.MakeVolume(ctx, s.session.Name, kept, map[string]string{label: s.name}); err != nil {
+			return err
+		}
+		if err := s.session.Engine.CopyVolume(ctx, s.session.Name, h.ImageID, volume, kept); err != nil {
+			return err
+		}
+	}
+	return s.session.Engine.Commit(ctx, h.Name, rootOf(h.Name, s.name))
+}
+
+// writeNote writes the note that makes the copies a snapshot.
+func (s *saving) writeNote(ctx context.Context) error {
+	now, err := s.session.UpRecord(ctx)
+	if err != nil {
+		return err
+	}
+	subnet, err := s.session.Subnet(ctx)
+	if err != nil {
+		return err
+	}
+	front, _, err := s.session.Engine.Attached(ctx, s.session.Name, apiserver.FrontName(s.session.Name))
+	if err != nil {
+		return err
+	}
+	c := contents{
+		Format: format, Settings: now, Subnet: subnet, Ports: front.Ports,
+		Snapshot: Snapshot{Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.Version(), Bytes: s.bytes},
+	}
+	for _, h := range s.hosts {
+		c.Machines = append(c.Machines, h.MadeFrom)
+		c.Snapshot.Hosts = append(c.Snapshot.Hosts, h.Name)
+	}
+	word, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return s.session.Engine.Note(ctx, s.session.Name, noteKey+s.name, string(word))
+}

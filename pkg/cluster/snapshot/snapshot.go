@@ -1,0 +1,178 @@
+// Package snapshot saves, restores, lists and removes snapshots of a cluster.
+//
+// A snapshot consists of a copy of the volumes and an image of the root file
+// system of every host, and of a note, which is written last. Parts without a
+// note belong to a run that was killed.
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Snapshot is a copy of the disks of all hosts of a cluster at one moment.
+type Snapshot struct {
+	Name       string    `json:"name"`
+	Made       time.Time `json:"made"`
+	Kubernetes string    `json:"kubernetes,omitempty"` // version
+	Hosts      []string  `json:"hosts"`
+	Bytes      int64     `json:"bytes"` // upper limit of its size on the engine's disk
+}
+
+// contents is the note of a snapshot.
+type contents struct {
+	Format   int               `json:"format"`
+	Snapshot Snapshot          `json:"snapshot"`
+	Settings *session.Record   `json:"settings,omitempty"` // nil if the cluster was not finished
+	Subnet   netip.Prefix      `json:"subnet"`
+	Ports    map[uint16]uint16 `json:"ports,omitempty"` // published ports of the front
+	Machines []docker.MadeFrom `json:"machines"`
+}
+
+const (
+	format      = 1
+	noteKey     = "snapshot." // of its note, followed by its name
+	label       = "kube-bootstrap.dev/snapshot"
+	imagePrefix = "kube-bootstrap/snapshot:"
+)
+
+// copyOf returns the name of the copy of a volume in a snapshot.
+func copyOf(volume, snapshot string) string { return volume + ".snapshot." + snapshot }
+
+// rootOf returns the name of the image of a host's root file system in a
+// snapshot.
+func rootOf(host, snapshot string) string { return imagePrefix + host + "." + snapshot }
+
+// List returns the snapshots of a cluster, oldest first.
+func List(ctx context.Context, options session.Options) (all []Snapshot, err error) {
+	err = session.Do(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, _ topology.State) error {
+		kept, err := contentsOf(ctx, s)
+		for _, c := range kept {
+			all = append(all, c.Snapshot)
+		}
+		slices.SortFunc(all, func(a, b Snapshot) int { return a.Made.Compare(b.Made) })
+		return err
+	})
+	return all, err
+}
+
+// Names returns the names of the snapshots in alphabetical order.
+func Names(ctx context.Context, s *session.Session) ([]string, error) {
+	all, err := contentsOf(ctx, s)
+	return slices.Sorted(maps.Keys(all)), err
+}
+
+// Settings returns the recorded settings of the cluster in a snapshot; nil if
+// the cluster was not finished.
+func Settings(ctx context.Context, s *session.Session, name string) (*session.Record, error) {
+	all, err := contentsOf(ctx, s)
+	return all[name].Settings, err
+}
+
+// Remove removes a snapshot, and the parts of incomplete snapshots.
+func Remove(ctx context.Context, options session.Options, name string) error {
+	return session.Do(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, _ topology.State) error {
+		all, err := contentsOf(ctx, s)
+		if err != nil {
+			return err
+		}
+		if _, ok := all[name]; !ok {
+			return errors.Join(missing(s.Name, name, all), sweep(ctx, s))
+		}
+		return Drop(ctx, s, name)
+	})
+}
+
+// Drop removes a snapshot if it exists. It removes the note first, because parts
+// without a note are no snapshot.
+func Drop(ctx context.Context, s *session.Session, name string) error {
+	if err := s.Engine.Forget(ctx, s.Name, noteKey+name); err != nil {
+		return err
+	}
+	return sweep(ctx, s)
+}
+
+// ForgetAll removes the notes of all snapshots, so that none is left when their
+// parts are removed with the cluster.
+func ForgetAll(ctx context.Context, s *session.Session) error {
+	notes, err := s.Engine.Notes(ctx, s.Name)
+	errs := []error{err}
+	for key := range notes {
+		if strings.HasPrefix(key, noteKey) {
+			errs = append(errs, s.Engine.Forget(ctx, s.Name, key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// RemoveHosts removes all hosts and the network of a cluster, but not its
+// snapshots.
+func RemoveHosts(ctx context.Context, s *session.Session) error {
+	return testhost.RemoveAll(ctx, s, func(v docker.Volume) bool { return v.Labels[label] != "" })
+}
+
+func contentsOf(ctx context.Context, s *session.Session) (map[string]contents, error) {
+	notes, err := s.Engine.Notes(ctx, s.Name)
+	if err != nil {
+		return nil, s.NoAnswer(err)
+	}
+	all := map[string]contents{}
+	for key, word := range notes {
+		name, ok := strings.CutPrefix(key, noteKey)
+		if !ok {
+			continue
+		}
+		var c contents
+		if err := json.Unmarshal([]byte(word), &c); err != nil {
+			return nil, fmt.Errorf("snapshot %s of cluster %s: %w", name, s.Name, err)
+		}
+		all[name] = c
+	}
+	return all, nil
+}
+
+// sweep removes the parts of incomplete snapshots, of runs that were killed.
+func sweep(ctx context.Context, s *session.Session) error {
+	whole, err := contentsOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	volumes, err := s.Engine.Volumes(ctx, s.Name)
+	errs := []error{err, s.Engine.RemoveHelpers(ctx, s.Name)}
+	for _, v := range volumes {
+		of := v.Labels[label]
+		if _, kept := whole[of]; of != "" && !kept {
+			errs = append(errs, s.Engine.RemoveVolume(ctx, v.Name))
+		}
+	}
+	images, err := s.Engine.Images(ctx, s.Name)
+	errs = append(errs, err)
+	for _, ref := range images {
+		_, of, _ := strings.Cut(strings.TrimPrefix(ref, imagePrefix), ".")
+		if _, kept := whole[of]; strings.HasPrefix(ref, imagePrefix) && !kept {
+			errs = append(errs, s.Engine.RemoveImage(ctx, ref))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func missing(cluster, name string, all map[string]contents) error {
+	remedy := "save one with `kube-bootstrap cluster snapshot save " + name + " --name " + cluster + "`"
+	if len(all) > 0 {
+		remedy = "use one of " + strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+	}
+	return &step.Problem{Name: "snapshot-missing", Text: "cluster " + cluster + " has no snapshot " + name, Remedy: remedy}
+}

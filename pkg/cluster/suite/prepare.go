@@ -1,0 +1,223 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// These steps prepare the nodes for the tests and clean up after them.
+
+const (
+	contentDir = "/var/lib/containerd/io.containerd.content.v1.content"
+	mirrorPort = "10999"
+	mirrorMark = "# written by kube-bootstrap cluster e2e"
+)
+
+// rows returns the steps that copy the programs to the control plane and the
+// images to every node.
+func (s *run) rows() step.Plan {
+	row := []step.Step{
+		s.put("put the tests on ", s.Programs.Test, "e2e.test"),
+		s.put("put ginkgo on ", s.Programs.Ginkgo, "ginkgo"),
+	}
+	var mirrors []step.Step
+	for _, n := range s.nodes {
+		row, mirrors = append(row, s.load(n.Name)), append(mirrors, s.mirrorFor(n.Name))
+	}
+	return step.Plan{row, append(mirrors, s.digest())}
+}
+
+// put returns the step that copies a program to the control plane.
+func (s *run) put(name, from, to string) step.Step {
+	return remote.Put(s.session, name+s.master.Name, s.master.Name, remote.File{From: from, To: suiteDir + "/" + to, Mode: 0o755})
+}
+
+// load returns the step that loads the test images into a node.
+func (s *run) load(name string) step.Step {
+	node := s.session.Node(name)
+	missing := func(ctx context.Context) (images []image.SuiteImage, refs step.Diff, err error) {
+		has, err := imagesOn(ctx, node)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, img := range s.Images {
+			digest, err := img.OCI.Digest()
+			if err != nil {
+				return nil, nil, err
+			}
+			// An image of the cluster itself stays as it is.
+			if now, ok := has[img.Ref]; !ok || image.OfTests(img.Ref) && now != digest {
+				images, refs = append(images, img), append(refs, "load "+img.Ref)
+			}
+		}
+		return images, refs, nil
+	}
+	return step.Step{
+		Name: "load the images of the tests into " + name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, refs, err := missing(ctx)
+			return refs, err
+		},
+		Apply: func(ctx context.Context) error {
+			images, _, err := missing(ctx)
+			if err != nil {
+				return err
+			}
+			reader, writer := io.Pipe()
+			go func() { writer.CloseWithError(image.WriteLayout(writer, images)) }()
+			defer reader.Close()
+			return node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: reader})
+		},
+	}
+}
+
+// imagesOn lists the images of a node with their manifest digests.
+func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error) {
+	var out bytes.Buffer
+	if err := node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "ls"}, Stdout: &out}); err != nil {
+		return nil, err
+	}
+	all := map[string]v1.Hash{}
+	for line := range strings.Lines(out.String()) {
+		if fields := strings.Fields(line); len(fields) > 2 {
+			if digest, err := v1.NewHash(fields[2]); err == nil {
+				all[fields[0]] = digest
+			}
+		}
+	}
+	return all, nil
+}
+
+// digest returns the step that determines which manifests the control plane
+// serves.
+func (s *run) digest() step.Step {
+	return step.Step{
+		Name: "look up the images of the tests on " + s.master.Name, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"read the digests"}, nil },
+		Apply: func(ctx context.Context) error {
+			has, err := imagesOn(ctx, s.onMaster())
+			s.digests = map[string]v1.Hash{}
+			for _, img := range s.Images {
+				s.digests[img.Ref] = has[img.Ref]
+			}
+			return err
+		},
+	}
+}
+
+func (s *run) mirror() string { return net.JoinHostPort(s.master.Addr.String(), mirrorPort) }
+
+// mirrorScript writes a hosts.toml unless the node already has one.
+const mirrorScript = `dir=/etc/containerd/certs.d/$1
+if [ -e "$dir/hosts.toml" ] && ! grep -q '^` + mirrorMark + `' "$dir/hosts.toml"; then exit 0; fi
+mkdir -p "$dir" && cat >"$dir/hosts.toml"`
+
+// mirrorFor returns the step that makes a node pull the test images from the control
+// plane. The node already has them, but some tests require that they are pulled
+// again.
+func (s *run) mirrorFor(node string) step.Step {
+	return step.Always("let "+node+" pull the images of the tests from "+s.master.Name, func(ctx context.Context) error {
+		for _, registry := range registriesOf(s.Images) {
+			hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirrorMark, registry, s.mirror())
+			args := []string{"/bin/sh", "-c", mirrorScript, "sh", registry}
+			if err := s.session.Node(node).Exec(ctx, driver.Exec{Args: args, Stdin: strings.NewReader(hosts)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func registriesOf(images []image.SuiteImage) (all []string) {
+	for _, img := range images {
+		registry, _, _ := strings.Cut(img.Ref, "/")
+		all = append(all, registry)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// endScript stops tests that still run. After an interrupt they get a minute to
+// remove what they created. Then the script removes the remaining namespaces,
+// found by the label of the suite, and the finalizers in them that only the
+// tests would remove.
+const endScript = `if docker inspect ` + suiteContainer + ` >/dev/null 2>&1; then
+	docker exec ` + suiteContainer + ` /bin/sh -c 'kill -INT -1' >/dev/null 2>&1
+	timeout 60 docker wait ` + suiteContainer + ` >/dev/null 2>&1
+	docker rm -f ` + suiteContainer + ` >/dev/null 2>&1
+fi
+kubectl() { docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig + ` "$@"; }
+left=$(kubectl get namespaces -l e2e-run -o name) || exit
+[ -n "$left" ] || exit 0
+kubectl delete --wait=false $left >/dev/null
+kubectl wait --for=delete --timeout=30s $left >/dev/null 2>&1
+for namespace in $(kubectl get namespaces -l e2e-run -o name); do
+	for kind in $(kubectl api-resources --namespaced --verbs=list,patch -o name); do
+		for object in $(kubectl -n "${namespace#namespace/}" get "$kind" -o name 2>/dev/null); do
+			kubectl -n "${namespace#namespace/}" patch "$object" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
+		done
+	done
+done
+kubectl wait --for=delete --timeout=2m $left >/dev/null`
+
+// leftScript lists what endScript would remove.
+const leftScript = `docker ps -aq --filter name=^/` + suiteContainer + `$
+docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig + ` get namespaces -l e2e-run -o name`
+
+const removeMirrorScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
+	if grep -qs '^` + mirrorMark + `' "$f"; then rm "$f" && { rmdir "${f%/*}" 2>/dev/null || true; }; fi
+done`
+
+// tidy returns the step that removes the remains of a run.
+func (s *run) tidy(name string) step.Step {
+	return step.Step{
+		Name: name, Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			var out bytes.Buffer
+			err := s.onMaster().Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", leftScript}, Stdout: &out})
+			return strings.Fields(out.String()), err
+		},
+		Apply: func(ctx context.Context) error {
+			return s.onMaster().Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", endScript}})
+		},
+	}
+}
+
+// leave removes everything that this run created, also after an interrupt.
+func (s *run) leave(ctx context.Context) error {
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	row := []step.Step{s.tidy("end the tests and remove what they left")}
+	for _, n := range s.nodes {
+		row = append(row, s.removeMirror(n.Name))
+	}
+	return s.session.Run(ctx, step.Plan{row})
+}
+
+func (s *run) removeMirror(name string) step.Step {
+	node := s.session.Node(name)
+	return step.Step{
+		Name: "let " + name + " pull from where it did", Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			var out bytes.Buffer
+			err := node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", "grep -ls '^" + mirrorMark + "' /etc/containerd/certs.d/*/hosts.toml || true"}, Stdout: &out})
+			return strings.Fields(out.String()), err
+		},
+		Apply: func(ctx context.Context) error {
+			return node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", removeMirrorScript}})
+		},
+	}
+}

@@ -1,0 +1,118 @@
+package suite
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// progress reads the events of the tests, one per line, while they run.
+type progress struct {
+	now    func() time.Time
+	report func(line string, running []string) // called with the progress of the run and the names of the running tests
+	tell   func(text string)                   // called for each failure
+
+	total   int // number of tests to run
+	started time.Time
+	partial []byte
+	running []string // in the order of their start
+	counts  Result
+}
+
+func newProgress(total int, now func() time.Time, report func(string, []string), tell func(string)) *progress {
+	return &progress{total: total, now: now, report: report, tell: tell, started: now()}
+}
+
+func (p *progress) Write(data []byte) (int, error) {
+	p.partial = append(p.partial, data...)
+	for {
+		line, rest, found := bytes.Cut(p.partial, []byte("\n"))
+		if !found {
+			return len(data), nil
+		}
+		var e image.TestEvent
+		if json.Unmarshal(line, &e) == nil { // skip a truncated line
+			p.event(e)
+		}
+		p.partial = bytes.Clone(rest)
+	}
+}
+
+func (p *progress) event(e image.TestEvent) {
+	switch e.Kind {
+	case "start":
+		p.running = append(p.running, e.Test)
+	case "end":
+		p.end(e)
+	}
+	var names []string
+	for _, test := range p.running {
+		names = append(names, withoutTags(test))
+	}
+	p.report(p.line(), names)
+}
+
+func (p *progress) end(e image.TestEvent) {
+	if i := slices.Index(p.running, e.Test); i >= 0 {
+		p.running = slices.Delete(p.running, i, i+1)
+	}
+	switch e.State {
+	case "passed":
+		p.counts.Passed++
+	case "skipped", "pending":
+		p.counts.Skipped++
+	default:
+		failure := TestFailure{Name: e.Test, Seconds: e.Seconds, Message: e.Message, At: e.At}
+		p.counts.Failed = append(p.counts.Failed, failure)
+		p.tell(fmt.Sprintf("%s: %s\n%s\n%s", e.State, e.Test, e.At, strings.TrimSpace(e.Message)))
+	}
+}
+
+func (p *progress) done() int { return p.counts.Passed + p.counts.Skipped + len(p.counts.Failed) }
+
+// line returns "12 of 417, 12 passed, 0 failed, 9m left".
+func (p *progress) line() string {
+	text := fmt.Sprintf("%d of %d, %d passed, %d failed", p.done(), p.total, p.counts.Passed, len(p.counts.Failed))
+	if left := p.left(); left != "" {
+		text += ", " + left + " left"
+	}
+	return text
+}
+
+// left estimates the remaining time from the finished tests, once there are
+// enough of them. When only running tests are left, the estimate would be
+// wrong: they are the ones that take longer than others.
+func (p *progress) left() string {
+	done := p.done()
+	if done < 10 || p.total-done <= len(p.running) {
+		return ""
+	}
+	left := p.now().Sub(p.started) / time.Duration(done) * time.Duration(p.total-done)
+	if left > 2*time.Minute {
+		return fmt.Sprintf("%.0fm", left.Minutes())
+	}
+	return fmt.Sprintf("%.0fs", left.Seconds())
+}
+
+// withoutTags drops the tags in brackets from the name of a test.
+func withoutTags(test string) string {
+	var words []string
+	for word := range strings.FieldsSeq(test) {
+		if !strings.HasPrefix(word, "[") && !strings.HasSuffix(word, "]") {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (p *progress) result() Result {
+	result := p.counts
+	result.Tests = p.counts.Passed + len(p.counts.Failed)
+	result.Seconds = p.now().Sub(p.started).Round(time.Millisecond).Seconds()
+	return result
+}

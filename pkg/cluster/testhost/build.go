@@ -1,0 +1,174 @@
+package testhost
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ImageStep returns the step that imports the host image of a variant into the
+// engine, from the cache or from Debian's packages.
+func ImageStep(s *session.Session, name string) step.Step {
+	image := variants[name].reference(name)
+	return step.Step{
+		Name: "make host image " + name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			has, err := s.Engine.HasImage(ctx, image)
+			if err != nil || has {
+				return nil, err
+			}
+			return step.Diff{"import image " + image}, nil
+		},
+		Apply: func(ctx context.Context) error { return makeImage(ctx, s, name, image) },
+	}
+}
+
+func makeImage(ctx context.Context, s *session.Session, name, image string) error {
+	release, err := s.HoldCache(ctx, "hostimage-"+name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	path := filepath.Join(s.CacheDir, "hosts", strings.TrimPrefix(image, Images+":")+".tar.zst")
+	if _, err := os.Stat(path); err != nil {
+		if err := variants[name].build(ctx, path); err != nil {
+			return err
+		}
+	}
+	return importRootfs(ctx, s.Engine, image, path)
+}
+
+func importRootfs(ctx context.Context, docker *docker.Engine, ref, path string) error {
+	packed, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	size := int64(0)
+	if info, err := packed.Stat(); err == nil {
+		size = info.Size()
+	}
+	plain, err := zstd.NewReader(io.TeeReader(packed, step.NewCounter(ctx, "import "+ref, size)))
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	return docker.ImportImage(ctx, ref, plain)
+}
+
+// build creates the root file system with mmdebstrap and writes it compressed to
+// path. A reader of path sees a complete file or none.
+func (v variant) build(ctx context.Context, path string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	out, err := os.CreateTemp(filepath.Dir(path), ".building-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	packed, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return err
+	}
+	if err := v.bootstrap(ctx, packed); err != nil {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), path)
+}
+
+// hooks are the options of mmdebstrap that do not depend on the variant.
+var hooks = []string{
+	"--variant=minbase", "--format=tar",
+	`--aptopt=Apt::Install-Recommends "false"`,
+	`--aptopt=Acquire::Check-Valid-Until "false"`,
+	`--aptopt=APT::Default-Release "` + suite + `"`,
+	"--dpkgopt=path-exclude=/usr/share/man/*",
+	"--dpkgopt=path-exclude=/usr/share/locale/*",
+	"--dpkgopt=path-exclude=/usr/share/doc/*",
+}
+
+func (v variant) bootstrap(ctx context.Context, out io.Writer) error {
+	overlay, err := v.overlay()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(overlay)
+	reports, done := reportLines(ctx)
+	defer done()
+	mirror, err := host.DebianMirror()
+	if err != nil {
+		return err
+	}
+	_, err = host.Command{Args: v.args(overlay, mirror), Stdout: out, Stderr: reports}.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("make a root file system from Debian packages (is mmdebstrap installed?): %w\n%s", err, reports.tail())
+	}
+	return nil
+}
+
+func (v variant) args(overlay, mirror string) []string {
+	args := append([]string{"mmdebstrap", "--include=" + v.Packages}, hooks...)
+	sources := []string{"deb " + mirror + " " + suite + " main"}
+	if v.Newer != "" {
+		sources = append(sources, "deb "+mirror+" "+newerSuite+" main")
+		args = append(args, `--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get install -y -q -t `+newerSuite+" "+v.Newer)
+	}
+	if v.Without != "" {
+		args = append(args, `--customize-hook=cd "$1"/etc && for s in `+v.Without+`; do rm -f init.d/$s rc?.d/[SK][0-9][0-9]$s runlevels/*/$s; done`)
+	}
+	args = append(args, "--customize-hook=tar-in "+overlay+" /", suite, "-")
+	return append(args, sources...)
+}
+
+// lines reports each line that is written to it, and keeps the last ones.
+type lines struct {
+	*io.PipeWriter
+	last []string
+	end  chan struct{}
+}
+
+func reportLines(ctx context.Context) (*lines, func()) {
+	reader, writer := io.Pipe()
+	l := &lines{PipeWriter: writer, end: make(chan struct{})}
+	go func() {
+		defer close(l.end)
+		scanner := bufio.NewScanner(reader)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			text := strings.TrimSpace(scanner.Text())
+			l.last = append(l.last[max(0, len(l.last)-remote.KeptLines+1):], text)
+			step.Report(ctx, strings.TrimPrefix(text, "I: "), 0, 0)
+		}
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	return l, func() {
+		writer.Close()
+		<-l.end
+	}
+}
+
+func (l *lines) tail() string {
+	l.Close()
+	<-l.end
+	return strings.Join(l.last, "\n")
+}

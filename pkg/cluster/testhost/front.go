@@ -1,0 +1,138 @@
+package testhost
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Front is a container with a fixed address that forwards connections to
+// the API server of any control plane that is ready, however many control
+// planes there are. It runs this program from an image of its own, without
+// credentials, without capabilities, and with a read-only file system.
+type Front struct {
+	session *session.Session
+	FrontSettings
+}
+
+// FrontSettings describe the front of a cluster.
+type FrontSettings struct {
+	Binary  string       // kube-bootstrap
+	Subnet  netip.Prefix // of the cluster's network
+	Port    int          // of the API server
+	Publish bool         // publish Port under the same number; otherwise under a free one
+}
+
+const frontImages = "kube-bootstrap/front:"
+
+// NewFront returns the front of a cluster.
+func NewFront(s *session.Session, settings FrontSettings) Front { return Front{s, settings} }
+
+// Step returns the step that starts the front.
+func (f Front) Step() step.Step {
+	return step.Step{
+		Name: "lead to the control planes of " + f.session.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			c, err := f.container(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return f.session.Engine.Running(ctx, c)
+		},
+		Apply: f.start,
+	}
+}
+
+// container describes the front. An existing front keeps its published ports,
+// because not every command knows the settings of the cluster.
+func (f Front) container(ctx context.Context) (docker.Container, error) {
+	sum, err := remote.Sum(f.Binary)
+	if err != nil {
+		return docker.Container{}, err
+	}
+	name := apiserver.FrontName(f.session.Name)
+	now, exists, err := f.session.Engine.Attached(ctx, f.session.Name, name)
+	if err != nil {
+		return docker.Container{}, err
+	}
+	port, ports := uint16(f.Port), now.Ports
+	if f.Publish && !exists {
+		ports = map[uint16]uint16{port: port}
+	}
+	for inside := range ports {
+		port = inside
+	}
+	return docker.Container{
+		Name: name, Image: frontImages + f.session.Name + "." + sum[:12],
+		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
+		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
+		Restart: "unless-stopped",
+		On:      docker.Attachment{Fleet: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports},
+	}, nil
+}
+
+func (f Front) start(ctx context.Context) error {
+	c, err := f.container(ctx)
+	if err != nil {
+		return err
+	}
+	has, err := f.session.Engine.HasImage(ctx, c.Image)
+	if err == nil && !has {
+		err = f.session.Engine.ImportProgram(ctx, c.Image, f.session.Name, f.Binary)
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.publish(ctx, c); err != nil {
+		return err
+	}
+	return f.dropOld(ctx, c.Image)
+}
+
+// publish publishes the front's port on the engine's machine, for clients
+// without a route to the containers: the engine may run in a virtual machine or
+// on another machine. Without --apiserver-port it tries the same pseudo-random
+// ports each time, because only the engine knows which ports are free.
+func (f Front) publish(ctx context.Context, c docker.Container) error {
+	const tries = 10
+	if len(c.On.Ports) > 0 {
+		return f.session.Engine.Run(ctx, c)
+	}
+	choice := fnv.New64a()
+	_, _ = choice.Write([]byte(f.session.Name))
+	ports := rand.New(rand.NewPCG(choice.Sum64(), 0)) //nolint:gosec // no secret
+	for try := 1; ; try++ {
+		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
+		c.On.Ports = map[uint16]uint16{uint16(f.Port): uint16(20000 + ports.IntN(10000))}
+		err := f.session.Engine.Run(ctx, c)
+		if !errors.Is(err, docker.ErrPortTaken) || try == tries {
+			return err
+		}
+		if err := f.session.Engine.Remove(ctx, c.Name); err != nil {
+			return err
+		}
+	}
+}
+
+// dropOld removes the front images of earlier program versions.
+func (f Front) dropOld(ctx context.Context, now string) error {
+	images, err := f.session.Engine.Images(ctx, f.session.Name)
+	errs := []error{err}
+	for _, image := range images {
+		if strings.HasPrefix(image, frontImages) && image != now {
+			errs = append(errs, f.session.Engine.RemoveImage(ctx, image))
+		}
+	}
+	return errors.Join(errs...)
+}

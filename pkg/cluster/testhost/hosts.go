@@ -1,0 +1,108 @@
+package testhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// BootPlan returns the plan that creates and starts all hosts of a topology at
+// once, after their images, network and shared files.
+func BootPlan(s *session.Session, t topology.Topology, shared, front []step.Step, check func(free int64, missing []topology.Node) error) step.Plan {
+	facts := new(docker.Ground)
+	var boot, images []step.Step
+	var names []string
+	for _, n := range t.Nodes() {
+		boot = append(boot, NewMachine(s, t, n).Boot(facts))
+		if name := t.Variant(n); !slices.Contains(names, name) {
+			names = append(names, name)
+			images = append(images, ImageStep(s, name))
+		}
+	}
+	return step.Plan{
+		images,
+		append([]step.Step{Network(s, t.Subnet()), EngineFacts(s, t, facts, check)}, shared...),
+		append(boot, front...),
+	}.Compact()
+}
+
+// StartPlan returns the plan that starts existing hosts and waits until each
+// node has reported Ready since, and until the DNS serves. It runs no command
+// on the hosts, because they start their services themselves.
+func StartPlan(s *session.Session, hosts []string, front []step.Step) step.Plan {
+	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return s.Engine.SwitchOn(ctx, hosts...) })
+	return step.Plan{append(front, start), apiserver.NewWaiter(s).Steps(hosts)}
+}
+
+// Existing returns the machines of a cluster in the order of their names.
+func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, error) {
+	state, err := s.Observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var all []docker.KeptMachine
+	err = docker.Together(state.Names(), func(name string) error {
+		m, err := s.Engine.Kept(ctx, name, true)
+		if errdefs.IsNotFound(err) {
+			return nil // the engine has just finished a removal that a killed run began
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, m)
+		return err
+	})
+	slices.SortFunc(all, func(a, b docker.KeptMachine) int { return strings.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// OwnVolumes returns the volumes that only this host has.
+func OwnVolumes(m docker.Machine) []string {
+	var own []string
+	for _, volume := range m.Volumes {
+		if volume != sharedVolume(m.Fleet) {
+			own = append(own, volume)
+		}
+	}
+	return own
+}
+
+// RemoveAll removes all hosts with their volumes, the front, and the network.
+// Volumes for which keep returns true stay.
+func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
+	hosts, err := Existing(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = docker.Together(hosts, func(h docker.KeptMachine) error { return s.Engine.RemoveMachine(ctx, h.Name, OwnVolumes(h.Machine)) })
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(removeVolumes(ctx, s, keep), s.Engine.Remove(ctx, apiserver.FrontName(s.Name))); err != nil {
+		return err
+	}
+	return s.Engine.RemoveNetwork(ctx, s.Name)
+}
+
+// removeVolumes removes volumes that a killed run left without their host.
+func removeVolumes(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
+	volumes, err := s.Engine.Volumes(ctx, s.Name)
+	errs := []error{err}
+	for _, v := range volumes {
+		if !v.IsNote() && v.Name != sharedVolume(s.Name) && !keep(v) {
+			errs = append(errs, s.Engine.RemoveVolume(ctx, v.Name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,65 @@
+package testhost
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+)
+
+func TestEveryHostImageHasASetting(t *testing.T) {
+	if got, want := slices.Sorted(slices.Values(config.HostImages)), slices.Sorted(maps.Keys(variants)); !slices.Equal(got, want) {
+		t.Errorf("config names %q, there are %q", got, want)
+	}
+}
+
+func TestImageReferenceFollowsItsContent(t *testing.T) {
+	v := variants["docker-28.5"]
+	before := v.reference("docker-28.5")
+	v.Files = slices.Clone(v.Files)
+	v.Files[0].Content += "\n"
+	if v.reference("docker-28.5") == before {
+		t.Error("a changed entry script gives the same image")
+	}
+	if before != variants["docker-28.5"].reference("docker-28.5") {
+		t.Error("the reference is not stable")
+	}
+}
+
+func TestSharedBundleFollowsItsSource(t *testing.T) {
+	dir := t.TempDir()
+	bundle := filepath.Join(dir, "b.tar.zst")
+	write := func(content string) {
+		t.Helper()
+		os.Remove(bundle)
+		if err := os.WriteFile(bundle, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
+	for _, content := range []string{"one", "another"} {
+		write(content)
+		shared := Share(s, topology.Topology{}, []SharedFile{{From: bundle, Name: "bundle"}})
+		ctx := context.Background()
+		if diff, err := shared.Check(ctx); err != nil || len(diff) == 0 {
+			t.Fatalf("check before: %v %v", diff, err)
+		}
+		if err := shared.Apply(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff, err := shared.Check(ctx); err != nil || len(diff) > 0 {
+			t.Fatalf("check after: %v %v", diff, err)
+		}
+		got, err := os.ReadFile(filepath.Join(s.SharedDir(), "bundle"))
+		if err != nil || string(got) != content {
+			t.Errorf("hosts see %q, %v; want %q", got, err, content)
+		}
+	}
+}

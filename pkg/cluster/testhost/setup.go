@@ -1,0 +1,30 @@
+package testhost
+
+import (
+	"net/netip"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Setup describes what the hosts of a cluster have in common.
+type Setup struct {
+	Topology topology.Topology
+	Files    []SharedFile
+	Binary   string // kube-bootstrap; "": the cluster has no front
+	APIPort  int
+	Publish  bool // publish APIPort on the engine's machine
+}
+
+// Share returns the step that gives the shared files to the hosts.
+func (u Setup) Share(s *session.Session) step.Step { return Share(s, u.Topology, u.Files) }
+
+// Front returns the step that starts the front in a network. A cluster of bare
+// hosts has none.
+func (u Setup) Front(s *session.Session, subnet netip.Prefix) []step.Step {
+	if u.Binary == "" {
+		return nil
+	}
+	return []step.Step{NewFront(s, FrontSettings{Binary: u.Binary, Subnet: subnet, Port: u.APIPort, Publish: u.Publish}).Step()}
+}

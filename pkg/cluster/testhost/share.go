@@ -1,0 +1,182 @@
+package testhost
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// SharedDir is the directory on every host that contains the shared files. It is
+// read-only there. With a local engine it is session.Options.SharedDir, with a
+// remote engine it is a volume.
+const SharedDir = "/opt/kube-bootstrap"
+
+// sharedVolume returns the name of the volume for shared files on a remote
+// engine.
+func sharedVolume(cluster string) string { return cluster + "-shared" }
+
+// SharedFile is a file of this machine that all hosts see under a name in
+// SharedDir.
+type SharedFile struct{ From, Name string }
+
+// Share returns the step that gives files to all hosts of a cluster.
+func Share(s *session.Session, t topology.Topology, files []SharedFile) step.Step {
+	if s.Engine.Remote() {
+		r := remoteFiles{s, t, files}
+		return step.Step{Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
+	}
+	l := localFiles{s.SharedDir(), files}
+	return step.Step{Name: "share files with the hosts", Check: l.missing, Apply: l.share}
+}
+
+// localFiles are shared through a directory of this machine.
+type localFiles struct {
+	dir   string
+	files []SharedFile
+}
+
+func (l localFiles) missing(context.Context) (diff step.Diff, err error) {
+	if _, err := os.Stat(l.dir); err != nil {
+		diff = append(diff, "make "+l.dir)
+	}
+	for _, file := range l.files {
+		if target := filepath.Join(l.dir, file.Name); !sameFile(file.From, target) {
+			diff = append(diff, "link "+file.From+" to "+target)
+		}
+	}
+	return diff, nil
+}
+
+func (l localFiles) share(ctx context.Context) error {
+	if err := os.MkdirAll(l.dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range l.files {
+		target := filepath.Join(l.dir, file.Name)
+		if sameFile(file.From, target) {
+			continue
+		}
+		if err := linkOrCopy(ctx, file.From, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remoteFiles are shared through a volume of a remote engine.
+type remoteFiles struct {
+	session *session.Session
+	nodes   topology.Topology
+	files   []SharedFile
+}
+
+// missing asks a host which files it sees. Without a host, and for a file that
+// was sent incompletely, the file is sent again: the file gets its modification
+// time last.
+func (r remoteFiles) missing(ctx context.Context) (diff step.Diff, err error) {
+	for _, file := range r.files {
+		complete, err := r.sent(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		if !complete {
+			diff = append(diff, "send "+file.From+" to the engine")
+		}
+	}
+	return diff, nil
+}
+
+func (r remoteFiles) sent(ctx context.Context, file SharedFile) (bool, error) {
+	local, err := os.Stat(file.From)
+	if err != nil {
+		return false, err
+	}
+	size, at, err := r.session.Engine.FileInMachine(ctx, r.nodes.Nodes()[0].Name, SharedDir+"/"+file.Name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, err
+	}
+	return err == nil && size == local.Size() && at.Unix() == local.ModTime().Unix(), nil
+}
+
+func (r remoteFiles) send(ctx context.Context) error {
+	for _, file := range r.files {
+		complete, err := r.sent(ctx, file)
+		if err == nil && !complete {
+			err = r.sendFile(ctx, file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r remoteFiles) sendFile(ctx context.Context, shared SharedFile) error {
+	file, err := os.Open(shared.From)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	counted := io.TeeReader(file, step.NewCounter(ctx, "send "+shared.From, info.Size()))
+	sent := docker.SentFile{Name: shared.Name, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
+	return r.session.Engine.FillVolume(ctx, sharedVolume(r.session.Name), r.session.Name, Image(r.nodes), sent)
+}
+
+// sameFile reports whether a and b are one file, or copies with the same size
+// and modification time, as linkOrCopy creates them.
+func sameFile(a, b string) bool {
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	if errA != nil || errB != nil {
+		return false
+	}
+	return os.SameFile(x, y) || x.Size() == y.Size() && x.ModTime().Equal(y.ModTime())
+}
+
+// linkOrCopy makes to a hard link of from, or a copy if they are on different
+// file systems. A reader of to sees either the old file or the new one.
+func linkOrCopy(ctx context.Context, from, to string) error {
+	temporary := to + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
+	if os.Link(real, temporary) != nil {
+		if err := copyFile(ctx, real, temporary); err != nil {
+			return err
+		}
+	}
+	return os.Rename(temporary, to)
+}
+
+func copyFile(ctx context.Context, from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.TeeReader(in, step.NewCounter(ctx, "copy "+from, info.Size())))
+	return errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime()))
+}

@@ -1,0 +1,201 @@
+package tools
+
+import (
+	"context"
+	"crypto/tls"
+	_ "embed" // docker-tls.sh
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// dockerPort is the port on which a node's Docker accepts TLS clients.
+const dockerPort = 2376
+
+const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
+
+// dockerPortScript makes the node's Docker reachable on its TLS port, also after
+// a reboot, and closes the port again. Docker itself is not changed: a proxy
+// forwards the port to Docker's socket.
+//
+//go:embed scripts/docker-tls.sh
+var dockerPortScript string
+
+// DockerEnv is how a docker client reaches the engine of a node.
+type DockerEnv struct {
+	Node     string `json:"node"`
+	Host     string `json:"host"`     // DOCKER_HOST
+	CertPath string `json:"certPath"` // DOCKER_CERT_PATH
+	Engine   string `json:"engine"`   // address of the engine that runs the nodes
+}
+
+// portScope is the scope of the commands that open and close the port.
+var portScope = session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
+
+// OpenDockerEnv gives this user's docker client access to the Docker of a node,
+// with certificates that only this cluster accepts.
+func OpenDockerEnv(ctx context.Context, options session.Options, name string) (env DockerEnv, err error) {
+	err = session.Do(ctx, options, portScope, func(s *session.Session, state topology.State) error {
+		n, err := state.Topology(s.Name).PickRunning(name, state)
+		if err != nil {
+			return err
+		}
+		if s.Engine.Remote() {
+			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
+				Remedy: "run this on the engine's machine"}
+		}
+		p := dockerPortOf(s, n)
+		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs.dir, Engine: s.Engine.Address}
+		return p.open(ctx)
+	})
+	return env, err
+}
+
+// dockerTLS is the TLS port of a node's Docker.
+type dockerTLS struct {
+	node   topology.Node
+	access driver.Node
+	certs  dockerCerts
+}
+
+func dockerPortOf(s *session.Session, n topology.Node) dockerTLS {
+	return dockerTLS{n, s.Node(n.Name), certsOf(s.Options)}
+}
+
+// open opens the port with a new certificate, unless it answers already.
+func (p dockerTLS) open(ctx context.Context) error {
+	client, err := p.certs.client()
+	if err != nil {
+		return err
+	}
+	answers := func(ctx context.Context) error { return p.answers(ctx, client) }
+	if answers(ctx) == nil {
+		return nil
+	}
+	if err := p.reachable(ctx); err != nil {
+		return err
+	}
+	if err := p.putCertificates(ctx); err != nil {
+		return err
+	}
+	if err := p.run(ctx, "open"); err != nil {
+		return err
+	}
+	if err := step.Until(ctx, answers, nil); err != nil {
+		return fmt.Errorf("connect to Docker of %s at %s: %w", p.node.Name, p.address(), err)
+	}
+	return nil
+}
+
+func (p dockerTLS) putCertificates(ctx context.Context) error {
+	ca, err := p.certs.authority()
+	if err != nil {
+		return err
+	}
+	pair, err := ca.Issue(pki.Request{CommonName: p.node.Name, Hosts: []string{p.node.Name, p.node.Addr.String()}}, time.Now())
+	if err != nil {
+		return err
+	}
+	for path, data := range map[string][]byte{"server.pem": append(pair.Cert, pair.Key...), "ca.pem": ca.PEM().Cert} {
+		if err := p.access.Put(ctx, dockerTLSDir+"/"+path, 0o600, strings.NewReader(string(data))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs dockerPortScript on the node; do is "open" or "close".
+func (p dockerTLS) run(ctx context.Context, do string) error {
+	args := []string{"/bin/sh", "-c", dockerPortScript, "sh", do, dockerTLSDir, strconv.Itoa(dockerPort)}
+	if err := p.access.Exec(ctx, driver.Exec{Args: args}); err != nil {
+		return fmt.Errorf("%s the TLS port of %s: %w", do, p.node.Name, err)
+	}
+	return nil
+}
+
+// CloseDockerEnv closes the port of a node that OpenDockerEnv opened, for all
+// clients. Without a name, it closes the port to which env leads, on a node of
+// any cluster of this user.
+func CloseDockerEnv(ctx context.Context, options session.Options, name string, env DockerEnv) error {
+	options, err := options.WithDefaults()
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		options.Name = filepath.Base(filepath.Dir(env.CertPath))
+		if env.CertPath != certsOf(options).dir {
+			return nil // env leads to no node of a cluster
+		}
+	}
+	return session.Do(ctx, options, portScope, func(s *session.Session, state topology.State) error {
+		if name != "" {
+			n, err := state.Topology(s.Name).PickRunning(name, state)
+			if err != nil {
+				return err
+			}
+			return dockerPortOf(s, n).run(ctx, "close")
+		}
+		for _, n := range state.Running() {
+			if p := dockerPortOf(s, n.Node); env.Host == "tcp://"+p.address() {
+				return p.run(ctx, "close")
+			}
+		}
+		return nil
+	})
+}
+
+func (p dockerTLS) address() string {
+	return net.JoinHostPort(p.node.Addr.String(), strconv.Itoa(dockerPort))
+}
+
+// reachable tries to connect to the node's address and accepts "connection
+// refused" too: only an address without a route never answers.
+func (p dockerTLS) reachable(ctx context.Context) error {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.address())
+	if err == nil {
+		return conn.Close()
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil
+	}
+	return &step.Problem{
+		Name: "node-unreachable", Text: fmt.Sprintf("connect to %s, where Docker of node %s is to answer: %v", p.address(), p.node.Name, err),
+		Remedy: "this machine needs a route to the cluster's network, and no firewall in between; `kube-bootstrap node ssh` needs neither",
+	}
+}
+
+// answers completes a TLS handshake with the port.
+func (p dockerTLS) answers(ctx context.Context, client *tls.Config) error {
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	client = client.Clone()
+	client.ServerName = p.node.Name
+	conn, err := (&tls.Dialer{Config: client}).DialContext(ctx, "tcp", p.address())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	// In TLS 1.3, a server rejects the client's certificate only after the handshake.
+	end, _ := ctx.Deadline()
+	if err := conn.SetDeadline(end); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("GET /_ping HTTP/1.0\r\n\r\n")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
+}

@@ -1,0 +1,131 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// loadScript imports one archive into both image stores of a node: containerd's
+// for pods, and Docker's for other containers.
+const loadScript = `set -e
+f=$(mktemp /var/lib/image-XXXXXX)
+trap 'rm -f "$f"' EXIT
+cat >"$f"
+docker load -q -i "$f" >/dev/null
+ctr -n k8s.io images import "$f" >/dev/null`
+
+// LoadImage copies images into all running nodes, either from the engine that
+// runs the nodes or from the Docker of one node. The source is read once.
+func LoadImage(ctx context.Context, options session.Options, from string, images []string, emit func(session.Event)) error {
+	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
+	return session.Do(ctx, options, scope, func(s *session.Session, state topology.State) error {
+		source, err := sourceOf(s, from, state)
+		if err != nil {
+			return err
+		}
+		var nodes []driver.Node
+		for _, n := range state.Running() {
+			nodes = append(nodes, s.Node(n.Name))
+		}
+		if len(nodes) == 0 {
+			return s.Off("no node of cluster " + s.Name + " runs")
+		}
+		if err := source.lacks(ctx, images); err != nil {
+			return err
+		}
+		load := func(ctx context.Context) error { return source.copyTo(ctx, nodes, images) }
+		return s.Run(ctx, step.Plan{{step.Always("load "+strings.Join(images, ", ")+" from "+source.name+" into the nodes", load)}})
+	})
+}
+
+// imageSource is a Docker engine from which images are copied.
+type imageSource struct {
+	name string
+	has  func(ctx context.Context, image string) (bool, error)
+	save func(ctx context.Context, to io.Writer, images ...string) error
+}
+
+// sourceOf returns the engine if name is empty, otherwise the Docker of the node
+// of that name.
+func sourceOf(s *session.Session, name string, state topology.State) (imageSource, error) {
+	if name == "" {
+		return imageSource{"the engine", s.Engine.HasImage, s.Engine.Save}, nil
+	}
+	n, err := state.Topology(s.Name).PickRunning(name, state)
+	node := s.Node(n.Name)
+	return imageSource{
+		name: "node " + n.Name,
+		has: func(ctx context.Context, image string) (bool, error) {
+			err := node.Exec(ctx, driver.Exec{Args: []string{"docker", "image", "inspect", "--format", "{{.Id}}", image}})
+			var exit *driver.ExitError
+			if errors.As(err, &exit) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		save: func(ctx context.Context, to io.Writer, images ...string) error {
+			return node.Exec(ctx, driver.Exec{Args: append([]string{"docker", "save"}, images...), Stdout: to})
+		},
+	}, err
+}
+
+// lacks returns the images that the source does not have.
+func (s imageSource) lacks(ctx context.Context, images []string) error {
+	var errs []error
+	for _, image := range images {
+		has, err := s.has(ctx, image)
+		if err == nil && !has {
+			err = &step.Problem{Name: "image-missing", Text: s.name + " has no image " + image, Remedy: "pull or build it first (`docker pull " + image + "`)"}
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// copyTo reads the images once and loads them into all nodes. If a node fails,
+// the others continue.
+//
+//	source.save -> io.MultiWriter -> untilError -> pipe -> Exec on a node (one goroutine each)
+func (s imageSource) copyTo(ctx context.Context, nodes []driver.Node, images []string) error {
+	var wg sync.WaitGroup
+	var writers []io.Writer
+	var pipes []*io.PipeWriter
+	errs := make([]error, len(nodes))
+	for i, node := range nodes {
+		reader, writer := io.Pipe()
+		writers, pipes = append(writers, &untilError{to: writer}), append(pipes, writer)
+		wg.Go(func() {
+			errs[i] = node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", loadScript}, Stdin: reader})
+			reader.CloseWithError(io.ErrClosedPipe)
+		})
+	}
+	err := s.save(ctx, io.MultiWriter(writers...), images...)
+	for _, p := range pipes {
+		p.CloseWithError(err)
+	}
+	wg.Wait()
+	return errors.Join(append(errs, err)...)
+}
+
+// untilError writes until the first error. It drops the rest, so that an
+// io.MultiWriter continues with its other writers.
+type untilError struct {
+	to     io.Writer
+	failed bool
+}
+
+func (u *untilError) Write(p []byte) (int, error) {
+	if !u.failed {
+		_, err := u.to.Write(p)
+		u.failed = err != nil
+	}
+	return len(p), nil
+}

@@ -1,0 +1,72 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Asked holds the nodes that a user requests, and how the user wrote each
+// setting ("" if the setting was not given).
+type Asked struct {
+	Masters, Workers     int
+	Nodes                []Spec
+	ByMasters, ByWorkers string
+	ByNodes              string
+}
+
+// Resolve returns the nodes that the cluster must have: the requested ones and,
+// for settings that were not given, the recorded ones. A recorded node that the
+// request leaves out is an error, because `cluster up` never removes nodes.
+func Resolve(cluster string, recorded []Spec, asked Asked) (nodes []Spec, errs []error) {
+	nodes = slices.Clone(recorded)
+	if asked.ByNodes != "" {
+		nodes = Request{Nodes: asked.Nodes}.Specs()
+		for _, s := range recorded {
+			if !slices.ContainsFunc(nodes, func(n Spec) bool { return n.Name == s.Name }) {
+				errs = append(errs, fewer(cluster, "has node "+s.Name+", which "+asked.ByNodes+" does not list", "list it", s.Name))
+			}
+		}
+	}
+	for _, one := range []struct {
+		role  Role
+		by    string
+		count int
+	}{{Master, asked.ByMasters, asked.Masters}, {Worker, asked.ByWorkers, asked.Workers}} {
+		if one.by == "" {
+			continue
+		}
+		var has int
+		if nodes, has = resize(nodes, one.role, one.count); has > one.count {
+			errs = append(errs, fewer(cluster, fmt.Sprintf("has %d nodes of the role %s and not %d (%s)", has, one.role, one.count, one.by), "omit "+one.by, "NODE"))
+		}
+	}
+	return nodes, errs
+}
+
+func fewer(cluster, text, omit, node string) error {
+	return &step.Problem{Name: "cluster-differs", Text: "cluster " + cluster + " " + text,
+		Remedy: omit + ", or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "`"}
+}
+
+// resize appends or drops nodes of a role until there are count of them. It
+// also returns the previous number.
+func resize(nodes []Spec, role Role, count int) ([]Spec, int) {
+	var has int
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(s Spec) bool {
+		if s.Role == role {
+			has++
+		}
+		return s.Role == role && has > count
+	})
+	missing := count - has
+	for n := 1; missing > 0; n++ {
+		name := fmt.Sprintf("%s-%d", role, n)
+		if !slices.ContainsFunc(nodes, func(s Spec) bool { return s.Name == name }) {
+			nodes = append(nodes, Spec{Name: name, Role: role})
+			missing--
+		}
+	}
+	return nodes, has
+}

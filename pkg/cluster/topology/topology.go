@@ -1,0 +1,184 @@
+package topology
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Topology holds the desired nodes of a cluster: the requested nodes and the
+// existing ones. It is immutable.
+//
+//	address in the subnet   .1       .2 ...       .9       .10 ...   .9 + frontIndex
+//	                        engine   control planes        workers
+type Topology struct {
+	cluster   string
+	subnet    netip.Prefix
+	hostImage string
+	nodes     []Node
+}
+
+// Request describes the requested nodes of a cluster.
+type Request struct {
+	Masters   int
+	Workers   int
+	Nodes     []Spec       // instead of Masters and Workers, if the nodes differ
+	Hosts     []string     // names of bare hosts, instead of control planes and workers
+	Subnet    netip.Prefix // network of the nodes
+	HostImage string       // variant of nodes without their own
+}
+
+// Of returns the request for exactly the nodes of a state.
+func (r Request) Of(s State) Request {
+	r.Nodes, r.Hosts = s.Specs(), nil
+	return r
+}
+
+// Specs returns the requested nodes, each with a name.
+func (r Request) Specs() []Spec {
+	var all []Spec
+	for _, name := range r.Hosts {
+		all = append(all, Spec{Name: name, Role: Bare})
+	}
+	if len(all) > 0 {
+		return all
+	}
+	all = slices.Clone(r.Nodes)
+	if len(all) == 0 {
+		all = append(slices.Repeat([]Spec{{Role: Master}}, max(r.Masters, 0)), slices.Repeat([]Spec{{Role: Worker}}, max(r.Workers, 0))...)
+	}
+	number := map[Role]int{}
+	for i, s := range all {
+		if s.Name == "" {
+			number[s.Role]++
+			all[i].Name = fmt.Sprintf("%s-%d", s.Role, number[s.Role])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Spec) int { return strings.Compare(string(a.Role), string(b.Role)) })
+	return all
+}
+
+// Topology assigns an address to every requested node. An existing node keeps
+// its address, and stays part of the topology if the request does not name it.
+func (r Request) Topology(cluster string, is State) Topology {
+	t := Topology{cluster: cluster, subnet: r.Subnet, hostImage: r.HostImage}
+	taken := map[netip.Addr]bool{}
+	for _, n := range is.nodes {
+		taken[n.Addr] = true
+	}
+	for _, s := range r.Specs() {
+		n := Node{Name: s.HostName(cluster), Role: s.Role, Spec: s}
+		if n.Addr = is.address(n.Name); !n.Addr.IsValid() {
+			n.Addr = free(r.Subnet, s.Role, taken)
+		}
+		taken[n.Addr] = true
+		t.nodes = append(t.nodes, n)
+	}
+	for _, n := range is.nodes {
+		if !t.Has(n.Name) {
+			t.nodes = append(t.nodes, n.Node)
+		}
+	}
+	slices.SortStableFunc(t.nodes, byRole)
+	return t
+}
+
+// Topology returns the topology that consists of exactly the existing nodes.
+func (s State) Topology(cluster string) Topology {
+	t := Topology{cluster: cluster}
+	for _, n := range s.nodes {
+		t.nodes = append(t.nodes, n.Node)
+	}
+	slices.SortStableFunc(t.nodes, byRole)
+	return t
+}
+
+// Cluster returns the name of the cluster.
+func (t Topology) Cluster() string { return t.cluster }
+
+// Subnet returns the network of the nodes.
+func (t Topology) Subnet() netip.Prefix { return t.subnet }
+
+// Nodes returns all nodes, control planes first.
+func (t Topology) Nodes() []Node { return slices.Clone(t.nodes) }
+
+// Node returns the node of this host name; the zero Node if there is none.
+func (t Topology) Node(name string) Node {
+	for _, n := range t.nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return Node{}
+}
+
+// Has reports whether there is a node of this host name.
+func (t Topology) Has(name string) bool { return t.Node(name).Name != "" }
+
+// Variant returns the variant of a node's host image.
+func (t Topology) Variant(n Node) string {
+	if n.Spec.HostImage != "" {
+		return n.Spec.HostImage
+	}
+	return t.hostImage
+}
+
+// Masters returns the number of control planes.
+func (t Topology) Masters() (n int) {
+	for _, node := range t.nodes {
+		if node.Role == Master {
+			n++
+		}
+	}
+	return n
+}
+
+// OnlyMasters reports whether there is no worker, so that control planes must
+// run the pods.
+func (t Topology) OnlyMasters() bool {
+	return !slices.ContainsFunc(t.nodes, func(n Node) bool { return n.Role == Worker })
+}
+
+// Missing returns the nodes that do not exist.
+func (t Topology) Missing(is State) []Node {
+	return slices.DeleteFunc(t.Nodes(), func(n Node) bool { return is.Has(n.Name) })
+}
+
+// Leader returns the control plane that all others join. It is an existing one
+// if there is any, because a new one would create another cluster.
+func (t Topology) Leader(is State) Node {
+	for _, n := range t.nodes {
+		if n.Role == Master && is.Has(n.Name) {
+			return n
+		}
+	}
+	return t.nodes[0]
+}
+
+// Pick finds a node by its host name or by its name within the cluster.
+func (t Topology) Pick(name string) (Node, error) {
+	for _, full := range []string{name, t.cluster + "-" + name} {
+		if n := t.Node(full); n.Name != "" {
+			return n, nil
+		}
+	}
+	var all []string
+	for _, n := range t.nodes {
+		all = append(all, n.Name)
+	}
+	return Node{}, &step.Problem{Name: "node-missing", Text: fmt.Sprintf("cluster %s has no node %s", t.cluster, name),
+		Remedy: "use one of " + strings.Join(all, ", ")}
+}
+
+// PickRunning is Pick for a node that must run.
+func (t Topology) PickRunning(name string, is State) (Node, error) {
+	n, err := t.Pick(name)
+	if err == nil && !is.Runs(n.Name) {
+		err = &step.Problem{Name: "node-off", Text: "node " + n.Name + " does not run",
+			Remedy: "run `kube-bootstrap node start " + n.Name + " --cluster " + t.cluster + "`"}
+	}
+	return n, err
+}
