@@ -35,7 +35,7 @@ func TestSchema(t *testing.T) {
 		{head + "flanelBackend: vxlan\n", "flanelBackend"},
 		{head + "flannelBackend: pigeon\n", "flannelBackend"},
 		{head + "workers: many\n", "workers"},
-		{head + "registry: {adress: r}\n", "adress"},
+		{head + "registry: {url: r}\n", "url"},
 		{head + "nodes: [{role: king}]\n", "role"},
 		{head + "token: abcdef.0123456789abcdef\n", "token"},
 	} {
