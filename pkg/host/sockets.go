@@ -2,36 +2,30 @@ package host
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
+	"net"
+	"syscall"
 )
 
-// RemoveDeadSockets removes the Unix sockets that match a pattern and that no
-// process of this network namespace listens on.
+// RemoveDeadSockets removes the Unix stream sockets that match a pattern and
+// on which no process listens.
 func (f Files) RemoveDeadSockets(pattern string) error {
-	open, err := f.Read("/proc/net/unix")
-	if err != nil {
-		return err
-	}
-	fields := strings.Fields(string(open)) // the last field of a line is the path
 	var errs []error
 	for _, path := range f.Match(pattern) {
-		if !slices.ContainsFunc(fields, func(open string) bool { return f.same(open, path) }) {
+		if isDeadSocket(f.Path(path)) {
 			errs = append(errs, f.Remove(path))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// same reports whether two paths lead to one file: a process may have reached
-// /run by /var/run.
-func (f Files) same(a, b string) bool {
-	if filepath.Base(a) != filepath.Base(b) {
-		return false
+// isDeadSocket connects with a datagram socket, so that the daemon behind a
+// stream socket does not notice: the kernel answers EPROTOTYPE if a process
+// listens. /proc/net/unix is no alternative, because a read of it may miss
+// entries while other sockets are closed.
+func isDeadSocket(path string) bool {
+	conn, err := net.Dial("unixgram", path)
+	if err == nil {
+		conn.Close()
 	}
-	first, errFirst := os.Stat(f.Path(a))
-	second, errSecond := os.Stat(f.Path(b))
-	return errFirst == nil && errSecond == nil && os.SameFile(first, second)
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
