@@ -14,8 +14,8 @@ type access struct {
 	GID  int         `json:"gid,omitempty"`
 }
 
-// apply changes the owner before the mode, because chown clears the bits that
-// let a program run as its owner.
+// apply changes the owner before the mode, because chown clears the setuid
+// and setgid bits.
 func (a access) apply(file *os.File) error {
 	if a.UID != 0 || a.GID != 0 {
 		if err := file.Chown(a.UID, a.GID); err != nil {
@@ -25,7 +25,8 @@ func (a access) apply(file *os.File) error {
 	return file.Chmod(a.Mode)
 }
 
-// accessTo returns the access to a file, and fresh if there is no such file.
+// accessTo returns the access of the file at path, or fresh if the file does
+// not exist.
 func accessTo(path string, fresh access) (access, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

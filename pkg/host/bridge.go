@@ -7,8 +7,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// BridgePorts reports of each link of this host whether it is on a bridge; ok
-// is false if there is no such bridge.
+// BridgePorts reports for each link of this host whether it is a port of the
+// bridge. ok is false if the bridge does not exist.
 func BridgePorts(bridge string) (ports map[string]bool, ok bool, err error) {
 	b, err := netlink.LinkByName(bridge)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -25,8 +25,9 @@ func BridgePorts(bridge string) (ports map[string]bool, ok bool, err error) {
 	return ports, err == nil, err
 }
 
-// AttachToBridge puts a link on a bridge. Packets may leave by the port that
-// they came in by: a pod reaches itself by a Service.
+// AttachToBridge makes a link a port of a bridge, in hairpin mode: packets
+// may leave by the port they came in by, as when a pod reaches itself through
+// a Service.
 func AttachToBridge(name, bridge string) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// CgroupV2 reports whether the unified hierarchy is the one in use.
+// CgroupV2 reports whether the host uses the unified cgroup hierarchy.
 func CgroupV2() bool {
 	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
 	return err == nil
@@ -39,8 +39,8 @@ func HasCgroup(controller string) bool {
 	return false
 }
 
-// EndCgroup removes the control group of that name as RemoveCgroup does, and
-// kills what still runs in it.
+// EndCgroup kills the processes in the cgroup of that name, then removes it
+// as RemoveCgroup does.
 func EndCgroup(ctx context.Context, name string) error {
 	return step.Until(ctx, func(context.Context) error {
 		for _, pid := range cgroupProcesses(name) {
@@ -56,11 +56,12 @@ func cgroupProcesses(name string) (pids []int) {
 	for _, root := range cgroupRoots(name) {
 		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.Name() != "cgroup.procs" {
-				return nil // a group that has gone meanwhile has no processes
+				return nil // the cgroup was removed meanwhile
 			}
 			data, _ := os.ReadFile(path)
 			for _, word := range strings.Fields(string(data)) {
-				// Zero is one of another process namespace, and all of ours to kill(2).
+				// cgroup.procs lists a process of another PID namespace as 0, which
+				// kill(2) would take for the own process group.
 				if pid, err := strconv.Atoi(word); err == nil && pid > 1 {
 					pids = append(pids, pid)
 				}
@@ -71,17 +72,17 @@ func cgroupProcesses(name string) (pids []int) {
 	return pids
 }
 
-// cgroupRoots is the group of that name in every hierarchy.
+// cgroupRoots returns the directories of a cgroup in all hierarchies.
 func cgroupRoots(name string) (roots []string) {
 	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {
-		found, _ := filepath.Glob(pattern) // the pattern is sound
+		found, _ := filepath.Glob(pattern) // the pattern is well-formed
 		roots = append(roots, found...)
 	}
 	return roots
 }
 
-// RemoveCgroup removes the control group of that name, and those below it,
-// from every hierarchy. One that still has processes is an error.
+// RemoveCgroup removes a cgroup and its children from every hierarchy. It
+// fails if a process is left in it.
 func RemoveCgroup(name string) error {
 	var errs []error
 	for _, root := range cgroupRoots(name) {
@@ -93,7 +94,7 @@ func RemoveCgroup(name string) error {
 func removeCgroupTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // one hierarchy under two names: cpu is cpu,cpuacct
+		return nil // a hierarchy with two names, such as cpu and cpu,cpuacct
 	}
 	if err != nil {
 		return err

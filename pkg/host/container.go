@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// InContainer reports whether this machine is itself a container, as systemd
-// and Docker mark theirs.
+// InContainer reports whether this machine is itself a container, by the
+// marks of Docker and systemd.
 func InContainer() bool {
 	if _, err := os.Stat("/.dockerenv"); err == nil {
 		return true

@@ -7,14 +7,15 @@ import (
 	"regexp"
 )
 
-// mirrorVariable names a Debian mirror on a machine that has none of its own.
+// mirrorVariable names a Debian mirror for machines that are not Debian.
 const mirrorVariable = "KUBE_BOOTSTRAP_DEBIAN_MIRROR"
 
-// A Debian mirror in either form of apt's sources; Ubuntu's end in /ubuntu.
+// debianSource matches a Debian mirror in both formats of apt's sources.
+// Ubuntu's mirrors end in /ubuntu and do not match.
 var debianSource = regexp.MustCompile(`(?m)^(?:URIs:|deb(?:\s+\[[^\]]*\])?)\s+(\S+/debian)/?(?:\s|$)`)
 
-// DebianMirror returns where Debian packages come from: the mirror that this
-// machine's apt uses, or the one that KUBE_BOOTSTRAP_DEBIAN_MIRROR names.
+// DebianMirror returns the URL of a Debian mirror: the value of
+// KUBE_BOOTSTRAP_DEBIAN_MIRROR, or the mirror that this machine's apt uses.
 func DebianMirror() (string, error) {
 	if mirror := os.Getenv(mirrorVariable); mirror != "" {
 		return mirror, nil
@@ -29,5 +30,5 @@ func DebianMirror() (string, error) {
 			return string(m[1]), nil
 		}
 	}
-	return "", errors.New("apt on this machine knows no Debian mirror; name one in " + mirrorVariable)
+	return "", errors.New("apt on this machine has no Debian mirror; set " + mirrorVariable + " to the URL of one")
 }

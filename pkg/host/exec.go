@@ -1,7 +1,6 @@
-// Package host is the only door to the machine: files, units, network links,
-// firewall rules and commands. Everything above it says what it wants in the
-// words of this package, and nothing else here imports os/exec, netlink or
-// go-systemd.
+// Package host is the only package that changes the machine: files, units,
+// network links, firewall rules and commands. No other package imports
+// os/exec, netlink or go-systemd.
 package host
 
 import (
@@ -15,18 +14,18 @@ import (
 	"syscall"
 )
 
-// Command is one program to run. Args[0] is looked up in PATH.
+// Command is a program to run. Args[0] is looked up in PATH.
 type Command struct {
 	Args   []string
-	Env    []string // added to our own environment, KEY=VALUE
+	Env    []string // added to the environment of this process, KEY=VALUE
 	Dir    string
 	Stdin  io.Reader
 	Stdout io.Writer // nil: collected and returned
 	Stderr io.Writer // nil: kept for the error
 }
 
-// CommandError tells which command failed, in a form that can be pasted into a
-// shell, and what it printed.
+// CommandError is the error of a command that failed. Its text contains the
+// command, ready for a shell, and what the command printed.
 type CommandError struct {
 	Args   []string
 	Output string

@@ -11,13 +11,14 @@ import (
 	"strings"
 )
 
-// StateDir holds what we must remember about the host to take everything back.
+// StateDir contains what turndown needs to know about the host.
 const StateDir = "/var/lib/kube-bootstrap"
 
-// Files is the file system below Root; an empty Root is the machine's own.
+// Files is the file system below Root. An empty Root is the root of the
+// machine.
 type Files struct{ Root string }
 
-// Path returns where an absolute path of the host really lies.
+// Path returns the path of a host's file in the file system of this process.
 func (f Files) Path(path string) string { return filepath.Join("/", f.Root, path) }
 
 // Read returns the content of a file.
@@ -29,9 +30,9 @@ func (f Files) Exists(path string) bool {
 	return err == nil
 }
 
-// Write puts data at path in one move: a reader sees the old file or the new
-// one, also after a crash. Directories that are missing are made, and noted
-// so that Remove takes them away again.
+// Write atomically replaces the file at path: a reader sees the old file or
+// the new one, also after a crash. It creates missing parent directories and
+// records them, so that Remove removes them again.
 func (f Files) Write(path string, data []byte, mode os.FileMode) error {
 	return f.writeAs(path, data, access{Mode: mode})
 }
@@ -44,9 +45,10 @@ func (f Files) writeAs(path string, data []byte, may access) error {
 	return writeAtomic(f.Path(path), data, may)
 }
 
-// writeSize keeps the pages small in which the kernel caches a file. It maps
-// whole ones into a process that runs the file, and they are as large as the
-// writes were, up to 2 MB.
+// writeSize is the size of one write in bytes. The kernel caches a file in
+// folios as large as the writes, up to 2 MB, and maps whole folios into a
+// process that runs the file. Small writes keep the resident memory of the
+// agent small.
 const writeSize = 64 << 10
 
 func writeAtomic(path string, data []byte, may access) (err error) {
@@ -71,10 +73,10 @@ func writeAtomic(path string, data []byte, may access) (err error) {
 	return os.Rename(tmp.Name(), path)
 }
 
-// halfWritten is how a file is called, up to the last *, until it is whole.
+// halfWritten returns the pattern of the temporary files for a path.
 func halfWritten(path string) string { return ".kube-bootstrap-" + filepath.Base(path) + "-*" }
 
-// removeHalfWritten removes what a Write that was killed left beside path.
+// removeHalfWritten removes the temporary files of an interrupted Write.
 func (f Files) removeHalfWritten(path string) error {
 	var errs []error
 	for _, left := range f.Match(filepath.Join(filepath.Dir(path), halfWritten(path))) {
@@ -85,11 +87,12 @@ func (f Files) removeHalfWritten(path string) error {
 	return errors.Join(errs...)
 }
 
-// madeDirs lists the directories that we made, one a line, oldest first.
+// madeDirs is the file that lists the directories that MkdirAll created, one
+// per line, oldest first.
 const madeDirs = StateDir + "/made-dirs"
 
-// MkdirAll makes a directory and its parents (0755; those of StateDir 0700),
-// after noting which of them are ours.
+// MkdirAll creates a directory and its parents with mode 0755, or 0700 for
+// StateDir. It first records which of them are new, for Remove.
 func (f Files) MkdirAll(dir string) error {
 	var missing []string
 	for d := filepath.Clean(dir); d != "/" && !f.Exists(d); d = filepath.Dir(d) {
@@ -122,8 +125,8 @@ func (f Files) noteDirs(dirs []string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Remove removes a file, and then each parent that we made and that is empty.
-// A file that is not there is no error.
+// Remove removes a file, and then each parent that is empty and was created
+// by MkdirAll. A missing file is not an error.
 func (f Files) Remove(path string) error {
 	if err := os.Remove(f.Path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -134,8 +137,8 @@ func (f Files) Remove(path string) error {
 	return f.removeEmptyParents(path)
 }
 
-// RemoveAll removes a directory of ours with all it holds, then empty parents
-// that we made.
+// RemoveAll removes a directory with its content, and then parents as Remove
+// does.
 func (f Files) RemoveAll(path string) error {
 	if err := os.RemoveAll(f.Path(path)); err != nil {
 		return err
@@ -150,17 +153,17 @@ func (f Files) removeEmptyParents(path string) error {
 	}
 	for d := filepath.Dir(path); slices.Contains(made, d); d = filepath.Dir(d) {
 		if err := os.Remove(f.Path(d)); err != nil {
-			break // not empty, or gone already: either way it is not ours to force
+			break // not empty, or already removed
 		}
 	}
 	return nil
 }
 
-// File is a file as it shall be.
+// File is the desired state of a file.
 type File struct {
 	Path string
 	Data []byte
-	Mode os.FileMode // 0 is 0600
+	Mode os.FileMode // 0 means 0600
 }
 
 func (file File) mode() os.FileMode {
@@ -170,8 +173,8 @@ func (file File) mode() os.FileMode {
 	return file.Mode
 }
 
-// Missing lists, one line each, what Put would change: files that are absent,
-// or differ in content or mode.
+// Missing lists the changes that Put would make, one per line: files that do
+// not exist or differ in content or mode.
 func (f Files) Missing(tree []File) ([]string, error) {
 	var diff []string
 	for _, file := range tree {
@@ -198,7 +201,7 @@ func (f Files) modeOf(path string) os.FileMode {
 	return info.Mode().Perm()
 }
 
-// Put writes each file of the tree that is missing or differs.
+// Put writes each file of the tree that does not exist or differs.
 func (f Files) Put(tree []File) error {
 	for _, file := range tree {
 		diff, err := f.Missing([]File{file})
@@ -215,7 +218,7 @@ func (f Files) Put(tree []File) error {
 	return nil
 }
 
-// Drop removes the files of the tree, and directories made for them.
+// Drop removes files, and parents as Remove does.
 func (f Files) Drop(paths ...string) error {
 	var errs []error
 	for _, path := range paths {

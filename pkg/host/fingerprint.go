@@ -7,9 +7,10 @@ import (
 	"io/fs"
 )
 
-// Fingerprint tells one content of files from another: a service that reads
-// them only when it starts has it in its environment, so that other content
-// replaces the container. Files that are not there do not count.
+// Fingerprint returns a hash of the content of files, 16 hexadecimal digits.
+// A container that reads the files only at its start has the hash in its
+// environment, so that a changed file replaces the container. Missing files
+// do not count.
 func (f Files) Fingerprint(paths ...string) (string, error) {
 	sum := sha256.New()
 	for _, path := range paths {

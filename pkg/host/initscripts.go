@@ -2,7 +2,7 @@ package host
 
 import "context"
 
-// openrc runs services by rc-service, as on Alpine and Gentoo.
+// openrc manages the services of OpenRC, as on Alpine and Gentoo.
 type openrc struct{}
 
 func (openrc) Init() string { return "openrc" }
@@ -20,8 +20,9 @@ func (o openrc) Stop(ctx context.Context, unit string) error {
 	return o.do(ctx, "rc-service", unit, "stop")
 }
 
-// Restart does not ask the script to, which may be one for sysv: Debian's for
-// Docker fails when Docker does not run.
+// Restart stops and starts the service. It does not call the script's own
+// restart, because Debian's script for Docker fails at that if Docker does
+// not run.
 func (o openrc) Restart(ctx context.Context, unit string) error {
 	if err := o.Stop(ctx, unit); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (o openrc) Active(ctx context.Context, unit string) (bool, error) {
 	return o.do(ctx, "rc-service", unit, "status") == nil, ctx.Err()
 }
 
-// sysv runs the scripts of /etc/init.d, as on Debian without systemd.
+// sysv manages the scripts in /etc/init.d, as on Debian without systemd.
 type sysv struct{}
 
 func (sysv) Init() string { return "sysv" }
@@ -61,8 +62,7 @@ func (s sysv) Stop(ctx context.Context, unit string) error {
 	return s.do(ctx, "service", unit, "stop")
 }
 
-// Restart does not ask the script to: Debian's for Docker fails when Docker
-// does not run.
+// Restart stops and starts the service, see openrc.Restart.
 func (s sysv) Restart(ctx context.Context, unit string) error {
 	active, err := s.Active(ctx, unit)
 	if err != nil {
@@ -84,9 +84,10 @@ func (s sysv) Disable(ctx context.Context, unit string) error {
 	return s.do(ctx, "update-rc.d", unit, "remove")
 }
 
-// Reload numbers the links anew: each says when its script runs, and the last
-// one to leave would keep the others where they were pushed. Whatever script
-// is named, all are numbered.
+// Reload renumbers the links in /etc/rc?.d, whose numbers are the start
+// order. Without it, the other services would keep the numbers that they got
+// because of a service that was removed. update-rc.d renumbers all links
+// whatever service it is called for.
 func (s sysv) Reload(ctx context.Context) error {
 	if !(Files{}).ExistsMatch("/etc/rc2.d/S??docker") {
 		return nil

@@ -2,8 +2,8 @@ package host
 
 import "golang.org/x/sys/unix"
 
-// InotifyFree returns how many inotify instances the kernel still gives to
-// this user, counted up to limit. Containers of one machine share them.
+// InotifyFree returns how many more inotify instances this user can create,
+// at most limit. All containers of a machine share the kernel's maximum.
 func InotifyFree(limit int) (int, error) {
 	for n := range limit {
 		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)

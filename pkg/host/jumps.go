@@ -8,7 +8,7 @@ import (
 	"github.com/coreos/go-iptables/iptables"
 )
 
-// Chains reads chains of one firewall of the kernel, each only once.
+// Chains reads the chains of one firewall of the kernel, each only once.
 type Chains struct {
 	ipt  *iptables.IPTables
 	has  func(table string) bool
@@ -25,9 +25,9 @@ func newChains(ipt *iptables.IPTables, has func(string) bool) *Chains {
 	return &Chains{ipt: ipt, has: has, read: map[[2]string][]string{}}
 }
 
-// AnyFirewall reports whether holds is true of the IPv4 chains of one of the
-// kernel's firewalls. A component in a container may use the one that the
-// host's own iptables does not.
+// AnyFirewall reports whether holds returns true for the IPv4 chains of one
+// of the kernel's two firewalls, nftables and the older ip_tables. A
+// component in a container may use another one than the host's iptables.
 func AnyFirewall(holds func(*Chains) (bool, error)) (bool, error) {
 	for _, program := range iptablesPrograms() {
 		if program.proto != iptables.ProtocolIPv4 {
@@ -44,11 +44,12 @@ func AnyFirewall(holds func(*Chains) (bool, error)) (bool, error) {
 	return false, nil
 }
 
-// incompatible is how iptables-nft 1.8.9 says that a chain does not exist.
+// incompatible is part of the error that iptables-nft 1.8.9 returns for a
+// chain that does not exist.
 const incompatible = "is incompatible, use 'nft' tool"
 
-// Rules returns the rules of a chain as `iptables -S` prints them; a chain that
-// does not exist has none.
+// Rules returns the rules of a chain as `iptables -S` prints them; none if
+// the chain does not exist.
 func (c *Chains) Rules(table, chain string) ([]string, error) {
 	at := [2]string{table, chain}
 	if rules, done := c.read[at]; done || !c.has(table) {
@@ -69,14 +70,14 @@ func (c *Chains) Rules(table, chain string) ([]string, error) {
 	return rules, nil
 }
 
-// Jump is a rule that leads from one chain of a table to another.
+// Jump is a rule that jumps from one chain of a table to another chain.
 type Jump struct{ Table, From, To string }
 
 func (j Jump) String() string {
 	return "the jump from " + j.From + " to " + j.To + " (table " + j.Table + ")"
 }
 
-// Missing returns those of the jumps that do not exist.
+// Missing returns the jumps that do not exist.
 func (c *Chains) Missing(jumps ...Jump) (missing []Jump, err error) {
 	for _, j := range jumps {
 		rules, err := c.Rules(j.Table, j.From)

@@ -15,24 +15,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ErrLocked is in the error of Lock when another process holds the lock.
+// ErrLocked is wrapped by the error of Lock if another process has the lock.
 var ErrLocked = errors.New("another run is in progress")
 
-// inBackground follows the process in the file of a lock that LockInBackground
-// took.
+// inBackground follows the process ID in the lock file if LockInBackground
+// took the lock.
 const inBackground = "background"
 
-// Lock keeps a second run away until release is called or this process ends.
-// It waits while a process in the background holds the lock, which is a matter
-// of seconds. The error of a lock that another run holds names its process.
+// Lock takes the lock at path until release is called or this process ends.
+// It waits while the agent has the lock (see LockInBackground), which takes
+// seconds. If another run has the lock, it returns ErrLocked with the process
+// ID.
 func Lock(ctx context.Context, path string) (release func(), err error) {
 	return LockUnless(ctx, path, func() bool { return false })
 }
 
-// LockUnless is Lock that does not wait, or no longer, once waits reports that
-// the process in the background waits for this one.
+// LockUnless is Lock, but returns at once, without the lock, when waits
+// reports that the process in the background waits for this process.
 func LockUnless(ctx context.Context, path string, waits func() bool) (release func(), err error) {
-	const patience, courtesy = time.Minute, 3 * time.Second // most repairs take less
+	const patience, courtesy = time.Minute, 3 * time.Second // most repairs take less than 3 seconds
 	begun := time.Now()
 	var failed error
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) error {
@@ -52,10 +53,12 @@ func LockUnless(ctx context.Context, path string, waits func() bool) (release fu
 	return release, err
 }
 
-// wanted tells a process that holds a lock in the background that a run waits.
+// wanted is the signal to the process that has the lock in the background: a
+// user's run waits for it.
 const wanted = syscall.SIGUSR1
 
-// interrupt asks the process that holds the lock in the background to let go.
+// interrupt asks the process that has the lock in the background to release
+// it.
 func interrupt(ctx context.Context, path string) {
 	process, how := holder(ctx, path)
 	if pid, err := strconv.Atoi(process); err == nil && how == inBackground {
@@ -63,13 +66,13 @@ func interrupt(ctx context.Context, path string) {
 	}
 }
 
-// heedWanted keeps a signal that comes late, after the lock was released, from
-// ending the process.
+// heedWanted ignores a late signal, after the lock was released, that would
+// otherwise end the process.
 var heedWanted = sync.OnceFunc(func() { signal.Notify(make(chan os.Signal, 1), wanted) })
 
-// LockInBackground is Lock for a process that no user waits for: it does not
-// wait, and a run of a user waits for it. The context that it returns ends when
-// such a run has waited for some seconds: the process must then let go.
+// LockInBackground is Lock for the agent: it does not wait, and a user's run
+// waits for it. The returned context is cancelled after a user's run has
+// waited for three seconds; the caller must then release the lock.
 func LockInBackground(ctx context.Context, path string) (held context.Context, release func(), err error) {
 	heedWanted()
 	held, stop := signal.NotifyContext(ctx, wanted)
@@ -81,7 +84,7 @@ func LockInBackground(ctx context.Context, path string) (held context.Context, r
 	return held, func() { let(); stop() }, nil
 }
 
-// lock reports also whether the lock is held in the background.
+// lock also reports whether the lock is held in the background.
 func lock(ctx context.Context, path, how string) (release func(), background bool, err error) {
 	for {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -94,7 +97,7 @@ func lock(ctx context.Context, path, how string) (release func(), background boo
 			return nil, held == inBackground, fmt.Errorf("%w (process %s)", ErrLocked, process)
 		}
 		if !stillThere(path, file) {
-			file.Close() // its holder removed it between our open and our lock
+			file.Close() // the holder removed the file between open and flock
 			continue
 		}
 		if err := file.Truncate(0); err == nil {
@@ -107,14 +110,14 @@ func lock(ctx context.Context, path, how string) (release func(), background boo
 	}
 }
 
-// holder returns the process in the file of a lock that is held, and how it
-// holds it. The file is empty for a moment after it was locked.
+// holder returns the process ID in a lock file, and inBackground or "". The
+// file is empty for a moment after the lock was taken.
 func holder(ctx context.Context, path string) (process, how string) {
 	const moment = 50 * time.Millisecond
 	var text []byte
 	_ = step.Until(step.WithLimit(ctx, moment), func(context.Context) error {
 		if text, _ = os.ReadFile(path); len(text) == 0 {
-			return fmt.Errorf("read %s: it names no process", path)
+			return fmt.Errorf("read %s: it contains no process ID", path)
 		}
 		return nil
 	}, nil)
@@ -122,9 +125,10 @@ func holder(ctx context.Context, path string) (process, how string) {
 	return process, how
 }
 
-// WaitLock is Lock that waits for its turn; meanwhile it reports for what.
+// WaitLock is Lock that waits until the lock is free, and reports what it
+// waits for.
 func WaitLock(ctx context.Context, path, what string) (release func(), err error) {
-	const patience = 12 * time.Hour // a holder that dies lets go by itself
+	const patience = 12 * time.Hour // the kernel releases the lock of a process that dies
 	var failed error
 	err = step.Until(step.WithLimit(ctx, patience), func(context.Context) (err error) {
 		release, _, err = lock(ctx, path, "")

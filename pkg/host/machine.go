@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HostName returns the name of this machine as a node is called: in lower case.
+// HostName returns the host name in lower case, as a node is named.
 func HostName() (string, error) {
 	name, err := os.Hostname()
 	return strings.ToLower(name), err
 }
 
-// FreeBytes returns the space that is left below dir, or below the nearest
-// parent of it that exists.
+// FreeBytes returns the free space of the file system of dir, or of its
+// nearest existing parent.
 func (f Files) FreeBytes(dir string) (int64, error) {
 	stat, err := f.statfs(dir)
 	return int64(stat.Bavail) * int64(stat.Bsize), err //nolint:unconvert // an int32 on 32-bit machines
 }
 
-// FreeFiles returns how many files the file system that dir is on can still
-// hold; the most that there are if it has no limit.
+// FreeFiles returns the number of free inodes of the file system of dir, or
+// the maximum if the file system has no limit.
 func (f Files) FreeFiles(dir string) (uint64, error) {
 	stat, err := f.statfs(dir)
 	if stat.Files == 0 {
@@ -34,7 +34,7 @@ func (f Files) FreeFiles(dir string) (uint64, error) {
 	return stat.Ffree, err
 }
 
-// TotalBytes returns the size of the file system that dir is on.
+// TotalBytes returns the size of the file system of dir.
 func (f Files) TotalBytes(dir string) (int64, error) {
 	stat, err := f.statfs(dir)
 	return int64(stat.Blocks) * int64(stat.Bsize), err //nolint:unconvert // an int32 on 32-bit machines
@@ -52,7 +52,7 @@ func (f Files) statfs(dir string) (stat unix.Statfs_t, err error) {
 	return stat, err
 }
 
-// PortFree returns an error when another process listens on the TCP port.
+// PortFree returns an error if another process listens on the TCP port.
 func PortFree(port int) error {
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
@@ -61,7 +61,7 @@ func PortFree(port int) error {
 	return l.Close()
 }
 
-// InstallSelf copies the running program to path, unless it is there already.
+// InstallSelf copies the running executable to path, unless it is up to date.
 func (f Files) InstallSelf(path string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -77,8 +77,8 @@ func (f Files) InstallSelf(path string) error {
 	return f.Write(path, data, 0o755)
 }
 
-// SelfInstalled reports whether path is a copy of the running program, by
-// size and by time of change.
+// SelfInstalled reports whether path is a copy of the running executable. It
+// compares the size and the modification time.
 func (f Files) SelfInstalled(path string) bool {
 	same, err := f.isSelf(path)
 	return err == nil && same

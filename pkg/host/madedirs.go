@@ -12,13 +12,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Made reports whether a directory is noted as made by us.
+// Made reports whether MkdirAll created a directory.
 func (f Files) Made(dir string) bool {
 	made, err := f.made()
 	return err == nil && slices.Contains(made, dir)
 }
 
-// made returns the noted directories. A damaged line matches none.
+// made returns the recorded directories. A damaged line equals none of them.
 func (f Files) made() ([]string, error) {
 	noted, err := f.Read(madeDirs)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,8 +27,8 @@ func (f Files) made() ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(noted)), "\n"), err
 }
 
-// madeProblem returns why the note cannot be used: it is missing, which is
-// fs.ErrNotExist, or Damaged.
+// madeProblem returns why the record cannot be used: fs.ErrNotExist or
+// Damaged.
 func (f Files) madeProblem() error {
 	if _, err := f.Read(madeDirs); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (f Files) madeProblem() error {
 		return err
 	}
 	if !slices.Contains(lines, StateDir) {
-		return &Damaged{madeDirs, fmt.Errorf("it does not name %s", StateDir)}
+		return &Damaged{madeDirs, fmt.Errorf("it does not contain %s", StateDir)}
 	}
 	for _, line := range lines {
 		if !isPath(line) {
@@ -50,10 +50,10 @@ func (f Files) madeProblem() error {
 
 func isPath(line string) bool { return filepath.IsAbs(line) && filepath.Clean(line) == line }
 
-// MadeDirs is the step that looks after the note of the directories that we
-// made. Once it was lost, those of known that exist count as ours: they are
-// removed only if they are empty. Its Undo comes before all others, which need
-// the note.
+// MadeDirs is the step that repairs the record of the directories that
+// MkdirAll created. If the record was lost, the existing directories of known
+// count as created: they are removed only if they are empty. Its Undo runs
+// first, because the Undo of all other steps needs the record.
 func (f Files) MadeDirs(known []string) step.Step {
 	repair := func() error {
 		if err := f.madeProblem(); !Lost(err) {

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// MemoryAvailable returns how many bytes of memory this machine can give away
-// without swapping.
+// MemoryAvailable returns MemAvailable of /proc/meminfo in bytes.
 func MemoryAvailable() (int64, error) { return memory("MemAvailable") }
 
-// MemoryTotal returns how many bytes of memory this machine has.
+// MemoryTotal returns MemTotal of /proc/meminfo in bytes.
 func MemoryTotal() (int64, error) { return memory("MemTotal") }
 
 func memory(field string) (int64, error) {

@@ -14,28 +14,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HasBridgeNetfilter reports whether bridged packets pass the firewall: the
-// kernel module br_netfilter is there.
+// HasBridgeNetfilter reports whether the firewall sees bridged packets, that
+// is, whether br_netfilter is loaded or built in.
 func HasBridgeNetfilter() bool {
 	_, err := os.Stat("/proc/sys/net/bridge/bridge-nf-call-iptables")
 	return err == nil
 }
 
-// ModuleLoaded reports whether a module is in the kernel now. One that was
-// built in and has no settings cannot be seen.
+// ModuleLoaded reports whether a module is loaded, or built in and has
+// parameters: sysfs does not list other built-in modules.
 func ModuleLoaded(name string) bool {
 	_, err := os.Stat(filepath.Join("/sys/module", name))
 	return err == nil
 }
 
-// LoadModule loads a kernel module, with what it depends on.
+// LoadModule loads a kernel module and its dependencies.
 func LoadModule(ctx context.Context, name string) error {
 	_, err := Run(ctx, "modprobe", name)
 	return err
 }
 
-// ModulesOf lists what LoadModule would load that is not in the kernel, each
-// after what it depends on.
+// ModulesOf lists the modules that LoadModule would load, dependencies first.
 func ModulesOf(ctx context.Context, name string) ([]string, error) {
 	text, err := Run(ctx, "modprobe", "-D", name) // "insmod /lib/modules/6.1/kernel/net/bridge/br_netfilter.ko.xz"
 	var missing []string
@@ -52,15 +51,15 @@ func ModulesOf(ctx context.Context, name string) ([]string, error) {
 	return missing, err
 }
 
-// UnloadModule takes a module out of the kernel, unless somebody uses it. The
-// program modprobe would go on to what it depends on, docker0's bridge too.
+// UnloadModule unloads a kernel module, unless it is in use. Unlike modprobe
+// -r, it does not unload dependencies, such as the module bridge.
 func UnloadModule(name string) error {
 	if used, err := linkKindUsed(name); used || err != nil {
 		return err
 	}
 	err := unix.DeleteModule(name, unix.O_NONBLOCK)
 	if slices.Contains([]error{unix.ENOENT, unix.EAGAIN, unix.EBUSY}, err) {
-		return nil // gone, or another module or an open file holds it
+		return nil // not loaded, or in use by another module or an open file
 	}
 	if err != nil {
 		return &os.PathError{Op: "unload kernel module", Path: name, Err: err}
@@ -68,8 +67,8 @@ func UnloadModule(name string) error {
 	return nil
 }
 
-// OffersModule reports whether the kernel has what a module brings: built in,
-// loaded, or on disk. It loads nothing.
+// OffersModule reports whether the kernel has the feature of a module: built
+// in, loaded, or as a file. It loads nothing.
 func OffersModule(ctx context.Context, name string) (bool, error) {
 	if ModuleLoaded(name) || name == "br_netfilter" && HasBridgeNetfilter() || name == "tun" && hasTun() {
 		return true, nil
@@ -80,15 +79,16 @@ func OffersModule(ctx context.Context, name string) (bool, error) {
 	return makesLinks(name)
 }
 
-// hasTun looks at the list of character devices: tun's makes no other trace.
+// hasTun reports whether the kernel has the tun device. It is only visible in
+// the list of misc devices.
 func hasTun() bool {
 	devices, err := os.ReadFile("/proc/misc")
 	return err == nil && slices.Contains(strings.Fields(string(devices)), "tun")
 }
 
-// makesLinks makes a link of that kind where nobody sees it: in a network
-// namespace that ends with the thread. It is asked last, when there is no
-// module that the kernel could load for it.
+// makesLinks reports whether the kernel can create a link of a kind. It tries
+// this in a network namespace that ends with the thread. The caller first
+// checks that no module would be loaded by the attempt.
 func makesLinks(kind string) (ok bool, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -100,14 +100,15 @@ func makesLinks(kind string) (ok bool, err error) {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = "probe"
 		refused := netlink.LinkAdd(&netlink.GenericLink{LinkAttrs: attrs, LinkType: kind})
-		ok = !errors.Is(refused, unix.EOPNOTSUPP) // any other answer comes from the kind itself
+		ok = !errors.Is(refused, unix.EOPNOTSUPP) // every other error comes from the driver of the kind
 	}()
 	<-done
 	return ok, err
 }
 
-// linkKindUsed reports whether any network namespace of this machine has a link
-// of that kind: a module lets go of its links when it is unloaded.
+// linkKindUsed reports whether a link of a kind exists in any network
+// namespace of this machine. The kernel would unload the module anyway, and
+// delete the links.
 func linkKindUsed(kind string) (bool, error) {
 	seen := map[uint64]bool{}
 	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/run/netns/*", "/run/docker/netns/*"} {
@@ -129,7 +130,7 @@ func linkKindUsed(kind string) (bool, error) {
 func linkKindIn(namespace, kind string) (bool, error) {
 	ns, err := netns.GetFromPath(namespace)
 	if err != nil {
-		return false, nil // ended meanwhile
+		return false, nil // the namespace was deleted meanwhile
 	}
 	defer ns.Close()
 	handle, err := netlink.NewHandleAt(ns)
@@ -139,16 +140,17 @@ func linkKindIn(namespace, kind string) (bool, error) {
 	defer handle.Close()
 	links, err := handle.LinkList()
 	return slices.ContainsFunc(links, func(l netlink.Link) bool {
-		return l.Type() == kind && l.Attrs().Name != "tunl0" // which ipip itself puts into every namespace
+		return l.Type() == kind && l.Attrs().Name != "tunl0" // the module ipip creates tunl0 in every namespace
 	}), err
 }
 
-// BootModules lists the kernel modules that the owner has loaded at every boot.
+// BootModules lists the kernel modules that the user's configuration loads at
+// every boot.
 func (f Files) BootModules() []string {
 	var all []string
 	for _, pattern := range []string{"/etc/modules", "/etc/modules-load.d/*.conf", "/usr/lib/modules-load.d/*.conf", "/run/modules-load.d/*.conf"} {
 		for _, path := range f.Match(pattern) {
-			data, _ := f.Read(path) // one that cannot be read names none
+			data, _ := f.Read(path) // an unreadable file lists no modules
 			all = append(all, strings.Fields(string(data))...)
 		}
 	}

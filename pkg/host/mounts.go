@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UnmountBelow unmounts whatever is mounted on dir or below it, the deepest
-// first, so that the directory can be removed.
+// UnmountBelow unmounts all mounts on dir and below it, the deepest first, so
+// that the directory can be removed.
 func UnmountBelow(dir string) error {
 	points, err := MountsBelow(dir)
 	if err != nil {
@@ -25,7 +25,8 @@ func UnmountBelow(dir string) error {
 	return errors.Join(errs...)
 }
 
-// MountsBelow returns what is mounted on dir or below it, last mounted first.
+// MountsBelow returns the mount points on dir and below it, last mounted
+// first.
 func MountsBelow(dir string) ([]string, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -51,5 +52,5 @@ func mountsBelow(table, dir string) []string {
 	return points
 }
 
-// mountEscapes are the characters that the kernel writes in octal.
+// mountEscapes replaces the octal escapes of mountinfo.
 var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

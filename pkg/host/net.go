@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Link is a network interface as it stands.
+// Link is the state of a network interface.
 type Link struct {
 	Name  string
 	Type  string // "bridge", "vxlan", "device"
@@ -93,9 +93,9 @@ func Routes() ([]Route, error) {
 	return routes, nil
 }
 
-// DefaultLink returns the interface of the default route. Without one (a host
-// with no way out) it returns the only interface that is up and has an
-// address, if there is exactly one beside loopback and bridges.
+// DefaultLink returns the interface of the default route. Without a default
+// route, it returns the only interface that is up and has an address, apart
+// from loopback and bridges; if there are several, it returns an error.
 func DefaultLink() (Link, error) {
 	routes, err := Routes()
 	if err != nil {
@@ -127,7 +127,7 @@ func onlyLink() (Link, error) {
 	return found[0], nil
 }
 
-// DeleteLink removes an interface; one that is not there is no error.
+// DeleteLink deletes an interface. A missing interface is not an error.
 func DeleteLink(name string) error {
 	l, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -139,8 +139,8 @@ func DeleteLink(name string) error {
 	return netlink.LinkDel(l)
 }
 
-// SetBridge makes name a bridge that is up, with that MTU and exactly that
-// IPv4 address.
+// SetBridge creates or changes a bridge: it is up and has the MTU and exactly
+// one IPv4 address.
 func SetBridge(name string, addr netip.Prefix, mtu int) error {
 	l, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

@@ -2,19 +2,19 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 )
 
-// NftTable is one nftables table as a whole, "inet kube-bootstrap" with its
-// chains in the language of nft(8).
+// NftTable is an nftables table with all its chains.
 type NftTable struct {
 	Family, Name string
-	Body         string // what stands between the braces
-	Comment      string // found again by HasNftTable: change it with the Body
+	Body         string // the chains in the syntax of nft(8)
+	Comment      string // the version of the table: change it with the Body
 }
 
-// HasNftTable reports whether the table is there as it was set, which its
-// comment tells.
+// HasNftTable reports whether the table exists and has t.Comment, i.e. was
+// last written with the same Body.
 func HasNftTable(ctx context.Context, t NftTable) (bool, error) {
 	if !HasProgram("nft") {
 		return false, nil
@@ -31,16 +31,16 @@ func hasLine(text, line string) bool {
 	return strings.Contains("\n"+text+"\n", "\n"+line+"\n")
 }
 
-// SetNftTable makes the table exactly this one, in one transaction.
+// SetNftTable replaces the table, in one transaction.
 func SetNftTable(ctx context.Context, t NftTable) error {
 	name := t.Family + " " + t.Name
-	// The first line makes sure that there is something to delete.
+	// The first line ensures that the deletion does not fail.
 	script := "add table " + name + "\ndelete table " + name + "\ntable " + name + " {\n" + t.Body + "\n}\n"
 	_, err := Command{Args: []string{"nft", "-f", "-"}, Stdin: strings.NewReader(script)}.Run(ctx)
 	return err
 }
 
-// DeleteNftTable removes a table; one that is not there is no error.
+// DeleteNftTable deletes a table. A missing table is not an error.
 func DeleteNftTable(ctx context.Context, family, name string) error {
 	if !HasProgram("nft") {
 		return nil
@@ -51,4 +51,55 @@ func DeleteNftTable(ctx context.Context, family, name string) error {
 	}
 	_, err = Run(ctx, "nft", "delete", "table", family, name)
 	return err
+}
+
+type nftChain struct{ Family, Table, Name, Hook, Policy string }
+
+func (c nftChain) String() string { return c.Family + " " + c.Table + " " + c.Name }
+
+// NftBaseChains lists the nftables base chains, "ip filter INPUT". The list
+// is empty on a host without nft(8).
+func NftBaseChains(ctx context.Context) ([]string, error) {
+	if !HasProgram("nft") {
+		return nil, nil
+	}
+	objects, err := nftList(ctx, "chains")
+	var names []string
+	for _, object := range objects {
+		var c nftChain
+		if json.Unmarshal(object["chain"], &c) == nil && c.Hook != "" {
+			names = append(names, c.String())
+		}
+	}
+	return names, err
+}
+
+// DeleteEmptyNftChain deletes a chain, such as "ip filter INPUT", that has no
+// rules and accepts all packets: iptables-nft creates it with its first rule
+// and never deletes it.
+func DeleteEmptyNftChain(ctx context.Context, chain string) error {
+	objects, err := nftList(ctx, "chain "+chain)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		body, isChain := object["chain"]
+		if object["rule"] != nil || isChain && !acceptsAll(body) {
+			return nil
+		}
+	}
+	_, err = Run(ctx, append([]string{"nft", "delete", "chain"}, strings.Fields(chain)...)...)
+	return err
+}
+
+func nftList(ctx context.Context, what string) ([]map[string]json.RawMessage, error) {
+	text, err := Run(ctx, append([]string{"nft", "-j", "list"}, strings.Fields(what)...)...)
+	if err != nil {
+		return nil, err
+	}
+	var listing struct {
+		Nftables []map[string]json.RawMessage `json:"nftables"`
+	}
+	err = json.Unmarshal([]byte(text), &listing)
+	return listing.Nftables, err
 }

@@ -8,14 +8,15 @@ import (
 
 const capSysResource = 24
 
-// CanLowerOOMScore reports whether processes here may have CAP_SYS_RESOURCE,
-// without which nobody may ask to be spared when memory runs out.
+// CanLowerOOMScore reports whether a process here may have CAP_SYS_RESOURCE,
+// which it needs to lower its OOM score.
 func CanLowerOOMScore() bool {
 	status, err := os.ReadFile("/proc/self/status")
 	return err != nil || mayHave(capSysResource, string(status))
 }
 
-// mayHave reads the bounding set in a process's status.
+// mayHave reports whether the bounding set in /proc/PID/status has a
+// capability.
 func mayHave(capability int, status string) bool {
 	for line := range strings.Lines(status) {
 		if hex, ok := strings.CutPrefix(line, "CapBnd:"); ok {

@@ -7,22 +7,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// original is what stood at a path before we replaced it, kept once.
+// original is the saved state of a file before Replace.
 type original struct {
 	access
 	Absent bool   `json:"absent,omitempty"`
 	Data   []byte `json:"data,omitempty"`
-	Ours   []byte `json:"ours,omitempty"` // what we last wrote in its place
-	Lost   bool   `json:"lost,omitempty"` // the record was damaged: nobody knows what stood there
+	Ours   []byte `json:"ours,omitempty"` // what Replace last wrote
+	Lost   bool   `json:"lost,omitempty"` // the record was damaged, so the original is unknown
 }
 
 func (o original) valid() error {
 	if !o.Absent && !o.Lost && o.Mode == 0 || o.Ours == nil {
-		return errors.New("it does not hold both versions of the file")
+		return errors.New("it does not contain both versions of the file")
 	}
 	return nil
 }
@@ -31,10 +32,10 @@ func originalOf(path string) Record[original] {
 	return Record[original]{Path: filepath.Join(StateDir, "original", path) + ".json", Valid: original.valid}
 }
 
-// Replace writes data over a file of the user. What stood there before the
-// first Replace is kept for PutBack. The file keeps its mode and owner, because
-// it may contain a password. mode is that of a file that did not exist, and of
-// one that root alone may read from now on.
+// Replace writes data to a file of the user. The first Replace saves the
+// original for PutBack. The file keeps its mode and owner, because it may
+// contain a password. If the file does not exist, or if mode grants nothing
+// to group and others, it gets the given mode.
 func (f Files) Replace(path string, data []byte, mode os.FileMode) error {
 	kept, err := originalOf(path).Read(f)
 	switch {
@@ -60,8 +61,9 @@ func (f Files) Replace(path string, data []byte, mode os.FileMode) error {
 	return f.writeAs(path, data, may)
 }
 
-// KeepOriginal keeps data as what stood at path before the first Replace, for
-// a caller that has worked it out after the record was lost; nil: nothing did.
+// KeepOriginal saves data as the original of path, for a caller that
+// reconstructed it after the record was lost. nil means that the file did not
+// exist.
 func (f Files) KeepOriginal(path string, data []byte) error {
 	ours, err := f.Read(path)
 	if err != nil {
@@ -74,8 +76,8 @@ func (f Files) KeepOriginal(path string, data []byte) error {
 	return originalOf(path).Write(f, original{access: may, Absent: data == nil, Data: data, Ours: ours})
 }
 
-// OriginalDiff is the part of a Check that asks for a usable record of a file
-// that was replaced.
+// OriginalDiff is the part of a Check that verifies the record of a replaced
+// file.
 func (f Files) OriginalDiff(path string) (step.Diff, error) {
 	if !f.Exists(originalOf(path).Path) {
 		return nil, nil
@@ -83,24 +85,23 @@ func (f Files) OriginalDiff(path string) (step.Diff, error) {
 	return originalOf(path).Diff(f)
 }
 
-// Original returns what stood at path before we replaced it: nil if nothing
-// did. It returns fs.ErrNotExist if we never replaced it.
+// Original returns the content of the file before the first Replace, nil if
+// it did not exist. It returns fs.ErrNotExist if the file was never replaced.
 func (f Files) Original(path string) ([]byte, error) {
 	kept, err := originalOf(path).Read(f)
 	return kept.Data, err
 }
 
-// PutBack restores the original that Replace saved, if nobody has changed the
-// file since. Otherwise it leaves the file, saves the original under another
-// name, and reports both with step.Leave. Without a saved original it does
-// nothing.
+// PutBack restores the original that Replace saved, if the file is unchanged
+// since. Otherwise it leaves the file, saves the original under another name,
+// and reports both with step.Leave. Without a saved original it does nothing.
 func (f Files) PutBack(ctx context.Context, path string) error {
 	kept, err := originalOf(path).Read(f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if IsDamaged(err) || err == nil && kept.Lost {
-		step.Leave(ctx, path+": the record of what it was before kube-bootstrap replaced it is damaged; restore it from a copy, or remove it if nothing needs it")
+		step.Leave(ctx, path+": the saved original of this file is damaged; restore the file from a backup, or remove it if nothing needs it")
 		return f.Forget(path)
 	}
 	if err != nil {
@@ -122,14 +123,14 @@ func (f Files) PutBack(ctx context.Context, path string) error {
 	return f.Forget(path)
 }
 
-// leave keeps a file that somebody changed after Replace.
+// leave keeps a file that was changed after Replace.
 func (f Files) leave(ctx context.Context, path string, kept original) error {
 	if kept.Absent {
-		step.Leave(ctx, path+": it was changed since kube-bootstrap made it; remove it if nothing needs it")
+		step.Leave(ctx, path+": it was changed since kube-bootstrap created it; remove it if nothing needs it")
 		return nil
 	}
 	beside := path + ".before-kube-bootstrap"
-	step.Leave(ctx, path+": it was changed since kube-bootstrap replaced it; the file from before is "+beside)
+	step.Leave(ctx, path+": it was changed since kube-bootstrap replaced it; the original is "+beside)
 	return f.writeAs(beside, kept.Data, kept.access)
 }
 
@@ -150,4 +151,45 @@ func (f Files) readOriginal(path string) (original, error) {
 	}
 	may, err := accessTo(f.Path(path), access{})
 	return original{access: may, Data: data}, err
+}
+
+// Ours returns the content that Replace last wrote at path, or fs.ErrNotExist
+// if the file was never replaced.
+func (f Files) Ours(path string) ([]byte, error) {
+	kept, err := originalOf(path).Read(f)
+	return kept.Ours, err
+}
+
+// Restore restores the original of a replaced file, whatever the file
+// contains now. The caller has verified that only changes by kube-bootstrap
+// are lost.
+func (f Files) Restore(path string) error {
+	kept, err := originalOf(path).Read(f)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.restore(path, kept); err != nil {
+		return err
+	}
+	return f.Forget(path)
+}
+
+// Forget removes the saved original, because the file now belongs to the user
+// again.
+func (f Files) Forget(path string) error { return f.Remove(originalOf(path).Path) }
+
+// Replaced lists the files of which Replace saved an original.
+func (f Files) Replaced() []string {
+	dir := filepath.Join(StateDir, "original")
+	var paths []string
+	_ = filepath.WalkDir(f.Path(dir), func(path string, d fs.DirEntry, err error) error {
+		if name, ok := strings.CutPrefix(path, f.Path(dir)); ok && err == nil && d.Type().IsRegular() && strings.HasSuffix(name, ".json") {
+			paths = append(paths, strings.TrimSuffix(name, ".json"))
+		}
+		return nil
+	})
+	return paths
 }

@@ -2,7 +2,7 @@ package host
 
 import "os"
 
-// MkdirPrivate makes a directory, noted as ours, that only root may enter.
+// MkdirPrivate is MkdirAll with mode 0700 for dir.
 func (f Files) MkdirPrivate(dir string) error {
 	if err := f.MkdirAll(dir); err != nil {
 		return err
@@ -10,7 +10,7 @@ func (f Files) MkdirPrivate(dir string) error {
 	return os.Chmod(f.Path(dir), 0o700)
 }
 
-// IsPrivate reports whether dir is a directory that only its owner may enter.
+// IsPrivate reports whether dir is a directory with mode 0700.
 func (f Files) IsPrivate(dir string) bool {
 	info, err := os.Lstat(f.Path(dir))
 	return err == nil && info.IsDir() && info.Mode().Perm() == 0o700

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// EndProcesses ends the processes of this host whose program and arguments are
-// meant: it gives them that long to go by themselves, asks them to, and then
-// kills them. Those in containers, where another init reigns, are not looked at.
+// EndProcesses ends the processes whose arguments meant accepts. It waits for
+// patience, sends SIGTERM, waits again, and sends SIGKILL. It ignores
+// processes in other PID namespaces, that is, in containers.
 func EndProcesses(ctx context.Context, patience time.Duration, meant func(args []string) bool) error {
 	for _, signal := range []syscall.Signal{0, syscall.SIGTERM, syscall.SIGKILL} {
 		for _, pid := range processes(meant) {
@@ -36,11 +36,11 @@ func EndProcesses(ctx context.Context, patience time.Duration, meant func(args [
 	return errors.New("processes do not end")
 }
 
-// processes are the ids of those that are meant. One that has ended meanwhile,
-// or that nobody has reaped yet, has no arguments.
+// processes returns the IDs of the processes that meant accepts. A process
+// that has ended, or is a zombie, has no arguments.
 func processes(meant func(args []string) bool) (pids []int) {
 	ours, _ := os.Readlink("/proc/self/ns/pid")
-	found, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is sound
+	found, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
 	for _, path := range found {
 		line, err := os.ReadFile(path)
 		if err != nil || len(line) == 0 || !meant(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")) {
@@ -55,8 +55,8 @@ func processes(meant func(args []string) bool) (pids []int) {
 	return pids
 }
 
-// Runs reports whether a process runs the program at path, and whether that is
-// the file that is there now.
+// Runs reports whether a process runs the executable at path, and whether
+// that executable is still the file at path.
 func (f Files) Runs(pid int, path string) (runs, current bool) {
 	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
 	target, err := os.Readlink(exe)

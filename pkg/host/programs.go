@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// ProgramDirs are where distributions and Docker's own packages put programs,
-// whatever PATH we were started with.
+// ProgramDirs are the directories in which distributions and Docker's
+// packages install executables, whatever PATH this process has.
 var ProgramDirs = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin", "/opt/bin"}
 
-// Program returns the path of a program of the host, or nothing.
+// Program returns the path of an executable of the host, or "".
 func (f Files) Program(name string) string {
 	for _, dir := range ProgramDirs {
 		if path := filepath.Join(dir, name); f.Exists(path) {
@@ -19,10 +19,10 @@ func (f Files) Program(name string) string {
 	return ""
 }
 
-// HasProgram reports whether the host has a program.
+// HasProgram reports whether the host has an executable in ProgramDirs.
 func (f Files) HasProgram(name string) bool { return f.Program(name) != "" }
 
-// HasProgram reports whether a program is found in PATH.
+// HasProgram reports whether PATH contains an executable.
 func HasProgram(name string) bool {
 	_, err := exec.LookPath(name)
 	return err == nil

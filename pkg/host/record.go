@@ -10,9 +10,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Record is a file that keeps a value for a later run, as JSON that only root
-// may read. A file that cannot be what Write wrote, because it is empty, cut or
-// changed, is Damaged: its content is never used.
+// Record is a file that saves a value as JSON for a later run. Only root may
+// read it. A file that Write cannot have written, because it is empty,
+// truncated or changed, is Damaged, and its content is not used.
 type Record[T any] struct {
 	Path  string
 	Valid func(T) error // nil: every value of the type is valid
@@ -27,18 +27,17 @@ type Damaged struct {
 func (d *Damaged) Error() string { return fmt.Sprintf("%s is damaged: %v", d.Path, d.Err) }
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// Lost reports whether err, of Read, says that the value is not there: the
-// record is missing or damaged. Any other error is about this moment alone.
+// Lost reports whether err, returned by Read, means that the record is
+// missing or damaged. Every other error may be temporary.
 func Lost(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || IsDamaged(err)
 }
 
-// IsDamaged reports whether err is about a record that exists and cannot be
-// used.
+// IsDamaged reports whether err contains a Damaged.
 func IsDamaged(err error) bool { return errors.As(err, new(*Damaged)) }
 
-// Read returns the kept value. The error is fs.ErrNotExist if there is none,
-// and Damaged if it cannot be used.
+// Read returns the saved value. It returns fs.ErrNotExist if the record does
+// not exist, and Damaged if it cannot be used.
 func (r Record[T]) Read(files Files) (T, error) {
 	var value, none T
 	data, err := files.Read(r.Path)
@@ -46,7 +45,7 @@ func (r Record[T]) Read(files Files) (T, error) {
 		return none, err
 	}
 	if err = json.Unmarshal(data, &value); err == nil && string(bytes.TrimSpace(data)) == "null" {
-		err = errors.New("it holds no value")
+		err = errors.New("it contains no value")
 	}
 	if err == nil && r.Valid != nil {
 		err = r.Valid(value)
@@ -57,7 +56,7 @@ func (r Record[T]) Read(files Files) (T, error) {
 	return value, nil
 }
 
-// Write keeps a value.
+// Write saves a value.
 func (r Record[T]) Write(files Files, value T) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -66,7 +65,7 @@ func (r Record[T]) Write(files Files, value T) error {
 	return files.Write(r.Path, append(data, '\n'), 0o600)
 }
 
-// Diff is the part of a Check that asks for a record with a usable value.
+// Diff is the part of a Check that verifies the record.
 func (r Record[T]) Diff(files Files) (step.Diff, error) {
 	_, err := r.Read(files)
 	var damaged *Damaged
@@ -74,13 +73,13 @@ func (r Record[T]) Diff(files Files) (step.Diff, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return step.Diff{"write " + r.Path}, nil
 	case errors.As(err, &damaged):
-		return step.Diff{fmt.Sprintf("write %s again, which is damaged: %v", r.Path, damaged.Err)}, nil
+		return step.Diff{fmt.Sprintf("write %s again, because it is damaged: %v", r.Path, damaged.Err)}, nil
 	}
 	return nil, err
 }
 
-// Ensure keeps the value that find returns, unless a usable one is kept. The
-// argument of find says whether the value is missing or damaged.
+// Ensure saves the value that find returns, unless the record has a usable
+// value. The argument of find is the error of Read.
 func (r Record[T]) Ensure(files Files, find func(lost error) (T, error)) error {
 	_, err := r.Read(files)
 	if !Lost(err) {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DeleteRoutesVia removes the IPv4 routes to networks inside of within that go
-// through another host; a network's own, directly connected routes stay.
+// DeleteRoutesVia deletes the IPv4 routes to networks inside of within that
+// have a gateway. It leaves directly connected routes.
 func DeleteRoutesVia(within netip.Prefix) error {
 	all, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
@@ -30,7 +30,7 @@ func DeleteRoutesVia(within netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// DeleteRoute removes a route of the main table; one that is not there is no
+// DeleteRoute deletes a route of the main table. A missing route is not an
 // error.
 func DeleteRoute(r Route) error {
 	link, err := netlink.LinkByName(r.Link)
@@ -45,9 +45,9 @@ func DeleteRoute(r Route) error {
 	return nil
 }
 
-// AddLocalRoute routes a network to loopback, with a source that is an address
-// of this host. What the firewall sends elsewhere is routed once more; all else
-// ends here.
+// AddLocalRoute routes a network to loopback, with source as the source
+// address. The firewall may then redirect a packet to a backend, which routes
+// it again; every other packet to the network ends at this host.
 func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
 	route, err := localRoute(network)
 	if err != nil {
@@ -60,7 +60,8 @@ func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
 	return nil
 }
 
-// DeleteLocalRoute takes that route away; one that is not there is no error.
+// DeleteLocalRoute deletes the route of AddLocalRoute. A missing route is not
+// an error.
 func DeleteLocalRoute(network netip.Prefix) error {
 	route, err := localRoute(network)
 	if err != nil {
@@ -81,13 +82,13 @@ func localRoute(network netip.Prefix) (netlink.Route, error) {
 	return netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK}, nil
 }
 
-// RouteTo returns the interface by which packets to an address leave, and the
-// gateway, which is not valid for a directly connected address. ok is false if
-// no route leads there.
+// RouteTo returns the outgoing interface of packets to an address, and the
+// gateway, which is the zero Addr for a directly connected address. ok is
+// false if no route exists.
 func RouteTo(addr netip.Addr) (link string, via netip.Addr, ok bool, err error) {
 	routes, err := netlink.RouteGet(addr.AsSlice())
 	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) {
-		return "", via, false, nil // no route, or one that forbids it
+		return "", via, false, nil // no route, or a route of type unreachable or prohibit
 	}
 	if err != nil || len(routes) == 0 {
 		return "", via, false, err

@@ -19,7 +19,7 @@ func EndSlice(ctx context.Context, name string) error {
 	if OpenUnits().Init() != "systemd" {
 		return nil
 	}
-	// systemd would send SIGTERM first and wait for the processes.
+	// Without this, systemd would send SIGTERM first and wait for the processes.
 	if err := EndCgroup(ctx, name+".slice"); err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func stopUnits(ctx context.Context, c *dbus.Conn, patterns ...string) error {
 		names = append(names, u.Name)
 		_, err := c.StopUnitContext(ctx, u.Name, "replace", nil)
 		errs = append(errs, err)
-		// systemd keeps failed units loaded until they are reset. The call
-		// fails for a unit that systemd has unloaded meanwhile.
+		// systemd keeps a failed unit loaded until it is reset. The call fails if
+		// systemd has unloaded the unit meanwhile.
 		_ = c.ResetFailedUnitContext(ctx, u.Name)
 	}
 	return errors.Join(append(errs, fmt.Errorf("systemd still has %s", strings.Join(names, ", ")))...)

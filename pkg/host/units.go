@@ -9,8 +9,8 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 )
 
-// Units starts and stops the host's services. Names are without a suffix:
-// "docker" is docker.service, /etc/init.d/docker or rc-service docker.
+// Units manages the host's services. Names have no suffix: "docker" is
+// docker.service, /etc/init.d/docker or rc-service docker.
 type Units interface {
 	// Init names the init system: "systemd", "openrc" or "sysv".
 	Init() string
@@ -27,7 +27,7 @@ type Units interface {
 	Active(ctx context.Context, unit string) (bool, error)
 }
 
-// OpenUnits returns the Units of the init system that runs this host.
+// OpenUnits returns the Units of the host's init system.
 func OpenUnits() Units {
 	if _, err := os.Stat("/run/systemd/system"); err == nil {
 		return systemd{}
@@ -42,8 +42,8 @@ type systemd struct{}
 
 func (systemd) Init() string { return "systemd" }
 
-// with connects for one call: systemd drops idle private connections when it
-// re-executes itself, and a call is rare enough.
+// with connects for one call, because systemd closes private connections when
+// it re-executes itself, and calls are rare.
 func (systemd) with(ctx context.Context, do func(*dbus.Conn) error) error {
 	conn, err := dbus.NewWithContext(ctx)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s systemd) Stop(ctx context.Context, unit string) error {
 		return err
 	}
 	return s.with(ctx, func(c *dbus.Conn) error {
-		// systemd lists a unit that had failed, even after its file is gone. A
-		// unit that it has not loaded has nothing to forget.
+		// systemd lists a failed unit even after its file was removed. The call
+		// fails for a unit that systemd has not loaded.
 		_ = c.ResetFailedUnitContext(ctx, service(unit))
 		return nil
 	})
@@ -97,7 +97,8 @@ func (s systemd) Stop(ctx context.Context, unit string) error {
 
 func (s systemd) Restart(ctx context.Context, unit string) error {
 	return s.job(ctx, "restart", unit, func(c *dbus.Conn, done chan<- string) error {
-		// A start limit reached by an earlier crash would refuse ours.
+		// A start limit that was reached by earlier crashes would refuse this
+		// restart.
 		_ = c.ResetFailedUnitContext(ctx, service(unit))
 		_, err := c.RestartUnitContext(ctx, service(unit), "replace", done)
 		return err
@@ -131,7 +132,7 @@ func (s systemd) Active(ctx context.Context, unit string) (active bool, err erro
 	return active, err
 }
 
-// service adds the suffix to a bare name; "docker.socket" stays what it is.
+// service adds the suffix .service, unless the name has a suffix.
 func service(unit string) string {
 	for _, suffix := range []string{".service", ".socket"} {
 		if len(unit) > len(suffix) && unit[len(unit)-len(suffix):] == suffix {
@@ -141,7 +142,7 @@ func service(unit string) string {
 	return unit + ".service"
 }
 
-// UnitPath returns where the unit file or the init script of a service belongs.
+// UnitPath returns the path of the unit file or the init script of a service.
 func UnitPath(units Units, unit string) string {
 	if units.Init() == "systemd" {
 		return "/etc/systemd/system/" + service(unit)
@@ -149,8 +150,9 @@ func UnitPath(units Units, unit string) string {
 	return "/etc/init.d/" + unit
 }
 
-// Enabled looks for the link that Enable makes. With systemd it belongs to the
-// unit that wants this one, such as "multi-user.target".
+// Enabled reports whether the link exists that Enable creates. With systemd,
+// the link is in the .wants directory of wantedBy, such as
+// "multi-user.target".
 func (f Files) Enabled(units Units, unit, wantedBy string) bool {
 	switch units.Init() {
 	case "systemd":
@@ -161,8 +163,8 @@ func (f Files) Enabled(units Units, unit, wantedBy string) bool {
 	return f.ExistsMatch("/etc/rc2.d/S??" + unit)
 }
 
-// LogTail returns the last lines that a service wrote, to explain why it does
-// not answer. Without systemd they are in a file.
+// LogTail returns the last 20 lines of a service's log: from the journal with
+// systemd, otherwise from file.
 func LogTail(ctx context.Context, units Units, unit, file string) string {
 	const lines = "20"
 	args := []string{"tail", "-n", lines, file}

@@ -11,8 +11,8 @@ import (
 	bus "github.com/godbus/dbus/v5"
 )
 
-// AwaitStart returns once a daemon has started. Without systemd it waits for
-// the end of ctx.
+// AwaitStart returns when a daemon has started. Without systemd it returns
+// when ctx ends.
 func AwaitStart(ctx context.Context, units Units, unit string) {
 	starts := func(state any) bool { return state == "active" }
 	if units.Init() == "systemd" && awaitState(ctx, service(unit), starts) == nil {
@@ -21,9 +21,9 @@ func AwaitStart(ctx context.Context, units Units, unit string) {
 	<-ctx.Done()
 }
 
-// AwaitStop returns once a daemon begins to stop. Where systemd does not tell,
-// this is when the socket that the daemon listens on is removed. It waits for
-// the end of ctx if nothing tells.
+// AwaitStop returns when a daemon begins to stop. Without systemd it returns
+// when the daemon's socket is removed. If neither can be observed, it returns
+// when ctx ends.
 func AwaitStop(ctx context.Context, units Units, unit, socket string) {
 	stops := func(state any) bool { return state != "active" && state != "reloading" }
 	if units.Init() == "systemd" && awaitState(ctx, service(unit), stops) == nil || awaitRemoval(ctx, socket) == nil {
@@ -32,7 +32,7 @@ func AwaitStop(ctx context.Context, units Units, unit, socket string) {
 	<-ctx.Done()
 }
 
-// awaitState returns once the state of a unit fits.
+// awaitState returns when fits accepts the ActiveState of a unit.
 func awaitState(ctx context.Context, unit string, fits func(state any) bool) error {
 	conn, err := bus.ConnectSystemBus(bus.WithContext(ctx))
 	if err != nil {
@@ -60,7 +60,7 @@ func awaitState(ctx context.Context, unit string, fits func(state any) bool) err
 	}
 }
 
-// awaitRemoval returns once a file is removed or replaced.
+// awaitRemoval returns when a file is removed or replaced.
 func awaitRemoval(ctx context.Context, path string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -10,19 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Vxlan is a vxlan link without learning: who uses it enters its neighbours.
+// Vxlan is a VXLAN link without learning: its neighbours must be added.
 type Vxlan struct {
 	Name  string
 	ID    int
-	Local netip.Addr // of the interface that carries it
+	Local netip.Addr // of the underlying interface
 	MAC   string
 }
 
-// vxlanOverhead is what the tunnel adds to each packet.
+// vxlanOverhead is the size in bytes of the headers that VXLAN adds to each
+// packet.
 const vxlanOverhead = 50
 
-// AddVxlan adds the link, unless a link of that name exists. It returns an
-// error if no interface has the local address.
+// AddVxlan creates the link, unless it exists. It returns an error if no
+// interface has the local address.
 func AddVxlan(v Vxlan) error {
 	mac, err := net.ParseMAC(v.MAC)
 	if err != nil {
@@ -68,13 +69,13 @@ func SetMAC(name, mac string) error {
 	return netlink.LinkSetHardwareAddr(link, hardware)
 }
 
-// Neighbours are the entries of a link that do not expire.
+// Neighbours are the permanent neighbour entries of a link.
 type Neighbours struct {
-	MACs  map[netip.Addr]string // MAC address of a neighbour
-	Hosts map[string]netip.Addr // of a vxlan: the host that has a MAC address
+	MACs  map[netip.Addr]string // by the IPv4 address of the neighbour
+	Hosts map[string]netip.Addr // forwarding database of a VXLAN link: host by MAC address
 }
 
-// PermanentNeighbours returns the neighbours that somebody entered for a link.
+// PermanentNeighbours returns the permanent neighbour entries of a link.
 func PermanentNeighbours(name string) (Neighbours, error) {
 	n := Neighbours{MACs: map[netip.Addr]string{}, Hosts: map[string]netip.Addr{}}
 	link, err := netlink.LinkByName(name)

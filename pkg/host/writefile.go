@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile puts data into a file of the user's, outside of what Files keeps
-// account of, in one move. A path that is a link stays one, and an existing file
-// keeps its owner.
+// WriteFile atomically replaces a file of the user. Unlike Files.Write, it
+// does not record created directories. It follows symbolic links, and an
+// existing file keeps its owner.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

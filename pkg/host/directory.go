@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Entries lists the names in a directory; one that is not there has none.
+// Entries lists the names in a directory; none if it does not exist.
 func (f Files) Entries(dir string) ([]string, error) {
 	entries, err := os.ReadDir(f.Path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -21,8 +21,8 @@ func (f Files) Entries(dir string) ([]string, error) {
 	return names, err
 }
 
-// RemoveOthers removes everything in a directory except the entries named in
-// keep, then the directory and its parents if they are empty and ours.
+// RemoveOthers removes everything in a directory except the entries in keep,
+// and then the directory and its parents as RemoveEmpty does.
 func (f Files) RemoveOthers(dir string, keep []string) error {
 	names, err := f.Entries(dir)
 	errs := []error{err}
@@ -34,13 +34,13 @@ func (f Files) RemoveOthers(dir string, keep []string) error {
 	return errors.Join(append(errs, f.RemoveEmpty(dir))...)
 }
 
-// RemoveEmpty removes a directory and its parents as far as they are empty and
-// made by us.
+// RemoveEmpty removes a directory and its parents while they are empty and
+// were created by MkdirAll.
 func (f Files) RemoveEmpty(dir string) error {
 	return f.removeEmptyParents(filepath.Join(dir, "any"))
 }
 
-// Symlink makes path a link to target, in one move.
+// Symlink atomically makes path a symbolic link to target.
 func (f Files) Symlink(path, target string) error {
 	if err := f.MkdirAll(filepath.Dir(path)); err != nil {
 		return err

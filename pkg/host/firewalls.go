@@ -10,20 +10,20 @@ import (
 	"github.com/coreos/go-iptables/iptables"
 )
 
-// iptablesTables are those in which components of Kubernetes make chains.
+// iptablesTables are the tables in which Kubernetes components create chains.
 var iptablesTables = []string{"filter", "nat", "mangle", "raw"}
 
-// DeleteChainsEverywhere removes chains with that prefix, and the rules that
-// jump to them, for IPv4 and IPv6 and from both of the kernel's firewalls: a
-// component in a container may have used the one that the host's own iptables
-// does not.
+// DeleteChainsEverywhere deletes the chains with that prefix, and the rules
+// that jump to them, for IPv4 and IPv6 and in both firewalls of the kernel: a
+// component in a container may have used another one than the host's
+// iptables.
 func DeleteChainsEverywhere(prefix string) error {
 	ours := func(chain string) bool { return strings.HasPrefix(chain, prefix) }
 	return eachTable(func(ipt *iptables.IPTables, table string) error { return deleteChains(ipt, table, ours) })
 }
 
-// ChainsEverywhere lists chains with that prefix where DeleteChainsEverywhere
-// looks: "KUBE-SERVICES (table nat)".
+// ChainsEverywhere lists the chains that DeleteChainsEverywhere would delete:
+// "KUBE-SERVICES (table nat)".
 func ChainsEverywhere(prefix string) (found []string, err error) {
 	err = eachTable(func(ipt *iptables.IPTables, table string) error {
 		chains, err := ipt.ListChains(table)
@@ -58,10 +58,11 @@ func eachTable(do func(ipt *iptables.IPTables, table string) error) error {
 type iptablesProgram struct {
 	path   string
 	proto  iptables.Protocol
-	legacy string // where the kernel lists the tables of the older firewall
+	legacy string // the file in which the kernel lists the tables of ip_tables; empty for nftables
 }
 
-// has keeps the older firewall's program from making the tables it looks for.
+// has reports whether a table exists. iptables-legacy creates a table by
+// listing it, which this check prevents.
 func (p iptablesProgram) has(table string) bool {
 	if p.legacy == "" {
 		return true
@@ -91,14 +92,15 @@ func iptablesPrograms() []iptablesProgram {
 	return found
 }
 
-// HasLegacyRules reports whether this host has tables of the older iptables.
+// HasLegacyRules reports whether this host has tables of ip_tables, the older
+// firewall of the kernel.
 func HasLegacyRules() bool {
 	names, err := os.ReadFile("/proc/net/ip_tables_names")
 	return err == nil && len(names) > 0
 }
 
-// NftTables lists the nftables tables of this host, "ip filter". A host
-// without nft(8) shows none.
+// NftTables lists the nftables tables of this host: "ip filter". The list is
+// empty on a host without nft(8).
 func NftTables(ctx context.Context) ([]string, error) {
 	if !HasProgram("nft") {
 		return nil, nil
@@ -111,8 +113,9 @@ func NftTables(ctx context.Context) ([]string, error) {
 	return tables, err
 }
 
-// DeleteEmptyNftTable removes a table, "ip mangle", that holds no rule and no
-// set: iptables makes one by looking, and never removes it.
+// DeleteEmptyNftTable deletes a table, such as "ip mangle", that contains no
+// rule and no set: iptables-nft creates a table by listing it and never
+// deletes it.
 func DeleteEmptyNftTable(ctx context.Context, table string) error {
 	family, name, _ := strings.Cut(table, " ")
 	objects, err := nftList(ctx, "table "+table)
@@ -129,7 +132,7 @@ func DeleteEmptyNftTable(ctx context.Context, table string) error {
 	return DeleteNftTable(ctx, family, name)
 }
 
-// acceptsAll says that a chain by itself stops nothing.
+// acceptsAll reports whether an empty chain lets all packets pass.
 func acceptsAll(chain json.RawMessage) bool {
 	var c struct{ Hook, Policy string }
 	return json.Unmarshal(chain, &c) == nil && c.Hook != "" && c.Policy != "drop"

@@ -2,12 +2,13 @@ package host
 
 import "path/filepath"
 
-// ExistsMatch reports whether anything matches a shell pattern, "/etc/rc2.d/S*name".
+// ExistsMatch reports whether a path matches a shell pattern,
+// "/etc/rc2.d/S*name".
 func (f Files) ExistsMatch(pattern string) bool {
 	return len(f.Match(pattern)) > 0
 }
 
-// Match returns the paths, as the host sees them, that match a shell pattern.
+// Match returns the host's paths that match a shell pattern.
 func (f Files) Match(pattern string) []string {
 	found, err := filepath.Glob(f.Path(pattern))
 	if err != nil {

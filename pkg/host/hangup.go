@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// HangUp asks the daemon that wrote its process id into a file to read its
-// settings.
+// HangUp sends SIGHUP to the daemon whose process ID is in pidFile, so that
+// it reads its settings again.
 func (f Files) HangUp(pidFile string) error {
 	data, err := f.Read(pidFile)
 	if err != nil {
@@ -16,7 +16,7 @@ func (f Files) HangUp(pidFile string) error {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil || pid <= 1 {
-		return fmt.Errorf("%s holds no process id: %q", pidFile, data)
+		return fmt.Errorf("%s contains no process ID: %q", pidFile, data)
 	}
 	return syscall.Kill(pid, syscall.SIGHUP)
 }

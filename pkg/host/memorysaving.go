@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SaveMemory sets up a process that runs for months: its heap stays small, and
-// what its start needed is returned.
+// SaveMemory reduces the memory of a process that runs for months: it limits
+// the garbage in the heap and returns the memory that the start needed.
 func SaveMemory() {
 	const garbagePercent = 25
 	debug.SetGCPercent(garbagePercent)
@@ -20,22 +20,23 @@ func SaveMemory() {
 	DropProgram()
 }
 
-// DropProgram unmaps the read-only pages of the program. Those that are used
-// come back from the page cache. Otherwise all of a large program soon counts as
-// resident: the kernel maps 64 kB around each page that is used, and whole
-// pages of 2 MB where the cache has them.
+// DropProgram unmaps the read-only pages of the executable. Pages that are
+// used again come from the page cache. Without this, most of a large
+// executable becomes resident over time, because the kernel maps 64 kB around
+// each page that is used, and whole pages of 2 MB if the cache has them.
 func DropProgram() {
 	for _, m := range program() {
 		advise(m, unix.MADV_DONTNEED)
 	}
 }
 
-// mapping is a part of this process's memory.
+// mapping is a range of addresses of this process, in bytes.
 type mapping struct{ start, length uintptr }
 
-// program returns the read-only mappings of the program, after it has ruled out
-// pages of 2 MB in them. A mapping with pages of its own, such as the relocated
-// data of a position-independent program, does not count: they would be lost.
+// program returns the read-only mappings of the executable. It disables pages
+// of 2 MB in them. It omits mappings with anonymous pages, such as the
+// relocated data of a position-independent executable, because their content
+// would be lost.
 var program = sync.OnceValue(func() []mapping {
 	smaps, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -61,7 +62,8 @@ var program = sync.OnceValue(func() []mapping {
 	return all
 })
 
-// mappingOf returns a read-only mapping of the program. Others have no length. The fields are those of a line such as
+// mappingOf returns a read-only mapping of the executable. Any other mapping
+// has length 0. fields are the words of a line of smaps such as
 // "00400000-02151000 r-xp 00000000 fe:00 852289 /path".
 func mappingOf(fields []string, program string) mapping {
 	if len(fields) < 6 || fields[5] != program || strings.Contains(fields[1], "w") {

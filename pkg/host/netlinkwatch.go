@@ -12,33 +12,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Change is what a notification of the kernel is about.
+// Change is the kind of a kernel notification.
 type Change string
 
 // The changes that WatchNetwork and WatchFirewall report.
 const (
-	LinkChanged       Change = "link" // or an address of it
+	LinkChanged       Change = "link" // or one of its addresses
 	RouteChanged      Change = "route"
-	ForwardingChanged Change = "forwarding" // or another of the settings below net.ipv4.conf
-	RulesRemoved      Change = "rules"      // of nftables, which iptables-nft uses
+	ForwardingChanged Change = "forwarding" // or another setting of net.ipv4.conf
+	RulesRemoved      Change = "rules"      // an nftables rule, which iptables-nft creates too
 )
 
 const (
 	netfilterGroup = 7         // NFNLGRP_NFTABLES
-	noticeBuffer   = 64 << 10  // the longest message that the kernel sends at once
-	socketBuffer   = 256 << 10 // of messages that wait
+	noticeBuffer   = 64 << 10  // bytes; the longest message of the kernel
+	socketBuffer   = 256 << 10 // bytes of queued messages
 )
 
 // WatchNetwork calls tell for each change of links, addresses, routes and
-// forwarding, until ctx ends. Links of single containers do not count.
+// forwarding, until ctx ends. It ignores veth links, the links of containers.
 func WatchNetwork(ctx context.Context, tell func(Change)) error {
 	groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_IFADDR-1) | 1<<(unix.RTNLGRP_IPV4_ROUTE-1) | 1<<(unix.RTNLGRP_IPV4_NETCONF-1))
 	all := []Change{LinkChanged, RouteChanged, ForwardingChanged}
 	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, tell)
 }
 
-// WatchFirewall calls tell whenever rules, chains or tables of nftables are
-// removed, until ctx ends. iptables-legacy sends no notifications.
+// WatchFirewall calls tell whenever an nftables rule, chain or table is
+// removed, until ctx ends. The kernel sends no notifications for
+// iptables-legacy.
 func WatchFirewall(ctx context.Context, tell func(Change)) error {
 	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved}, firewallChange, tell)
 }
@@ -59,8 +60,8 @@ func networkChange(m syscall.NetlinkMessage) Change {
 	return ""
 }
 
-// containerLink reports whether the message is about the link of a container,
-// of which many come and go.
+// containerLink reports whether a message is about a veth link, which are
+// created and deleted with every container.
 func containerLink(data []byte) bool {
 	if len(data) < unix.SizeofIfInfomsg {
 		return false
@@ -88,8 +89,9 @@ func firewallChange(m syscall.NetlinkMessage) Change {
 	return ""
 }
 
-// watchKernel tells all when the kernel has dropped messages, because the
-// socket's buffer was full.
+// watchKernel reads messages and calls tell with the change that what
+// returns. If the kernel dropped messages because the socket buffer was full,
+// it calls tell with every change in all.
 func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change, tell func(Change)) error {
 	socket, err := subscribe(protocol, groups)
 	if err != nil {
@@ -122,7 +124,8 @@ func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change,
 	}
 }
 
-// subscribe returns the socket as a file, whose reads end with a deadline.
+// subscribe returns a netlink socket as a file, because reads of a file
+// respect a deadline.
 func subscribe(protocol int, groups uint32) (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"os"
 )
 
-// DirReplaced reports whether a process that sees the directory dir of this
-// host at the path inside its own root sees another directory by now, because
-// dir was removed, or removed and made again, since the process started. A
-// process that has ended sees none.
+// DirReplaced reports whether dir was removed, or removed and created again,
+// since a process started that has dir mounted at the path inside. It returns
+// false if the process has ended.
 func (f Files) DirReplaced(pid int, dir, inside string) (bool, error) {
 	sees, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", pid, inside))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SharedMount reports whether mounts made below dir reach other mount
-// namespaces: the mount that dir lies on is a shared one.
+// SharedMount reports whether dir is on a shared mount: mounts below dir then
+// propagate to other mount namespaces.
 func SharedMount(dir string) (bool, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -18,8 +18,8 @@ func SharedMount(dir string) (bool, error) {
 	return sharedIn(string(table), dir), nil
 }
 
-// sharedIn looks at the mount with the longest path that dir lies on; of
-// several on one point the last one covers the others.
+// sharedIn finds the mount that dir is on, which has the longest path. If
+// several mounts have the same mount point, the last one counts.
 func sharedIn(table, dir string) bool {
 	best, shared := "", false
 	for line := range strings.Lines(table) {
@@ -36,8 +36,8 @@ func sharedIn(table, dir string) bool {
 	return shared
 }
 
-// MountedOnItself reports whether dir is a mount of itself, as ShareMount makes
-// one.
+// MountedOnItself reports whether dir is a bind mount of itself, as
+// ShareMount creates it.
 func MountedOnItself(dir string) (bool, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -46,8 +46,8 @@ func MountedOnItself(dir string) (bool, error) {
 	return mountedOnItself(string(table), dir), nil
 }
 
-// mountedOnItself compares the root of a mount at dir with the place of dir on
-// the mount that contains it.
+// mountedOnItself compares the root of the mount at dir with the position of
+// dir in the mount that contains it.
 func mountedOnItself(table, dir string) bool {
 	var at, around mount
 	for line := range strings.Lines(table) {
@@ -75,7 +75,7 @@ func parseMount(line string) (mount, bool) {
 	return mount{fields[2], mountEscapes.Replace(fields[3]), mountEscapes.Replace(fields[4])}, true
 }
 
-// ShareMount makes dir a mount of itself that is shared.
+// ShareMount makes dir a shared bind mount of itself.
 func ShareMount(dir string) error {
 	if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return &os.PathError{Op: "mount", Path: dir, Err: err}
@@ -86,7 +86,7 @@ func ShareMount(dir string) error {
 	return nil
 }
 
-// UnmountInside unmounts whatever is mounted below dir, but not dir itself.
+// UnmountInside unmounts all mounts below dir, but not dir itself.
 func UnmountInside(dir string) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

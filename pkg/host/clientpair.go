@@ -2,9 +2,9 @@ package host
 
 import "crypto/tls"
 
-// ClientPair returns what a TLS client shows: the pair in the two files as it is
-// at each handshake, so that a client that lives longer than its certificate
-// shows the renewed one. The error is that of the first read.
+// ClientPair returns a callback for tls.Config.GetClientCertificate. It reads
+// the files at each handshake, so that a long-running client uses a renewed
+// certificate. ClientPair returns an error if it cannot read them now.
 func (f Files) ClientPair(cert, key string) (func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
 	read := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(f.Path(cert), f.Path(key))
