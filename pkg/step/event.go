@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Kind says what an Event is about.
+// Kind is the type of an Event.
 type Kind string
 
-// The life of a step as its reporter sees it.
+// The kinds, in the order in which a step goes through them.
 const (
 	InPlace  Kind = "in-place" // nothing to do
-	Started  Kind = "started"  // Apply or Undo began
-	Progress Kind = "progress" // Apply reports how far it is
+	Started  Kind = "started"  // Apply or Undo was called
+	Progress Kind = "progress" // Apply reports its current action
 	Done     Kind = "done"     // Apply returned and the second Check was empty
 	Undone   Kind = "undone"   // Undo returned
 	Failed   Kind = "failed"   // see Err
-	Planned  Kind = "planned"  // a look found a Diff
+	Planned  Kind = "planned"  // Runner.Look found a Diff
 	Note     Kind = "note"     // Message is information to read while the step runs
 	Left     Kind = "left"     // Undo leaves something behind on purpose, see Message
 )
 
-// Event is one thing that happened to a step. Steps never print; whoever
-// started the Runner draws its events.
+// Event is one thing that happened to a step. Steps never print: the caller
+// of the Runner displays its events.
 type Event struct {
 	At      time.Time
 	Row     int
@@ -30,16 +30,16 @@ type Event struct {
 	Kind    Kind
 	Message string   // Progress: the current action or wait. Left: what Undo leaves behind, and why
 	Bytes   int64    // Progress: done so far, in bytes; 0 if not counted
-	Total   int64    // Progress: of how many bytes; 0 if unknown
-	Doing   []string // Progress: what the step does at the same time, a few words each
+	Total   int64    // Progress: size of the transfer in bytes; 0 if unknown
+	Doing   []string // Progress: the parallel actions of the step, a few words each
 	Diff    Diff     // Planned and Started
 	Err     error    // Failed
 }
 
 type reporterKey struct{}
 
-// Report tells the step's reporter how far it is: what is being done, and, for
-// transfers, bytes done and in all. Outside of a Runner it does nothing.
+// Report sends a Progress event: the current action and, for transfers, the
+// bytes that are done and the total. Outside of a Runner it does nothing.
 func Report(ctx context.Context, message string, bytes, total int64) {
 	if report, ok := ctx.Value(reporterKey{}).(func(string, int64, int64)); ok {
 		report(message, bytes, total)

@@ -49,8 +49,8 @@ func Checking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, CheckLimit(ctx))
 }
 
-// Half returns a context that ends after half of the remaining time, so that
-// the other half is left to explain a missing answer.
+// Half returns a context that ends after half of the remaining time. The
+// caller uses the other half to find out why there was no answer.
 func Half(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {

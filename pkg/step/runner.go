@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Runner walks a Plan. Emit receives every event, one at a time; nil drops them.
+// Runner checks, applies and undoes a Plan. Emit receives every event, one at
+// a time; it may be nil.
 type Runner struct {
 	Emit func(Event)
 
@@ -17,23 +18,25 @@ type Runner struct {
 	left []string
 }
 
-// Left lists what Undo has left on the host on purpose, with the reasons.
+// Left lists what Undo has left on the host on purpose, with the reasons,
+// sorted.
 func (r *Runner) Left() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(slices.Values(r.left))
 }
 
-// Finding is what a look at one step found.
+// Finding is the result of the Check of one step.
 type Finding struct {
 	Row  int
 	Step string
-	Diff Diff  // empty: in place
-	Err  error // the check itself failed, or got no answer
+	Diff Diff  // empty: nothing to do
+	Err  error // the Check failed or got no answer
 }
 
-// Look checks every step of every row, all at the same time, and changes
-// nothing. Checks that wait for one server that is silent wait together.
+// Look calls Check of every step of every row, all at the same time, and
+// changes nothing. If a server does not answer, all Checks that need it time
+// out together instead of one after another.
 func (r *Runner) Look(ctx context.Context, plan Plan) []Finding {
 	var rows []int
 	for i, row := range plan {
@@ -61,9 +64,9 @@ func (r *Runner) look(ctx context.Context, row int, s Step) Finding {
 	return f
 }
 
-// Do brings the host to where every step holds. All Checks of a row come
-// before its first Apply, so that all problems are told at once; the first
-// Apply that fails cancels its neighbours.
+// Do applies every step that has a Diff, row by row. All Checks of a row run
+// before its first Apply, so that it reports all problems at once. The first
+// Apply that fails cancels the other steps of its row.
 func (r *Runner) Do(ctx context.Context, plan Plan) error {
 	for i, row := range plan {
 		diffs, err := r.checkRow(ctx, i, row)
@@ -113,14 +116,15 @@ func (r *Runner) applyRow(ctx context.Context, row int, steps []Step, diffs []Di
 	return firstCause(errs)
 }
 
-// stopped is what a step hears whose neighbour failed.
+// stopped is the cancellation cause for the other steps of a row after one of
+// them failed.
 type stopped struct{ because error }
 
 func (s stopped) Error() string   { return "stopped because " + s.because.Error() }
 func (stopped) Is(err error) bool { return err == context.Canceled }
 
-// firstCause prefers the error that made the row fail to those of the
-// neighbours which were only told to stop.
+// firstCause returns the error that made the row fail, rather than the
+// cancellation errors of the other steps of the row.
 func firstCause(errs []error) error {
 	var told error
 	for _, err := range errs {
@@ -187,10 +191,9 @@ func (r *Runner) reporting(ctx context.Context, row int, s Step) context.Context
 	})
 }
 
-// Undo takes the plan back, last row first. It goes on after a failure, so
-// that one stubborn step does not leave the others behind, and returns all
-// errors joined. The first row is kept then: it remembers what a second Undo
-// needs.
+// Undo undoes the plan, last row first. It continues after a failure, so that
+// all other steps are undone, and returns all errors joined. After a failure
+// it does not undo the first row, which saves what the next Undo needs.
 func (r *Runner) Undo(ctx context.Context, plan Plan) error {
 	var all []error
 	for i := len(plan) - 1; i >= 0; i-- {

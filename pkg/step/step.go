@@ -1,11 +1,11 @@
-// Package step is the small engine behind every host verb: a list of steps
-// that can be looked at, done and undone.
+// Package step defines steps, which can be checked, applied and undone, and a
+// Runner that does this to a list of them.
 //
-//	Check ──empty Diff──▶ in place, nothing to do
+//	Check ──empty Diff──▶ nothing to do
 //	  │
-//	  └──some Diff──▶ Apply ──▶ Check again: a Diff that is left is a failure
+//	  └──some Diff──▶ Apply ──▶ Check again: a remaining Diff is a failure
 //
-//	Undo puts back what Apply found, from what the host itself remembers.
+// Undo restores the state before Apply from what Apply saved on the host.
 package step
 
 import (
@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// Diff lists what is missing on the host, one line a change, written for the
-// reader of a dry run: "write /etc/docker/daemon.json: bip = 10.1.3.1/24".
-// An empty Diff says that the goal is reached.
+// Diff lists the changes that are necessary on the host, one per line, as a
+// dry run shows them: "write /etc/docker/daemon.json: bip = 10.1.3.1/24". An
+// empty Diff means that nothing is necessary.
 type Diff []string
 
 func (d Diff) String() string { return strings.Join(d, "; ") }
 
-// Step is one thing that holds on a host once it has been applied.
+// Step is one property of a host, and how to check, apply and undo it.
 type Step struct {
 	// Name is the imperative that the user reads: "start etcd".
 	Name string
@@ -34,22 +34,23 @@ type Step struct {
 	// not exist, the component was never set up. That is a Diff, so Check also
 	// works on a host where the previous steps have not been applied.
 	Check func(context.Context) (Diff, error)
-	// Apply closes the Diff; it may run again after stopping half-way. A step
-	// without Apply only looks: its Diff, like its error, is a failure.
+	// Apply makes the changes of the Diff. It may be interrupted and run again.
+	// Without Apply the step is only a check: a Diff is a failure.
 	Apply func(context.Context) error
-	// Undo puts back what Apply found, from the host alone. It does nothing
-	// when Apply never ran. A step without Undo leaves nothing behind.
+	// Undo restores the state before Apply. It only uses what is saved on the
+	// host. It does nothing if Apply never ran. It is nil if Apply leaves
+	// nothing behind.
 	Undo func(context.Context) error
 	// Limit is the limit of each wait and each request; 0 is DefaultLimit. See
 	// Plan.Within. The limit of a whole Check is CheckLimit.
 	Limit time.Duration
-	// Waits says that Apply returns only once it has seen the goal itself, so
-	// that a second Check would only repeat its last look.
+	// Waits states that Apply returns only after it has observed the goal
+	// itself. The Runner then omits the second Check.
 	Waits bool
 }
 
-// Plan is rows of steps. The steps of one row run at the same time; a row
-// begins when the one before it has ended.
+// Plan is a list of rows of steps. The steps of one row run concurrently. A
+// row begins after all steps of the row before have ended.
 type Plan [][]Step
 
 // Steps returns the steps of all rows in order.
@@ -71,8 +72,8 @@ func (p Plan) Within(limit time.Duration) Plan {
 	return p
 }
 
-// Compact drops steps without a name, which a plan has in the place of those
-// that its settings leave out, and rows that are empty then.
+// Compact removes steps without a name, which take the place of steps that
+// the settings exclude, and then the empty rows.
 func (p Plan) Compact() Plan {
 	var compact Plan
 	for _, row := range p {
@@ -84,8 +85,8 @@ func (p Plan) Compact() Plan {
 	return compact
 }
 
-// Problem is something a user must put right, or ignore by its name, before
-// anything on the host is touched.
+// Problem is an error that a user must solve, or may ignore by its name,
+// before anything on the host is changed.
 type Problem struct {
 	Name   string `json:"name"`             // argument of --ignore-preflight: "docker-version"
 	Text   string `json:"text"`             // the problem, with field and value
@@ -100,8 +101,8 @@ func (p *Problem) Error() string {
 	return p.Text + "; " + p.Remedy + " [" + p.Name + "]"
 }
 
-// Problems returns every Problem in the tree of err, in order. errors.As would
-// stop at the first of a joined error.
+// Problems returns every Problem in the tree of err, in order. errors.As
+// would return only the first Problem of a joined error.
 func Problems(err error) []*Problem {
 	switch e := err.(type) {
 	case nil:

@@ -11,10 +11,10 @@ const (
 	firstPause = 5 * time.Millisecond
 	maxPause   = 250 * time.Millisecond
 
-	// A try without an answer is abandoned for the next one, because the server
-	// may have lost the request. The first tries have this part of the limit,
-	// which is two seconds of the default. The time doubles whenever it was too
-	// short.
+	// Until abandons an attempt without an answer and makes the next one,
+	// because the server may have lost the request. The first attempt gets this
+	// part of the limit, which is two seconds of the default. The time doubles
+	// whenever it was too short.
 	tryPart     = 150
 	minTryLimit = 2 * time.Second
 )
@@ -64,7 +64,7 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 			limit *= 2
 		}
 		if late && last != nil && errors.Is(err, context.DeadlineExceeded) {
-			err = last // this one only says that the time is over
+			err = last // err only states that the time is over
 		}
 		if last == nil || last.Error() != err.Error() {
 			Report(ctx, err.Error(), 0, 0)

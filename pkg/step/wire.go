@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// wire is an Event as one line of JSON: what --progress json writes, and what
-// a program reads that runs another on a host.
+// wire is the JSON form of an Event, one line each. --progress json writes
+// it, and `cluster` reads it from the kube-bootstrap that it runs on a node.
 type wire struct {
 	At      time.Time `json:"at"`
 	Row     int       `json:"row"`
@@ -22,7 +22,7 @@ type wire struct {
 	Problems []*Problem `json:"problems,omitempty"`
 }
 
-// told is an error that another program reported.
+// told is an error that another process reported as JSON.
 type told struct {
 	text     string
 	problems []*Problem
