@@ -17,8 +17,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Apply makes the API server hold these objects (server-side apply). Those
-// that do not need one another are sent side by side.
+// Apply sends the objects to the API server by server-side apply. Objects
+// that do not depend on one another are sent concurrently.
 func Apply(ctx context.Context, connect Connect, objects []*Object) error {
 	server, err := dial(connect)
 	if err != nil {
@@ -146,8 +146,9 @@ func permanent(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err)
 }
 
-// missing compares the live object with what a dry run of Apply would make of
-// it: only the server knows its defaults and which fields are ours.
+// missing compares the live object with the result of a dry run of Apply,
+// because only the server knows its defaults and which fields kube-bootstrap
+// owns.
 func (s *server) missing(ctx context.Context, o *Object) (string, error) {
 	resource, err := s.at(o)
 	if meta.IsNoMatchError(err) {
@@ -156,7 +157,8 @@ func (s *server) missing(ctx context.Context, o *Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A controller may write between the two requests: then look once more.
+	// A controller may write between the two requests, so a difference is
+	// checked again.
 	for range 3 {
 		live, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

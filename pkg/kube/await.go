@@ -11,8 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Watch opens a watch. Without a resource version an API server first sends
-// what there is already as events of their own.
+// Watch opens a watch without a resource version, so that the API server
+// first sends an event for each existing object.
 type Watch func(context.Context) (watch.Interface, error)
 
 // Await follows a watch until holds returns nil for one of its objects. It
@@ -28,7 +28,7 @@ func follow(ctx context.Context, open Watch, holds func(runtime.Object) error) e
 		return err
 	}
 	defer events.Stop()
-	last := errors.New("there is none yet")
+	last := errors.New("no object exists yet")
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,7 +50,7 @@ func answer(event watch.Event, holds func(runtime.Object) error) error {
 	case watch.Error:
 		return apierrors.FromObject(event.Object)
 	case watch.Deleted:
-		return errors.New("it was deleted")
+		return errors.New("the object was deleted")
 	default:
 		return holds(event.Object)
 	}

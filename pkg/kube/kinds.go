@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// kinds finds the resource of a kind. Most of ours are known beforehand; for
-// all others the API server is asked, once.
+// kinds maps a kind to its resource. It knows most kinds that kube-bootstrap
+// applies, and asks the API server once for all others.
 type kinds struct {
 	config *rest.Config
 
@@ -21,8 +21,7 @@ type kinds struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// unscoped are the kinds without a namespace that every API server knows and
-// that we apply ourselves.
+// unscoped are the cluster-scoped kinds of the built-in manifests.
 var unscoped = map[string]bool{"Namespace": true, "ClusterRole": true, "ClusterRoleBinding": true}
 
 func (k *kinds) resource(o *Object) (resource schema.GroupVersionResource, namespaced bool, err error) {
@@ -50,7 +49,8 @@ func (k *kinds) discover(kind schema.GroupVersionKind) (*meta.RESTMapping, error
 	}
 	mapping, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		// Its definition may be among the objects just applied: ask again next time.
+		// The CustomResourceDefinition may be among the objects that are being
+		// applied: discover again at the next attempt.
 		k.mapper.Reset()
 	}
 	return mapping, err

@@ -1,5 +1,5 @@
-// Package kube is how everything above it talks to an API server: a client
-// from a kubeconfig, objects applied from YAML, and waits that follow a watch.
+// Package kube talks to an API server: a client from a kubeconfig,
+// server-side apply of YAML, and waits that follow a watch.
 package kube
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// FieldManager owns, on the API server, every field that we apply.
+// FieldManager is the field manager of server-side apply. It owns every field
+// that kube-bootstrap applies.
 const FieldManager = "kube-bootstrap"
 
 // NoAnswer marks the error of a request in a Check as unanswered, unless the
@@ -29,11 +30,12 @@ func NoAnswer(err error) error {
 	return step.NoAnswer(err)
 }
 
-// Connect returns how to reach and be known to an API server. It is called
-// when a step runs: the kubeconfig need not exist when the plan is made.
+// Connect returns the address and credentials of an API server. A step calls
+// it when it runs, because the kubeconfig may not exist yet when the plan is
+// made.
 type Connect func() (*rest.Config, error)
 
-// Kubeconfig connects by the kubeconfig file at path.
+// Kubeconfig returns a Connect that reads the kubeconfig file at path.
 func Kubeconfig(path string) Connect {
 	return func() (*rest.Config, error) {
 		if _, err := os.Stat(path); err != nil {
@@ -43,8 +45,8 @@ func Kubeconfig(path string) Connect {
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig %s: %w", path, err)
 		}
-		// We send a few dozen requests once; the default of five a second
-		// would only make them queue.
+		// The default of five requests a second would delay the few dozen requests
+		// of one Apply.
 		config.QPS = -1
 		return config, nil
 	}

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Object is one API object, of any kind.
+// Object is an API object of any kind.
 type Object = unstructured.Unstructured
 
-// Objects reads the objects of a YAML (or JSON) stream. Kinds that are lists
-// are taken apart.
+// Objects reads the objects of a YAML or JSON stream. It replaces each List
+// by its items.
 func Objects(manifests []byte) ([]*Object, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifests)))
 	var all []*Object
@@ -69,8 +69,9 @@ func title(o *Object) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// rank says which objects must be there before others: namespaces and new
-// kinds first, and last what starts pods, which needs all of the rest.
+// rank returns the order of apply: 0 for namespaces,
+// CustomResourceDefinitions and priority classes, 2 for workloads, whose pods
+// may need all other objects, and 1 for the rest.
 func rank(o *Object) int {
 	switch o.GetKind() {
 	case "Namespace", "CustomResourceDefinition", "PriorityClass":

@@ -12,15 +12,17 @@ import (
 
 var ipAddresses = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ipaddresses"}
 
-// addressTaken is the refusal of a Service whose address is taken, and nobody
-// need hold it: an API server that is cut short while it makes a Service keeps
-// the address, and gives it back minutes later.
+// addressTaken reports whether the API server refused a Service because its
+// ClusterIP is allocated. The allocation may be an orphan. Since Kubernetes 1.33
+// an allocation is an IPAddress object, which remains if the API server is
+// killed while it creates the Service. Its repair loop deletes the object only
+// minutes later.
 func addressTaken(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "is already allocated")
 }
 
-// freeAddress gives the address of a Service back that was never made. One
-// that another Service holds is left alone.
+// freeAddress deletes the IPAddress object of a Service that does not exist.
+// It leaves an address that belongs to another Service.
 func (s *server) freeAddress(ctx context.Context, o *Object) error {
 	ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
 	address, err := s.Resource(ipAddresses).Get(ctx, ip, metav1.GetOptions{})

@@ -18,9 +18,9 @@ func PodReady(p corev1.Pod) bool {
 	})
 }
 
-// Evict asks that this very pod goes. One that is gone, or has made room for
-// another of its name, is no error; where a disruption budget forbids it now,
-// apierrors.IsTooManyRequests holds for the error.
+// Evict evicts this pod. It returns nil if the pod is gone or if another pod
+// has its name now. If a disruption budget forbids the eviction,
+// apierrors.IsTooManyRequests is true for the error.
 func Evict(ctx context.Context, client kubernetes.Interface, p corev1.Pod) error {
 	err := client.PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace},
