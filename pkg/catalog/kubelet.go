@@ -19,7 +19,7 @@ func CheckKubeletField(release, field string) error {
 		case other.Number > m.Number && slices.Contains(other.KubeletAdded, field):
 			return fmt.Errorf("%s needs Kubernetes %s or newer, and the version is %s", field, other, release)
 		case other.Number <= m.Number && slices.Contains(other.KubeletRemoved, field):
-			return fmt.Errorf("%s is gone since Kubernetes %s, and the version is %s", field, other, release)
+			return fmt.Errorf("%s was removed in Kubernetes %s, and the version is %s", field, other, release)
 		}
 	}
 	return nil

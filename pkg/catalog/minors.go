@@ -12,7 +12,7 @@ import (
 // built or pulled.
 type Minor struct {
 	Number  int
-	Patch   string // the newest release that both origins have
+	Patch   string // the newest release that can be built and pulled
 	Etcd    string // with the revision of its image
 	CoreDNS string
 	Pause   string
