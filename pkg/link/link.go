@@ -1,5 +1,6 @@
-// Package link makes requests over links that are slow and break: it waits when
-// it is told to, asks again, notices silence, and keeps off plain HTTP.
+// Package link makes HTTP requests over slow and unreliable networks: it
+// retries with backoff, detects servers that stop sending, and refuses plain
+// HTTP.
 package link
 
 import (
@@ -17,25 +18,28 @@ import (
 )
 
 const (
-	// Tries is how often something is asked for that does not come on.
+	// Tries is the number of attempts without progress after which a request or
+	// a transfer fails.
 	Tries      = 6
 	firstPause = 500 * time.Millisecond
 	maxPause   = 30 * time.Second
-	// longestWait is what we grant a server that names a time itself.
+	// longestWait is the longest Retry-After that is respected.
 	longestWait = 10 * time.Minute
 )
 
-// ErrPlainHTTP refuses what anybody on the way could change or read.
+// ErrPlainHTTP is returned for a request by plain HTTP, whose answer anyone
+// on the network could read or change.
 var ErrPlainHTTP = errors.New("plain HTTP was not asked for")
 
-// Encrypted lets only those hosts be asked by plain HTTP that the user said so
-// of: the registry library would try it by itself with private addresses.
+// Encrypted is a transport that refuses plain HTTP, except to the hosts in
+// Plain ("host:port"), which the user allowed. go-containerregistry falls
+// back to plain HTTP by itself for registries at private addresses.
 type Encrypted struct {
 	Next  http.RoundTripper
 	Plain []string
 }
 
-// RoundTrip refuses, or hands on.
+// RoundTrip returns ErrPlainHTTP or calls Next.
 func (p Encrypted) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme == "http" && !slices.Contains(p.Plain, req.URL.Host) {
 		return nil, ErrPlainHTTP
@@ -43,7 +47,8 @@ func (p Encrypted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return p.Next.RoundTrip(req)
 }
 
-// StalledError says that a server sent nothing for long.
+// StalledError is the error of a request whose server sent nothing for the
+// idle timeout.
 type StalledError struct {
 	host  string
 	limit time.Duration
@@ -53,19 +58,20 @@ func (s *StalledError) Error() string {
 	return fmt.Sprintf("%s sent nothing for %s", s.host, s.limit)
 }
 
-// BrokenError is an answer that ended before its end.
+// BrokenError is the error of a response body that ended too early.
 type BrokenError struct{ Err error }
 
-func (b *BrokenError) Error() string { return "it broke off: " + b.Err.Error() }
+func (b *BrokenError) Error() string { return "the connection broke: " + b.Err.Error() }
 func (b *BrokenError) Unwrap() error { return b.Err }
 
-// Silence ends a request whose server falls silent, before or while it answers.
+// Silence is a transport that ends a request if the server sends nothing for
+// Limit, before or during the response body.
 type Silence struct {
 	Next  http.RoundTripper
 	Limit time.Duration
 }
 
-// RoundTrip hands on, and listens.
+// RoundTrip calls Next and supervises the response body.
 func (s Silence) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(s.Limit, func() { cancel(&StalledError{req.URL.Host, s.Limit}) })
@@ -81,7 +87,8 @@ func (s Silence) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// why prefers the reason that a context was ended for to "context canceled".
+// why returns the cause for which ctx was cancelled, if it was, instead of
+// "context canceled".
 func why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -89,8 +96,9 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// heard is a body that must go on. The time between two reads is the reader's,
-// which may be a slow disk.
+// heard is a response body whose Read fails if no data arrives within limit.
+// The time between two reads does not count, because the reader may write to
+// a slow disk.
 type heard struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -115,17 +123,17 @@ func (h *heard) Close() error {
 	return h.ReadCloser.Close()
 }
 
-// Patient asks again, with pauses that grow or as the server says. What may
-// not be asked twice unbidden is asked again only if the server says when.
+// Patient is a transport that retries with exponential backoff or after the
+// server's Retry-After. It retries requests other than GET and HEAD only if
+// the server sent Retry-After.
 type Patient struct {
 	Next http.RoundTripper
-	// Unreached is how often a server that does not answer at all is tried; 0 is
-	// Tries. The first word to a server is better told soon to be in vain: its
-	// address may be wrong.
+	// Unreached is the maximum number of attempts if the server does not answer
+	// at all; 0 means Tries. A low number reports a wrong address early.
 	Unreached int
 }
 
-// RoundTrip makes the request as often as it takes, or Tries times.
+// RoundTrip makes the request up to Tries times.
 func (p Patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := p.Next.RoundTrip(req)
@@ -138,7 +146,7 @@ func (p Patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		next, ok := repeat(req)
 		if !ok {
-			return resp, err // the caller has to make it anew, now that it waited
+			return resp, err // the caller must make a new request; the backoff is over
 		}
 		if err := closed(resp); err != nil {
 			return nil, err
@@ -147,7 +155,8 @@ func (p Patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// later says whether to ask again, when, and why.
+// later reports whether to retry, after which pause, and the reason to
+// display.
 func later(req *http.Request, resp *http.Response, err error, try int) (wait time.Duration, reason string, again bool) {
 	harmless := req.Method == http.MethodGet || req.Method == http.MethodHead
 	if err != nil {
@@ -160,7 +169,7 @@ func later(req *http.Request, resp *http.Response, err error, try int) (wait tim
 	return wait, req.URL.Host + " answers " + resp.Status, busy(resp) && (told || harmless) && wait <= longestWait
 }
 
-// busy reports whether another time the answer may be better.
+// busy reports whether a later request may succeed.
 func busy(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
@@ -170,7 +179,8 @@ func busy(resp *http.Response) bool {
 	return false
 }
 
-// repeat returns the same request again, unless its body is used up.
+// repeat returns the request with its body rewound, or false if the body
+// cannot be read again.
 func repeat(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, true
@@ -194,7 +204,7 @@ func closed(resp *http.Response) error {
 	return resp.Body.Close()
 }
 
-// Passing tells errors of the link from those that stay.
+// Passing reports whether err is transient, so that a retry may succeed.
 func Passing(err error) bool {
 	var stalled *StalledError
 	var broken *BrokenError
@@ -207,7 +217,8 @@ func Passing(err error) bool {
 	case errors.As(err, &name):
 		return name.IsTemporary || name.IsTimeout
 	case errors.As(err, &stalled), errors.As(err, &broken), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF),
-		// What net/http says of a request that it was still sending.
+		// net/http returns net.ErrClosed if the connection broke while it sent the
+		// request.
 		errors.Is(err, net.ErrClosed):
 		return true
 	case errors.As(err, &operation):
@@ -216,10 +227,11 @@ func Passing(err error) bool {
 	return errors.As(err, &limited) && limited.Timeout()
 }
 
-// Pause is how long to wait after so many tries in vain.
+// Pause returns the backoff after so many failed attempts.
 func Pause(try int) time.Duration { return min(firstPause<<(try-1), maxPause) }
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter parses the header Retry-After, which is a number of seconds or a
+// date.
 func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 	text := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -231,9 +243,9 @@ func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// Rest waits and says why.
+// Rest waits for the given time and reports the reason as progress.
 func Rest(ctx context.Context, wait time.Duration, reason string) error {
-	step.Report(ctx, fmt.Sprintf("%s; again in %s", reason, wait.Round(100*time.Millisecond)), 0, 0)
+	step.Report(ctx, fmt.Sprintf("%s; retry in %s", reason, wait.Round(100*time.Millisecond)), 0, 0)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
