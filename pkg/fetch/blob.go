@@ -19,20 +19,20 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// blob is content with a known digest, and who has it.
+// blob is content with a known digest, and its URL.
 type blob struct {
 	digest digest.Digest
-	size   int64 // 0: not known before it comes
+	size   int64 // 0: unknown until the response arrives
 	url    string
 	via    http.RoundTripper
 }
 
-// path is where a blob lies once it is whole.
+// path returns the file of a complete blob.
 func (c *Client) path(d digest.Digest) string {
 	return filepath.Join(c.cache, d.Algorithm().String(), d.Encoded())
 }
 
-// blob fetches one blob, if the cache does not have it.
+// blob downloads one blob, unless it is in the cache.
 func (c *Client) blob(ctx context.Context, b blob, progress *counter) error {
 	path := c.path(b.digest)
 	if there(path) {
@@ -49,7 +49,7 @@ func (c *Client) blob(ctx context.Context, b blob, progress *counter) error {
 		return err
 	}
 	defer done()
-	if there(path) { // fetched by another one meanwhile
+	if there(path) { // fetched by another process meanwhile
 		progress.add(b.size)
 		return nil
 	}
@@ -65,7 +65,7 @@ func there(path string) bool {
 	return err == nil
 }
 
-// lock keeps two from fetching the same blob: the second finds it done.
+// lock prevents that two processes download the same blob.
 func (c *Client) lock(ctx context.Context, d digest.Digest) (func(), error) {
 	path := c.partial(d)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -74,14 +74,14 @@ func (c *Client) lock(ctx context.Context, d digest.Digest) (func(), error) {
 	return host.WaitLock(ctx, path+".lock", d.Encoded()[:12])
 }
 
-// transfer is a blob on its way: what has come lies in a file, so that it goes
-// on from there.
+// transfer is the download of one blob. The received part is in a file, so
+// that the download resumes after it.
 type transfer struct {
 	blob
 	file     *os.File
 	sum      hash.Hash
 	have     int64
-	resumed  bool // part of it came in an earlier try
+	resumed  bool // a part of it is from an earlier attempt
 	progress *counter
 }
 
@@ -116,7 +116,7 @@ func (t *transfer) readOld() (err error) {
 	return err
 }
 
-// anew forgets what has come.
+// anew discards the received part.
 func (t *transfer) anew() error {
 	t.progress.add(-t.have)
 	t.have, t.resumed = 0, false
@@ -125,7 +125,7 @@ func (t *transfer) anew() error {
 	return errors.Join(err, t.file.Truncate(0))
 }
 
-// run goes on until all is there and right.
+// run continues until the blob is complete and its digest is correct.
 func (t *transfer) run(ctx context.Context) error {
 	for failed := 0; ; {
 		before := t.have
@@ -152,8 +152,9 @@ func (t *transfer) run(ctx context.Context) error {
 	}
 }
 
-// check compares what has come with the digest. What was put together from
-// several tries may be of two files: it gets one more chance.
+// check compares the received content with the digest. If it is from several
+// attempts, the server may have changed the file between them: then the
+// transfer starts again once.
 func (t *transfer) check() (ok bool, err error) {
 	if digest.NewDigest(t.digest.Algorithm(), t.sum) == t.digest {
 		return true, nil
@@ -162,11 +163,11 @@ func (t *transfer) check() (ok bool, err error) {
 	if err := t.anew(); err != nil || again {
 		return false, err
 	}
-	return false, errors.Join(&step.Problem{Name: "wrong-checksum", Text: t.url + " is not what its checksum says (" + t.digest.String() + ")",
-		Remedy: "try again; if it stays so, somebody changed it on the way or the mirror is damaged: use another"}, os.Remove(t.file.Name()))
+	return false, errors.Join(&step.Problem{Name: "wrong-checksum", Text: t.url + " does not match its checksum (" + t.digest.String() + ")",
+		Remedy: "try again; if the problem remains, use another mirror: the file was changed on the network or on this mirror"}, os.Remove(t.file.Name()))
 }
 
-// more asks for what is missing and takes what comes of it.
+// more requests the missing part and appends it to the file.
 func (t *transfer) more(ctx context.Context) error {
 	if t.size > 0 && t.have == t.size {
 		return nil
@@ -189,9 +190,10 @@ func (t *transfer) more(ctx context.Context) error {
 	return t.take(resp.Body)
 }
 
-var errOtherPart = errors.New("the server sent another part than was asked for")
+var errOtherPart = errors.New("the server sent another range than the requested one")
 
-// begin looks at where the answer starts.
+// begin checks where the response begins, and discards the received part if
+// the response does not continue it.
 func (t *transfer) begin(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
@@ -199,16 +201,16 @@ func (t *transfer) begin(resp *http.Response) error {
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err == nil && from == t.have {
 			return nil
 		}
-		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart}) // another part than was asked for
+		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart})
 	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart}) // we have more than there is
+		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart}) // the file has more bytes than the blob
 	case http.StatusOK:
 		if t.size == 0 && resp.ContentLength > 0 {
 			t.size = resp.ContentLength
 			t.progress.expect(t.size)
 		}
 		if t.have > 0 {
-			return t.anew() // it cannot begin in the middle
+			return t.anew() // the server ignored the Range header
 		}
 		return nil
 	}
@@ -234,7 +236,7 @@ func (t *transfer) take(body io.Reader) error {
 	return nil
 }
 
-// Write counts what was kept.
+// Write counts the bytes that were written to the file.
 func (t *transfer) Write(p []byte) (int, error) {
 	t.have += int64(len(p))
 	t.progress.add(int64(len(p)))

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// counter adds up the bytes of several transfers that belong together.
+// counter reports the bytes of several transfers as one progress.
 type counter struct {
 	ctx   context.Context
 	what  string
@@ -18,7 +18,7 @@ type counter struct {
 	told  time.Time
 }
 
-// add counts n bytes; a transfer that starts anew takes its own back.
+// add counts n bytes. n is negative if a transfer starts again.
 func (c *counter) add(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,10 +1,9 @@
-// Package fetch brings images and files over the network into a cache, each
-// piece known by its digest and checked against it while it arrives.
+// Package fetch downloads images and files into a cache and verifies each
+// blob against its digest while it arrives.
 //
-// Links are slow and break, so every transfer goes on where it ended, in this
-// run or the next; a server that asks to wait is waited for, one that falls
-// silent is asked again, and what cannot be put right by trying again is a
-// step.Problem with a name.
+// Transfers retry with backoff, respect Retry-After, and resume at the last
+// received byte, in this run or in the next one. An error that a retry cannot
+// solve is a step.Problem.
 package fetch
 
 import (
@@ -25,25 +24,25 @@ import (
 )
 
 const (
-	// DefaultStall is how long a server may send nothing.
+	// DefaultStall is the default idle timeout.
 	DefaultStall = 30 * time.Second
-	// atOnce is how many transfers run side by side.
+	// atOnce is the number of concurrent transfers.
 	atOnce = 4
-	// userAgent is how we call ourselves.
+	// userAgent is the value of the User-Agent header.
 	userAgent = "kube-bootstrap"
 )
 
-// Options say how to reach the network. Proxies come from the environment,
-// credentials from Docker's own config and its helpers.
+// Options configure the network. The proxy comes from the environment,
+// credentials come from Docker's configuration and credential helpers.
 type Options struct {
-	Cache   string        // a directory; what is there is not fetched again
-	Mirrors Mirrors       // where to find registries instead
-	CAFile  string        // PEM file of further authorities to trust
-	Stall   time.Duration // 0: DefaultStall
-	Plain   []string      // hosts that may be asked by plain HTTP, beside the mirrors that say so
+	Cache   string        // directory of complete and partial downloads
+	Mirrors Mirrors       // by registry
+	CAFile  string        // PEM file with additional authorities to trust
+	Stall   time.Duration // idle timeout; 0 is DefaultStall
+	Plain   []string      // hosts that may be reached by plain HTTP, in addition to mirrors
 }
 
-// Client fetches. Several goroutines may use it.
+// Client downloads images and files. It is safe for concurrent use.
 type Client struct {
 	cache     string
 	mirrors   Mirrors
@@ -54,14 +53,15 @@ type Client struct {
 	logins map[string]http.RoundTripper // by repository
 }
 
-// New prepares a client and says what is wrong with its options.
+// New returns a client. It fails if the CA file is not usable.
 func New(o Options) (*Client, error) {
 	if o.Stall == 0 {
 		o.Stall = DefaultStall
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = atOnce
-	// A layer must arrive as it is: its digest is that of the packed bytes.
+	// The digest of a layer is the digest of its compressed bytes, so the
+	// transport must not decompress.
 	base.DisableCompression = true
 	if o.CAFile != "" {
 		pool, err := trust(o.CAFile)
@@ -78,7 +78,7 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// trust returns the system's authorities and those of a file.
+// trust returns the system's authorities and the authorities in a file.
 func trust(path string) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -89,12 +89,12 @@ func trust(path string) (*x509.CertPool, error) {
 		return nil, &step.Problem{Name: "ca-file", Text: err.Error(), Remedy: "give a PEM file with certificates of authorities"}
 	}
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, &step.Problem{Name: "ca-file", Text: path + " holds no certificate", Remedy: "give a PEM file with certificates of authorities"}
+		return nil, &step.Problem{Name: "ca-file", Text: path + " contains no certificate", Remedy: "give a PEM file with certificates of authorities"}
 	}
 	return pool, nil
 }
 
-// turn waits until another transfer may begin.
+// turn waits until fewer than atOnce transfers run.
 func (c *Client) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case c.turns <- struct{}{}:
@@ -104,8 +104,8 @@ func (c *Client) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Reachable reports whether somebody answers at an address within the limit,
-// whatever the answer is.
+// Reachable returns nil if the server of a URL answers within limit, whatever
+// its status code is.
 func (c *Client) Reachable(ctx context.Context, url string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -162,7 +162,7 @@ func TestWaitsAsTheServerSays(t *testing.T) {
 	ctx := step.WithReporter(t.Context(), func(text string, _, _ int64) { told = append(told, text) })
 	path, err := s.fetch(ctx, s.client(t, cache, 0))
 	s.same(t, cache, path, err)
-	if !strings.Contains(strings.Join(told, "\n"), "answers 429 Too Many Requests; again in 1s") {
+	if !strings.Contains(strings.Join(told, "\n"), "answers 429 Too Many Requests; retry in 1s") {
 		t.Errorf("it says %q", told)
 	}
 }
@@ -174,7 +174,7 @@ func TestRefusesToWaitForHours(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}}
 	_, err := s.fetch(t.Context(), s.client(t, t.TempDir(), 0))
-	problem(t, err, "too-many-requests", "wants no more requests for now")
+	problem(t, err, "too-many-requests", "limits the rate of requests")
 }
 
 func TestSilence(t *testing.T) {
@@ -195,7 +195,7 @@ func TestWrongContent(t *testing.T) {
 	}
 	s.next = []http.HandlerFunc{evil}
 	_, err := s.fetch(t.Context(), s.client(t, cache, 0))
-	problem(t, err, "wrong-checksum", "/file is not what its checksum says")
+	problem(t, err, "wrong-checksum", "/file does not match its checksum")
 	if left, _ := filepath.Glob(cache + "/downloads/*/*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}

@@ -12,10 +12,10 @@ import (
 	digest "github.com/opencontainers/go-digest"
 )
 
-// checksumLimit is more than any file with one checksum has.
+// checksumLimit is the maximum size of a checksum file in bytes.
 const checksumLimit = 4 << 10
 
-// File looks up a file that has its SHA-512 beside it, as ADDRESS.sha512.
+// File looks up a file whose SHA-512 is published as ADDRESS.sha512.
 func (c *Client) File(ctx context.Context, address string) (*Found, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *Client) File(ctx context.Context, address string) (*Found, error) {
 	return &Found{Name: address, Digest: d, client: c, host: u.Host, blobs: []blob{{digest: d, url: address, via: c.transport}}}, nil
 }
 
-// checksum reads a file that begins with a SHA-512 in hexadecimal.
+// checksum downloads a file that begins with a SHA-512 in hexadecimal.
 func (c *Client) checksum(ctx context.Context, address string) (digest.Digest, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -8,24 +8,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Found is an image or a file that was looked up: what it consists of, and
-// where that is.
+// Found is an image or a file that was looked up: its blobs and their URLs.
 type Found struct {
-	Name   string        // "registry.k8s.io/etcd:3.6.8-0", mirror or not, or an address
+	Name   string        // "registry.k8s.io/etcd:3.6.8-0", without the mirror, or a URL
 	Digest digest.Digest // of the manifest for the platform, or of the file
 
 	client *Client
-	host   string // who was asked
-	blobs  []blob // of an image: its config, then its layers
+	host   string // the host that was asked
+	blobs  []blob // an image: the config, then the layers
 }
 
-// Here reports whether all of it is in the cache.
+// Here reports whether all blobs are in the cache.
 func (f *Found) Here() bool {
 	return !slices.ContainsFunc(f.Paths(), func(path string) bool { return !there(path) })
 }
 
-// Paths are where it lies in the cache once it is fetched: the file, or the
-// config and the layers, packed as they came.
+// Paths returns the paths of the blobs in the cache: the file, or the config
+// and the layers as they were compressed in the registry.
 func (f *Found) Paths() (all []string) {
 	for _, b := range f.blobs {
 		all = append(all, f.client.path(b.digest))
@@ -33,7 +32,7 @@ func (f *Found) Paths() (all []string) {
 	return all
 }
 
-// Fetch brings into the cache what is not there yet.
+// Fetch downloads the blobs that are not in the cache.
 func (f *Found) Fetch(ctx context.Context) error {
 	progress := &counter{ctx: ctx}
 	for _, b := range f.blobs {

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Image looks up an image for a platform.
+// Image looks up the image for a platform in its registry or a mirror.
 func (c *Client) Image(ctx context.Context, ref string, platform v1.Platform) (*Found, error) {
 	at, err := c.mirrors.find(ref)
 	if err != nil {
@@ -60,8 +60,8 @@ func (f *Found) lookUp(ctx context.Context, at name.Reference, platform v1.Platf
 	return nil
 }
 
-// login makes what asks a repository with the credentials that Docker has for
-// it; once each.
+// login returns a transport with Docker's credentials for a repository. It
+// logs in once per repository.
 func (c *Client) login(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
 	c.mu.Lock()
 	known, ok := c.logins[repo.Name()]
@@ -83,7 +83,8 @@ func (c *Client) login(ctx context.Context, repo name.Repository) (http.RoundTri
 	return made, nil
 }
 
-// imageFor finds the image for a platform behind a name.
+// imageFor returns the image for a platform. The reference may name an image
+// or an index.
 func imageFor(at name.Reference, platform v1.Platform, options ...remote.Option) (v1.Image, error) {
 	found, err := remote.Get(at, options...)
 	if err != nil {
@@ -111,7 +112,8 @@ func imageFor(at name.Reference, platform v1.Platform, options ...remote.Option)
 	return index.Image(chosen)
 }
 
-// onlyFor is for registries that have an image without an index.
+// onlyFor returns an error if an image that has no index is for another
+// architecture.
 func onlyFor(img v1.Image, at name.Reference, platform v1.Platform) error {
 	config, err := img.ConfigFile()
 	if err == nil && config.Architecture != platform.Architecture {
@@ -120,7 +122,8 @@ func onlyFor(img v1.Image, at name.Reference, platform v1.Platform) error {
 	return err
 }
 
-// choose takes the manifest that fits a platform best: its variant, none, any.
+// choose returns the manifest for a platform. It prefers the same variant,
+// then no variant, then any.
 func choose(all []v1.Descriptor, at name.Reference, platform v1.Platform) (v1.Hash, error) {
 	fits := func(variant func(string) bool) int {
 		return slices.IndexFunc(all, func(d v1.Descriptor) bool {
@@ -147,6 +150,6 @@ func choose(all []v1.Descriptor, at name.Reference, platform v1.Platform) (v1.Ha
 }
 
 func noPlatform(at name.Reference, platform v1.Platform, has string) error {
-	return &step.Problem{Name: "no-platform", Text: fmt.Sprintf("%s is not made for %s, only for %s", at.Name(), platform.Architecture, has),
+	return &step.Problem{Name: "no-platform", Text: fmt.Sprintf("%s does not exist for %s, only for %s", at.Name(), platform.Architecture, has),
 		Remedy: "build it from source: `kube-bootstrap offline build --arch " + platform.Architecture + "`"}
 }

@@ -21,5 +21,5 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	_, err := choose(all, at, v1.Platform{OS: "linux", Architecture: "ppc64le"})
-	problem(t, err, "no-platform", "registry.k8s.io/etcd:3.6.8-0 is not made for ppc64le, only for arm, amd64, arm64; build it from source: `kube-bootstrap offline build --arch ppc64le`")
+	problem(t, err, "no-platform", "registry.k8s.io/etcd:3.6.8-0 does not exist for ppc64le, only for arm, amd64, arm64; build it from source: `kube-bootstrap offline build --arch ppc64le`")
 }

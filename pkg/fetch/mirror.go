@@ -10,18 +10,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Mirrors say where to find the images of a registry instead.
+// Mirrors maps a registry, such as "registry.k8s.io", to its mirror.
 type Mirrors map[string]Mirror
 
-// Mirror is a registry that has the images of another one.
+// Mirror is a registry that serves the images of another one.
 type Mirror struct {
 	Host   string // "mirror.example.com:5000"
 	Prefix string // of the repositories there; may be empty
-	Plain  bool   // it speaks plain HTTP
+	Plain  bool   // use plain HTTP
 }
 
-// ParseMirrors reads "registry.k8s.io=[http://]HOST[/PREFIX]", one for each
-// registry that is known.
+// ParseMirrors parses "registry.k8s.io=[http://]HOST[/PREFIX]". known lists
+// the registries that may have a mirror.
 func ParseMirrors(all []string, known []string) (Mirrors, error) {
 	mirrors := Mirrors{}
 	for _, text := range all {
@@ -30,7 +30,7 @@ func ParseMirrors(all []string, known []string) (Mirrors, error) {
 			return nil, fmt.Errorf("%q: must be REGISTRY=HOST[/PREFIX], such as %s=mirror.example.com/k8s", text, known[0])
 		}
 		if !slices.Contains(known, of) {
-			return nil, fmt.Errorf("nothing comes from %q; it must be one of %s", of, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no image comes from %q; the registry must be one of %s", of, strings.Join(known, ", "))
 		}
 		if _, twice := mirrors[of]; twice {
 			return nil, fmt.Errorf("%s has two mirrors; name one", of)
@@ -44,8 +44,8 @@ func ParseMirrors(all []string, known []string) (Mirrors, error) {
 	return mirrors, nil
 }
 
-// errUser is told without the text, which holds a password.
-var errUser = errors.New("it has a user in it, which others could read; use `docker login` instead")
+// errUser does not contain the URL, because it may contain a password.
+var errUser = errors.New("it contains a user, which other users could read; use `docker login` instead")
 
 func parseMirror(where string) (Mirror, error) {
 	if strings.Contains(where, "@") {
@@ -59,7 +59,7 @@ func parseMirror(where string) (Mirror, error) {
 	case err != nil:
 		return Mirror{}, err
 	case u.Scheme != "https" && u.Scheme != "http":
-		return Mirror{}, fmt.Errorf("%s:// is no way to reach a registry; use https:// or http://", u.Scheme)
+		return Mirror{}, fmt.Errorf("%s:// is not supported; use https:// or http://", u.Scheme)
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return Mirror{}, fmt.Errorf("%q: must be HOST[/PREFIX]", where)
 	}
@@ -79,7 +79,7 @@ func (m Mirror) repository(path string) (name.Repository, error) {
 	return name.NewRepository(m.Host+"/"+path, options...)
 }
 
-// plain lists the hosts that may be asked by plain HTTP.
+// plain returns the hosts of the mirrors with plain HTTP.
 func (all Mirrors) plain() (hosts []string) {
 	for _, m := range all {
 		if m.Plain {
@@ -89,7 +89,8 @@ func (all Mirrors) plain() (hosts []string) {
 	return hosts
 }
 
-// find returns where to ask for a reference: the same, or at a mirror.
+// find returns the reference to ask for: ref itself, or the same image at a
+// mirror.
 func (all Mirrors) find(ref string) (name.Reference, error) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

@@ -30,11 +30,11 @@ func TestBadMirrors(t *testing.T) {
 	for text, says := range map[string]string{
 		"mirror.example.com":                    "must be REGISTRY=HOST",
 		"registry.k8s.io=":                      "must be REGISTRY=HOST",
-		"quay.io=mirror.example.com":            `nothing comes from "quay.io"`,
-		"registry.k8s.io=ftp://mirror":          "ftp:// is no way",
+		"quay.io=mirror.example.com":            `no image comes from "quay.io"`,
+		"registry.k8s.io=ftp://mirror":          "ftp:// is not supported",
 		"registry.k8s.io=https://":              "must be HOST[",
 		"registry.k8s.io=mirror/UPPER":          "can only contain",
-		"registry.k8s.io=u:p@mirror.example":    "it has a user in it",
+		"registry.k8s.io=u:p@mirror.example":    "it contains a user",
 		"registry.k8s.io=mirror.example?x=true": "must be HOST[",
 	} {
 		if _, err := ParseMirrors([]string{text}, []string{"registry.k8s.io"}); err == nil || !strings.Contains(err.Error(), says) {

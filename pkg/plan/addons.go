@@ -11,8 +11,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// furtherAddons are applied by the first control plane; others find them in the
-// cluster. Nobody waits for what they run, as the cluster is whole without it.
+// furtherAddons returns the steps that apply the user's addons. Only the
+// first control plane applies them. No step waits for their pods, because the
+// cluster works without them.
 func (h *Host) furtherAddons() []step.Step {
 	var all []step.Step
 	for _, name := range h.wantedAddons() {
@@ -34,7 +35,8 @@ func (h *Host) addonManifest(name string) manifest {
 	return manifest{h, from, host.StateDir + "/addons/" + hex.EncodeToString(sum[:8]) + ".yaml"}
 }
 
-// addonProblems looks at each before anything is touched.
+// addonProblems returns a problem for each addon whose manifest cannot be
+// read.
 func (h *Host) addonProblems(role string) error {
 	if role != Master {
 		return nil
@@ -43,7 +45,7 @@ func (h *Host) addonProblems(role string) error {
 	for _, name := range h.wantedAddons() {
 		if err := h.addonManifest(name).check(); err != nil {
 			errs = append(errs, &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
-				Remedy: "give the path or the URL of a manifest, or leave it out"})
+				Remedy: "give the path or the URL of a manifest, or remove the addon from the setting"})
 		}
 	}
 	return errors.Join(errs...)

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// admit gives a host its place in etcd: a subnet, unless another plugin makes
-// the network, and a user that may write the lease of that subnet.
+// admit reserves a subnet for a host, unless another CNI plugin provides the
+// network, and creates an etcd user that may write the lease of that subnet.
 func (h *Host) admit(ctx context.Context, client *clientv3.Client, host, user string) error {
 	key := ""
 	if h.ownNetwork() {
@@ -33,8 +33,8 @@ func (h *Host) admit(ctx context.Context, client *clientv3.Client, host, user st
 	return etcd.Admit(ctx, client, host, user, key)
 }
 
-// expel takes a host's place in etcd away. Its users go first, so that the host
-// cannot lease the subnet again.
+// expel removes a host's users and its subnet from etcd. The users go first,
+// so that the host cannot lease the subnet again.
 func (h *Host) expel(ctx context.Context, client *clientv3.Client, host string) error {
 	if err := etcd.Revoke(ctx, client, host); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (h *Host) expel(ctx context.Context, client *clientv3.Client, host string) 
 	return flannel.Release(ctx, client, host)
 }
 
-// admitted is the step that admits this host, a control plane. The agents of
-// control planes admit the others.
+// admitted is the step with which a control plane admits itself. The agents
+// of control planes admit workers.
 func (h *Host) admitted() step.Step {
 	name := h.Config.HostName
 	user := etcd.HostUser(name)
@@ -64,14 +64,15 @@ func (h *Host) admitted() step.Step {
 		},
 		Apply: func(ctx context.Context) error {
 			return h.withEtcd(ctx, func(client *clientv3.Client) error {
-				// A control plane issues the certificate of its kubelet itself.
+				// The user of a removed worker of this name is no longer refused: a
+				// control plane issues its own certificates.
 				return errors.Join(h.admit(ctx, client, name, user), etcd.DropRemoved(ctx, client, name))
 			})
 		},
 	}
 }
 
-// withEtcd calls do with a client of this control plane's etcd.
+// withEtcd calls do with an etcd client of this control plane.
 func (h *Host) withEtcd(ctx context.Context, do func(*clientv3.Client) error) error {
 	client, err := h.etcd().Client(ctx)
 	if err != nil {
@@ -81,7 +82,8 @@ func (h *Host) withEtcd(ctx context.Context, do func(*clientv3.Client) error) er
 	return do(client)
 }
 
-// flannelCertificate is the step of a worker, which a control plane admits.
+// flannelCertificate is the step with which a worker requests flannel's
+// certificate from a control plane, which admits the worker at the same time.
 func (h *Host) flannelCertificate() step.Step {
 	return join.Flannel{Joining: h.join, User: etcd.HostUser(h.Config.HostName)}.Fetch()
 }
@@ -127,8 +129,7 @@ func (h *Host) controlPlaneNames(ctx context.Context) (names []string, err error
 	return names, err
 }
 
-// knownHosts are the hosts that etcd knows: the control planes, and those that
-// have a lease.
+// knownHosts lists the control planes and the hosts with a flannel lease.
 func (h *Host) knownHosts(ctx context.Context) (all []join.Host, err error) {
 	err = h.withEtcd(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
@@ -136,7 +137,7 @@ func (h *Host) knownHosts(ctx context.Context) (all []join.Host, err error) {
 			return err
 		}
 		for _, e := range listed {
-			ip, _ := netip.ParseAddr(e.IP) // as the host itself wrote it
+			ip, _ := netip.ParseAddr(e.IP) // written by the host itself
 			all = append(all, join.Host{Name: e.Name, IP: ip, ControlPlane: true})
 		}
 		holders, err := flannel.Holders(ctx, client)
@@ -148,16 +149,16 @@ func (h *Host) knownHosts(ctx context.Context) (all []join.Host, err error) {
 	return all, err
 }
 
-// Issue answers the requests for flannel's certificates that wait. The agent
-// runs it.
+// Issue answers the pending requests for flannel's certificates. The agent
+// calls it.
 func (h *Host) Issue(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
 	return h.issuer().Issue(ctx)
 }
 
-// LetGo takes hosts out of the cluster that ask for it, which are no control
-// planes: these leave etcd themselves. The agent runs it.
+// LetGo removes the workers that asked to leave the cluster. Control planes
+// remove themselves from etcd. The agent calls it.
 func (h *Host) LetGo(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
@@ -178,7 +179,7 @@ func (h *Host) LetGo(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeHost takes away what a worker may do, and then its node.
+// removeHost removes a worker's rights, and then its node.
 func (h *Host) removeHost(ctx context.Context, name string) error {
 	if err := h.withEtcd(ctx, func(client *clientv3.Client) error {
 		return errors.Join(h.expel(ctx, client, name), h.banNode(ctx, client, name))

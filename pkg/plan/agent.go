@@ -24,7 +24,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// startAgent is the step of the agent. It needs a certificate of etcd.
+// startAgent is the step that starts the agent. The agent needs a client
+// certificate for etcd.
 func (h *Host) startAgent(role string) step.Step {
 	b := h.balancer(role)
 	return agent.Service{
@@ -33,11 +34,11 @@ func (h *Host) startAgent(role string) step.Step {
 	}.Start()
 }
 
-// Resident is the agent of this host as it runs. None of its parts ends the
-// others, and each waits for what it needs.
+// Resident is the agent of this host. Its parts run independently of one
+// another, and each retries after an error.
 type Resident struct {
 	Files host.Files
-	Lock  agent.Lock // of the host
+	Lock  agent.Lock // held during repairs
 	Log   func(string)
 
 	outages *outages
@@ -81,8 +82,8 @@ func (r Resident) failed(part string) func(error) {
 	return func(err error) { r.Log(fmt.Sprintf("%s: %v", part, err)) }
 }
 
-// makeOverlay comes before the balancer, which leads flanneld to etcd: with its
-// answer flanneld would make the link itself.
+// makeOverlay creates the overlay link before the balancer starts: otherwise
+// flanneld, which reaches etcd through the balancer, may create it first.
 func (r Resident) makeOverlay() error {
 	if !complete(r.Files) {
 		return nil
@@ -94,8 +95,8 @@ func (r Resident) makeOverlay() error {
 	return h.flanneld().MakeLink()
 }
 
-// balance runs the balancer of this host until ctx ends, and reports when it
-// learns which control planes there are, and when a long outage has ended.
+// balance runs the balancer of this host until ctx ends. It reports changes of
+// the list of control planes, and the end of a long outage.
 func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 	s, err := balancer.ReadSettings(r.Files)
 	if err != nil {
@@ -136,18 +137,19 @@ func (r Resident) host() (*Host, error) {
 	return Open(saved.Config)
 }
 
-// approve approves serving certificates as soon as a kubelet asks.
+// approve approves requests of kubelets for serving certificates as they
+// arrive.
 func (r Resident) approve(ctx context.Context) error {
 	return r.answer(ctx, "approve", func(h *Host) kube.Watch { return h.approver(controlplane.AgentConf).Watch }, (*Host).Approve)
 }
 
-// approveNodes lets kubelets in as soon as one asks with a token.
+// approveNodes approves requests of joining kubelets as they arrive.
 func (r Resident) approveNodes(ctx context.Context) error {
 	requests := join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}
 	return r.answer(ctx, "approve nodes", func(*Host) kube.Watch { return requests.Watch }, (*Host).ApproveNodes)
 }
 
-// issue issues flannel's certificates as soon as a host asks.
+// issue answers requests for flannel's certificates as they arrive.
 func (r Resident) issue(ctx context.Context) error {
 	return r.answer(ctx, "issue", func(h *Host) kube.Watch { return h.issuer().Watch }, (*Host).Issue)
 }
@@ -168,7 +170,7 @@ func (r Resident) answer(ctx context.Context, part string, open func(*Host) kube
 	return nil
 }
 
-// letGo takes hosts out of the cluster as soon as they ask for it.
+// letGo removes workers from the cluster as they ask for it.
 func (r Resident) letGo(ctx context.Context) error {
 	h, err := r.host()
 	if err != nil {
@@ -184,8 +186,9 @@ func (r Resident) letGo(ctx context.Context) error {
 	return nil
 }
 
-// watchNodes reports nodes that come, go, or turn Ready. It does so again after
-// growing pauses, because the pods of a node take some time.
+// watchNodes reports nodes that are added, deleted or change between Ready
+// and NotReady. It reports each change several times with growing pauses,
+// because the node's pods follow later.
 func watchNodes(ctx context.Context, in *agent.Inbox) error {
 	turned, ready := agent.NewSignal(), map[string]bool{}
 	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
@@ -200,7 +203,7 @@ func watchNodes(ctx context.Context, in *agent.Inbox) error {
 	return nil
 }
 
-// repair watches this host and repairs it.
+// repair watches the host and repairs it after each event.
 func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
 	units := host.OpenUnits()
 	for _, e := range r.engines() {
@@ -224,8 +227,8 @@ func (r Resident) watchFiles(ctx context.Context, in *agent.Inbox) error {
 	return agent.WatchFiles(ctx, in, dirs...)
 }
 
-// watchLeases hears of a new host even when flanneld does not: one whose
-// connection to etcd has ended may miss it.
+// watchLeases watches the leases of other hosts, in addition to flanneld,
+// which may miss one after its connection to etcd broke.
 func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
 	h, err := r.host()
 	if err != nil {
@@ -257,8 +260,8 @@ func (r Resident) engines() []agent.Engine {
 	}
 }
 
-// duties returns none while the host is not complete, or a newer program waits
-// to replace this one.
+// duties returns no duties while a run has not completed, or while a newer
+// executable is installed that will replace this process.
 func (r Resident) duties() (agent.Groups, error) {
 	if !complete(r.Files) || !r.Files.SelfInstalled(Binary) {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
-// Certificates lists the certificates that a host of the role keeps, authorities
-// first. It needs no settings, so it works where they are lost.
+// Certificates lists the certificates on a host of the role, authorities
+// first. It needs no settings, so that it works when they are lost.
 func Certificates(files host.Files, role string) []pki.Listed {
 	all, now := []pki.Listed{}, time.Now()
 	for _, one := range heldBy(role) {

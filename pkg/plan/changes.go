@@ -14,7 +14,7 @@ import (
 func (h *Host) settingsProblem(context.Context) error {
 	var problems []*step.Problem
 	for _, d := range h.refused {
-		whose, remedy := "this host was set up with", "leave it out, or take this host out with `kube-bootstrap turndown` and set it up again"
+		whose, remedy := "this host was set up with", "leave it out, or run `kube-bootstrap turndown` and set this host up again"
 		if d.Shared {
 			whose, remedy = "the cluster has", "leave it out, as only a new cluster can have another value"
 		}
@@ -26,14 +26,14 @@ func (h *Host) settingsProblem(context.Context) error {
 	return joinProblems(problems)
 }
 
-// keepsAddress reports whether the address of this host cannot change. That of
-// a control plane cannot: etcd, its certificates and the other hosts refer to
-// it.
+// keepsAddress reports whether the address of this host cannot change. This
+// is so on a control plane, because etcd, its certificates and the other
+// hosts refer to the address.
 func (h *Host) keepsAddress() bool { return h.saved.Role == Master }
 
-// Upgrading reports whether this run has other versions than those in force. A
-// run that failed may have started components of them, and etcd cannot read its
-// data with an older version.
+// Upgrading reports whether the versions of this run differ from those in
+// force. A failed run may then have started newer components, and etcd cannot
+// read its data with an older version.
 func (h *Host) Upgrading() bool {
 	was, now := h.saved.Config, h.Config
 	return h.installed() && (was.KubernetesVersion != now.KubernetesVersion || was.EtcdVersion != now.EtcdVersion)

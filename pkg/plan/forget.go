@@ -13,10 +13,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Forget takes a host that died for good out of the cluster: out of etcd with its
-// user, so that its certificate opens nothing, its subnet out of flannel's
-// network, its node out of the API server's list. To be called on a control plane
-// that lives. Run again, it finishes what is left.
+// Forget removes a dead host from the cluster: its etcd member and users, so
+// that its certificates are useless, its flannel subnet, and its node. It
+// must run on a control plane. A second call completes an interrupted one.
 func (h *Host) Forget(ctx context.Context, name string) error {
 	ctx = h.limited(ctx)
 	ip, err := h.etcd().Forget(ctx, name)
@@ -27,13 +26,13 @@ func (h *Host) Forget(ctx context.Context, name string) error {
 		return err
 	}
 	if ip == "" && !h.hasPlace(ctx, name) {
-		return &step.Problem{Name: "node-unknown", Text: "the cluster knows no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
+		return &step.Problem{Name: "node-unknown", Text: "the cluster has no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
 	}
 	return h.removeHost(ctx, name)
 }
 
-// hasPlace reports whether a host has a user of etcd, as one that has begun to
-// join.
+// hasPlace reports whether a host has an etcd user, which a host gets when it
+// begins to join.
 func (h *Host) hasPlace(ctx context.Context, name string) (has bool) {
 	err := h.withEtcd(ctx, func(client *clientv3.Client) (err error) {
 		has, err = etcd.Admitted(ctx, client, name)
@@ -42,14 +41,14 @@ func (h *Host) hasPlace(ctx context.Context, name string) (has bool) {
 	return err == nil && has
 }
 
-// removeNode gives up after the time of a Check, because the host can leave
-// without it.
+// removeNode deletes the node. It gives up after CheckLimit, because the host
+// can leave without this.
 func (h *Host) removeNode(ctx context.Context, name string) error {
 	return step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), h.anywhere(name).Remove, nil)
 }
 
-// anywhere is a node in the eyes of whichever API server is ready, as that of
-// this host may not be any more.
+// anywhere returns a node that uses any ready API server, because the API
+// server of this host may have stopped.
 func (h *Host) anywhere(name string) node.Node {
 	one := h.node(controlplane.SuperAdminConf)
 	one.Name, one.API = name, h.anyServer(controlplane.SuperAdminConf)

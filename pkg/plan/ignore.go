@@ -11,9 +11,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// problemNames are the names that --ignore-preflight accepts: those of the
-// checks of preflight and of the problems that they find. test/architecture
-// compares them with the source.
+// problemNames are the names that --ignore-preflight accepts: the names of
+// the preflight checks and of their problems. test/architecture compares them
+// with the source.
 var problemNames = []string{
 	"addon", "arch", "backend-module", "bridge-netfilter", "bundle", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
 	"clock", "cluster-identity", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-missing", "containerd-pods",
@@ -25,14 +25,14 @@ var problemNames = []string{
 	"swap", "token-expired", "token-format", "token-kind", "token-node", "token-unknown", "unfinished", "version-skew",
 }
 
-// ProblemNames returns the names that --ignore-preflight accepts, without those of
-// ports and settings.
+// ProblemNames returns the names that --ignore-preflight accepts, without the
+// names of ports and settings.
 func ProblemNames() []string { return slices.Clone(problemNames) }
 
 var portName = regexp.MustCompile(`^port-[0-9]+$`)
 
-// CheckIgnored returns an error for each name that no problem has: ignoring it
-// would have no effect.
+// CheckIgnored returns an error for each name that no problem has, because
+// ignoring it would have no effect.
 func CheckIgnored(names []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range names {
@@ -43,7 +43,7 @@ func CheckIgnored(names []string) field.ErrorList {
 		if best := config.Nearest(name, problemNames); best != "" {
 			text += ", did you mean " + best + "?"
 		}
-		errs = append(errs, field.Invalid(field.NewPath("ignorePreflight"), name, fmt.Sprintf("%s; there are port-NUMBER, %s", text, strings.Join(problemNames, ", "))))
+		errs = append(errs, field.Invalid(field.NewPath("ignorePreflight"), name, fmt.Sprintf("%s; the names are port-NUMBER, %s", text, strings.Join(problemNames, ", "))))
 	}
 	return errs
 }

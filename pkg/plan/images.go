@@ -17,7 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// source is where the images of this host come from.
+// source returns the image source of this host.
 func (h *Host) source() offline.Source {
 	s := offline.Source{
 		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Versions: h.versions,
@@ -34,7 +34,8 @@ func (h *Host) source() offline.Source {
 	return s
 }
 
-// loadBootstrap loads one image, so that what runs it need not wait for others.
+// loadBootstrap loads one image, so that its container need not wait for the
+// other images.
 func (h *Host) loadBootstrap(name string) step.Step {
 	from := h.source()
 	from.Part = name
@@ -46,8 +47,8 @@ func (h *Host) loadMain() step.Step { return h.source().Load(h.mainStore()) }
 
 func (h *Host) loadContainerd() step.Step { return h.source().Load(h.podStore()) }
 
-// dropReplaced removes images that others have taken the place of, once nothing
-// runs from them.
+// dropReplaced removes the images of earlier versions that nothing uses any
+// more.
 func (h *Host) dropReplaced() []step.Step {
 	return []step.Step{h.source().Drop(h.mainStore()), h.source().Drop(h.podStore())}
 }
@@ -58,7 +59,7 @@ func (h *Host) podStore() imagestore.Target {
 	return imagestore.Containerd(h.criSocket(), "", host.StateDir)
 }
 
-// podImages are the images of the catalogue that pods run from.
+// podImages lists the images of the catalogue for pods.
 func (h *Host) podImages() []string {
 	var refs []string
 	for _, i := range h.images {
@@ -79,7 +80,7 @@ func (s dockerStore) open() imagestore.Target { return imagestore.Docker(s.kind,
 func openDocker(socket string) *docker.Engine {
 	engine, err := docker.Open(socket)
 	if err != nil {
-		panic(err) // the socket is a constant of ours, and nothing is dialled yet
+		panic(err) // impossible: Open only parses the socket path
 	}
 	return engine
 }
@@ -91,8 +92,8 @@ func (h *Host) criSocket() string {
 	return "/run/containerd/containerd.sock"
 }
 
-// bundleProblem returns the problem that the bundle cannot be read or trusted,
-// is damaged, is of another version, or is missing.
+// bundleProblem returns a problem if the bundle cannot be read, is not
+// trusted, is damaged, has another version, or does not exist.
 func (h *Host) bundleProblem(ctx context.Context, role string) error {
 	if h.Config.Bundle == "" {
 		return h.imagesProblem(ctx, role)
@@ -102,31 +103,31 @@ func (h *Host) bundleProblem(ctx context.Context, role string) error {
 	}
 	b, err := h.source().Open()
 	if errors.Is(err, bundle.ErrUntrusted) {
-		return problem(err, "get it from who has the key, or give --verify-key another one")
+		return problem(err, "get a bundle that is signed with this key, or set --verify-key to the public key of its signer")
 	}
 	if errors.Is(err, fs.ErrNotExist) && h.saved.Role != "" && h.saved.Config.Bundle == h.Config.Bundle {
-		return h.imagesProblem(ctx, role) // this host was set up with it and may not need it any more
+		return h.imagesProblem(ctx, role) // an installed host may not need the bundle any more
 	}
 	if err != nil {
-		return problem(err, "make it with `kube-bootstrap offline build`")
+		return problem(err, "create it with `kube-bootstrap offline build`")
 	}
 	defer b.Close()
 	if b.Versions.Kubernetes != h.versions.Kubernetes {
-		return problem(fmt.Errorf("%s holds Kubernetes %s, not %s", h.Config.Bundle, b.Versions.Kubernetes, h.versions.Kubernetes),
+		return problem(fmt.Errorf("%s contains Kubernetes %s, not %s", h.Config.Bundle, b.Versions.Kubernetes, h.versions.Kubernetes),
 			"give --kubernetes-version "+b.Versions.Kubernetes+" or another bundle")
 	}
 	if h.installed() || h.withoutIgnored(h.archProblem(ctx)) != nil {
 		return nil
 	}
 	if err := b.Check(ctx, h.Config.Arch); err != nil {
-		return problem(err, "give a whole one; `kube-bootstrap offline verify` says what is in it")
+		return problem(err, "use an undamaged copy; `kube-bootstrap offline verify` checks one")
 	}
 	return nil
 }
 
-// imagesProblem returns the problem that this host lacks images and has no
-// bundle to load them from. Other checks cover registries and a Docker into
-// which images were loaded by hand.
+// imagesProblem returns a problem if this host lacks images and has no bundle
+// to load them from. Other checks cover registries and images that were
+// loaded into Docker by hand.
 func (h *Host) imagesProblem(ctx context.Context, role string) error {
 	if h.byHand || h.fromRegistry() {
 		return nil
@@ -137,8 +138,8 @@ func (h *Host) imagesProblem(ctx context.Context, role string) error {
 	for _, f := range (&step.Runner{}).Look(ctx, step.Plan{stores}) {
 		if errors.Is(f.Err, fs.ErrNotExist) {
 			return &step.Problem{Name: "bundle", Text: fmt.Sprintf("this host does not have all images of Kubernetes %s, and no bundle to load them from", h.versions.Kubernetes),
-				Remedy: "give one with --bundle (`kube-bootstrap offline build` makes it), or a registry with --registry"}
+				Remedy: "give a bundle with --bundle (`kube-bootstrap offline build` creates it), or a registry with --registry"}
 		}
 	}
-	return nil // the steps themselves report other errors
+	return nil // the load steps report other errors
 }

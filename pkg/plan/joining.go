@@ -11,9 +11,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// follow adopts the shared settings of the cluster that this host joins. On an
-// installed host it only adopts the shared settings that cannot change, because
-// the others may have changed since.
+// follow adopts the shared settings of the cluster that this host joins. An
+// installed host only adopts those that cannot change, because the user may
+// have changed the others on this host.
 func (h *Host) follow(theirs config.Config) {
 	which := config.IsShared
 	if h.installed() {
@@ -31,7 +31,8 @@ func (h *Host) joining() *join.Joining {
 	return joining
 }
 
-// knownHandover is what the saved settings say, on a host that has joined.
+// knownHandover returns the join data in the saved settings of a host that
+// has joined.
 func (h *Host) knownHandover() join.Handover {
 	saved := h.saved.Config
 	if !h.installed() || h.saved.Lost != nil || h.saved.Role == Master && !saved.Join {
@@ -41,7 +42,7 @@ func (h *Host) knownHandover() join.Handover {
 }
 
 func (h *Host) target() join.Target {
-	token, _ := join.ParseToken(h.Config.Token) // their forms were checked with the config
+	token, _ := join.ParseToken(h.Config.Token) // the formats are validated with the configuration
 	key, _ := join.ParseCertificateKey(h.Config.CertificateKey)
 	kind := join.ForWorker
 	if h.Config.Join {
@@ -54,8 +55,8 @@ func (h *Host) target() join.Target {
 	}
 }
 
-// takeOver is the row's part of a control plane that joins; the first one is
-// handed nothing.
+// takeOver returns the step with which a joining control plane saves its join
+// data.
 func (h *Host) takeOver() []step.Step {
 	if !h.Config.Join {
 		return nil
@@ -63,7 +64,8 @@ func (h *Host) takeOver() []step.Step {
 	return []step.Step{h.join.Save()}
 }
 
-// spendToken is the row's part of a control plane that joins.
+// spendToken returns the step with which a joining control plane deletes its
+// token.
 func (h *Host) spendToken() []step.Step {
 	if !h.Config.Join {
 		return nil
@@ -71,8 +73,9 @@ func (h *Host) spendToken() []step.Step {
 	return []step.Step{h.join.Spend(kube.Kubeconfig(controlplane.AdminConf))}
 }
 
-// keepJoined has a control plane that joined stay one that did, also when it is
-// not told again.
+// keepJoined sets Join on a control plane that joined earlier, also without
+// --join. On the first control plane it clears Join if the user names this
+// very cluster.
 func (h *Host) keepJoined() {
 	if h.saved.Role != Master {
 		return
@@ -87,8 +90,8 @@ func (h *Host) keepJoined() {
 	}
 }
 
-// isOurs reports whether hash is that of the cluster this host is the first
-// control plane of: to be told to join that is to be told nothing new.
+// isOurs reports whether hash is the CA hash of the cluster that this host
+// created, which makes --join a no-op.
 func (h *Host) isOurs(hash string) bool {
 	data, err := h.Files.Read(join.ClusterCAFile)
 	if err != nil {
@@ -98,12 +101,12 @@ func (h *Host) isOurs(hash string) bool {
 	return err == nil && own == hash
 }
 
-// firstProblem keeps the first control plane of one cluster from joining
-// another.
+// firstProblem returns a problem if the first control plane of a cluster is
+// told to join another one.
 func (h *Host) firstProblem(role string) error {
 	if role != Master || !h.Config.Join || h.saved.Role != Master || h.saved.Config.Join {
 		return nil
 	}
 	return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of another cluster",
-		Remedy: "leave --join out to repair it, or run `kube-bootstrap turndown` first"}
+		Remedy: "remove --join to repair this host, or run `kube-bootstrap turndown` first"}
 }

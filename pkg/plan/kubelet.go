@@ -27,15 +27,16 @@ func (h *Host) runtime() containerd.Runtime {
 	}
 }
 
-// reviveAPIServer: one that lost its etcd waits longer and longer for it, and
-// ends after a while.
+// reviveAPIServer is the step that restarts an API server that lost its etcd:
+// it would wait for the kubelet's growing back-off.
 func (h *Host) reviveAPIServer() step.Step {
 	return h.runtime().Revive(containerd.StaticPod{
 		Name: "kube-apiserver-" + h.Config.HostName, Ready: h.controlPlane().Answers, Needs: h.etcd().RunningSince,
 	})
 }
 
-// reviveLate looks at the static pods that only their directories can stop.
+// reviveLate returns the steps that restart the controller manager and the
+// scheduler if they crashed.
 func (h *Host) reviveLate() []step.Step {
 	var all []step.Step
 	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
@@ -44,7 +45,8 @@ func (h *Host) reviveLate() []step.Step {
 	return all
 }
 
-// watched ends a wait early if the kubelet, which the wait depends on, fails.
+// watched ends the wait of a step early if the kubelet fails, because the
+// wait depends on it.
 func (h *Host) watched(s step.Step) step.Step {
 	if s.Apply == nil {
 		return s // an omitted step, see step.Plan.Compact
@@ -62,14 +64,15 @@ func (h *Host) cni() step.Step { return h.runtime().WriteCNI(h.podSubnet) }
 
 func (h *Host) keepPods() step.Step { return h.runtime().FollowLease(h.podSubnet) }
 
-// podSubnet is where pods have their addresses, and the MTU of their network.
+// podSubnet returns the subnet of this host's pods, and their MTU.
 func (h *Host) podSubnet() (netip.Prefix, int, error) {
 	l, err := h.lease()
 	return l.Subnet, l.MTU, err
 }
 
-// keepSysctls is for the links that exist because of us: the owner's settings of
-// others could not be put back. Those of another plugin are its own.
+// keepSysctls sets the sysctls of the links that kube-bootstrap creates. It
+// changes no other links, because it could not restore the user's values, and
+// none of another CNI plugin.
 func (h *Host) keepSysctls() step.Step {
 	var links []string
 	if h.ownNetwork() {
@@ -85,9 +88,9 @@ func (h *Host) podProblems(ctx context.Context) error {
 	return errors.Join(h.runtime().MissingProblem(), h.oldContainerd(ctx), h.runtime().CNIProblems(h.ownNetwork()), h.runtime().PodProblems(ctx))
 }
 
-// oldContainerd compares the installed containerd with the oldest one that the
-// wanted Kubernetes supports. It skips a CRI socket that the user chose, which
-// need not be containerd's.
+// oldContainerd returns a problem if containerd is older than the oldest
+// version that the wanted Kubernetes supports. It skips a CRI socket that the
+// user configured, which may belong to another runtime.
 func (h *Host) oldContainerd(ctx context.Context) error {
 	_, m, err := catalog.Kubernetes(h.Config.KubernetesVersion)
 	if err != nil || h.Config.CRISocket != "" {
@@ -116,7 +119,7 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 	return k
 }
 
-// approver gives kubelets of this cluster their serving certificates.
+// approver returns the approver of serving certificates for kubelets.
 func (h *Host) approver(kubeconfig string) join.Approver {
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
@@ -125,8 +128,8 @@ func (h *Host) approver(kubeconfig string) join.Approver {
 	}
 }
 
-// kubeletFingerprint is the SHA-256 of the certificate that this host's kubelet
-// shows the API server.
+// kubeletFingerprint returns the SHA-256 of the client certificate of this
+// host's kubelet.
 func (h *Host) kubeletFingerprint() (string, error) {
 	data, err := h.Files.Read(join.KubeletCertificate)
 	if err != nil {
@@ -139,12 +142,14 @@ func (h *Host) kubeletFingerprint() (string, error) {
 	return pki.Fingerprint(cert), nil
 }
 
-// servingCertificate needs no rights in the cluster, which may be new.
+// servingCertificate uses the kubeconfig of the super admin, because RBAC may
+// not be set up yet in a new cluster.
 func (h *Host) servingCertificate() step.Step {
 	return h.approver(controlplane.SuperAdminConf).Own(h.Files, h.Config.HostName)
 }
 
-// ApproveNodes answers the requests of hosts that join. The agent runs it.
+// ApproveNodes answers the pending requests of joining kubelets. The agent
+// calls it.
 func (h *Host) ApproveNodes(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
@@ -152,13 +157,14 @@ func (h *Host) ApproveNodes(ctx context.Context) error {
 	return errors.Join(approver.Approve(ctx), approver.DropUsed(ctx))
 }
 
-// Approve goes once through the serving requests that wait. The agent runs it.
+// Approve answers the pending requests for serving certificates. The agent
+// calls it.
 func (h *Host) Approve(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
 	_, refused, err := h.approver(controlplane.AgentConf).Approve(ctx)
 	for _, r := range refused {
-		err = errors.Join(err, fmt.Errorf("request %s of node %s was left alone: %w", r.Name, r.Node, r.Reason))
+		err = errors.Join(err, fmt.Errorf("request %s of node %s was not approved: %w", r.Name, r.Node, r.Reason))
 	}
 	return err
 }

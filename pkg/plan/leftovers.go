@@ -16,8 +16,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// nothingLeft looks whether all other steps have been undone, by names, labels
-// and marks alone: a step whose record was lost may not have found its own.
+// nothingLeft returns a problem if something is left on the host after all
+// other steps were undone. It only uses names, labels and marks, because a
+// step whose record was lost may not find its own objects.
 func (h *Host) nothingLeft(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
@@ -39,7 +40,7 @@ func (h *Host) nothingLeft(ctx context.Context) error {
 	}
 }
 
-// filesLeft lists the services and the CNI config.
+// filesLeft lists unit files and the CNI configuration.
 func (h *Host) filesLeft(context.Context) (left []string, err error) {
 	for _, path := range append(slices.Clone(bootstrapdocker.ServiceFiles), containerd.ConfigFile) {
 		if h.Files.Exists(path) {
@@ -49,12 +50,12 @@ func (h *Host) filesLeft(context.Context) (left []string, err error) {
 	return left, nil
 }
 
-// containersLeft looks into the main Docker. Containers of clusters that were
-// made on this host by `cluster up` are no part of the host's own.
+// containersLeft lists the labelled containers of the main Docker, except the
+// nodes of clusters of containers.
 func containersLeft(ctx context.Context) (left []string, err error) {
 	engine, err := mainDocker()
 	if err != nil || engine.Answers(ctx) != nil {
-		return nil, err // a Docker that does not run has been told by its own step
+		return nil, err // the step of the main Docker reports a stopped Docker
 	}
 	all, err := engine.Machines(ctx)
 	for _, c := range all {

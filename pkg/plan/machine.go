@@ -12,10 +12,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// minFree is what the images of one Kubernetes version and its state need.
+// minFree is the disk space for the images of one Kubernetes version and the
+// state.
 const minFree = 2 << 30 // bytes
 
-// stores are where images and state go: each may be a file system of its own.
+// stores are the directories of images and state. Each may be a file system.
 var stores = []string{"/var/lib", "/var/lib/docker", "/var/lib/containerd"}
 
 func (h *Host) spaceProblem(context.Context) error {
@@ -25,7 +26,7 @@ func (h *Host) spaceProblem(context.Context) error {
 	return h.eachStore(func(dir string) error { return h.lessThan(minFree, dir) })
 }
 
-// eachStore calls look once for each file system of the stores.
+// eachStore calls look once per file system of the stores.
 func (h *Host) eachStore(look func(dir string) error) error {
 	var errs []error
 	for i, dir := range stores {
@@ -42,18 +43,19 @@ func (h *Host) lessThan(need int64, dir string) error {
 	if err != nil || free >= need {
 		return err
 	}
-	return &step.Problem{Name: "disk-space", Text: fmt.Sprintf("%s has %d MiB free, %d MiB are needed", dir, free>>20, need>>20),
+	return &step.Problem{Name: "disk-space", Text: fmt.Sprintf("%s has %d MiB free, %d MiB are required", dir, free>>20, need>>20),
 		Remedy: "free some space"}
 }
 
-// With less than this, the next write of a daemon may fail.
+// roomBytes and roomFiles are the free space and inodes below which the next
+// write of a daemon may fail.
 const (
 	roomBytes = 16 << 20
 	roomFiles = 256
 )
 
-// room is the step that finds a full disk of a host that is set up. Nothing can
-// be applied: the administrator must free space [disk-space, disk-inodes].
+// room is the step that finds a full disk on an installed host. It has no
+// Apply: the administrator must free space [disk-space, disk-inodes].
 func (h *Host) room() step.Step {
 	return step.Step{Name: "find room on the disks", Waits: true, Check: func(context.Context) (step.Diff, error) {
 		return nil, h.eachStore(func(dir string) error { return errors.Join(h.lessThan(roomBytes, dir), h.fewFiles(dir)) })
@@ -65,12 +67,13 @@ func (h *Host) fewFiles(dir string) error {
 	if err != nil || free >= roomFiles {
 		return err
 	}
-	return &step.Problem{Name: "disk-inodes", Text: fmt.Sprintf("%s has room for %d more files, %d are needed", dir, free, roomFiles),
-		Remedy: "remove files that are not needed"}
+	return &step.Problem{Name: "disk-inodes", Text: fmt.Sprintf("%s has %d free inodes, %d are required", dir, free, roomFiles),
+		Remedy: "delete files"}
 }
 
-// A clock outside these was never set, as on boards without a battery, or set
-// to nonsense: certificates made by it are of no use to other hosts.
+// A clock outside of these limits was never set, as on boards without a
+// battery, or is wrong. Certificates that it dates are not valid on other
+// hosts.
 var (
 	notBefore = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -86,22 +89,23 @@ func clockProblem(now time.Time) error {
 	default:
 		return nil
 	}
-	return &step.Problem{Name: "clock", Text: "the clock says " + now.UTC().Format(time.RFC3339) + ", which is " + where,
+	return &step.Problem{Name: "clock", Text: "the clock is at " + now.UTC().Format(time.RFC3339) + ", which is " + where,
 		Remedy: "set it (`timedatectl set-time`, or start a time service)"}
 }
 
-// archProblem: a program of one architecture runs on another only under an
-// emulator, which images would need too.
+// archProblem returns a problem if the wanted architecture is not the one of
+// this program: its images would need an emulator.
 func (h *Host) archProblem(context.Context) error {
 	if h.Config.Arch == runtime.GOARCH {
 		return nil
 	}
-	return &step.Problem{Name: "arch", Text: fmt.Sprintf("arch: %s, but this program, and so this host, is %s", h.Config.Arch, runtime.GOARCH),
-		Remedy: "leave ARCH and --arch out"}
+	return &step.Problem{Name: "arch", Text: fmt.Sprintf("arch: %s, but this program is for %s", h.Config.Arch, runtime.GOARCH),
+		Remedy: "remove ARCH and --arch"}
 }
 
-// minInotify is what containerd, two Docker daemons, the kubelet and the
-// control plane open between them; they end or stand still without.
+// minInotify is the number of inotify instances that containerd, two Docker
+// daemons, the kubelet and the control plane need. Without them they exit or
+// hang.
 const minInotify = 24
 
 func (h *Host) inotifyProblem(context.Context) error {
@@ -112,6 +116,6 @@ func (h *Host) inotifyProblem(context.Context) error {
 	if err != nil || free >= minInotify {
 		return err
 	}
-	return &step.Problem{Name: "inotify", Text: fmt.Sprintf("the kernel gives only %d more inotify instances, %d are needed", free, minInotify),
+	return &step.Problem{Name: "inotify", Text: fmt.Sprintf("this user can create only %d more inotify instances, %d are required", free, minInotify),
 		Remedy: "raise the limit (`sysctl fs.inotify.max_user_instances=1024`, and in /etc/sysctl.d)"}
 }

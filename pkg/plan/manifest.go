@@ -12,16 +12,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// manifest is YAML of the user's, by its path or URL. What was applied is kept:
-// a second run must not depend on the user's file or on the internet. Its first
-// line says where it came from.
+// manifest is a YAML file of the user, given by path or URL. A copy of it is
+// saved once it was applied, because a second run must not depend on the
+// user's file or on the internet. The first line of the copy is its origin.
 type manifest struct {
 	*Host
 	from, kept string
 }
 
-// text reads a file of the user anew as long as it is there; what was
-// downloaded stays as it was.
+// text returns the manifest: the saved copy of a download, and otherwise the
+// user's file, or the saved copy if that cannot be read.
 func (m manifest) text() ([]byte, error) {
 	kept, err := m.Files.Read(m.kept)
 	isKept := err == nil && bytes.HasPrefix(kept, m.origin())
@@ -44,7 +44,7 @@ func (m manifest) fetch() ([]byte, error) {
 
 func (m manifest) origin() []byte { return []byte("# from " + m.from + "\n") }
 
-// check says what keeps it from being applied.
+// check returns an error if the manifest cannot be applied.
 func (m manifest) check() error {
 	data, err := m.text()
 	if err != nil {
@@ -61,9 +61,9 @@ func (m manifest) keep() error {
 	return m.Files.Put([]host.File{{Path: m.kept, Data: data}})
 }
 
-// applyManifest returns the step that applies a manifest, and saves it once the
-// API server has accepted it. It has no Undo, because the objects disappear
-// with the cluster.
+// applyManifest returns the step that applies a manifest and saves a copy
+// once the API server has accepted it. Undo only removes the copy, because
+// the objects disappear with the cluster.
 func (h *Host) applyManifest(name string, m manifest) step.Step {
 	s := h.addons().ApplyManifest(name, m.text)
 	apply := s.Apply
@@ -77,8 +77,8 @@ func (h *Host) applyManifest(name string, m manifest) step.Step {
 	return s
 }
 
-// downloads are what was fetched in this run: what is applied is what was
-// checked.
+// downloads caches the downloads of a run, so that the manifest that is
+// applied is the one that was checked.
 type downloads struct{ texts sync.Map } // by URL
 
 func (d *downloads) get(ctx context.Context, from string) ([]byte, error) {

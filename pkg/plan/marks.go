@@ -26,9 +26,9 @@ func (h *Host) marks(role string) node.Marks {
 	return m
 }
 
-// taintProblem refuses changed taints on a worker: the API server does not
-// allow its kubelet to change them after the registration. Once an
-// administrator has changed the node, the worker accepts the setting.
+// taintProblem refuses changed taints on a worker, because the API server
+// does not allow a kubelet to change the taints of its registered node. Once
+// an administrator has changed the node, the worker accepts the setting.
 func (h *Host) taintProblem(ctx context.Context, role string) error {
 	before, want := h.saved.Config.NodeTaints, h.Config.NodeTaints
 	if role != Worker || !h.installed() || slices.Equal(before, want) {
@@ -36,7 +36,7 @@ func (h *Host) taintProblem(ctx context.Context, role string) error {
 	}
 	has, known, err := h.node(kubelet.Kubeconfig).Taints(ctx)
 	if err != nil || !known {
-		return err // an unregistered node will register with the taints
+		return err // a new node registers with the taints
 	}
 	add, remove := node.TaintChanges(has, before, want)
 	if len(add)+len(remove) == 0 {
@@ -53,8 +53,9 @@ func (h *Host) taintProblem(ctx context.Context, role string) error {
 	}
 }
 
-// Mark applies labels and taints to another node of the cluster. It runs on a
-// control plane. A node that has not joined yet registers with its own.
+// Mark applies labels and taints to another node of the cluster. It must run
+// on a control plane. It does nothing if the node has not joined yet, because
+// it will register with them.
 func (h *Host) Mark(ctx context.Context, name string, labels, taints []string) error {
 	other := h.node(controlplane.AdminConf)
 	other.Name = name

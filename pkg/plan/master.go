@@ -5,9 +5,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Master is what makes this host a control plane, the first of its cluster or
-// one more: a second Docker for etcd and flanneld, the main Docker on flannel's
-// subnet, and a kubelet that runs the control plane as static pods.
+// Master returns the plan of a control plane, the first one of its cluster or
+// a joining one: a second Docker for etcd and flanneld, the main Docker in
+// flannel's subnet, and a kubelet that runs the control plane as static pods.
 func (h *Host) Master() step.Plan {
 	etcd, network, bridge := h.etcd(), h.network(), h.bridge()
 	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)

@@ -12,12 +12,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ownNetwork reports whether pods are on docker0. Otherwise docker0 stays as it
-// is, and another plugin makes the network of the pods.
+// ownNetwork reports whether pods are attached to docker0. Otherwise docker0
+// does not change, and another CNI plugin provides the pod network.
 func (h *Host) ownNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
 
-// ifOurs drops a step of our own network where another plugin makes it; see
-// step.Plan.Compact. Where the settings were lost, turndown undoes both.
+// ifOurs returns s if pods are attached to docker0, and otherwise an empty
+// step, see step.Plan.Compact. If the settings were lost, turndown undoes the
+// steps of both kinds of network.
 func (h *Host) ifOurs(s step.Step) step.Step {
 	if h.ownNetwork() || h.saved.Lost != nil {
 		return s
@@ -25,7 +26,7 @@ func (h *Host) ifOurs(s step.Step) step.Step {
 	return step.Step{}
 }
 
-// ifOther is a step that only another plugin needs.
+// ifOther returns s if another CNI plugin provides the pod network.
 func (h *Host) ifOther(s step.Step) step.Step {
 	if h.ownNetwork() && h.saved.Lost == nil {
 		return step.Step{}
@@ -33,8 +34,8 @@ func (h *Host) ifOther(s step.Step) step.Step {
 	return s
 }
 
-// ifNetwork drops a step that waits for the network of the pods where the user
-// brings it later.
+// ifNetwork returns s unless the user installs a CNI plugin later, because s
+// waits for the pod network.
 func (h *Host) ifNetwork(s step.Step) step.Step {
 	if h.Config.CNIPlugin == config.CNINone {
 		return step.Step{}
@@ -42,7 +43,7 @@ func (h *Host) ifNetwork(s step.Step) step.Step {
 	return s
 }
 
-// placed says where images go: flanneld of another network runs in a pod.
+// placed adds flannel's image to containerd if flannel runs in pods.
 func (h *Host) placed(all []image.Image) []image.Image {
 	for i := range all {
 		if all[i].Name == "flannel" && !h.ownNetwork() {
@@ -52,8 +53,9 @@ func (h *Host) placed(all []image.Image) []image.Image {
 	return all
 }
 
-// podCIDR is what the controller manager cuts up for another plugin; on our own
-// network, flannel does that.
+// podCIDR returns the network that the controller manager divides among the
+// nodes for another CNI plugin. It is invalid if pods are attached to
+// docker0, because flannel then assigns the subnets.
 func (h *Host) podCIDR() netip.Prefix {
 	if h.ownNetwork() {
 		return netip.Prefix{}
@@ -61,8 +63,8 @@ func (h *Host) podCIDR() netip.Prefix {
 	return mustPrefix(h.Config.FlannelNetwork)
 }
 
-// applyNetwork comes before every other pod: without a network, none starts.
-// A control plane that joins finds it in the cluster.
+// applyNetwork applies the pod network before any other pod, because no pod
+// starts without it. On a joining control plane it does nothing.
 func (h *Host) applyNetwork() step.Step {
 	switch {
 	case h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.Join:
@@ -77,7 +79,8 @@ func (h *Host) networkManifest() manifest {
 	return manifest{h, addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
 }
 
-// networkProblem looks at the plugin before anything is touched.
+// networkProblem returns a problem if the manifest of the CNI plugin cannot
+// be applied.
 func (h *Host) networkProblem(role string) error {
 	if role != Master || h.Config.Join || h.ownNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Loaded is the role of a host that has the images and the way to the registry,
-// and is no part of a cluster yet.
+// Loaded is the role of a host that has the images and the registry
+// configuration and is not part of a cluster yet.
 const Loaded = "loaded"
 
-// Load is what fills the stores of this host, so that master or worker finds
-// all images there. Their plans begin with the same steps.
+// Load returns the plan that loads all images into the stores of this host.
+// The plans of master and worker begin with the same steps.
 func (h *Host) Load() step.Plan {
 	return step.Plan{
 		{h.remember(Loaded)},
@@ -27,8 +27,8 @@ func (h *Host) Load() step.Plan {
 	}.Within(h.timeout())
 }
 
-// TakeLoaded has the images taken from the main Docker, where somebody has
-// loaded them by hand, unless there is a bundle or a registry.
+// TakeLoaded makes the main Docker the source of images, which the user has
+// loaded there by hand, unless there is a bundle or a registry.
 func (h *Host) TakeLoaded() { h.byHand = h.Config.Bundle == "" && h.registry == nil }
 
 // preflightLoad returns the preflight checks of Load.
@@ -51,7 +51,7 @@ func (h *Host) loadedRoleProblem(context.Context) error {
 		return nil
 	}
 	return &step.Problem{Name: "role", Text: "this host is a " + h.saved.Role + " of a cluster already",
-		Remedy: fmt.Sprintf("run `kube-bootstrap %s` with --bundle or --registry to bring what is missing", h.saved.Role)}
+		Remedy: fmt.Sprintf("run `kube-bootstrap %s` with --bundle or --registry to load missing images", h.saved.Role)}
 }
 
 func (h *Host) byHandProblem(ctx context.Context) error {
@@ -65,7 +65,7 @@ func (h *Host) byHandProblem(ctx context.Context) error {
 	missing, err := offline.MissingIn(ctx, docker, h.images)
 	if err == nil && len(missing) > 0 {
 		err = &step.Problem{Name: "images", Text: "the main Docker lacks " + strings.Join(missing, ", "),
-			Remedy: "bring each by `docker save IMAGE | ssh HOST docker load`, or name a bundle or a registry"}
+			Remedy: "load each by `docker save IMAGE | ssh HOST docker load`, or give --bundle or --registry"}
 	}
 	return err
 }

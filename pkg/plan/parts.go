@@ -22,7 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Image returns the reference of an image of the catalogue as this host has it.
+// Image returns the reference of an image of the catalogue on this host.
 func (h *Host) Image(name string) string {
 	for _, img := range h.images {
 		if img.Name == name {
@@ -32,7 +32,8 @@ func (h *Host) Image(name string) string {
 	return image.Ref(h.versions, name)
 }
 
-// program returns the image that a program of Kubernetes runs from on this host.
+// program returns the image that contains a Kubernetes component on this
+// host.
 func (h *Host) program(name string) string {
 	if ref := image.ProgramRef(h.versions, name); ref != image.Ref(h.versions, "hyperkube") {
 		return ref
@@ -67,11 +68,11 @@ func (h *Host) etcd() etcd.Member {
 func (h *Host) etcdURL() string { return "https://" + net.JoinHostPort(h.Config.IPAddress, "2379") }
 
 func (h *Host) network() flannel.Network {
-	own, _ := netip.ParseAddr(h.Config.IPAddress) // checked by preflight
+	own, _ := netip.ParseAddr(h.Config.IPAddress) // validated by preflight
 	return flannel.Network{CIDR: mustPrefix(h.Config.FlannelNetwork), Backend: h.Config.FlannelBackend, Own: own}
 }
 
-// flanneld reaches etcd by the balancer, wherever there is one.
+// flanneld returns flanneld's settings. It reaches etcd through the balancer.
 func (h *Host) flanneld() flannel.Daemon {
 	return flannel.Daemon{
 		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: []string{h.balancedEtcd()},
@@ -93,10 +94,10 @@ func (h *Host) bridge() maindocker.Bridge {
 	}
 }
 
-// hostNetwork is the network on this host's interface; it is not valid if no
-// interface has the address.
+// hostNetwork returns the network of this host's interface. It is invalid if
+// no interface has the address.
 func (h *Host) hostNetwork() netip.Prefix {
-	links, _ := host.Links() // preflight has said what is wrong with them
+	links, _ := host.Links() // preflight reports errors
 	for _, l := range links {
 		for _, a := range l.Addrs {
 			if a.Addr().String() == h.Config.IPAddress {
@@ -112,14 +113,15 @@ func (h *Host) controlPlane() controlplane.ControlPlane {
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
 		ExtraNames: h.Config.TLSSANs, ServiceCIDR: mustPrefix(h.Config.ServiceNetwork), PodCIDR: h.podCIDR(), DNSDomain: h.Config.DNSDomain,
 		Image: h.program, KubernetesVersion: h.versions.Kubernetes, ServerVersion: h.versions.ProgramVersion("kube-apiserver"),
-		// Its own etcd, and another one while that is away.
+		// The API server uses the etcd of this host, or another one if that is
+		// down.
 		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
 		Sealed: h.etcd().HasData(), EtcdUser: etcd.HostUser(h.Config.HostName), LeafLife: h.leafLife(),
 	}
 }
 
-// publish is made when it runs: it publishes certificates that an earlier step
-// issues.
+// publish is a deferred step, because it publishes certificates that an
+// earlier step issues.
 func (h *Host) publish() step.Step {
 	return later("let hosts join", func() (step.Step, error) {
 		clusterCA, err := h.Files.Read(join.ClusterCAFile)
@@ -151,8 +153,9 @@ func (h *Host) addons() addon.Addons {
 	}}
 }
 
-// dnsServer is the API server that CoreDNS asks: that of a lone control plane,
-// of several by their Service, which is a moment later there.
+// dnsServer returns the API server for CoreDNS: host:port of a single control
+// plane, or "" for the kubernetes Service, which several control planes need
+// and which is usable slightly later.
 func (h *Host) dnsServer() string {
 	if h.several() {
 		return ""
@@ -160,8 +163,9 @@ func (h *Host) dnsServer() string {
 	return net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
 }
 
-// forward is whom CoreDNS asks for names outside of the cluster: nobody on a
-// host without a name server, where it would refuse to start.
+// forward returns the upstream of CoreDNS for names outside of the cluster,
+// or "" on a host without a name server, where CoreDNS would otherwise refuse
+// to start.
 func (h *Host) forward() string {
 	if h.kubelet(Master).HasResolver() {
 		return "/etc/resolv.conf"
@@ -183,8 +187,8 @@ func (h *Host) node(kubeconfig string) node.Node {
 	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: agent.Explain, Started: agent.StartedAt}
 }
 
-// later is a step that can only be made once earlier ones have been applied.
-// Before that, its Check says that it is to be done.
+// later returns a step that can only be built once earlier steps have been
+// applied. Before that, its Check returns a Diff.
 func later(name string, build func() (step.Step, error)) step.Step {
 	return step.Step{
 		Name: name,

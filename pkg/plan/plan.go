@@ -1,7 +1,7 @@
-// Package plan says what happens on a host and in which order: the plans of a
-// master and of a worker, which turndown walks backwards and status only looks
-// at. It is the one place that knows more than one domain package; it hands
-// what one of them finds out (the lease, a socket, a certificate) to the next.
+// Package plan contains the plans of a control plane and a worker: all steps
+// in their order. turndown undoes them in reverse, and status only checks
+// them. It is the only package that knows several domain packages; it passes
+// results of one, such as the lease, to others.
 package plan
 
 import (
@@ -24,42 +24,43 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Binary is where a host keeps the program that made it, for its boot unit.
+// Binary is the copy of this program on a host, for its units.
 const Binary = host.StateDir + "/bin/kube-bootstrap"
 
 const mainSocket = "/run/docker.sock"
 
-// Host is this machine with the settings it shall have.
+// Host is this machine with its desired settings.
 type Host struct {
 	Config config.Config
 	Files  host.Files
 	Units  host.Units
 
 	saved    Saved
-	given    config.Origins      // where the settings come from; nil: all are in force
-	refused  []config.Difference // settings that were given but cannot change
-	registry *registry.Registry  // nil: none
-	// registryLost is why the registry that this host was set up with is not known.
+	given    config.Origins      // where each setting comes from; nil: all are in force
+	refused  []config.Difference // given settings that cannot change
+	registry *registry.Registry  // nil: no registry
+	// registryLost is the error of a saved registry configuration that is
+	// damaged.
 	registryLost error
-	pushed       image.Versions // versions of the bundle in the registry, once Resolve has read them
-	byHand       bool           // the images were loaded into the main Docker by hand
+	pushed       image.Versions // of the bundle in the registry; set by Resolve
+	byHand       bool           // the user has loaded the images into the main Docker
 	versions     image.Versions
 	images       []image.Image
-	answers      []answer // results of the questions of Resolve
+	answers      []answer // set by Resolve
 	loads        *bundle.Broadcast
 	downloads    *downloads
 	join         *join.Joining
 	detectErr    error
 }
 
-// Open completes the settings in force from this machine: host name, address
-// and architecture if they are not given, and the versions of components. It
-// changes nothing.
+// Open returns the host with its settings in force. It detects host name,
+// address and architecture if they are not set, and the versions of the
+// components. It changes nothing.
 func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
 
-// OpenWith is Open with settings that may differ from those in force: given
-// says where each comes from. Preflight refuses a change of a setting that
-// cannot change.
+// OpenWith is Open for a run whose settings may differ from those in force.
+// given states where each setting comes from. Preflight refuses to change a
+// setting that cannot change.
 func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 	h := &Host{Config: cfg, given: given, Units: host.OpenUnits(), loads: &bundle.Broadcast{}, downloads: &downloads{}}
 	var err error
@@ -87,8 +88,8 @@ func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
 	return h, h.useCatalogue()
 }
 
-// detectAddress detects the address if it is not given. Another interface means
-// another address.
+// detectAddress detects the address if it is not set, or if the user sets
+// another interface.
 func (h *Host) detectAddress() {
 	moved := h.given["netInterface"].Source > config.FromHost && h.given["ipAddress"].Source <= config.FromHost && !h.keepsAddress()
 	if h.Config.IPAddress != "" && !moved {
@@ -114,8 +115,8 @@ func (h *Host) link() (host.Link, bool, error) {
 	return link, err == nil, err
 }
 
-// mainDocker and bootstrapDocker open the two engines when they are needed,
-// since neither need run while the plan is made.
+// mainDocker and bootstrapDocker open the two engines on use, because they
+// may not run yet when the plan is made.
 func mainDocker() (*docker.Engine, error) { return docker.Open(mainSocket) }
 
 func bootstrapDocker() (*docker.Engine, error) { return docker.Open(bootstrapdocker.Socket) }
@@ -126,23 +127,23 @@ func (h *Host) lease() (flannel.Lease, error) {
 
 func (h *Host) timeout() time.Duration { return h.Config.TimeoutForServices }
 
-// limited gives waits and requests outside of steps the same limit as in steps.
+// limited applies the limit of steps to waits and requests outside of steps.
 func (h *Host) limited(ctx context.Context) context.Context { return step.WithLimit(ctx, h.timeout()) }
 
 func mustPrefix(cidr string) netip.Prefix {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		return netip.Prefix{} // validation of the config comes before any plan
+		return netip.Prefix{} // the configuration was validated before
 	}
 	return p.Masked()
 }
 
-// RestartsDocker reports whether a run restarts Docker, or was cut short when it
-// did. Docker starts only when Boot has ended.
+// RestartsDocker reports whether a run is restarting Docker, or was
+// interrupted while it did. Docker waits for the end of Boot in its start.
 func RestartsDocker() bool { return maindocker.Restarting(host.Files{}) }
 
-// Boot brings daemon.json, the CNI config and the firewall in agreement with
-// the lease while Docker is about to start. It never starts or stops Docker.
+// Boot adapts daemon.json, the CNI configuration and the firewall to the
+// lease before Docker starts. It never starts or stops Docker.
 func (h *Host) Boot(ctx context.Context) error {
 	ctx = h.limited(ctx)
 	agent := h.kubelet(h.saved.Role)

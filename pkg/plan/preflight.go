@@ -14,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Roles a host can have.
+// The roles of a host.
 const (
 	Master = "master"
 	Worker = "worker"
@@ -51,8 +51,8 @@ func (h *Host) Preflight(role string) step.Plan {
 	return step.Plan{append(h.unanswered(), looks...)}.Within(h.timeout())
 }
 
-// look is a step that only looks. Problems that the user ignores by name, or
-// by the name of the whole look, are dropped.
+// look returns a step that is only a check. It omits the problems that the
+// user ignores, by their name or by the name of the check.
 func (h *Host) look(name, title string, find func(context.Context) error) step.Step {
 	return step.Step{Name: title, Check: func(ctx context.Context) (step.Diff, error) {
 		err := h.withoutIgnored(find(ctx))
@@ -74,8 +74,8 @@ func (h *Host) withoutIgnored(err error) error {
 	return joinProblems(left)
 }
 
-// installed reports whether this host already has the role, wholly or half:
-// what then holds a port or a network is ours.
+// installed reports whether this host has a role, completely or partly. Its
+// ports and networks are then in use by itself.
 func (h *Host) installed() bool { return h.saved.Installed() }
 
 func (h *Host) roleProblem(role string) error {
@@ -87,13 +87,14 @@ func (h *Host) roleProblem(role string) error {
 		return err
 	}
 	if !h.installed() && h.Files.Exists("/etc/kubernetes/manifests") && !h.emptyDir("/etc/kubernetes/manifests") {
-		return &step.Problem{Name: "role", Text: "/etc/kubernetes/manifests holds static pods of another cluster",
+		return &step.Problem{Name: "role", Text: "/etc/kubernetes/manifests contains static pods of another cluster",
 			Remedy: "remove that cluster first (`kubeadm reset`, if kubeadm made it)"}
 	}
 	return nil
 }
 
-// identityProblem keeps a control plane from making other keys for a cluster.
+// identityProblem returns a problem if the keys of the cluster were lost,
+// because a control plane must not create new ones.
 func (h *Host) identityProblem(role string) error {
 	if role != Master {
 		return nil
@@ -112,11 +113,11 @@ func (h *Host) addressProblem(context.Context) error {
 		return err
 	}
 	if name := h.Config.NetInterface; name != "" && !slices.ContainsFunc(links, func(l host.Link) bool { return l.Name == name }) {
-		return &step.Problem{Name: "net-interface", Text: fmt.Sprintf("netInterface: %s: there is no such interface", name),
+		return &step.Problem{Name: "net-interface", Text: fmt.Sprintf("netInterface: %s: this interface does not exist", name),
 			Remedy: "use one of: " + names(links)}
 	}
 	if h.detectErr != nil {
-		return &step.Problem{Name: "ip-address", Text: "cannot tell the address of this host: " + h.detectErr.Error(),
+		return &step.Problem{Name: "ip-address", Text: "cannot detect the address of this host: " + h.detectErr.Error(),
 			Remedy: "give it with --ip-address or IP_ADDRESS"}
 	}
 	for _, l := range links {
@@ -128,7 +129,7 @@ func (h *Host) addressProblem(context.Context) error {
 	}
 	remedy := "give an address of this host with --ip-address or IP_ADDRESS"
 	if h.keepsAddress() {
-		remedy = "give it back to this host, as the address of a control plane cannot change"
+		remedy = "assign this address to the host again, because the address of a control plane cannot change"
 	}
 	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.Config.IPAddress), Remedy: remedy}
 }
@@ -142,7 +143,8 @@ func names(links []host.Link) string {
 }
 
 // overlapProblem compares the pod and service networks with the host's
-// routes. docker0 moves into the pod network, and flannel's links are ours.
+// routes. It ignores docker0, which moves into the pod network, and flannel's
+// links.
 func (h *Host) overlapProblem(context.Context) error {
 	routes, err := host.Routes()
 	if err != nil {
@@ -152,7 +154,7 @@ func (h *Host) overlapProblem(context.Context) error {
 	for field, cidr := range map[string]string{"flannelNetwork": h.Config.FlannelNetwork, "serviceNetwork": h.Config.ServiceNetwork} {
 		network, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			continue // validation of the config has said so
+			continue // reported by the validation of the configuration
 		}
 		for _, r := range routes {
 			if h.strange(r) && r.Dst.Overlaps(network) {
@@ -170,14 +172,15 @@ func (h *Host) strange(r host.Route) bool {
 	return r.Dst.Bits() > 0 && !ours
 }
 
-// swapProblem: kubelets from 1.34 on keep pods out of the swap by cgroup v2;
-// with v1 they cannot, and pods would grow beyond their limits.
+// swapProblem returns a problem if swap is on with cgroup v1. Kubelets of
+// 1.34 and later disable swap for pods by cgroup v2; with v1 pods could
+// exceed their memory limits.
 func swapProblem(context.Context) error {
 	if !host.SwapOn() || host.CgroupV2() {
 		return nil
 	}
-	return &step.Problem{Name: "swap", Text: "swap is on, and the kubelet can not keep pods out of it with cgroup v1",
-		Remedy: "switch it off (`swapoff -a`, and its line in /etc/fstab)"}
+	return &step.Problem{Name: "swap", Text: "swap is on, and the kubelet cannot disable it for pods with cgroup v1",
+		Remedy: "disable it (`swapoff -a`, and remove its line in /etc/fstab)"}
 }
 
 func (h *Host) portProblem(role string) error {
@@ -192,8 +195,8 @@ func (h *Host) portProblem(role string) error {
 	for _, port := range ports {
 		if err := host.PortFree(port); err != nil {
 			problems = append(problems, &step.Problem{Name: fmt.Sprintf("port-%d", port),
-				Text:   fmt.Sprintf("port %d is taken: %v", port, err),
-				Remedy: fmt.Sprintf("stop what listens there (`ss -ltnp 'sport = :%d'`)", port)})
+				Text:   fmt.Sprintf("port %d is in use: %v", port, err),
+				Remedy: fmt.Sprintf("stop the process that listens there (`ss -ltnp 'sport = :%d'`)", port)})
 		}
 	}
 	return joinProblems(problems)

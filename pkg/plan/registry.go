@@ -12,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// findRegistry takes the private registry that the settings name, else the one
-// that this host was set up with.
+// findRegistry sets the private registry: the one in the settings, else the
+// saved one.
 func (h *Host) findRegistry() error {
 	known, err := registry.Load(h.Files)
 	if host.IsDamaged(err) {
@@ -24,21 +24,23 @@ func (h *Host) findRegistry() error {
 		return err
 	}
 	h.registryLost = nil
-	// The credential helpers of Docker that this may ask have no limit of their own.
+	// Docker's credential helpers, which this may call, have no timeout.
 	given, err := registry.New(context.Background(), h.Config.Registry)
 	if err != nil {
-		return &step.Problem{Name: "registry-settings", Text: err.Error(), Remedy: "correct that"}
+		return &step.Problem{Name: "registry-settings", Text: err.Error(), Remedy: "correct the setting"}
 	}
 	given.Complete(known)
 	h.registry = given
 	return nil
 }
 
-// fromRegistry reports whether the images come from the registry. With a
-// bundle too, only later pods take theirs from there.
+// fromRegistry reports whether the images come from the registry. If a bundle
+// is set too, the images come from the bundle, and only later pods use the
+// registry.
 func (h *Host) fromRegistry() bool { return h.registry != nil && h.Config.Bundle == "" }
 
-// handedRegistry takes over the master's registry, unless this host has one.
+// handedRegistry adopts the registry of the join data, unless this host has
+// one.
 func (h *Host) handedRegistry(way []byte) error {
 	if h.registry != nil {
 		return nil
@@ -48,13 +50,13 @@ func (h *Host) handedRegistry(way []byte) error {
 	return err
 }
 
-// registryWay shows the way to the registry to everything on this host that
-// pulls images.
+// registryWay is the step that configures containerd, Docker and the kubelet
+// for the registry.
 func (h *Host) registryWay() step.Step {
 	return registry.Lay(h.Files, func() ([]host.File, error) {
 		if h.registryLost != nil {
-			return nil, &step.Problem{Name: "registry-settings", Text: "the way to the private registry is lost: " + h.registryLost.Error(),
-				Remedy: "name the registry again with --registry, its user and its certificates"}
+			return nil, &step.Problem{Name: "registry-settings", Text: "the configuration of the private registry is lost: " + h.registryLost.Error(),
+				Remedy: "set the registry again with --registry, its user and its certificates"}
 		}
 		if h.registry == nil {
 			return nil, nil

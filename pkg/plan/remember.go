@@ -14,11 +14,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// remember saves the program, its role and the first settings on the host, for
-// turndown, status and the boot unit. It is the first step to be applied and
-// the last one to be undone. On an installed host the settings in force stay
-// until accept, so that a failed run does not leave its settings to the next
-// run. Turndown does not depend on settings that can change.
+// remember is the first step to be applied and the last one to be undone. It
+// saves the program, the role and the first settings, for turndown, status
+// and the units. On an installed host, the settings in force stay until
+// accept, so that a failed run does not change them. Turndown does not depend
+// on settings that can change.
 func (h *Host) remember(role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
@@ -34,8 +34,8 @@ func (h *Host) remember(role string) step.Step {
 	}
 }
 
-// accept saves the settings of a run after all other steps have succeeded, and
-// has the agent repair the host from now on.
+// accept saves the settings of a run after all other steps have succeeded,
+// and allows the agent to repair the host.
 func (h *Host) accept(role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
@@ -86,7 +86,7 @@ func (m memory) apply(context.Context) error {
 }
 
 // first returns the files that are saved at the start of the first run. The
-// role is last, because it indicates that the other files are complete.
+// role is the last one, because it states that the other files are complete.
 func (m memory) first() ([]host.File, error) {
 	role := host.File{Path: roleFile, Data: []byte(m.role + "\n")}
 	if m.saved.Role == m.role {
@@ -113,11 +113,12 @@ func (m memory) settings() ([]host.File, error) {
 	return append(files, host.File{Path: registry.SavedPath, Data: way}), err
 }
 
-// keptFile is what a host was whose images were kept: it is no part of a
-// cluster any more, but there is something left to take back.
+// keptFile contains the role of a host after a turndown with kept images. The
+// host is not part of a cluster any more, but a second turndown can remove
+// the images.
 const keptFile = host.StateDir + "/kept"
 
-// forget leaves no memory, but of images that were to stay.
+// forget removes all saved state, or all but the record of kept images.
 func (h *Host) forget(role string) error {
 	if !h.Config.KeepImages {
 		return h.Files.RemoveAll(host.StateDir)
@@ -128,9 +129,9 @@ func (h *Host) forget(role string) error {
 	return h.Files.Drop(Binary, completeFile, registry.SavedPath, roleFile)
 }
 
-// madeDirs looks after the note of the directories that were made. These may be
-// ours on any host. /etc/cni/net.d is not among them: containerd with CRI makes
-// it, and exits when it is removed.
+// madeDirs is the step that repairs the record of created directories, with
+// the directories that any host may have. /etc/cni/net.d is not among them,
+// because containerd creates it and exits when it is removed.
 func (h *Host) madeDirs() step.Step {
 	return h.Files.MadeDirs([]string{
 		controlplane.Dir, controlplane.ConfigDir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",

@@ -18,9 +18,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// banNode has the API servers refuse the certificates that the kubelet of a
-// worker has. What was issued is forgotten first: only a certificate that is
-// requested with a token from now on is accepted again.
+// banNode makes the API servers refuse the certificates of a removed worker's
+// kubelet. It first deletes its requests, so that only a certificate that is
+// later requested with a token is accepted again.
 func (h *Host) banNode(ctx context.Context, client *clientv3.Client, name string) error {
 	requests := join.NodeCertificates{API: h.anywhere(name).API}
 	if err := requests.Delete(ctx, name); err != nil {
@@ -29,8 +29,8 @@ func (h *Host) banNode(ctx context.Context, client *clientv3.Client, name string
 	return etcd.NoteRemoved(ctx, client, etcd.Removed{Host: name, Until: time.Now().Add(pki.LeafLife)})
 }
 
-// RefuseRemoved has this host's API server refuse the nodes that were removed.
-// The agent runs it.
+// RefuseRemoved configures this host's API server to refuse removed nodes.
+// The agent calls it.
 func (h *Host) RefuseRemoved(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
@@ -39,7 +39,8 @@ func (h *Host) RefuseRemoved(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The API server may be away: what etcd has is written all the same.
+		// If the API server does not answer, the removed nodes in etcd are still
+		// refused.
 		acceptErr := h.acceptReturned(ctx, client, removed)
 		var nodes []controlplane.RemovedNode
 		for _, r := range removed {
@@ -49,8 +50,9 @@ func (h *Host) RefuseRemoved(ctx context.Context) error {
 	})
 }
 
-// acceptReturned accepts the certificates of workers that joined again: those
-// requested with a token, and those requested with one that is accepted.
+// acceptReturned accepts the certificates of workers that joined again:
+// certificates that were requested with a token or with an accepted
+// certificate.
 func (h *Host) acceptReturned(ctx context.Context, client *clientv3.Client, removed []etcd.Removed) error {
 	if len(removed) == 0 {
 		return nil
@@ -72,7 +74,8 @@ func (h *Host) acceptReturned(ctx context.Context, client *clientv3.Client, remo
 	return nil
 }
 
-// refuse keeps the API server of this host told which nodes were removed.
+// refuse calls RefuseRemoved after each change of the removed nodes and of
+// the requests.
 func (r Resident) refuse(ctx context.Context) error {
 	h, err := r.host()
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// answer is the result of a question that is asked before preflight.
+// answer is the result of a question to another machine before preflight.
 type answer struct {
 	name, title string
 	err         error
 }
 
-// Resolve returns a copy of this host, completed with answers from other
-// machines: a joining host gets the shared settings and the registry's address
-// from the master, and the registry provides the versions. Resolve runs before
-// all checks and before planning, and changes nothing. Preflight reports each
-// question without an answer as a problem.
+// Resolve returns a copy of this host that is completed with answers of other
+// machines: a joining host gets the shared settings and the registry from the
+// cluster, and the registry provides the versions. It changes nothing on the
+// host. Preflight reports each unanswered question as a problem.
 func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	ctx = h.limited(ctx)
 	resolved := *h
@@ -33,8 +32,8 @@ func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	return &resolved
 }
 
-// ask records the error of a question, unless the user ignores the problem of
-// that name.
+// ask records the error of a question, unless the user ignores the problem
+// with this name.
 func (h *Host) ask(name, title string, question func() error) {
 	if slices.Contains(h.Config.IgnorePreflight, name) {
 		return
@@ -42,7 +41,7 @@ func (h *Host) ask(name, title string, question func() error) {
 	h.answers = append(h.answers, answer{name, title, question()})
 }
 
-// unanswered returns the checks that report why a question has no answer.
+// unanswered returns the checks that report unanswered questions.
 func (h *Host) unanswered() []step.Step {
 	var looks []step.Step
 	for _, a := range h.answers {
@@ -51,7 +50,7 @@ func (h *Host) unanswered() []step.Step {
 	return looks
 }
 
-// askMaster contacts the cluster that this host joins, and adopts its shared
+// askMaster requests the join data of the cluster and adopts its shared
 // settings.
 func (h *Host) askMaster(ctx context.Context) error {
 	handover, err := h.join.Handover(ctx)
@@ -70,8 +69,7 @@ func (h *Host) askMaster(ctx context.Context) error {
 }
 
 // askRegistry adopts the versions of the bundle in the registry. An installed
-// host does not ask the registry that it was set up with, which need not be
-// reachable any more.
+// host does not ask its saved registry, which may not be reachable any more.
 func (h *Host) askRegistry(ctx context.Context) error {
 	if h.registryLost != nil {
 		_, err := h.registryWay().Check(ctx)

@@ -18,13 +18,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Saved is what a host remembers of what it was made.
+// Saved is the saved role and settings of a host.
 type Saved struct {
-	Role   string // Master, Worker, Loaded, or "" on a host that is none
-	Kept   string // the role of a host that was taken back but for its images
+	Role   string // Master, Worker, Loaded, or ""
+	Kept   string // the role before a turndown that kept the images
 	Config config.Config
-	// Lost is the problem that the settings cannot be read; Config has the
-	// defaults then, which only turndown may go by.
+	// Lost is the problem that the settings cannot be read. Config then has the
+	// defaults, which only turndown may use.
 	Lost error
 }
 
@@ -43,8 +43,8 @@ func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []c
 
 const roleFile = host.StateDir + "/role"
 
-// ReadSaved returns what this host was made; the zero Saved if nothing. A role
-// that is missing or damaged is told from what else is on the host.
+// ReadSaved returns the role and settings of this host, the zero Saved if it
+// has none. It derives a missing or damaged role from other files.
 func ReadSaved(files host.Files) (Saved, error) {
 	var saved Saved
 	var err error
@@ -70,7 +70,7 @@ func ReadSaved(files host.Files) (Saved, error) {
 	return saved, nil
 }
 
-// readRole returns "" for a role that is missing or damaged.
+// readRole returns "" if the role is missing or damaged.
 func readRole(files host.Files, path string) (string, error) {
 	data, err := files.Read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +83,8 @@ func readRole(files host.Files, path string) (string, error) {
 	return role, nil
 }
 
-// tellRole tells the role of a host by the files that only we write, and by
-// those that a host of the role has.
+// tellRole derives the role from the files that kube-bootstrap writes on
+// hosts of a role.
 func tellRole(files host.Files) string {
 	exists := func(path string) bool { return files.Exists(path) }
 	ours := slices.ContainsFunc(slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles), exists)
@@ -106,10 +106,10 @@ func settingsLost(role string, err error) error {
 	}
 	return &step.Problem{
 		Name: "settings-lost", Firm: true, Text: fmt.Sprintf("the settings of this host, %s, cannot be read: %v", config.SavedPath, err),
-		Remedy: fmt.Sprintf("restore the file from a copy, run `%s --config FILE` with all settings that this host was set up with, or `kube-bootstrap turndown`", command),
+		Remedy: fmt.Sprintf("restore the file from a backup, run `%s --config FILE` with all settings that this host was set up with, or `kube-bootstrap turndown`", command),
 	}
 }
 
-// SettingsLost returns the problem that the settings in force cannot be read;
-// nil if they can.
+// SettingsLost returns the problem that the settings in force cannot be read,
+// or nil.
 func (h *Host) SettingsLost() error { return h.saved.Lost }

@@ -37,7 +37,8 @@ func (h *Host) balancedAPI() string { return "https://" + h.balancing().Address(
 
 func (h *Host) balancedEtcd() string { return "https://" + h.balancing().EtcdAddress() }
 
-// ControlPlanes are the control planes of the cluster as this host knows them.
+// ControlPlanes lists the control planes of the cluster, as the balancer of
+// this host knows them.
 func (h *Host) ControlPlanes() []balancer.ControlPlane {
 	state, err := balancer.ReadState(h.Files)
 	if err != nil {
@@ -46,9 +47,9 @@ func (h *Host) ControlPlanes() []balancer.ControlPlane {
 	return state.ControlPlanes
 }
 
-// several reports whether there are more control planes than one, or will be. A
-// controller manager that shares its work knows too, where the balancer's list
-// was lost.
+// several reports whether the cluster has or will have several control
+// planes. If the balancer's list was lost, it looks whether the controller
+// manager uses leader election.
 func (h *Host) several() bool {
 	state, err := balancer.ReadState(h.Files)
 	if err != nil || !state.Told {
@@ -57,8 +58,8 @@ func (h *Host) several() bool {
 	return len(state.ControlPlanes) > 1
 }
 
-// others are the addresses of the other control planes, as far as they are
-// known; of those that join, none.
+// others lists the known addresses of the other control planes, without those
+// that are joining.
 func (h *Host) others() []string {
 	state, err := balancer.ReadState(h.Files)
 	all := state.Addresses()
@@ -68,13 +69,14 @@ func (h *Host) others() []string {
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
 }
 
-// HoldsLastCopy reports whether this host has the only copy of its cluster's
-// objects.
+// HoldsLastCopy reports whether this host has the only etcd member of its
+// cluster.
 func (h *Host) HoldsLastCopy() bool {
 	return h.saved.Role == Master && len(h.others()) == 0 && h.etcd().HasData()
 }
 
-// member is the etcd of this host: the first of a cluster, or one more.
+// member is the step that starts the etcd of this host, as the first member
+// or as one that joins.
 func (h *Host) member() step.Step {
 	if h.Config.Join {
 		return h.etcd().Join()
@@ -82,8 +84,8 @@ func (h *Host) member() step.Step {
 	return h.etcd().Start()
 }
 
-// announced is the row's part of a control plane that joins, done early: until
-// it runs, the others have turned to sharing their work.
+// announced returns the step that announces a joining control plane to the
+// others. It runs early, so that they enable leader election meanwhile.
 func (h *Host) announced() []step.Step {
 	if !h.Config.Join {
 		return nil
@@ -91,7 +93,8 @@ func (h *Host) announced() []step.Step {
 	return []step.Step{h.etcd().Announce()}
 }
 
-// sharing is the same once the API server answers.
+// sharing returns the step in which a joining control plane waits for the
+// leader election of the others.
 func (h *Host) sharing() []step.Step {
 	if !h.Config.Join {
 		return nil
@@ -99,14 +102,14 @@ func (h *Host) sharing() []step.Step {
 	return []step.Step{h.controlPlane().AwaitElection()}
 }
 
-// EtcdMembers are the members of the cluster's etcd; to be asked on a control
-// plane.
+// EtcdMembers returns the status of the etcd members. It must run on a
+// control plane.
 func (h *Host) EtcdMembers(ctx context.Context) ([]etcd.MemberStatus, error) {
 	return h.etcd().Status(h.limited(ctx))
 }
 
-// Share lays ready what a further control plane must be handed, and returns the
-// key that opens it.
+// Share uploads the encrypted certificate authorities for a further control
+// plane, and returns the key to decrypt them.
 func (h *Host) Share(ctx context.Context) (join.CertificateKey, error) {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
@@ -124,9 +127,9 @@ func (h *Host) Share(ctx context.Context) (join.CertificateKey, error) {
 	return join.Share(ctx, client, shared)
 }
 
-// shared are the steps that have this control plane do its work as befits how
-// many there are: one that gets company begins to share it, one that is left
-// alone ends that, and CoreDNS comes to a node that joins the first one.
+// shared returns the steps that adapt a control plane to the number of
+// control planes: leader election is on if there are several. They also move
+// a CoreDNS pod to a second node.
 func (h *Host) shared() []step.Step {
 	control := h.controlPlane()
 	spread := []step.Step{h.addons().Spread()}
@@ -139,7 +142,7 @@ func (h *Host) shared() []step.Step {
 	return append([]step.Step{control.StaticPods(), control.Late(), h.applyAddons()}, spread...)
 }
 
-// Keep applies what the agent of a control plane applies after a change of the
+// Keep applies the steps that a control plane needs after a change of the
 // nodes.
 func (h *Host) Keep(ctx context.Context) error {
 	var rows step.Plan
@@ -149,11 +152,10 @@ func (h *Host) Keep(ctx context.Context) error {
 	return (&step.Runner{}).Do(ctx, rows.Within(h.timeout()))
 }
 
-// Leave takes this host out of a cluster that goes on without it: out of etcd,
-// and its node out of the API server's list. A worker has no right to do so and
-// asks the control planes, and where there is no other control plane nobody has
-// to know. What was not done but is no harm is returned as text; force makes that
-// of everything.
+// Leave removes this host from a cluster that continues without it: its etcd
+// member and its node. A worker may not do this itself and asks the control
+// planes. The only control plane has nobody to notify. left lists harmless
+// failures; with force, it lists all failures.
 func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error) {
 	ctx = h.limited(ctx)
 	name := h.Config.HostName
@@ -170,24 +172,26 @@ func (h *Host) Leave(ctx context.Context, force bool) (left []string, err error)
 		}
 		left = append(left, err.Error())
 	}
-	// A kubelet that is about to register, as after a boot, would bring its node back.
+	// A kubelet that is about to register, as after a boot, would create the
+	// node again.
 	if err := h.kubelet(Master).Start().Undo(ctx); err != nil {
 		return left, err
 	}
 	if err := h.removeNode(ctx, name); err != nil {
-		left = append(left, err.Error()+"; `kubectl delete node "+name+"` on another control plane does")
+		left = append(left, err.Error()+"; `kubectl delete node "+name+"` on another control plane removes it")
 	}
 	return left, nil
 }
 
-// depart has the control planes take this worker out. Its kubelet would bring
-// the node back.
+// depart asks the control planes to remove this worker. It stops the kubelet,
+// which would otherwise create the node again.
 func (h *Host) depart(ctx context.Context) (left []string) {
 	err := h.kubelet(Worker).Start().Undo(ctx)
 	if err == nil {
 		err = h.node(kubelet.Kubeconfig).Depart(step.WithLimit(ctx, step.CheckLimit(ctx)))
 	}
-	// Without its kubeconfig this host has no node, or an earlier turndown asked.
+	// A host without this kubeconfig has no node, or an earlier turndown has
+	// asked.
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		name := h.Config.HostName
 		left = append(left, fmt.Sprintf("node %s is listed, and its certificates are valid, until `kube-bootstrap forget %s` on a control plane: %v", name, name, err))

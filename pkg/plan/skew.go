@@ -8,8 +8,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// skewProblem compares the wanted versions with the ones in force on this host,
-// and etcd with the newest one that was started on its data [version-skew].
+// skewProblem compares the wanted versions with those in force, and the etcd
+// version with the newest one that has used the data directory
+// [version-skew].
 func (h *Host) skewProblem(role string) error {
 	if !h.installed() {
 		return nil

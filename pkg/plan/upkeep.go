@@ -7,17 +7,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// renewalLimit includes the wait for other control planes.
+// renewalLimit includes the wait for renewals of other control planes.
 const renewalLimit = 10 * time.Minute
 
-// Upkeep returns the steps of this host's plan that the agent may apply by
-// itself, each with the events that may have undone it. They change no setting.
-// Docker is restarted for two reasons only: its network is on another subnet
-// than this host, and its chains in the firewall are gone.
+// Upkeep returns the steps that the agent applies by itself, each with the
+// events after which it may be necessary. They change no setting. The agent
+// restarts Docker for two reasons only: docker0 is in another subnet than the
+// lease, or Docker's firewall chains are gone.
 //
 //	overlay      etcd ──▶ flanneld ──▶ routes
 //	main Docker  CNI config ──▶ docker0 ──▶ Docker's chains ──▶ kubelet ──▶ pods
-//	the others   need nothing that another duty repairs, or wait for it
+//	other groups are independent, or wait for one of these
 func (h *Host) Upkeep(past *outages) agent.Groups {
 	role := h.saved.Role
 	return agent.Groups{
@@ -26,7 +26,7 @@ func (h *Host) Upkeep(past *outages) agent.Groups {
 			{Step: h.ownEtcd(), On: agent.BootstrapDocker},
 			{Step: h.ifOurs(h.flanneld().Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: h.ifOurs(h.flanneld().Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
-			// It replaces the containers of this group. Every few minutes is often enough.
+			// renewDue replaces the containers of this group, so it belongs to it.
 			{Step: h.renewDue(), On: agent.Files, Limit: renewalLimit},
 			{Step: h.followRotation(), On: agent.Cluster, Limit: renewalLimit},
 		},
@@ -46,7 +46,7 @@ func (h *Host) Upkeep(past *outages) agent.Groups {
 	}.Compact()
 }
 
-// ownShare is what a control plane does after the nodes have changed.
+// ownShare returns the duties of a control plane after a change of the nodes.
 func (h *Host) ownShare() (duties []agent.Duty) {
 	for _, s := range h.shared() {
 		duties = append(duties, agent.Duty{Step: s, On: agent.Cluster})
@@ -54,10 +54,10 @@ func (h *Host) ownShare() (duties []agent.Duty) {
 	return duties
 }
 
-// loadedImages brings images back that were removed, and CNI plugins, from the
-// bundle or the registry that the settings name.
+// loadedImages returns the duties that restore deleted images and CNI plugins
+// from the bundle or the registry.
 func (h *Host) loadedImages(role string) []agent.Duty {
-	const limit = 10 * time.Minute // a registry may be far away
+	const limit = 10 * time.Minute // includes a slow registry
 	h = h.withImages(h.imagesOf(role))
 	duties := []agent.Duty{
 		{Step: h.loadBootstrap("flannel"), On: agent.BootstrapDocker, Limit: limit},
@@ -71,7 +71,7 @@ func (h *Host) loadedImages(role string) []agent.Duty {
 	return duties
 }
 
-// ownEtcd is the etcd of a control plane.
+// ownEtcd returns the etcd step of a control plane.
 func (h *Host) ownEtcd() step.Step {
 	if h.saved.Role != Master {
 		return step.Step{}

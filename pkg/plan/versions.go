@@ -7,16 +7,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// versionsFile has the versions that this host was made with: its bundle may be
-// gone when it is looked at again.
+// versionsFile records the versions of the components on this host, because
+// its bundle may be gone later.
 const versionsFile = host.StateDir + "/versions.json"
 
-// useCatalogue decides which version of each component this host runs. The
-// user's settings have priority, then the bundle, which may have been built
-// with other versions, then the versions that the host was set up with.
+// useCatalogue sets the version of each component. The user's settings have
+// priority, then the bundle, which may have been built with other versions,
+// then the recorded versions.
 func (h *Host) useCatalogue() error {
 	known := h.knownVersions()
-	known.Kubernetes = "" // the config has it, and preflight compares the bundle's
+	known.Kubernetes = "" // set by the configuration; preflight compares it with the bundle
 	if h.Config.EtcdVersion != "" {
 		known.Etcd = h.Config.EtcdVersion
 	}
@@ -34,20 +34,20 @@ func (h *Host) useCatalogue() error {
 // Versions returns the versions of the components that this host runs.
 func (h *Host) Versions() image.Versions { return h.versions }
 
-// withImages returns a copy of the host that runs only these images.
+// withImages returns a copy of the host that has only these images.
 func (h *Host) withImages(images []image.Image) *Host {
 	other := *h
 	other.images = images
 	return &other
 }
 
-// knownVersions are those of the bundle, or those the host was made with;
-// none if both are of another Kubernetes. A bundle that cannot be read is told
-// of by preflight.
+// knownVersions returns the versions in the bundle, or the recorded ones, if
+// they belong to the wanted Kubernetes version. Preflight reports a bundle
+// that cannot be read.
 func (h *Host) knownVersions() image.Versions {
 	wanted, err := image.For(h.Config.KubernetesVersion, image.Versions{})
 	if err != nil {
-		return image.Versions{} // useCatalogue says so
+		return image.Versions{} // useCatalogue returns the error
 	}
 	if h.pushed.Kubernetes == wanted.Kubernetes {
 		return h.pushed
@@ -72,7 +72,8 @@ func (h *Host) rememberedVersions(wanted image.Versions) image.Versions {
 	return remembered
 }
 
-// versionsOf are those that matter to a host of a role.
+// versionsOf returns the versions of the components that a host of the role
+// runs.
 func (h *Host) versionsOf(role string) image.Versions {
 	if role == Worker {
 		return h.versions.OnWorker()
@@ -80,8 +81,8 @@ func (h *Host) versionsOf(role string) image.Versions {
 	return h.versions
 }
 
-// Programs are the versions of those programs of Kubernetes that differ from
-// the release's, as far as they are a matter of this host.
+// Programs returns the versions of the Kubernetes components of this host
+// that differ from the release.
 func (h *Host) Programs() map[string]string { return h.versionsOf(h.saved.Role).Programs }
 
 // Subnet returns the subnet of this host's containers and pods; "" if it has

@@ -16,20 +16,20 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 )
 
-// stallLimit is how long a transfer may stand still before it is begun anew
-// from there.
+// stallLimit is the idle timeout of a transfer, after which it is resumed on
+// a new connection.
 const stallLimit = time.Minute
 
-// Reader reads blobs. Several may use it at the same time.
+// Reader reads blobs. It is safe for concurrent use.
 type Reader struct {
 	*Registry
 	base http.RoundTripper
 
 	mu      sync.Mutex
-	clients map[string]*http.Client // by repository: each may want a token of its own
+	clients map[string]*http.Client // by repository, because a token may be valid for one repository only
 }
 
-// Reader returns a way to read from this registry.
+// Reader returns a Reader of this registry.
 func (r *Registry) Reader() (*Reader, error) {
 	t, err := r.transport()
 	if err != nil {
@@ -52,8 +52,9 @@ func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client
 	return r.clients[repo.Name()], nil
 }
 
-// Blob opens a blob of a repository. What is cut off is gone on with from
-// there, with growing pauses. The caller compares the digest.
+// Blob opens a blob of size bytes in the repository at path. A broken
+// transfer resumes at the last received byte, with exponential backoff. The
+// caller verifies the digest.
 func (r *Reader) Blob(ctx context.Context, path string, d digest.Digest, size int64) io.ReadCloser {
 	get := func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		repo, err := r.Repository(path)
@@ -70,8 +71,8 @@ func (r *Reader) Blob(ctx context.Context, path string, d digest.Digest, size in
 	return &resuming{ctx: ctx, get: get, size: size, explain: r.Explain}
 }
 
-// getFrom asks for what is left; a server that knows no ranges sends all, and
-// what we have is passed over.
+// getFrom requests the blob from offset from. If the server ignores the Range
+// header and sends the whole blob, the bytes before the offset are discarded.
 func getFrom(ctx context.Context, client *http.Client, url string, from int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -97,7 +98,7 @@ func getFrom(ctx context.Context, client *http.Client, url string, from int64) (
 	return response.Body, nil
 }
 
-// resuming reads size bytes, over as many connections as it takes.
+// resuming reads size bytes over several connections if necessary.
 type resuming struct {
 	ctx        context.Context
 	get        func(ctx context.Context, from int64) (io.ReadCloser, error)
@@ -105,7 +106,7 @@ type resuming struct {
 	size, done int64
 
 	body   io.ReadCloser
-	failed int // tries since the last byte
+	failed int // attempts since the last byte
 }
 
 func (r *resuming) Read(p []byte) (int, error) {
@@ -144,7 +145,8 @@ func (r *resuming) end() {
 	}
 }
 
-// pause ends the connection and waits, unless another try makes no sense.
+// pause closes the connection and waits for the backoff. It returns an error
+// if a retry cannot succeed.
 func (r *resuming) pause(err error) error {
 	r.end()
 	switch {

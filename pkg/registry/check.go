@@ -20,12 +20,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// firstTries is how often a registry is tried that does not answer at all.
+// firstTries is the number of attempts to reach a registry that does not
+// answer.
 const firstTries = 3
 
-// Check finds out whether the registry lets us read below the path of an
-// image, or write there, before a byte is moved. It notes how the registry is
-// spoken to. Every way in which this can fail is a step.Problem of its own.
+// Check verifies access to the repository at path before anything is
+// transferred: read access and, if write is set, push access. It sets
+// PlainHTTP. It returns a failure as a step.Problem.
 func (r *Registry) Check(ctx context.Context, path string, write bool) error {
 	t, err := r.transport()
 	if err != nil {
@@ -36,7 +37,7 @@ func (r *Registry) Check(ctx context.Context, path string, write bool) error {
 	}
 	repo, err := r.Repository(path)
 	if err != nil {
-		return r.problem("name", "is no place in a registry: "+err.Error(), "give registry[:port][/prefix] in lower case")
+		return r.problem("name", "is not a valid repository: "+err.Error(), "give registry[:port][/prefix] in lower case")
 	}
 	guarded := link.Patient{Next: r.guarded(t)}
 	if err := r.login(ctx, repo, guarded); err != nil {
@@ -52,7 +53,7 @@ type keychain struct{ authn.Authenticator }
 
 func (k keychain) Resolve(authn.Resource) (authn.Authenticator, error) { return k.Authenticator, nil }
 
-// ping asks by TLS and, where that is allowed, then without.
+// ping requests /v2/ by HTTPS and, if Insecure allows it, then by plain HTTP.
 func (r *Registry) ping(ctx context.Context, t http.RoundTripper) error {
 	err := r.pingBy(ctx, t, "https")
 	r.PlainHTTP = false
@@ -81,7 +82,7 @@ func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme strin
 	return transport.CheckError(response, http.StatusOK)
 }
 
-// login asks for the right to read a repository, with our credentials.
+// login requests pull access to a repository with the configured credentials.
 func (r *Registry) login(ctx context.Context, repo name.Repository, t http.RoundTripper) error {
 	client, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), t, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
@@ -104,8 +105,8 @@ func (r *Registry) problem(name, text, remedy string) *step.Problem {
 	return &step.Problem{Name: "registry-" + name, Text: "registry " + r.Address + " " + text, Remedy: remedy}
 }
 
-// Explain turns what a registry, or the way to it, answers into the problem
-// that it is. Other errors stay as they are.
+// Explain turns a network error or an answer of the registry into the
+// matching step.Problem. It returns other errors unchanged.
 func (r *Registry) Explain(err error) error {
 	var (
 		known    *step.Problem
@@ -120,17 +121,17 @@ func (r *Registry) Explain(err error) error {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &dns):
-		return r.problem("host", fmt.Sprintf("is not found: there is no host %s", dns.Name), "correct its name, or give its address")
+		return r.problem("host", fmt.Sprintf("is not found: host %s does not exist", dns.Name), "correct its name, or give its address")
 	case errors.As(err, &verify):
 		return r.untrusted(verify.Err)
 	case errors.Is(err, link.ErrPlainHTTP), errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return r.problem("plain-http", "speaks plain HTTP, where everybody on the way can read and change what passes", "give it a certificate, or say --insecure")
+		return r.problem("plain-http", "uses plain HTTP, which anyone on the network can read and change", "configure TLS there, or set --insecure")
 	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
-		return r.problem("client-cert", "refuses us: "+err.Error(), "give a client certificate that it knows with --registry-cert and --registry-key")
+		return r.problem("client-cert", "refuses the TLS connection: "+err.Error(), "give a client certificate that it trusts with --registry-cert and --registry-key")
 	case errors.As(err, &answered):
 		return r.answered(answered)
 	case errors.As(err, &op):
-		return r.problem("unreachable", "can not be reached: "+op.Error(), "see that it runs, and that this machine has a way to it")
+		return r.problem("unreachable", "cannot be reached: "+op.Error(), "check that it runs, and that this machine has a route to it")
 	}
 	return err
 }
@@ -140,11 +141,11 @@ func (r *Registry) untrusted(err error) error {
 	var expired x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &wrongName):
-		return r.problem("ca", "has a certificate for another name: "+err.Error(), "use a name or address that is in it")
+		return r.problem("ca", "has a certificate for another name: "+err.Error(), "use a name or address of that certificate")
 	case errors.As(err, &expired):
-		return r.problem("ca", "has a certificate that is not good: "+err.Error(), "renew it, or set the clock of this machine")
+		return r.problem("ca", "has an invalid certificate: "+err.Error(), "renew it, or set the clock of this machine")
 	case len(r.CA) > 0:
-		return r.problem("ca", "has a certificate that was not signed by the given authority: "+err.Error(), "give the right one with --registry-ca")
+		return r.problem("ca", "has a certificate that was not signed by the given authority: "+err.Error(), "give the correct one with --registry-ca")
 	}
 	return r.problem("ca", "has a certificate that this machine does not trust: "+err.Error(), "name its authority with --registry-ca FILE")
 }
@@ -155,13 +156,13 @@ func (r *Registry) answered(err *transport.Error) error {
 		if r.Auth == (authn.AuthConfig{}) {
 			return r.problem("login", "wants a user and a password", "give --registry-username and --registry-password-file, or run `docker login "+r.Host()+"`")
 		}
-		return r.problem("login", "refuses the user "+r.Auth.Username+", or the password or token", "correct them")
+		return r.problem("login", "refuses the credentials of user "+r.Auth.Username+"", "correct them")
 	case http.StatusForbidden:
-		return r.problem("denied", "does not allow this: "+err.Error(), "use a user that may, or another prefix")
+		return r.problem("denied", "does not allow this: "+err.Error(), "use a user with this permission, or another prefix")
 	case http.StatusNotFound:
-		return r.problem("name", "has nothing of that name: "+err.Error(), "correct the address, or `kube-bootstrap offline push` there first")
+		return r.problem("name", "has no such repository: "+err.Error(), "correct the address, or `kube-bootstrap offline push` there first")
 	case http.StatusTooManyRequests:
-		return r.problem("busy", "asks for fewer requests", "try again later")
+		return r.problem("busy", "limits the rate of requests", "try again later")
 	}
-	return r.problem("answer", "answers with an error: "+err.Error(), "see its log")
+	return r.problem("answer", "answers with an error: "+err.Error(), "read the log of the registry")
 }

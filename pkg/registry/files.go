@@ -11,10 +11,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// laidPath lists the files of the owner's programs that Lay wrote.
+// laidPath is the file that lists the files that ConfigureClients wrote.
 const laidPath = host.StateDir + "/registry-files.json"
 
-// laidNames are the names that such files have.
+// laidNames are the base names of these files.
 var laidNames = []string{"hosts.toml", "ca.crt", "client.cert", "client.key", "config.json"}
 
 var laidRecord = host.Record[[]string]{Path: laidPath, Valid: func(paths []string) error {
@@ -26,9 +26,9 @@ var laidRecord = host.Record[[]string]{Path: laidPath, Valid: func(paths []strin
 	return nil
 }}
 
-// Lay is the step that tells the programs of a host the way to the registry,
-// each by files of its own. What was there before is put back by Undo, and as
-// soon as a file is no longer wanted.
+// Lay is the step that configures Docker and containerd of a host for the
+// registry by writing the wanted files. It restores the original of a file
+// that is no longer wanted. Undo restores all originals.
 func Lay(files host.Files, wanted func() ([]host.File, error)) step.Step {
 	l := lay{files, wanted}
 	return step.Step{Name: "show the way to the registry", Check: l.check, Apply: l.apply, Undo: l.undo}
@@ -59,8 +59,8 @@ func (l lay) check(context.Context) (step.Diff, error) {
 	return append(diff, records...), err
 }
 
-// laid returns the files that Lay wrote. Where that was lost, they are those of
-// which an original is kept and that have a name of ours.
+// laid returns the files that Lay wrote. If the record is lost, these are the
+// replaced files with such a base name.
 func (l lay) laid() ([]string, error) {
 	paths, err := laidRecord.Read(l.files)
 	if !host.Lost(err) {
@@ -69,7 +69,7 @@ func (l lay) laid() ([]string, error) {
 	return slices.DeleteFunc(l.files.Replaced(), func(p string) bool { return !slices.Contains(laidNames, path.Base(p)) }), nil
 }
 
-// recordDiff asks for a usable record where there are such files.
+// recordDiff reports a damaged record or original, if there are such files.
 func (l lay) recordDiff() (step.Diff, error) {
 	paths, err := l.laid()
 	if err != nil || len(paths) == 0 && !l.files.Exists(laidPath) {

@@ -9,23 +9,26 @@ import (
 	"sync"
 )
 
-// tokenDetour is a path of the registry that it does not have.
+// tokenDetour is a path that no registry has.
 const tokenDetour = "/kube-bootstrap-token-server"
 
-// tokenDetours lets a registry at a private address send us for a token to
-// another private address, as Docker and containerd do. go-containerregistry
-// refuses that, because a registry of strangers could send its visitors to
-// whatever is in their network; the address of this one was given by its owner.
-// So what it is shown is a path of the registry itself.
+// tokenDetours lets a registry at a private address refer to a token server
+// at another private address, as Docker and containerd do.
+// go-containerregistry (v0.22) refuses such a token server, because
+// a malicious registry could make the client send requests into its own
+// network. Here the user has configured the registry. tokenDetours therefore
+// replaces the token server in WWW-Authenticate by a path of the registry,
+// and sends the requests for this path to the token server.
 type tokenDetours struct {
 	next     http.RoundTripper
-	registry string // host and port
+	registry string // host:port
 
 	mu     sync.Mutex
-	server *url.URL // nil: none
+	server *url.URL // nil until the registry has named one
 }
 
-// RoundTrip goes the way that the registry meant.
+// RoundTrip sends requests for tokenDetour to the token server and all others
+// to the registry.
 func (d *tokenDetours) RoundTrip(req *http.Request) (*http.Response, error) {
 	if path, ok := strings.CutPrefix(req.URL.Path, tokenDetour); ok && req.URL.Host == d.registry {
 		d.mu.Lock()
@@ -45,8 +48,9 @@ func (d *tokenDetours) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var realm = regexp.MustCompile(`realm="([^"]+)"`)
 
-// turn changes where a refusal tells us to go. Neither may that be a link-local
-// address, nor a way without TLS where the registry has it.
+// turn rewrites the token server in a WWW-Authenticate header. It does so
+// only if the address is private, but not link-local, and if the scheme is
+// the one of the registry.
 func (d *tokenDetours) turn(req *http.Request, header http.Header) {
 	said := header.Get("WWW-Authenticate")
 	found := realm.FindStringSubmatch(said)

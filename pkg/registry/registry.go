@@ -1,6 +1,6 @@
-// Package registry is the way to a private registry: where it is, who we are
-// there, whom we trust. Everything that goes there or comes from there waits
-// when it is told to, tries again, and goes on from where it was cut off.
+// Package registry configures and checks the access to a private registry:
+// address, credentials, certificates. It retries requests and resumes broken
+// transfers.
 package registry
 
 import (
@@ -23,23 +23,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// SavedPath is where a host keeps the way to its registry; only root reads it.
+// SavedPath is the file in which a host saves its registry configuration. It
+// contains secrets, so that only root may read it.
 const SavedPath = host.StateDir + "/registry.json"
 
-// Registry is a place in a private registry, and the way to it. It holds what
-// the files that were named held, so that it can be handed to another host.
+// Registry is the configuration of a private registry. It contains the
+// content of the certificate files rather than their paths, so that it can be
+// copied to another host.
 type Registry struct {
 	Address   string           `json:"address"` // "registry.example.com:5000/k8s"
 	Auth      authn.AuthConfig `json:"auth"`
-	CA        []byte           `json:"ca,omitempty"` // PEM, as the two below
+	CA        []byte           `json:"ca,omitempty"` // PEM, like Cert and Key
 	Cert      []byte           `json:"cert,omitempty"`
 	Key       []byte           `json:"key,omitempty"`
 	Insecure  bool             `json:"insecure,omitempty"`
-	PlainHTTP bool             `json:"plainHTTP,omitempty"` // Check found that it speaks no TLS
+	PlainHTTP bool             `json:"plainHTTP,omitempty"` // set by Check: the registry does not use TLS
 }
 
-// New reads what the settings name. Without a user or token the credentials
-// are those of Docker's configuration, or of its credential helpers.
+// New reads the files that the settings name. Without a user or token it
+// takes the credentials from Docker's configuration or credential helpers.
 func New(ctx context.Context, s config.Registry) (*Registry, error) {
 	r := &Registry{Address: s.Address, Insecure: s.Insecure}
 	r.Auth.Username, r.Auth.Password, r.Auth.RegistryToken = s.Username, s.Password, s.Token
@@ -82,7 +84,8 @@ func (r *Registry) askDocker(ctx context.Context, host name.Registry) error {
 	return nil
 }
 
-// Complete takes over what was not given, and is known of the same place.
+// Complete copies credentials and certificates that are not set from known,
+// if known has the same address.
 func (r *Registry) Complete(known *Registry) {
 	if known == nil || known.Address != r.Address {
 		return
@@ -101,7 +104,8 @@ func (r *Registry) Complete(known *Registry) {
 	}
 }
 
-// Load reads what a host keeps: nil if it has no registry.
+// Load reads the saved configuration of a host. It returns nil if the host
+// has no registry.
 func Load(files host.Files) (*Registry, error) {
 	data, err := files.Read(SavedPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +116,7 @@ func Load(files host.Files) (*Registry, error) {
 	}
 	r, err := Parse(data)
 	if err == nil && (r == nil || r.Address == "") {
-		err = errors.New("it names no registry")
+		err = errors.New("it has no address")
 	}
 	if err != nil {
 		return nil, &host.Damaged{Path: SavedPath, Err: err}
@@ -120,19 +124,20 @@ func Load(files host.Files) (*Registry, error) {
 	return r, nil
 }
 
-// Parse reads what Marshal wrote: nil from nothing.
+// Parse decodes the output of Marshal. Empty data is a nil Registry.
 func Parse(data []byte) (*Registry, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
 	}
 	r := &Registry{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("the way to the private registry can not be read: %w", err)
+		return nil, fmt.Errorf("the configuration of the private registry cannot be read: %w", err)
 	}
 	return r, nil
 }
 
-// Marshal returns all of it, secrets too; nothing of no registry.
+// Marshal encodes the configuration with its secrets as JSON. A nil Registry
+// is empty data.
 func (r *Registry) Marshal() ([]byte, error) {
 	if r == nil {
 		return nil, nil
@@ -141,19 +146,19 @@ func (r *Registry) Marshal() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Host is the registry without the prefix: "registry.example.com:5000".
+// Host returns the address without the prefix: "registry.example.com:5000".
 func (r *Registry) Host() string {
 	host, _, _ := strings.Cut(r.Address, "/")
 	return host
 }
 
-// Prefix is what stands before the path of every image: "k8s", or nothing.
+// Prefix returns the path before the path of every image: "k8s", or "".
 func (r *Registry) Prefix() string {
 	_, prefix, _ := strings.Cut(r.Address, "/")
 	return prefix
 }
 
-// Scheme is how the registry is spoken to.
+// Scheme returns "https", or "http" if the registry does not use TLS.
 func (r *Registry) Scheme() string {
 	if r.PlainHTTP {
 		return "http"
@@ -176,13 +181,14 @@ func (r *Registry) host() (name.Registry, error) {
 	return host, nil
 }
 
-// Repository returns where images of a path lie: "coredns/coredns".
+// Repository returns the repository of an image path such as
+// "coredns/coredns".
 func (r *Registry) Repository(path string) (name.Repository, error) {
 	return name.NewRepository(strings.TrimSuffix(r.Address, "/")+"/"+path, r.options()...)
 }
 
-// Authorization is the header that lets a program in that knows no more than
-// to send it; empty without credentials.
+// Authorization returns the value of the Authorization header, for programs
+// that cannot request a token. It is empty without credentials.
 func (r *Registry) Authorization() string {
 	switch a := r.Auth; {
 	case a.RegistryToken != "":
@@ -200,7 +206,7 @@ func (r *Registry) tls() (*tls.Config, error) {
 	if len(r.CA) > 0 {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(r.CA) {
-			return nil, errors.New("registry.ca: holds no certificate in PEM form; give the certificate of the authority that signed the registry's")
+			return nil, errors.New("registry.ca: contains no PEM certificate; give the certificate of the authority that signed the registry's")
 		}
 	}
 	if len(r.Cert) > 0 {

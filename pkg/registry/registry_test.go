@@ -195,7 +195,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	}
 	for want, s := range map[string]config.Registry{
 		"registry.ca: " + dir + "/none: must be a file": {CA: dir + "/none"},
-		"registry.ca: holds no certificate":             {CA: text},
+		"registry.ca: contains no PEM certificate":      {CA: text},
 		"registry.cert and registry.key: must be":       {Cert: text, Key: text},
 	} {
 		s.Address, s.Token = "registry.example.com:5000/k8s", "t"

@@ -46,7 +46,8 @@ func Serve(ctx context.Context, s Served) error {
 	return nil
 }
 
-// handler loads the manifests at once and reads all other blobs on request.
+// handler reads the manifests once. The returned handler reads all other
+// blobs from the content store on request.
 func (s Served) handler() (http.Handler, error) {
 	blobs := filepath.Join(s.Content, "blobs")
 	all := ggcr.New(ggcr.WithBlobHandler(ggcr.NewDiskBlobHandler(blobs)), ggcr.Logger(log.New(io.Discard, "", 0)))
@@ -77,7 +78,7 @@ func (s Served) handler() (http.Handler, error) {
 func onlyReading(all http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			http.Error(w, "this registry is only read", http.StatusMethodNotAllowed)
+			http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
 			return
 		}
 		all.ServeHTTP(w, r)

@@ -19,9 +19,10 @@ const (
 	answerLimit = time.Minute
 )
 
-// transport is one connection pool with the registry's TLS. It stays with
-// HTTP/1.1: blobs side by side are better off with a connection each, and one
-// that breaks says so in a way that can be told from other errors.
+// transport returns a connection pool with the registry's TLS settings. It
+// uses HTTP/1.1: with a connection per blob, concurrent blobs are faster than
+// over one HTTP/2 connection, and a broken connection returns an error that
+// Passing recognizes.
 func (r *Registry) transport() (http.RoundTripper, error) {
 	config, err := r.tls()
 	if err != nil {
@@ -37,7 +38,7 @@ func (r *Registry) transport() (http.RoundTripper, error) {
 	}, nil
 }
 
-// Options are for go-containerregistry's remote package.
+// Options returns the options for go-containerregistry's remote package.
 func (r *Registry) Options(ctx context.Context) ([]remote.Option, error) {
 	t, err := r.transport()
 	if err != nil {
@@ -53,13 +54,14 @@ func (r *Registry) Options(ctx context.Context) ([]remote.Option, error) {
 	}, nil
 }
 
-// passes reports whether an error may be gone at the next try.
+// passes reports whether an error is transient.
 func passes(err error) bool {
 	var answered *transport.Error
 	return link.Passing(err) || errors.As(err, &answered) && answered.Temporary()
 }
 
-// guarded keeps credentials off plain HTTP, unless that was allowed.
+// guarded returns a transport that refuses plain HTTP, which would reveal
+// credentials, unless Insecure allows it.
 func (r *Registry) guarded(t http.RoundTripper) http.RoundTripper {
 	t = &tokenDetours{next: t, registry: r.Host()}
 	if r.Insecure {

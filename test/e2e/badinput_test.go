@@ -72,7 +72,7 @@ var badInputs = []bad{
 		name: "overlap with a route", make: "ip route add 10.1.77.0/24 dev eth0", undo: "ip route del 10.1.77.0/24 dev eth0",
 		run: asMaster, problem: "network-overlap", says: "flannelNetwork: 10.1.0.0/16 overlaps the route to 10.1.77.0/24 on eth0", code: "3",
 	},
-	{name: "no such interface", run: asMaster + " --net-interface eth7", problem: "net-interface", says: "eth7: there is no such interface", code: "3"},
+	{name: "no such interface", run: asMaster + " --net-interface eth7", problem: "net-interface", says: "eth7: this interface does not exist", code: "3"},
 	{name: "not an address of this host", run: asMaster + " --ip-address 192.0.2.7", problem: "ip-address", says: "192.0.2.7: no interface has this address", code: "3"},
 	{
 		name: "port taken", make: "socat TCP-LISTEN:6443,fork /dev/null >/dev/null 2>&1 & echo $! >/tmp/port.pid; until ss -Hltn sport = 6443 | grep -q .; do sleep 0.05; done", undo: "kill $(cat /tmp/port.pid); rm /tmp/port.pid",
@@ -90,7 +90,7 @@ var badInputs = []bad{
 	},
 	{
 		name: "no space", make: "mount -t tmpfs -o size=1g none /var/lib/containerd", undo: "umount /var/lib/containerd",
-		run: asMaster, problem: "disk-space", says: "/var/lib/containerd has 1024 MiB free, 2048 MiB are needed", code: "3",
+		run: asMaster, problem: "disk-space", says: "/var/lib/containerd has 1024 MiB free, 2048 MiB are required", code: "3",
 	},
 	{
 		name: "no containerd", make: "mv /usr/bin/containerd /usr/bin/containerd.away", undo: "mv /usr/bin/containerd.away /usr/bin/containerd",

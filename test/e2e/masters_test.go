@@ -200,7 +200,7 @@ func namesWhoIsDown(t *testing.T, off, on machine) {
 			t.Errorf("status does not say %q:\n%s", want, out)
 		}
 	}
-	if strings.Contains(out, "add etcd user") || strings.Contains(out, "to repair it") {
+	if strings.Contains(out, "add etcd user") || strings.Contains(out, "to repair this host") {
 		t.Errorf("status takes no answer for something to repair:\n%s", out)
 	}
 	out = on.sh(t, "{ kube-bootstrap forget "+off.name+"; } 2>&1; echo exit $?")

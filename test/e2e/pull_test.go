@@ -69,12 +69,12 @@ func (p *puller) refused(t *testing.T, text string, args []string) {
 }
 
 func (p *puller) refusals(t *testing.T, o *official) {
-	p.refused(t, "shows a certificate by an authority that is not trusted here; give that authority's certificate with --ca-file",
+	p.refused(t, "has a certificate of an authority that this machine does not trust; give that authority's certificate with --ca-file",
 		p.args("--ca-file", "/etc/ssl/certs/ca-certificates.crt"))
-	p.refused(t, "speaks plain HTTP", p.from(o.registry))
-	p.refused(t, "the name no-such-host.invalid is not known", p.args("--download-mirror", "https://no-such-host.invalid"))
+	p.refused(t, "uses plain HTTP", p.from(o.registry))
+	p.refused(t, "the name no-such-host.invalid cannot be resolved", p.args("--download-mirror", "https://no-such-host.invalid"))
 	p.refused(t, "official/etcd:3.6.99-0", p.args("--etcd-version", "3.6.99"))
-	p.refused(t, "is not made for arm64, only for amd64; build it from source: `kube-bootstrap offline build --arch arm64`", p.args("--arch", "arm64"))
+	p.refused(t, "does not exist for arm64, only for amd64; build it from source: `kube-bootstrap offline build --arch arm64`", p.args("--arch", "arm64"))
 	out := *p
 	out.login = t.TempDir()
 	out.refused(t, "log in first: `docker login "+p.host()+"`", p.args())
@@ -82,7 +82,7 @@ func (p *puller) refusals(t *testing.T, o *official) {
 	good, err := os.ReadFile(kubelet)
 	must(t, err)
 	must(t, os.WriteFile(kubelet, bytes.Replace(good, []byte("exec"), []byte("evil"), 1), 0o644))
-	p.refused(t, "kubelet is not what its checksum says", p.args())
+	p.refused(t, "kubelet does not match its checksum", p.args())
 	must(t, os.WriteFile(kubelet, good, 0o644))
 }
 
