@@ -11,12 +11,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// leaseSeconds is how long flanneld leases a subnet for: 24 hours.
+// leaseSeconds is the duration of flanneld's leases: 24 hours.
 const leaseSeconds = 24 * 60 * 60
 
-// claim leases the subnet that is reserved for this host before flanneld does,
-// which would choose one itself: it takes the lease that has its address, and
-// completes it. This host may write no other lease.
+// claim leases the reserved subnet of this host before flanneld starts,
+// because flanneld would choose a subnet itself. flanneld adopts the lease
+// that has its public IP, and completes it. This host's etcd user may write
+// no other lease.
 func (d Daemon) claim(ctx context.Context) error {
 	client, err := d.client(ctx)
 	if err != nil {
@@ -55,9 +56,9 @@ func (d Daemon) lend(ctx context.Context, client *clientv3.Client, subnet netip.
 	return nil
 }
 
-// elsewhere returns the problem that another host has a lease with the address
-// of this one: flanneld would take that lease for its own. The other host is
-// one that is gone, as no two hosts have one address.
+// elsewhere returns a problem if another host still has a lease with the
+// address of this one, because flanneld would adopt that lease. The other
+// host is gone, as an address belongs to one host.
 func (d Daemon) elsewhere(ctx context.Context, client *clientv3.Client, all []hostLease, own netip.Prefix) error {
 	for _, l := range all {
 		if l.host.String() != d.PublicIP || l.subnet == own {
@@ -78,6 +79,6 @@ func (d Daemon) elsewhere(ctx context.Context, client *clientv3.Client, all []ho
 }
 
 func noSubnet(host string) error {
-	return &step.Problem{Name: "no-subnet", Firm: true, Text: "no subnet is reserved for host " + host + ", as somebody has taken it out of the cluster",
+	return &step.Problem{Name: "no-subnet", Firm: true, Text: "no subnet is reserved for host " + host + ", because it was removed from the cluster",
 		Remedy: "run `kube-bootstrap turndown`, and join it again"}
 }

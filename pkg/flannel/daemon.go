@@ -18,26 +18,26 @@ const (
 	wireguardKey = "wireguard.key"
 )
 
-// Daemon is the flanneld of this host. Paths are those on the host.
+// Daemon is the flanneld of this host. Paths are paths of the host.
 type Daemon struct {
 	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
 	Image         string
 	Endpoints     []string // "https://10.0.0.1:2379"
-	CA, Cert, Key string   // a client certificate of this host's user of etcd
+	CA, Cert, Key string   // client certificate of this host's etcd user
 	Host          string   // the name for which a subnet is reserved
-	PublicIP      string   // by which the other hosts reach this one
-	Interface     string   // that carries it
+	PublicIP      string   // under which the other hosts reach this one
+	Interface     string   // the interface with this address
 	IPMasq        bool
 	Backend       string // as in Network
-	SubnetDir     string // where subnet.env goes; on disk, so that the subnet survives a reboot
+	SubnetDir     string // directory of subnet.env; on disk, so that the subnet survives a reboot
 	RestartPolicy string // "unless-stopped"
 
-	// Network, where known, is what the lease must be a part of; a change of
-	// it replaces the container.
+	// Network is the network that the lease must belong to, if it is known. A
+	// change replaces the container.
 	Network netip.Prefix
-	// KeepModule reports whether somebody beside flanneld needs a kernel module,
-	// so that Undo leaves it; nil: nobody does.
+	// KeepModule reports whether something other than flanneld needs a kernel
+	// module, so that Undo must not unload it. It may be nil.
 	KeepModule func(ctx context.Context, name string) bool
 }
 
@@ -119,8 +119,9 @@ func (d Daemon) command() []string {
 	return args
 }
 
-// env says on what the container depends beside its arguments, so that a change
-// of it replaces the container, and keeps wireguard's key where it survives one.
+// env contains a hash or the value of each input that is not an argument, so
+// that a change replaces the container. It also places the WireGuard key
+// outside of the container.
 func (d Daemon) env() ([]string, error) {
 	certificates, err := d.Files.Fingerprint(d.CA, d.Cert)
 	if err != nil {

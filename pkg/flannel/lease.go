@@ -12,16 +12,16 @@ import (
 
 const leaseFile = "subnet.env"
 
-// Lease is this host's share of the network.
+// Lease is this host's subnet of the network.
 type Lease struct {
-	Network netip.Prefix // the cluster's
-	Subnet  netip.Prefix // this host's; its address is the bridge's, 10.1.3.1/24
-	MTU     int          // of what is behind the bridge
-	IPMasq  bool         // flanneld masquerades what leaves the network
+	Network netip.Prefix // of the cluster
+	Subnet  netip.Prefix // of this host, with the address of its bridge: 10.1.3.1/24
+	MTU     int          // of the containers' interfaces
+	IPMasq  bool         // flanneld masquerades packets that leave the network
 }
 
-// ReadLease reads what flanneld wrote into its subnet directory. It returns
-// fs.ErrNotExist before flanneld has.
+// ReadLease reads subnet.env in flanneld's subnet directory. It returns
+// fs.ErrNotExist if flanneld has not written it yet.
 func ReadLease(files host.Files, dir string) (Lease, error) {
 	path := filepath.Join(dir, leaseFile)
 	data, err := files.Read(path)
@@ -56,12 +56,12 @@ func parseLease(text string) (Lease, error) {
 	return l, l.validate()
 }
 
-// parseEnv reads KEY=VALUE lines. One that is something else, or comes twice,
-// says that the file is not flanneld's or was cut.
+// parseEnv parses KEY=VALUE lines. It rejects other lines and duplicate keys,
+// because then the file was damaged.
 func parseEnv(text string) (map[string]string, error) {
 	values := map[string]string{}
 	if !strings.HasSuffix(text, "\n") {
-		return nil, fmt.Errorf("the last line is cut")
+		return nil, fmt.Errorf("the last line is truncated")
 	}
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
@@ -69,7 +69,7 @@ func parseEnv(text string) (map[string]string, error) {
 			return nil, fmt.Errorf("not a FLANNEL_ setting: %q", line)
 		}
 		if _, twice := values[key]; twice {
-			return nil, fmt.Errorf("%s is there twice", key)
+			return nil, fmt.Errorf("%s occurs twice", key)
 		}
 		values[key] = value
 	}
@@ -81,16 +81,16 @@ func (l Lease) validate() error {
 	case !l.Network.Addr().Is4() || l.Network != l.Network.Masked():
 		return fmt.Errorf("FLANNEL_NETWORK %s is not an IPv4 network", l.Network)
 	case !l.Subnet.Addr().Is4() || l.Subnet.Bits() > 30:
-		return fmt.Errorf("FLANNEL_SUBNET %s is not an IPv4 network with room for containers", l.Subnet)
+		return fmt.Errorf("FLANNEL_SUBNET %s is not an IPv4 network with addresses for containers", l.Subnet)
 	case l.Subnet.Bits() <= l.Network.Bits() || !l.Network.Contains(l.Subnet.Addr()):
 		return fmt.Errorf("FLANNEL_SUBNET %s is not a part of FLANNEL_NETWORK %s", l.Subnet, l.Network)
 	case l.Subnet.Addr() != l.Subnet.Masked().Addr().Next():
 		return fmt.Errorf("FLANNEL_SUBNET %s is not the first address of its network", l.Subnet)
 	case l.MTU < 68 || l.MTU > 65535:
-		return fmt.Errorf("FLANNEL_MTU %d is no MTU of IPv4", l.MTU)
+		return fmt.Errorf("FLANNEL_MTU %d is not a valid MTU of IPv4", l.MTU)
 	}
 	return nil
 }
 
-// key is where the lease stands in etcd.
+// key returns the etcd key of the lease.
 func (l Lease) key() string { return LeaseKey(l.Subnet) }

@@ -16,19 +16,19 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// aliveEvery is how often a connection to etcd must show that it is alive.
+// aliveEvery is the interval of keepalive probes on a connection to etcd.
 const aliveEvery = 10 * time.Second
 
-// hostLease is a lease as it stands in etcd.
+// hostLease is a lease in etcd.
 type hostLease struct {
 	key     string
 	subnet  netip.Prefix
-	host    netip.Addr // PublicIP: by which the other hosts reach it
+	host    netip.Addr // PublicIP, under which the other hosts reach the host
 	backend string
-	mac     string // of a vxlan link
+	mac     string // of the VXLAN link
 }
 
-// client opens a client of etcd with flanneld's own certificate.
+// client returns an etcd client with flanneld's certificate.
 func (d Daemon) client(ctx context.Context) (*clientv3.Client, error) {
 	certificate, err := d.Files.Read(d.Cert)
 	if err != nil {
@@ -53,13 +53,13 @@ func (d Daemon) client(ctx context.Context) (*clientv3.Client, error) {
 		Endpoints: d.Endpoints,
 		TLS:       &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		Logger:    zap.NewNop(),
-		// A host that lost its power ends no connection.
+		// A host that lost power does not close its connections.
 		DialKeepAliveTime: aliveEvery, DialKeepAliveTimeout: aliveEvery,
 	})
 }
 
-// leases reads the leases of all hosts. It does not wait for a leader of etcd:
-// what the member that answers knows is enough.
+// leases reads the leases of all hosts. The read is serializable, so that it
+// works without a leader.
 func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
 	found, err := client.Get(ctx, subnetsKey, clientv3.WithPrefix(), clientv3.WithSerializable())
 	if err != nil {
@@ -74,7 +74,7 @@ func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
 	return all, nil
 }
 
-// view reads what the overlay of this host must agree with.
+// view reads this host's lease and the leases of all hosts.
 func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
 	own, err := d.lease(ctx)
 	if err != nil {
@@ -84,9 +84,10 @@ func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error)
 	return view{backend: d.Backend, publicIP: d.PublicIP, own: own, leases: all}, err
 }
 
-// parseHostLease skips what is not a lease of IPv4, as flanneld does.
+// parseHostLease parses an IPv4 lease. Like flanneld, it skips everything
+// else.
 func parseHostLease(key string, value []byte) (hostLease, bool) {
-	name, _, _ := strings.Cut(strings.TrimPrefix(key, subnetsKey), "&") // what follows is for IPv6
+	name, _, _ := strings.Cut(strings.TrimPrefix(key, subnetsKey), "&") // the part after & is for IPv6
 	subnet, err := netip.ParsePrefix(strings.Replace(name, "-", "/", 1))
 	if err != nil {
 		return hostLease{}, false

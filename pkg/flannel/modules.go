@@ -12,15 +12,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// bridgeNetfilter is a module without which flanneld refuses to start.
+// bridgeNetfilter is the module without which flanneld does not start.
 const bridgeNetfilter = "br_netfilter"
 
-// linkModules names the kernel module by which each backend makes its link;
-// host-gw makes none.
+// linkModules maps a backend to the kernel module of its link. host-gw needs
+// none.
 var linkModules = map[string]string{"vxlan": "vxlan", "wireguard": "wireguard", "ipip": "ipip", "udp": "tun"}
 
-// moduleRecord lists the kernel modules that came with flanneld; an empty list
-// says that nobody knows them any more.
+// moduleRecord lists the kernel modules that were loaded for flanneld. An
+// empty list means that the record was lost.
 var moduleRecord = host.Record[[]string]{Path: host.StateDir + "/flannel-modules.json", Valid: func(names []string) error {
 	for _, name := range names {
 		if !moduleName.MatchString(name) {
@@ -32,8 +32,8 @@ var moduleRecord = host.Record[[]string]{Path: host.StateDir + "/flannel-modules
 
 var moduleName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// ModuleProblems names the kernel modules that are missing on this host
-// [bridge-netfilter, backend-module]. It loads none.
+// ModuleProblems returns a problem for each kernel module that this host
+// lacks [bridge-netfilter, backend-module]. It loads none.
 func (n Network) ModuleProblems(ctx context.Context) error {
 	module := linkModules[n.backend()]
 	var errs []error
@@ -69,8 +69,8 @@ func problemOf(err error, p step.Problem) error {
 	return err
 }
 
-// loadModules loads what flanneld may not load itself, and its link's module
-// too, so that we know that it is ours to unload.
+// loadModules loads the module that flanneld cannot load itself, and the
+// module of its link, so that moduleRecord lists them for Undo.
 func (d Daemon) loadModules(ctx context.Context) error {
 	if !host.HasBridgeNetfilter() {
 		if err := d.load(ctx, bridgeNetfilter); err != nil {
@@ -78,14 +78,14 @@ func (d Daemon) loadModules(ctx context.Context) error {
 		}
 	}
 	if module := linkModules[d.Backend]; module != "" && !host.ModuleLoaded(module) {
-		// One that was built in is not seen, and cannot be loaded either: that
-		// there is none was told before, and flanneld tells again.
+		// A module may be built in, which is not visible and fails here.
+		// ModuleProblems has reported a missing one.
 		_ = d.load(ctx, module)
 	}
 	return ctx.Err()
 }
 
-// load notes first what it is about to load.
+// load records the modules, then loads them.
 func (d Daemon) load(ctx context.Context, module string) error {
 	missing, err := host.ModulesOf(ctx, module)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d Daemon) load(ctx context.Context, module string) error {
 	return host.LoadModule(ctx, module)
 }
 
-// modulesDiff asks for a usable record where there is one.
+// modulesDiff verifies the record, if it exists.
 func (d Daemon) modulesDiff() (step.Diff, error) {
 	if !d.Files.Exists(moduleRecord.Path) {
 		return nil, nil
@@ -116,7 +116,7 @@ func (d Daemon) modulesDiff() (step.Diff, error) {
 	return moduleRecord.Diff(d.Files)
 }
 
-// repairModules writes an empty list in the place of a damaged one.
+// repairModules replaces a damaged record by an empty list.
 func (d Daemon) repairModules() error {
 	if diff, err := d.modulesDiff(); err != nil || len(diff) == 0 {
 		return err
@@ -124,8 +124,8 @@ func (d Daemon) repairModules() error {
 	return moduleRecord.Write(d.Files, []string{})
 }
 
-// unloadModules takes out what loadModules brought, the last one first, and
-// leaves what somebody else has come to use meanwhile.
+// unloadModules unloads the recorded modules, the last one first. It skips
+// modules that are in use.
 func (d Daemon) unloadModules(ctx context.Context) error {
 	modules, err := moduleRecord.Read(d.Files)
 	switch {

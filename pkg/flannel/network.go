@@ -1,9 +1,10 @@
-// Package flannel gives this host its share of the cluster's network: the
-// network's description in etcd, and flanneld, which leases a subnet of it.
+// Package flannel sets up the cluster's overlay network: it writes flannel's
+// network configuration to etcd, and runs flanneld, which leases a subnet for
+// this host.
 //
-//	etcd /coreos.com/network/config       what Publish writes, once for the cluster
-//	etcd /coreos.com/network/subnets/...  one lease a host, 24 h, renewed by flanneld
-//	<SubnetDir>/subnet.env                this host's lease, on disk: kept across reboots
+//	etcd /coreos.com/network/config       written once per cluster by Publish
+//	etcd /coreos.com/network/subnets/...  one lease per host, 24 h, renewed by flanneld
+//	<SubnetDir>/subnet.env                this host's lease, on disk across reboots
 package flannel
 
 import (
@@ -23,15 +24,16 @@ const defaultSubnetLen = 24
 // Network is the cluster's container network.
 type Network struct {
 	CIDR      netip.Prefix
-	SubnetLen int    // of one host's share; 0 is 24
+	SubnetLen int    // prefix length of a host's subnet; 0 is 24
 	Backend   string // "vxlan", "host-gw", "wireguard", "ipip" or "udp"; empty is vxlan
-	MTU       int    // of the tunnel; 0 lets flanneld find it
-	// Own is this host's address: its own lease does not keep the network
-	// from being changed.
+	MTU       int    // of the tunnel; 0: flanneld determines it
+	// Own is the address of this host, whose own lease does not prevent a change
+	// of the network.
 	Own netip.Addr
 }
 
-// links names the interface that each backend makes; host-gw makes routes.
+// links maps a backend to the interfaces that it creates. host-gw creates
+// routes only.
 var links = map[string][]string{
 	"vxlan":     {"flannel.1"},
 	"host-gw":   nil,
@@ -40,8 +42,8 @@ var links = map[string][]string{
 	"udp":       {"flannel0"},
 }
 
-// Link returns the interface by which a backend's packets arrive; empty for
-// host-gw, which uses the host's own.
+// Link returns the interface by which packets of a backend arrive, or "" for
+// host-gw, which uses the host's interface.
 func Link(backend string) string {
 	if names := links[backend]; len(names) > 0 {
 		return names[0]
@@ -49,7 +51,8 @@ func Link(backend string) string {
 	return ""
 }
 
-// Validate tells what flanneld would refuse, or would go wrong with later.
+// Validate returns a problem if flanneld would refuse the network or fail
+// with it later.
 func (n Network) Validate() error {
 	if !n.CIDR.IsValid() || !n.CIDR.Addr().Is4() || n.CIDR != n.CIDR.Masked() {
 		return &step.Problem{Name: "flannel-network", Text: fmt.Sprintf("the flannel network %q is not an IPv4 network", n.CIDR),
@@ -61,12 +64,12 @@ func (n Network) Validate() error {
 	return validateBackend(n.backend(), runtime.GOARCH)
 }
 
-// validateSize keeps flanneld's rule: room for four subnets, as the first is
-// never used.
+// validateSize applies flanneld's rule: the network must have four subnets,
+// of which it never uses the first.
 func (n Network) validateSize() error {
 	length := n.subnetLen()
 	if length > 30 {
-		return &step.Problem{Name: "flannel-subnet-length", Text: fmt.Sprintf("a /%d for each host leaves no room for containers", length),
+		return &step.Problem{Name: "flannel-subnet-length", Text: fmt.Sprintf("a /%d for each host has no addresses for containers", length),
 			Remedy: "choose 30 or less"}
 	}
 	if n.CIDR.Bits()+2 > length {
@@ -79,12 +82,12 @@ func (n Network) validateSize() error {
 
 func validateBackend(backend, arch string) error {
 	if _, ok := links[backend]; !ok {
-		return &step.Problem{Name: "flannel-backend", Text: fmt.Sprintf("there is no flannel backend %q", backend),
+		return &step.Problem{Name: "flannel-backend", Text: fmt.Sprintf("flannelBackend: %q does not exist", backend),
 			Remedy: "choose one of " + strings.Join(slices.Sorted(maps.Keys(links)), ", ")}
 	}
 	if backend == "udp" && arch != "amd64" {
 		return &step.Problem{Name: "flannel-backend-arch", Text: "flannel's udp backend exists for amd64 only, and this host is " + arch,
-			Remedy: "choose vxlan, which every kernel of today has"}
+			Remedy: "choose vxlan"}
 	}
 	return nil
 }
@@ -103,7 +106,7 @@ func (n Network) subnetLen() int {
 	return n.SubnetLen
 }
 
-// networkConfig is the value at /coreos.com/network/config, in flannel's words.
+// networkConfig is the JSON value at /coreos.com/network/config.
 type networkConfig struct {
 	Network   string
 	SubnetLen int
@@ -126,7 +129,7 @@ func (n Network) config() networkConfig {
 func (n Network) json() string {
 	data, err := json.Marshal(n.config())
 	if err != nil {
-		panic(err) // strings and numbers only
+		panic(err) // impossible: strings and numbers only
 	}
 	return string(data)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ownPatience is how long flanneld may take to follow a change by itself before
-// it is restarted.
+// ownPatience is the time for flanneld to react to a change before it is
+// restarted.
 const ownPatience = 1500 * time.Millisecond
 
-// Overlay makes this host's link, routes and neighbours agree with the leases
-// in etcd. flanneld enters them when it starts
-// and when a lease changes; it does not notice when somebody removes them.
+// Overlay is the step that makes this host's overlay link, routes and
+// neighbours match the leases in etcd. flanneld sets them when it starts and
+// when a lease changes, but does not notice when they are removed.
 func (d Daemon) Overlay() step.Step {
 	return step.Step{
 		Name: "route to the subnets of the other hosts",
@@ -28,7 +28,7 @@ func (d Daemon) Overlay() step.Step {
 				return err
 			})
 			if errors.Is(err, fs.ErrNotExist) {
-				return step.Diff{"route to the subnets of the other hosts, once flanneld runs"}, nil
+				return step.Diff{"route to the subnets of the other hosts, after flanneld has started"}, nil
 			}
 			return diff, err
 		},
@@ -36,7 +36,7 @@ func (d Daemon) Overlay() step.Step {
 	}
 }
 
-// looking calls do with a client of etcd and what the overlay must agree with.
+// looking calls do with an etcd client and the current view.
 func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) error) error {
 	client, err := d.client(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d Daemon) agrees(ctx context.Context, client *clientv3.Client) error {
 	}
 	diff, err := v.diff()
 	if err == nil && len(diff) > 0 {
-		err = fmt.Errorf("still to do: %s", diff)
+		err = fmt.Errorf("the overlay still differs: %s", diff)
 	}
 	return err
 }

@@ -19,13 +19,12 @@ const (
 // Store is the etcd that stores the network configuration.
 type Store interface {
 	Client(context.Context) (*clientv3.Client, error)
-	// Look calls ask, unless etcd has never run on this host: then all of new
-	// is missing.
+	// Look calls ask, or returns new if etcd has never run on this host.
 	Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
 }
 
-// Publish writes the network's description into etcd. Another one is replaced
-// only while no other host has a lease under it.
+// Publish is the step that writes the network configuration to etcd. It
+// replaces another configuration only if no other host has a lease.
 func (n Network) Publish(etcd Store) step.Step {
 	return step.Step{
 		Name:  "write the flannel network config",
@@ -92,8 +91,9 @@ func (n Network) same(text string) bool {
 	return json.Unmarshal([]byte(text), &now) == nil && now == n.config()
 }
 
-// free refuses while another host lives by the config that is there: its
-// containers would keep addresses that the cluster no longer routes.
+// free returns a problem if another host has a lease of the current
+// configuration, because its containers would keep addresses that the cluster
+// no longer routes.
 func (n Network) free(ctx context.Context, client *clientv3.Client, now string) error {
 	if now == "" {
 		return nil
@@ -110,13 +110,13 @@ func (n Network) free(ctx context.Context, client *clientv3.Client, now string) 
 		return &step.Problem{
 			Name:   "flannel-network-in-use",
 			Text:   fmt.Sprintf("host %s has a subnet under another flannel network, %s, and this one is %s", by, now, n.json()),
-			Remedy: "use the network that is there, or turn the other hosts down first",
+			Remedy: "use the current network, or run `kube-bootstrap turndown` on the other hosts first",
 		}
 	}
 	return nil
 }
 
-// holder is the address of the host that has a lease; none of what is no lease.
+// holder returns the public IP of a lease, or "" if the value is not a lease.
 func holder(lease []byte) string {
 	var l struct{ PublicIP string }
 	if json.Unmarshal(lease, &l) != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// reservedKey holds a key for each host of the cluster: the subnet, with the
-// name of the host as its value. A lease ends when its host is off for a day. A
-// reservation stays until the host leaves the cluster.
+// reservedKey is the prefix of one key per host: the subnet, with the host's
+// name as its value. A lease expires when its host is off for a day; a
+// reservation remains until the host leaves the cluster.
 const reservedKey = prefix + "/reserved/"
 
-// Reserve returns the subnet of a host, which it reserves for the host first if
-// there is none. An earlier one outside of the network is given back.
+// Reserve returns the reserved subnet of a host. It reserves one if there is
+// none, or if the current one is outside of the network.
 func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	var subnet netip.Prefix
 	err := step.Until(ctx, func(ctx context.Context) (err error) {
@@ -38,8 +38,8 @@ func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host stri
 	return subnet, nil
 }
 
-// errMeanwhile says that another subnet was reserved since the reservations
-// were read.
+// errMeanwhile is returned if the reservations have changed since they were
+// read.
 var errMeanwhile = errors.New("another subnet was reserved meanwhile")
 
 func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
@@ -71,8 +71,8 @@ func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host s
 	return subnet, err
 }
 
-// Reserved returns the subnet that is reserved for a host, if it is one of the
-// network; else it is not valid.
+// Reserved returns the subnet that is reserved for a host. It is invalid if
+// there is none in the network.
 func (n Network) Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	subnet, err := reserved(ctx, client, host)
 	if !n.fits(subnet) {
@@ -89,8 +89,8 @@ func reserved(ctx context.Context, client *clientv3.Client, host string) (netip.
 	return reservedFor(now.Kvs, host), nil
 }
 
-// Holders returns the addresses of the hosts that have leased the subnet that is
-// reserved for them.
+// Holders returns the addresses of the hosts that have leased their reserved
+// subnet, by host name.
 func Holders(ctx context.Context, client *clientv3.Client) (map[string]netip.Addr, error) {
 	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
 	if err != nil {
@@ -108,7 +108,7 @@ func Holders(ctx context.Context, client *clientv3.Client) (map[string]netip.Add
 	return hosts, err
 }
 
-// Release gives the subnet of a host back, and deletes its lease.
+// Release deletes the reservation and the lease of a host.
 func Release(ctx context.Context, client *clientv3.Client, host string) error {
 	subnet, err := reserved(ctx, client, host)
 	if err != nil || !subnet.IsValid() {
@@ -116,14 +116,14 @@ func Release(ctx context.Context, client *clientv3.Client, host string) error {
 	}
 	_, err = client.Txn(ctx).Then(clientv3.OpDelete(reservationOf(subnet)), clientv3.OpDelete(LeaseKey(subnet))).Commit()
 	if err != nil {
-		return fmt.Errorf("give the subnet %s of host %s back: %w", subnet, host, err)
+		return fmt.Errorf("release the subnet %s of host %s: %w", subnet, host, err)
 	}
 	return nil
 }
 
 func reservationOf(subnet netip.Prefix) string { return reservedKey + keyOf(subnet) }
 
-// LeaseKey is the key of etcd that has the lease of a subnet.
+// LeaseKey returns the etcd key of a subnet's lease.
 func LeaseKey(subnet netip.Prefix) string { return subnetsKey + keyOf(subnet) }
 
 func keyOf(subnet netip.Prefix) string {
@@ -144,14 +144,13 @@ func subnetIn(kv *mvccpb.KeyValue) netip.Prefix {
 	return subnet
 }
 
-// fits reports whether flanneld would lease the subnet: it never uses the first
-// one of a network.
+// fits reports whether flanneld can lease the subnet in this network.
 func (n Network) fits(subnet netip.Prefix) bool {
 	return subnet.Bits() == n.subnetLen() && n.CIDR.Contains(subnet.Addr()) && subnet.Addr() != n.CIDR.Addr()
 }
 
-// pick returns a subnet that no host has. It begins at a random one, so that the
-// subnet of a host that left is not the next host's at once.
+// pick returns a free subnet. It starts at a random subnet, so that the
+// subnet of a removed host is not reused at once.
 func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Prefix, error) {
 	taken := map[netip.Prefix]bool{}
 	for _, kv := range reserved {
@@ -167,7 +166,7 @@ func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Pr
 		}
 	}
 	return netip.Prefix{}, &step.Problem{Name: "flannel-network-full", Firm: true, Text: fmt.Sprintf("every subnet of the network %s is reserved", n.CIDR),
-		Remedy: "take hosts out that are gone for good: `kube-bootstrap forget` on a control plane"}
+		Remedy: "remove dead hosts with `kube-bootstrap forget` on a control plane"}
 }
 
 func (n Network) subnet(number int) netip.Prefix {

@@ -12,9 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// undo stops flanneld and takes away what it leaves behind when it ends: its
-// link, routes and firewall rules, and the lease. The lease file goes last, as
-// it tells which routes are flanneld's.
+// undo stops flanneld and removes what it leaves behind: link, routes,
+// firewall rules and the lease. It removes subnet.env last, because that file
+// identifies flanneld's routes.
 func (d Daemon) undo(ctx context.Context) error {
 	if err := d.service().Remove(ctx); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (d Daemon) undo(ctx context.Context) error {
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
 }
 
-// Left lists links of flanneld that still exist.
+// Left lists the links of flanneld that still exist.
 func Left() (left []string, err error) {
 	for _, name := range slices.Concat(slices.Collect(maps.Values(links))...) {
 		_, exists, findErr := host.FindLink(name)
@@ -50,8 +50,8 @@ func Left() (left []string, err error) {
 	return left, err
 }
 
-// release gives the subnet back, for others to take before its 24 h are over.
-// It is a courtesy: etcd may be gone, and nothing here may wait for it.
+// release deletes the lease, so that others can use the subnet before it
+// expires. It ignores errors, because etcd may no longer exist.
 func (d Daemon) release(ctx context.Context, lease Lease) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
@@ -63,7 +63,7 @@ func (d Daemon) release(ctx context.Context, lease Lease) {
 	_, _ = client.Delete(ctx, lease.key())
 }
 
-// removeRules removes flanneld's chains, whichever of the two it made.
+// removeRules removes flanneld's chains of nftables and iptables.
 func removeRules(ctx context.Context) error {
 	errs := []error{
 		host.DeleteNftTable(ctx, "ip", "flannel-ipv4"),

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// view is what the overlay of a host must agree with.
+// view is the state that the overlay of this host must match.
 type view struct {
 	backend  string
 	publicIP string // of this host
@@ -18,7 +18,7 @@ type view struct {
 	leases   []hostLease // of all hosts
 }
 
-// ours reports whether a lease is the one that this host uses.
+// ours reports whether a lease belongs to this host.
 func (v view) ours(l hostLease) bool {
 	return l.key == v.own.key() && l.host.String() == v.publicIP
 }
@@ -34,13 +34,13 @@ func (v view) diff() (step.Diff, error) {
 	}
 	stale, err := v.stale()
 	for _, r := range stale {
-		diff = append(diff, fmt.Sprintf("remove the route to %s, which no host has", r.Dst))
+		diff = append(diff, fmt.Sprintf("remove the route to %s, which no host has leased", r.Dst))
 	}
 	return append(diff, routes...), err
 }
 
-// stale returns routes through the overlay's link to subnets that no host has
-// leased. flanneld removes the route of a lease that ends while it runs.
+// stale returns the overlay's routes to subnets that no host has leased.
+// flanneld removes such a route only if the lease ends while it runs.
 func (v view) stale() (stale []host.Route, err error) {
 	routes, err := host.Routes()
 	for _, r := range routes {
@@ -65,7 +65,7 @@ func (v view) removeStale() error {
 	return errors.Join(errs...)
 }
 
-// linkDiff compares the link of the overlay with this host's own lease.
+// linkDiff compares the overlay link with this host's lease.
 func (v view) linkDiff() (step.Diff, error) {
 	var diff step.Diff
 	at := slices.IndexFunc(v.leases, v.ours)
@@ -78,7 +78,7 @@ func (v view) linkDiff() (step.Diff, error) {
 	}
 	link, ok, err := host.FindLink(name)
 	if err != nil || !ok {
-		return append(diff, "make the link "+name), err
+		return append(diff, "create the link "+name), err
 	}
 	address := v.own.Subnet.Masked().Addr()
 	if !slices.ContainsFunc(link.Addrs, func(p netip.Prefix) bool { return p.Addr() == address }) {
@@ -99,12 +99,12 @@ func (v view) macDiff(link host.Link, at int) step.Diff {
 		return step.Diff{fmt.Sprintf("give %s the MAC address %s (now %s)", link.Name, want, link.MAC)}
 	}
 	if at >= 0 && v.leases[at].mac != link.MAC {
-		return step.Diff{fmt.Sprintf("tell the other hosts the MAC address %s of %s (they know %s)", link.MAC, link.Name, v.leases[at].mac)}
+		return step.Diff{fmt.Sprintf("publish the MAC address %s of %s (published: %s)", link.MAC, link.Name, v.leases[at].mac)}
 	}
 	return nil
 }
 
-// routesDiff asks the kernel which way packets to each subnet take.
+// routesDiff compares the kernel's route to each subnet with the leases.
 func (v view) routesDiff() (step.Diff, error) {
 	neighbours, err := v.neighbours()
 	if err != nil {
@@ -122,7 +122,7 @@ func (v view) routesDiff() (step.Diff, error) {
 		if !routed {
 			diff = append(diff, fmt.Sprintf("route %s to %s", l.subnet, l.host))
 		} else if v.backend == "vxlan" && !known(neighbours, l) {
-			diff = append(diff, fmt.Sprintf("enter %s at %s as a neighbour of %s", l.mac, l.host, Link(v.backend)))
+			diff = append(diff, fmt.Sprintf("add %s at %s as a neighbour of %s", l.mac, l.host, Link(v.backend)))
 		}
 	}
 	return diff, nil
@@ -139,8 +139,8 @@ func known(n host.Neighbours, l hostLease) bool {
 	return n.MACs[l.subnet.Addr()] == l.mac && n.Hosts[l.mac] == l.host
 }
 
-// routed reports whether packets to a host's subnet leave by the overlay, or
-// with host-gw to that host itself.
+// routed reports whether packets to a host's subnet leave by the overlay
+// link, or for host-gw by the gateway l.host.
 func (v view) routed(l hostLease) (bool, error) {
 	link, via, ok, err := host.RouteTo(l.subnet.Addr().Next())
 	if err != nil || !ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// runAndWait watches the directory from before flanneld starts, so that no
-// write is missed. The slow tick only catches a container that came up
-// between the two. A host has few inotify instances, and all may be taken:
-// then the tick is quick and does the whole work.
+// runAndWait watches the directory before it starts flanneld, so that it
+// misses no write. The slow tick covers a container that was started in
+// between. If the host has no inotify instance left, a quick tick replaces
+// the watch.
 func (d Daemon) runAndWait(ctx context.Context) error {
 	tick := time.Second
 	events, stop, err := watch(d.Files.Path(d.SubnetDir))
@@ -42,11 +42,11 @@ func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
 	return watcher.Events, func() { watcher.Close() }, nil
 }
 
-// run restarts a flanneld that has had its time and still has no lease of its
-// own: it writes the file only when it starts, so one that was damaged or
-// removed since stays so. One that cannot reach etcd loses nothing by it.
+// run restarts a flanneld that has run for CheckLimit without a valid lease,
+// because flanneld writes the file only when it starts. A flanneld that
+// cannot reach etcd loses nothing by this.
 func (d Daemon) run(ctx context.Context) error {
-	// Without the link flanneld makes one, and the overlay's step repairs it.
+	// If this fails, flanneld creates the link, and Overlay corrects it.
 	if err := d.MakeLink(); err != nil {
 		step.Report(ctx, err.Error(), 0, 0)
 	}
@@ -65,8 +65,8 @@ func (d Daemon) run(ctx context.Context) error {
 	return d.service().Run(ctx)
 }
 
-// claimed is claim, which a host that knows its subnet does without: flanneld
-// asks for that one while etcd does not answer.
+// claimed calls claim. If this host has a lease file, it ignores that etcd
+// does not answer, because flanneld requests the subnet in that file.
 func (d Daemon) claimed(ctx context.Context) error {
 	_, unknown := d.readLease()
 	return step.Until(ctx, func(ctx context.Context) error {
@@ -94,7 +94,7 @@ func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every ti
 			return nil
 		}
 		select {
-		case <-again: // the file was lost after flanneld had written it
+		case <-again: // the file was removed after flanneld had written it
 			if err := errors.Join(d.service().Remove(limited), d.service().Run(limited)); err != nil {
 				return err
 			}
@@ -113,11 +113,11 @@ func (d Daemon) gaveUp(ctx context.Context, last error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("no subnet within %s: %w; flanneld said last:\n%s", step.Limit(ctx), last, d.service().Tail(ctx, 15))
+	return fmt.Errorf("no subnet within %s: %w; the end of flanneld's log:\n%s", step.Limit(ctx), last, d.service().Tail(ctx, 15))
 }
 
-// lease is the one that the flanneld that runs now has written: a file that is
-// older is the last run's, and only tells flanneld which subnet to ask for.
+// lease returns the lease that the current flanneld has written. An older
+// file is from the last run and only tells flanneld which subnet to request.
 func (d Daemon) lease(ctx context.Context) (Lease, error) {
 	started, running, err := d.service().StartedAt(ctx)
 	if err != nil {
@@ -131,12 +131,12 @@ func (d Daemon) lease(ctx context.Context) (Lease, error) {
 		return Lease{}, err
 	}
 	if info.ModTime().Before(started.Add(-clockGrain)) {
-		return Lease{}, fmt.Errorf("%s is from before flanneld's start", d.leasePath())
+		return Lease{}, fmt.Errorf("%s is stale: it was written before flanneld started", d.leasePath())
 	}
 	return d.readLease()
 }
 
-// clockGrain is how far the kernel's file times lag behind its clock.
+// clockGrain is the maximum lag of file times behind the clock.
 const clockGrain = 20 * time.Millisecond
 
 func (d Daemon) readLease() (Lease, error) {
