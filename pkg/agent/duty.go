@@ -10,22 +10,22 @@ import (
 // Event is a set of kinds of events.
 type Event uint16
 
-// The kinds of events after which a duty is checked. Those of the three engines
-// include that the engine has started: while it does not run, a duty of it is
-// left out.
+// The kinds of events after which a duty is checked. MainDocker,
+// BootstrapDocker and Containerd also occur when that engine has started.
+// While it does not run, its duties are skipped.
 const (
 	MainDocker      Event = 1 << iota // an image, or a container of kube-bootstrap, in the main Docker
 	BootstrapDocker                   // the same in the bootstrap Docker
-	Containerd                        // an image of pods was removed
+	Containerd                        // an image for pods was removed
 	Link                              // a link or an address
 	Route
-	Forwarding // or another setting below net.ipv4.conf
-	Firewall   // rules of nftables were removed
-	Lease      // a subnet of a host, in etcd
-	Files      // a file in a directory that is watched: the CNI plugins, this host's subnet
-	Cluster    // the nodes and control planes, on a control plane
+	Forwarding // or another setting of net.ipv4.conf
+	Firewall   // an nftables rule was removed
+	Lease      // a lease of a subnet in etcd
+	Files      // a file in a watched directory: CNI plugins, subnet.env
+	Cluster    // nodes and control planes; only on a control plane
 	API        // an API server answers after a long outage
-	Tick       // every few seconds, for what nothing reports; the Check must cost next to nothing
+	Tick       // every five seconds, for changes without notifications; the Check must be cheap
 
 	all = ^Event(0)
 )
@@ -33,38 +33,39 @@ const (
 // engines are the events whose source may be down.
 const engines = MainDocker | BootstrapDocker | Containerd
 
-// Duty is a step that the agent may apply by itself, with the events that may
-// have undone it.
+// Duty is a step that the agent may apply by itself, and the events after
+// which it checks the step.
 type Duty struct {
 	Step  step.Step
 	On    Event
-	Limit time.Duration // of a repair, which keeps a user's run waiting; 0: applyLimit
+	Limit time.Duration // of a repair, during which a user's run waits; 0: applyLimit
 }
 
 const (
-	settle    = 300 * time.Millisecond // events come in groups
+	settle    = 300 * time.Millisecond // the wait for further events of the same change
 	tickEvery = 5 * time.Second
 	allEvery  = 5 * time.Minute
-	// legacyEvery is the period of looks at a firewall that reports nothing.
+	// legacyEvery is the interval of checks of iptables-legacy, which sends no
+	// notifications.
 	legacyEvery = 30 * time.Second
-	lockedFor   = time.Second // until the next look at a lock that another run holds
+	lockedFor   = time.Second // the retry interval if another run holds the lock
 	applyLimit  = 30 * time.Second
-	firstAgain  = 2 * time.Second // between two repairs by one step
+	firstAgain  = 2 * time.Second // the pause after the first repair by a step
 	maxAgain    = time.Minute
-	// steady is how long a step must hold until its next repair is the first again.
+	// steady is the time without a repair after which the pause starts again at
+	// firstAgain.
 	steady = 2 * time.Minute
 )
 
-// patience says when a step may be applied next: the pauses between repairs of
-// the same changes grow, because a repair that is needed again and again does
-// not help. Other changes are another fault.
+// patience is the backoff between repairs of the same changes, because a
+// repair that is repeated does not help. Other changes are a new fault.
 type patience struct {
 	changes string
 	next    time.Time
 	pause   time.Duration
 }
 
-// wait returns how long the same changes must not be repaired again.
+// wait returns the remaining backoff for these changes.
 func (p patience) wait(changes step.Diff) time.Duration {
 	if p.changes != changes.String() {
 		return 0
@@ -72,7 +73,7 @@ func (p patience) wait(changes step.Diff) time.Duration {
 	return time.Until(p.next)
 }
 
-// after returns the patience after a repair of changes that ended now.
+// after returns the backoff after a repair of these changes that ended now.
 func (p patience) after(now time.Time, changes step.Diff) patience {
 	pause := min(max(2*p.pause, firstAgain), maxAgain)
 	if p.changes != changes.String() || now.Sub(p.next) > steady {
@@ -81,8 +82,8 @@ func (p patience) after(now time.Time, changes step.Diff) patience {
 	return patience{changes: changes.String(), next: now.Add(pause), pause: pause}
 }
 
-// Groups are duties by the name of their group. Groups run at the same time. The
-// duties of a group run in their order, because each may need the ones before it.
+// Groups maps a group to its duties. Groups run concurrently. The duties of a
+// group run in order, because each may need the duties before it.
 type Groups map[string][]Duty
 
 // Compact drops duties without a step, as step.Plan.Compact does.

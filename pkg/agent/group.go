@@ -11,13 +11,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// group looks after the duties of one group, and knows what it did before.
+// group checks and repairs the duties of one group.
 type group struct {
 	in     *Inbox
 	duties func() (Groups, error)
 	lock   Lock
 	notes  *notes
-	waits  map[string]patience // by the name of the step
+	waits  map[string]patience // by step name
 
 	mu      sync.Mutex
 	list    []Duty
@@ -25,7 +25,7 @@ type group struct {
 	woken   Signal
 }
 
-// give tells the group what has happened, and its duties in force.
+// give adds events and sets the duties in force.
 func (g *group) give(events Event, list []Duty) {
 	g.mu.Lock()
 	g.list, g.pending = list, g.pending|events
@@ -33,7 +33,7 @@ func (g *group) give(events Event, list []Duty) {
 	g.woken.Give()
 }
 
-// again gives events that the group has seen, once more after a while.
+// again adds the events of a retry after its pause.
 func (g *group) again(r retry) {
 	time.AfterFunc(r.after, func() {
 		g.mu.Lock()
@@ -63,14 +63,14 @@ func (g *group) run(ctx context.Context) {
 	}
 }
 
-// retry says which events must be looked at again, and when.
+// retry lists the events to handle again, and after which pause.
 type retry struct {
 	events Event
 	after  time.Duration
-	failed bool // a repair failed: what comes after it may need it
+	failed bool // a repair failed, so the duties after it must wait
 }
 
-// and joins two retries: at the earlier time.
+// and combines two retries, with the shorter pause.
 func (r retry) and(other retry) retry {
 	switch {
 	case r.events == 0:
@@ -81,7 +81,7 @@ func (r retry) and(other retry) retry {
 	return retry{events: r.events | other.events, after: min(r.after, other.after)}
 }
 
-// round checks the duties that the events concern, in their order.
+// round checks the duties for the events, in order.
 func (g *group) round(ctx context.Context, list []Duty, events Event) retry {
 	var again retry
 	for _, d := range list {
@@ -97,7 +97,7 @@ func (g *group) round(ctx context.Context, list []Duty, events Event) retry {
 	return again
 }
 
-// look checks one duty and repairs it if it does not hold.
+// look checks one duty and repairs it if its Check finds a difference.
 func (g *group) look(ctx context.Context, d Duty) retry {
 	ctx = step.WithLimit(ctx, cmp.Or(d.Limit, applyLimit))
 	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
@@ -111,8 +111,8 @@ func (g *group) look(ctx context.Context, d Duty) retry {
 	return g.repair(ctx, d)
 }
 
-// repair applies a duty under the lock. Do checks it again, because a run of a
-// user may have changed the host meanwhile.
+// repair applies a duty while it holds the lock. Runner.Do checks the duty
+// again, because a user's run may have changed the host meanwhile.
 func (g *group) repair(ctx context.Context, d Duty) retry {
 	held, release, err := g.lock(ctx)
 	if errors.Is(err, host.ErrLocked) {
@@ -140,7 +140,7 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 	case len(changes) == 0 && err == nil:
 		return retry{}
 	case err != nil && (held.Err() != nil || g.in.ended(ctx, d.On)):
-		return retry{events: d.On, after: lockedFor} // a run waits, this process ends, or the engine has ended
+		return retry{events: d.On, after: lockedFor} // a user's run waits, this process ends, or the engine has stopped
 	}
 	g.waits[d.Step.Name] = g.waits[d.Step.Name].after(time.Now(), changes)
 	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Inbox collects events until somebody looks at them.
+// Inbox collects events until take is called.
 type Inbox struct {
 	mu      sync.Mutex
 	pending Event
@@ -14,8 +14,7 @@ type Inbox struct {
 	arrived Signal
 }
 
-// NewInbox returns an Inbox in which no engine is known to run, and everything
-// is to be checked once.
+// NewInbox returns an Inbox with all events pending and all engines down.
 func NewInbox() *Inbox { return &Inbox{pending: all, down: engines, arrived: NewSignal()} }
 
 // Put adds events.
@@ -26,7 +25,7 @@ func (i *Inbox) Put(e Event) {
 	i.arrived.Give()
 }
 
-// Up records whether an engine runs. One that has started is an event.
+// Up records whether an engine runs. A start is also an event.
 func (i *Inbox) Up(engine Event, runs bool) {
 	i.mu.Lock()
 	if runs {
@@ -56,8 +55,8 @@ func (i *Inbox) anyDown(among Event) bool {
 	return i.down&among != 0
 }
 
-// ended reports whether one of the engines has ended. It leaves some time to
-// hear of it.
+// ended reports whether one of the engines has stopped. It first waits for
+// the notification.
 func (i *Inbox) ended(ctx context.Context, among Event) bool {
 	if among&engines == 0 {
 		return false
@@ -66,7 +65,7 @@ func (i *Inbox) ended(ctx context.Context, among Event) bool {
 	return i.anyDown(among)
 }
 
-// tick puts what is checked after a time into the inbox.
+// tick adds the periodic events.
 func (i *Inbox) tick(ctx context.Context) {
 	i.arrived.Give()
 	for last := time.Now(); ctx.Err() == nil; {

@@ -7,12 +7,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Lock takes the lock of this host in the background. The context that it
-// returns ends when a run of a user waits for the lock.
+// Lock takes the lock of this host in the background. The returned context is
+// cancelled when a user's run waits for the lock.
 type Lock func(context.Context) (held context.Context, release func(), err error)
 
-// together lets several repairs hold one lock at the same time: the first
-// takes it, the last releases it.
+// together shares one lock among concurrent repairs: the first one takes it,
+// the last one releases it.
 type together struct {
 	lock func() (held context.Context, release func(), err error)
 
@@ -22,8 +22,8 @@ type together struct {
 	release func()
 }
 
-// take is a Lock. While a run of a user waits, nobody joins those that hold the
-// lock, or they would never all have released it.
+// take is a Lock. While a user's run waits, it refuses further users of the
+// lock, because otherwise the lock might never be released.
 func (t *together) take(ctx context.Context) (context.Context, func(), error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	firstPause = time.Second // after a failure, and after a change
+	firstPause = time.Second // after an error, and after a signal
 	maxPause   = 5 * time.Minute
 	dropEvery  = time.Second
 )
 
-// Forever calls part until ctx ends. A part that fails is started again after a
-// pause that grows, so that no part ends the others.
+// Forever calls part until ctx ends. It restarts a part that returns after a
+// growing pause.
 func Forever(ctx context.Context, part func(context.Context) error, failed func(error)) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		started := time.Now()
@@ -28,8 +28,9 @@ func Forever(ctx context.Context, part func(context.Context) error, failed func(
 	}
 }
 
-// Follow calls look at once and after each signal of wake, and between signals
-// after pauses that grow: a look may have come too early.
+// Follow calls look at once, after each signal of wake, and after growing
+// pauses since the last signal, because the cause of a signal may take effect
+// later.
 func Follow(ctx context.Context, wake <-chan struct{}, look func(context.Context) error, failed func(error)) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		if err := look(ctx); err != nil && ctx.Err() == nil {
@@ -52,10 +53,10 @@ func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) bool 
 	return false
 }
 
-// Signal is a channel that holds at most one signal.
+// Signal is a channel with at most one pending signal.
 type Signal chan struct{}
 
-// NewSignal returns a Signal that nobody has given yet.
+// NewSignal returns a Signal without a pending signal.
 func NewSignal() Signal { return make(Signal, 1) }
 
 // Give wakes the goroutine that waits for the signal.
@@ -66,7 +67,7 @@ func (s Signal) Give() {
 	}
 }
 
-// StaySmall keeps the memory of this process small until ctx ends.
+// StaySmall limits the memory of this process until ctx ends.
 func StaySmall(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		if n%int(maxPause/dropEvery) == 0 {

@@ -15,7 +15,7 @@ const (
 	keptRepairs = 20
 )
 
-// Repair is something that the agent has repaired, or tried to.
+// Repair is a repair by the agent, successful or not.
 type Repair struct {
 	At      time.Time `json:"at"`
 	Step    string    `json:"step"`
@@ -24,7 +24,8 @@ type Repair struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Repairs returns the last repairs, oldest first. A damaged record is none.
+// Repairs returns the last repairs, oldest first. It returns none if the
+// record is damaged.
 func Repairs(files host.Files) []Repair {
 	all, _ := repairs.Read(files)
 	return all
@@ -37,13 +38,13 @@ func note(files host.Files, r Repair) error {
 	return repairs.Write(files, all[max(0, len(all)-keptRepairs):])
 }
 
-// notes logs and records what the groups do.
+// notes logs and records repairs and errors.
 type notes struct {
 	files host.Files
 	log   func(string)
 
 	mu   sync.Mutex
-	told map[string]string // the last error of a step, which is logged once
+	told map[string]string // the last error by step, which is logged once
 }
 
 // done logs and records a repair.
@@ -60,7 +61,7 @@ func (n *notes) done(repair Repair, err error) {
 	n.tell("record the repair", err)
 }
 
-// tell logs an error once, until it changes or ends.
+// tell logs an error, unless the last error of the same name was equal.
 func (n *notes) tell(name string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 //	             └── group ── duty ──▶ duty
 type Repairer struct {
 	Files host.Files
-	// Duties returns the duties in force: none while they must not be touched.
+	// Duties returns the duties in force: none while no repair is allowed.
 	Duties func() (Groups, error)
 	Lock   Lock
 	Log    func(string)
@@ -42,7 +42,7 @@ func (r Repairer) Run(ctx context.Context, in *Inbox) error {
 	return nil
 }
 
-// started is a Repairer with the groups that it has started.
+// started is a running Repairer with its groups.
 type started struct {
 	Repairer
 	in     *Inbox
@@ -53,7 +53,7 @@ type started struct {
 	all    sync.WaitGroup
 }
 
-// tell gives events to each group, with its duties in force.
+// tell passes events to each group, with its duties in force.
 func (s *started) tell(ctx context.Context, events Event) {
 	if events != Tick || s.duties == nil {
 		duties, err := s.Duties()
