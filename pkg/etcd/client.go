@@ -20,24 +20,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Client connects to this host's etcd as its user root; the caller closes it.
-// It lives as long as ctx, and does not connect before its first use.
+// Client returns a client for this host's etcd as user root. It connects on
+// first use. The caller must close it.
 func (m Member) Client(ctx context.Context) (*clientv3.Client, error) {
 	return m.Access().Client(ctx, m.url(2379))
 }
 
-// Access is how this host is known to etcd as its user root.
+// Access returns the credentials of this host's etcd user root.
 func (m Member) Access() Access {
 	return Access{Files: m.Files, CA: m.CA, Cert: m.RootCert, Key: m.RootKey}
 }
 
-// Access is the certificate that a client shows. Paths are those on the host.
+// Access is a client certificate for etcd. Paths are paths of the host.
 type Access struct {
 	Files         host.Files
 	CA, Cert, Key string
 }
 
-// Client connects to whichever of the endpoints answers; as Member.Client.
+// Client returns a client that uses any endpoint that answers, see
+// Member.Client.
 func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
 	trust, err := clientTLS(a.Files, a.CA, a.Cert, a.Key)
 	if err != nil {
@@ -55,8 +56,8 @@ func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Clie
 	})
 }
 
-// eager tries again within milliseconds: etcd is on this host and about to
-// start, and gRPC's own first pause is a second.
+// eager reconnects within milliseconds, because etcd is on this host and
+// about to start. gRPC's first backoff is a second.
 func eager(ctx context.Context) grpc.DialOption {
 	return grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, MaxDelay: 250 * time.Millisecond},
@@ -80,7 +81,7 @@ func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, GetClientCertificate: pair, MinVersion: tls.VersionTLS12}, nil
 }
 
-// ready waits until etcd has a leader and reads through it.
+// ready waits until etcd answers a linearizable read.
 func (m Member) ready(ctx context.Context) error {
 	client, err := m.Client(ctx)
 	if err != nil {
@@ -93,8 +94,8 @@ func (m Member) ready(ctx context.Context) error {
 	})
 }
 
-// Look runs ask, a query of a Check, against this host's etcd. If etcd has
-// never run here, all of new is missing.
+// Look calls ask, a query of a Check, with a client of this host's etcd. It
+// returns new if etcd has never run here.
 func (m Member) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
 	client, err := m.Client(ctx)
 	if errors.Is(err, fs.ErrNotExist) || !m.HasData() {
@@ -142,7 +143,7 @@ func (m Member) listens(ctx context.Context) error {
 	return conn.Close()
 }
 
-// read is linearizable: it needs a leader and a quorum.
+// read makes a linearizable read, which needs a leader and a quorum.
 func read(ctx context.Context, client *clientv3.Client) error {
 	if _, err := client.Get(ctx, "health"); err != nil {
 		return fmt.Errorf("etcd does not answer: %w", err)

@@ -9,9 +9,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Forget takes another host out of the list of control planes and out of etcd,
-// one that died for good: a host that lives leaves by itself. It returns the
-// host's address, none of a host that neither knows.
+// Forget removes a dead host from the list of control planes and from etcd. A
+// host that runs must leave by itself. It returns the host's address, or ""
+// if the host is in neither.
 func (m Member) Forget(ctx context.Context, name string) (ip string, err error) {
 	all, err := m.Status(ctx)
 	if err != nil {
@@ -43,11 +43,11 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 	return ip, err
 }
 
-// forgettable finds a host among the members and in the list: a member that
-// has not started yet has no name.
+// forgettable returns the address of a host from the members or the list. A
+// member that has not started yet has no name.
 func (m Member) forgettable(name string, all []MemberStatus, listed []Entry) (ip string, err error) {
 	if name == m.Name {
-		return "", &step.Problem{Name: "control-plane-alive", Text: name + " is this host", Remedy: "run `kube-bootstrap turndown` to take it out"}
+		return "", &step.Problem{Name: "control-plane-alive", Text: name + " is this host", Remedy: "run `kube-bootstrap turndown` to remove it from the cluster"}
 	}
 	for _, e := range listed {
 		if e.Name == name {

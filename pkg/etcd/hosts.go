@@ -13,25 +13,27 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// networkPrefix holds the description of flannel's network, the subnets that
-// are reserved and the leases. Every host reads all of it.
+// networkPrefix is the prefix of flannel's network configuration,
+// reservations and leases. Every host may read it.
 const networkPrefix = "/coreos.com/network/"
 
-// HostUser is the role of a host, and its user of etcd on a control plane. A
-// node's name has no colon, so that no host is another user.
+// HostUser returns the etcd role of a host, which is also its user on a
+// control plane. A host name contains no colon, so that no host has the user
+// of another one.
 func HostUser(host string) string { return "flannel:" + host }
 
-// CertificateUser is the user of a worker for one of its certificates. A worker
-// that joins again after it was removed gets another user, so that its earlier
-// certificates open nothing.
+// CertificateUser returns the etcd user of one certificate of a worker. A
+// worker that was removed and joins again gets another user, so that its old
+// certificates are useless.
 func CertificateUser(host, certificate string) string { return HostUser(host) + ":" + certificate }
 
 func belongsTo(user, host string) bool {
 	return user == HostUser(host) || strings.HasPrefix(user, CertificateUser(host, ""))
 }
 
-// hostUser may write one key, that of the host's lease; none if key is empty. So
-// a host can change neither the network nor what another host has leased.
+// hostUser returns a user that may write one key, the host's lease, or none
+// if key is empty. A host can therefore change neither the network nor the
+// lease of another host.
 func hostUser(host, name, key string) user {
 	u := user{name: name, role: HostUser(host), grants: []grant{
 		{networkPrefix, clientv3.GetPrefixRangeEnd(networkPrefix), authpb.READ},
@@ -43,13 +45,13 @@ func hostUser(host, name, key string) user {
 	return u
 }
 
-// MissingHost returns what Admit would do.
+// MissingHost returns the changes that Admit would make.
 func MissingHost(ctx context.Context, client *clientv3.Client, host, user, key string) (step.Diff, error) {
 	changes, err := hostUser(host, user, key).missing(ctx, client)
 	return texts(changes), err
 }
 
-// Admit gives a host a user, which may write key.
+// Admit creates the user of a host. It may write key.
 func Admit(ctx context.Context, client *clientv3.Client, host, user, key string) error {
 	changes, err := hostUser(host, user, key).missing(ctx, client)
 	if err != nil {
@@ -72,7 +74,8 @@ func usersOf(ctx context.Context, client *clientv3.Client, host string) ([]strin
 	return slices.DeleteFunc(list.Users, func(user string) bool { return !belongsTo(user, host) }), nil
 }
 
-// Revoke deletes the users of a host, and with them what its certificates open.
+// Revoke deletes the users and the role of a host, so that its certificates
+// are useless.
 func Revoke(ctx context.Context, client *clientv3.Client, host string) error {
 	all, err := usersOf(ctx, client, host)
 	if err != nil {

@@ -18,15 +18,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// joinedFile has the cluster that this member joined, as its first start was
-// told: while the file is there, the member has been added.
+// joinedFile contains the value of --initial-cluster with which this member
+// joined. It exists once the member has been added.
 const joinedFile = host.StateDir + "/etcd-cluster"
 
-// Join makes this host's etcd a member of a cluster that is there: a learner
-// first, which has no vote and so cannot harm the others, and a voter once it
-// has caught up. It does no more than Start on a host that has joined.
+// Join is the step that adds this host's etcd to an existing cluster: first
+// as a learner, which has no vote and so cannot harm the cluster, then as a
+// voter. On a host that has joined, it does the same as Start.
 //
-//	added as learner ──▶ cluster written down ──▶ etcd runs ──▶ caught up, promoted ──▶ answers
+//	added as learner ──▶ joinedFile written ──▶ etcd runs ──▶ promoted ──▶ answers
 func (m Member) Join() step.Step {
 	return step.Step{Name: "join etcd", Check: m.checkJoined, Apply: m.join, Undo: m.undo}
 }
@@ -43,7 +43,7 @@ func (m Member) checkJoined(ctx context.Context) (step.Diff, error) {
 	return diff, err
 }
 
-// joined returns the cluster that this member joined; empty if it did not.
+// joined returns the content of joinedFile, or "".
 func (m Member) joined() (string, error) {
 	data, err := m.Files.Read(joinedFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func (m Member) joined() (string, error) {
 	return cluster, err
 }
 
-// clusterForm is that of etcd's --initial-cluster.
+// clusterForm is the format of etcd's --initial-cluster.
 var clusterForm = regexp.MustCompile(`^[^=,\s]+=https://[^=,\s]+(,[^=,\s]+=https://[^=,\s]+)*$`)
 
 func (m Member) join(ctx context.Context) error {
@@ -77,7 +77,7 @@ func (m Member) join(ctx context.Context) error {
 	return m.ready(ctx)
 }
 
-// peers connects to the other members.
+// peers returns a client of the other members.
 func (m Member) peers(ctx context.Context) (*clientv3.Client, error) {
 	var endpoints []string
 	for _, ip := range m.Peers {
@@ -86,14 +86,14 @@ func (m Member) peers(ctx context.Context) (*clientv3.Client, error) {
 		}
 	}
 	if len(endpoints) == 0 {
-		return nil, errors.New("no other control plane is known; name one with --master-ip")
+		return nil, errors.New("no other control plane is known; set one with --master-ip")
 	}
 	return m.Access().Client(ctx, endpoints...)
 }
 
-// enter sees to it that the cluster has this member and that the member knows
-// the cluster. One that is listed but has lost its data, or never started, is
-// taken out first: it could never catch up under its old identity.
+// enter adds this member to the cluster, unless it is a member already. It
+// first removes a member that has lost its data or never started, because it
+// could not catch up under its old ID.
 func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 	own, err := m.await(ctx, client)
 	if err != nil {
@@ -105,15 +105,15 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 	}
 	switch {
 	case own != nil && cluster != "" && m.HasData():
-		return nil // goes on where it was stopped
+		return nil // the member continues
 	case own != nil && cluster != "" && own.Name == "":
 		return nil // added and never started
 	case own != nil && m.HasData():
-		return m.noteCluster(ctx, client) // only the note was lost
+		return m.noteCluster(ctx, client) // only joinedFile was lost
 	case own != nil:
 		which := func(member *clientv3.Member) bool { return member.ID == own.ID }
 		if err := retry(ctx, func(ctx context.Context) error { return remove(ctx, client, which) }, nil); err != nil {
-			return fmt.Errorf("remove what is left of an earlier member %s: %w", m.Name, err)
+			return fmt.Errorf("remove the earlier member %s: %w", m.Name, err)
 		}
 	}
 	if err := errors.Join(m.service().Remove(ctx), m.removeData()); err != nil {
@@ -125,7 +125,7 @@ func (m Member) enter(ctx context.Context, client *clientv3.Client) error {
 // HasData reports whether a member has run on this host.
 func (m Member) HasData() bool { return m.Files.Exists(DataDir + "/member") }
 
-// noteCluster writes down the cluster as its members are now.
+// noteCluster writes joinedFile from the current members.
 func (m Member) noteCluster(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {
@@ -134,8 +134,8 @@ func (m Member) noteCluster(ctx context.Context, client *clientv3.Client) error 
 	return m.Files.Write(joinedFile, []byte(m.initialCluster(list.Members)+"\n"), 0o600)
 }
 
-// find returns this host among the members. A voter of the same name at
-// another address is another host.
+// find returns the member of this host, or nil. It returns a problem if a
+// voter at another address has the same name.
 func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverpb.Member, error) {
 	list, err := client.MemberList(ctx)
 	if err != nil {
@@ -147,17 +147,17 @@ func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverp
 		}
 		if member.Name == m.Name && !member.IsLearner {
 			return nil, &step.Problem{Name: "host-name",
-				Text:   fmt.Sprintf("a control plane called %s is at %s already", m.Name, strings.Join(member.PeerURLs, ", ")),
-				Remedy: "give this host another --host-name, or turn that one down first"}
+				Text:   fmt.Sprintf("a control plane named %s exists at %s", m.Name, strings.Join(member.PeerURLs, ", ")),
+				Remedy: "give this host another --host-name, or run `kube-bootstrap turndown` on the other one first"}
 		}
 		if member.Name == m.Name {
-			return member, nil // a learner that came from another address
+			return member, nil // a learner with an earlier address of this host
 		}
 	}
 	return nil, nil
 }
 
-// await is find on an etcd that may be without a leader just now.
+// await is find with retries, because etcd may have no leader for a moment.
 func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdserverpb.Member, err error) {
 	err = retry(ctx, func(ctx context.Context) (err error) {
 		own, err = m.find(ctx, client)
@@ -166,9 +166,10 @@ func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdse
 	return own, err
 }
 
-// add waits for its turn: etcd lets one learner in at a time. To ask it again
-// and again would keep it from giving the other its vote, as of such changes one
-// that is under way drops the next.
+// add adds this host as a learner. It waits for another learner, because etcd
+// allows one at a time. It does not simply retry the request: etcd drops a
+// membership change that arrives while another one is in progress, which
+// could be the other learner's promotion.
 func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 	var cluster string
 	err := retry(ctx, func(ctx context.Context) error {
@@ -181,7 +182,7 @@ func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 		}
 		for _, other := range list.Members {
 			if other.IsLearner {
-				return fmt.Errorf("waits for %s %v, which is about to join", other.Name, other.PeerURLs)
+				return fmt.Errorf("%s %v is joining at the same time", other.Name, other.PeerURLs)
 			}
 		}
 		if _, err = client.MemberAddAsLearner(ctx, []string{m.url(2380)}); err != nil {
@@ -195,7 +196,7 @@ func (m Member) add(ctx context.Context, client *clientv3.Client) error {
 	return m.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600)
 }
 
-// errAdded has the members asked for once more, this host among them.
+// errAdded makes retry read the members again, now with this host.
 var errAdded = errors.New("added")
 
 // retry repeats try until it succeeds or fails with a permanent error.
@@ -209,13 +210,13 @@ func retry(ctx context.Context, try func(context.Context) error, explain func() 
 	}, explain)
 }
 
-// lasting errors are those that no waiting helps against.
+// lasting reports whether a retry cannot solve err.
 func lasting(err error) bool {
 	return errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrMemberBadURLs) || errors.Is(err, errGone)
 }
 
-// initialCluster names every member as it is now, which etcd compares; empty
-// if this host is none of them.
+// initialCluster returns the value of --initial-cluster, which etcd compares
+// with the members. It is empty if this host is not a member.
 func (m Member) initialCluster(members []*etcdserverpb.Member) string {
 	var all []string
 	found := false
@@ -235,10 +236,10 @@ func (m Member) initialCluster(members []*etcdserverpb.Member) string {
 	return strings.Join(all, ",")
 }
 
-// errGone is that another host took this one out while it joined.
-var errGone = errors.New("another host has taken this one out of etcd; run the same command again")
+// errGone is returned if another host removed this one while it joined.
+var errGone = errors.New("another host has removed this one from etcd; run the same command again")
 
-// promote gives the member its vote, as soon as the leader finds that it has
+// promote promotes the learner as soon as the leader accepts that it has
 // caught up.
 func (m Member) promote(ctx context.Context, client *clientv3.Client) error {
 	err := retry(ctx, func(ctx context.Context) error {

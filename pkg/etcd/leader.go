@@ -8,9 +8,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// toLeader has the client talk to etcd's leader alone. A follower hands a
-// promotion on to it without saying whose it is, which a leader with auth
-// refuses, and asks again without a pause until the time is over (etcd 3.7).
+// toLeader makes the client talk only to etcd's leader. A follower of etcd
+// 3.7 forwards a promotion without the caller's identity, which a leader with
+// auth refuses, and then retries without a pause until the request times out.
 func toLeader(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Leave takes this host out of the list of control planes and out of etcd,
-// with the help of the other members, and calls last with a client of these. It
-// refuses to leave them without a quorum. On a host that has left already, or
-// never was a member, it does nothing.
+// Leave removes this host from the list of control planes and from etcd,
+// through the other members, and then calls last with a client of these. It
+// refuses if etcd would lose its quorum. It does nothing if this host is not
+// a member.
 func (m Member) Leave(ctx context.Context, last func(context.Context, *clientv3.Client) error) error {
 	client, err := m.peers(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // without certificates: a turndown that went far beyond this
+		return nil // without certificates: an earlier turndown has got this far
 	}
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (m Member) leave(ctx context.Context, client *clientv3.Client) error {
 	return err
 }
 
-// remove takes the members that which chooses out of etcd.
+// remove removes the members that which accepts.
 func remove(ctx context.Context, client *clientv3.Client, which func(*clientv3.Member) bool) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {
@@ -72,16 +72,16 @@ func remove(ctx context.Context, client *clientv3.Client, which func(*clientv3.M
 
 func cannotLeave(err error) error {
 	if lost := step.Problems(err); len(lost) > 0 {
-		return &step.Problem{Name: lost[0].Name, Text: "a host cannot be taken out of etcd now: " + lost[0].Text,
-			Remedy: lost[0].Remedy + "; with --force this host goes without a word"}
+		return &step.Problem{Name: lost[0].Name, Text: "a host cannot be removed from etcd now: " + lost[0].Text,
+			Remedy: lost[0].Remedy + "; with --force this host leaves without notifying the others"}
 	}
 	p := &step.Problem{
-		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so a host can not be taken out of it: %v", err),
-		Remedy: "bring them back first; with --force this host goes without a word, and etcd counts it as one that is down",
+		Name: "etcd-member", Text: fmt.Sprintf("the other members of etcd do not answer, so a host cannot be removed: %v", err),
+		Remedy: "start them first; with --force this host leaves without notifying them, and etcd counts it as a member that is down",
 	}
 	if errors.Is(err, rpctypes.ErrUnhealthy) || errors.Is(err, rpctypes.ErrMemberNotEnoughStarted) {
-		p.Name, p.Text = "etcd-quorum", "without it too few members of etcd would be left that run, and the cluster would stand still"
-		p.Remedy = "bring the others back first (`kube-bootstrap status` lists them); --force goes on and stops the cluster"
+		p.Name, p.Text = "etcd-quorum", "without it, etcd would have too few running members for a quorum"
+		p.Remedy = "start the other members first (`kube-bootstrap status` lists them); --force continues and stops the cluster"
 	}
 	return p
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// listPrefix holds the list of control planes: one key each, by the name of
-// its member. Every host may read it, with flannel's certificate.
+// listPrefix is the prefix of the list of control planes: one key per member
+// name. Every host may read it with flannel's certificate.
 const listPrefix = "/kube-bootstrap/control-planes/"
 
 // Entry is a control plane in the list.
 type Entry struct {
 	Name string `json:"name"`
 	IP   string `json:"ip"`
-	// Joining says that there will be one; nothing answers there yet.
+	// Joining is set while the control plane is joining and does not answer yet.
 	Joining bool `json:"joining,omitempty"`
 }
 
@@ -28,13 +28,13 @@ func (e Entry) key() string { return listPrefix + e.Name }
 func (e Entry) value() string {
 	data, err := json.Marshal(e)
 	if err != nil {
-		panic(err) // two strings and a bool
+		panic(err) // impossible: two strings and a bool
 	}
 	return string(data)
 }
 
-// Announce is the step that tells the control planes of another one to come:
-// one that was alone until now has to share its work from then on.
+// Announce is the step that announces this joining control plane to the
+// others, so that a single control plane enables leader election.
 func (m Member) Announce() step.Step {
 	return step.Step{
 		Name:  "announce this control plane",
@@ -49,7 +49,7 @@ func (m Member) Announce() step.Step {
 	}
 }
 
-// announce leaves an entry of an earlier run as it is.
+// announce does not change an entry of an earlier run.
 func (m Member) announce(ctx context.Context) error {
 	client, err := m.peers(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (m Member) announce(ctx context.Context) error {
 	}
 	defer client.Close()
 	if _, err := m.await(ctx, client); err != nil {
-		return err // before a host of the same name is announced elsewhere
+		return err // also reports a host with the same name
 	}
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
@@ -69,8 +69,8 @@ func (m Member) announce(ctx context.Context) error {
 	return nil
 }
 
-// List is the step that enters this host into the list of control planes, once
-// its servers are ready: from then on other hosts turn to it.
+// List is the step that adds this host to the list of control planes once its
+// servers are ready. The balancers of other hosts then use it.
 func (m Member) List() step.Step {
 	return step.Step{Name: "list this control plane", Check: m.checkListed, Apply: m.list}
 }
@@ -105,7 +105,7 @@ func (m Member) list(ctx context.Context) error {
 	return nil
 }
 
-// Listed returns the list of control planes, by name.
+// Listed returns the list of control planes, sorted by name.
 func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
 	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())
 	if err != nil {
@@ -117,7 +117,7 @@ func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
 func entries(kvs []*mvccpb.KeyValue) (all []Entry) {
 	for _, kv := range kvs {
 		var e Entry
-		// What this version cannot read, a newer one has written.
+		// Skip entries of a newer version that cannot be parsed.
 		if json.Unmarshal(kv.Value, &e) == nil && e.IP != "" {
 			all = append(all, e)
 		}
@@ -125,10 +125,11 @@ func entries(kvs []*mvccpb.KeyValue) (all []Entry) {
 	return all
 }
 
-// WatchListed calls tell with the list of control planes, now and after every
+// WatchListed calls tell with the list of control planes now and after every
 // change, until ctx ends or the watch breaks.
 func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry)) error {
-	// An etcd that has lost the others must say so, rather than stay silent.
+	// With a required leader, the watch of a partitioned member fails instead of
+	// staying silent.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())

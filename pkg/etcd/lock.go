@@ -11,14 +11,14 @@ import (
 
 const (
 	lockPrefix = "/kube-bootstrap/locks/"
-	// lockTTL is how many seconds the lock of a run that was killed remains. The
-	// members that are up extend it while one starts again.
+	// lockTTL is the number of seconds after which the lock of a killed run
+	// expires. A change of the leader extends it.
 	lockTTL = 30
 )
 
-// Alone calls do once no other control plane does so under the same name.
+// Alone calls do while no other control plane does so under the same name.
 func (m Member) Alone(ctx context.Context, name string, do func(context.Context) error) error {
-	// Without cancel: the end of ctx must not keep the lock from being given back.
+	// The end of ctx must not prevent the release of the lock.
 	client, err := m.Access().Client(context.WithoutCancel(ctx), m.endpoints()...)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (m Member) Alone(ctx context.Context, name string, do func(context.Context)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
-	defer session.Close() // which gives the lock back
+	defer session.Close() // releases the lock
 	waiting, cancel := step.Limited(ctx)
 	defer cancel()
 	if err := concurrency.NewMutex(session, lockPrefix+name).Lock(waiting); err != nil {
@@ -40,8 +40,8 @@ func (m Member) Alone(ctx context.Context, name string, do func(context.Context)
 	return do(ctx)
 }
 
-// endpoints are this host's etcd and those of the others, which answer while it
-// starts again.
+// endpoints lists this host's etcd and the other members, which answer while
+// this host's etcd restarts.
 func (m Member) endpoints() []string {
 	all := []string{m.url(2379)}
 	for _, ip := range m.Peers {

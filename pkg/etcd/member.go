@@ -20,19 +20,19 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// DataDir is where the etcd of a host keeps its data.
+// DataDir is the data directory of etcd on a host.
 const DataDir = host.StateDir + "/etcd"
 
-// quota is the size of etcd's data, in bytes, at which it refuses writes: what a
-// 32-bit board can map.
+// quota is the size of etcd's database in bytes at which it refuses writes. A
+// 32-bit host cannot map more.
 const quota int64 = 2 << 30
 
 const (
 	container = "etcd"
-	inside    = "/var/lib/etcd" // where the container sees DataDir
+	inside    = "/var/lib/etcd" // DataDir inside the container
 )
 
-// Member is the etcd of this host. Paths are those on the host.
+// Member is the etcd of this host. Paths are paths of the host.
 type Member struct {
 	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
@@ -46,13 +46,13 @@ type Member struct {
 	RootCert, RootKey string // a client certificate with the common name root
 
 	// Members authenticate to one another with PeerCert. The peer port accepts
-	// only the common name PeerName, signed by PeerCA. PeerCA must sign nothing
-	// else: a client of the peer port can act as root.
+	// only the common name PeerName, signed by PeerCA. PeerCA must not sign
+	// other certificates, because a client of the peer port can act as root.
 	PeerCA, PeerCert, PeerKey string
 	PeerName                  string
 
-	// Peers are the addresses of control planes whose cluster this member joins,
-	// as far as they are known. None: a cluster of its own.
+	// Peers are the known addresses of the control planes of the cluster that
+	// this member joins. None: a new cluster.
 	Peers []string
 }
 
@@ -67,13 +67,13 @@ func (m Member) check(ctx context.Context) (step.Diff, error) {
 		return nil, err
 	}
 	if reason := m.ended(ctx); reason != nil {
-		return step.Diff{"have etcd run: " + reason.Error()}, nil
+		return step.Diff{"restart etcd: " + reason.Error()}, nil
 	}
 	if started, err := Started(m.Files); err == nil && started == "" && m.HasData() {
 		diff = append(diff, "write "+startedFile)
 	}
 	if !m.Files.IsPrivate(DataDir) {
-		diff = append(diff, "make "+DataDir+", for root only")
+		diff = append(diff, "create "+DataDir+", for root only")
 	}
 	if len(diff) > 0 {
 		return diff, nil
@@ -99,12 +99,13 @@ func (m Member) service() docker.Service {
 	return docker.Service{Docker: m.Docker, Name: container, Container: m.container}
 }
 
-// RunningSince returns when etcd was started last; ok is false unless it runs.
+// RunningSince returns the start time of etcd. ok is false if it does not
+// run.
 func (m Member) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
 	return m.service().StartedAt(ctx)
 }
 
-// undo takes etcd away with all its data.
+// undo removes etcd and its data.
 func (m Member) undo(ctx context.Context) error {
 	if err := m.service().Remove(ctx); err != nil {
 		return err
@@ -128,13 +129,14 @@ func (m Member) container() (docker.Container, error) {
 		Env:     m.env(print),
 		Restart: m.RestartPolicy,
 		Mounts:  m.mounts(),
-		// It hands over its leadership and ends its requests.
+		// etcd transfers its leadership and completes its requests before it stops.
 		StopFirst: true,
 	}, nil
 }
 
-// command starts a member of a cluster "name=https://ip:2380,..." that is there,
-// this member included. Without one it makes a cluster of its own.
+// command returns the command of a member. cluster is the value of
+// --initial-cluster, "name=https://ip:2380,...", with this member; "" creates
+// a new cluster.
 func (m Member) command(cluster string) []string {
 	state := "existing"
 	if cluster == "" {
@@ -164,15 +166,16 @@ func (m Member) command(cluster string) []string {
 		"--listen-metrics-urls=http://127.0.0.1:2381",
 		fmt.Sprintf("--quota-backend-bytes=%d", quota),
 		"--auto-compaction-mode=periodic",
-		"--auto-compaction-retention=8h", // the API server compacts sooner; this is for flannel's keys without one
+		"--auto-compaction-retention=8h", // the API server compacts more often; this covers the time before it runs
 		"--snapshot-count=10000",
 	}
 }
 
 func (m Member) url(port int) string { return fmt.Sprintf("https://%s:%d", m.IP, port) }
 
-// env names the certificates in use, so that renewed ones replace the
-// container, and lets etcd run on architectures that it does not test.
+// env contains a hash of the certificates, so that renewed certificates
+// replace the container. It also allows architectures that etcd does not
+// test.
 func (m Member) env(print string) []string {
 	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print}
 	if !slices.Contains([]string{"amd64", "arm64", "ppc64le", "s390x"}, runtime.GOARCH) {

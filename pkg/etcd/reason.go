@@ -16,12 +16,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// reasonPause is between two looks at an etcd that may have ended.
+// reasonPause is the interval of checks whether etcd has ended.
 const reasonPause = 250 * time.Millisecond
 
-// ended returns the problem that keeps etcd from starting, from the log of its
-// last run; nil if it runs or was stopped, or if the log has none [etcd-data,
-// etcd-disk, etcd-start].
+// ended returns the problem that prevents etcd from starting, from the log of
+// its last run. It returns nil if etcd runs or was stopped, or if the log has
+// no reason [etcd-data, etcd-disk, etcd-start].
 func (m Member) ended(ctx context.Context) error {
 	log, failed, err := m.service().LastRun(ctx)
 	if err != nil || !failed {
@@ -30,8 +30,8 @@ func (m Member) ended(ctx context.Context) error {
 	return m.problemIn(log)
 }
 
-// watch returns etcd's own reason as soon as it has ended for one that lasts,
-// and otherwise what Service.Watch returns.
+// watch returns etcd's reason as soon as etcd has ended because of damaged
+// data or a full disk, and otherwise the result of Service.Watch.
 func (m Member) watch(ctx context.Context) error {
 	err := step.Watching(ctx, m.service().Watch, func(ctx context.Context) error {
 		for {
@@ -71,8 +71,8 @@ func (l line) String() string {
 	return l.Msg + ": " + l.Error
 }
 
-// lastComplaint returns the last fatal line of a log, or what a program without
-// one crashed with, else the last error.
+// lastComplaint returns the last fatal line or panic of a log, else the last
+// error.
 func lastComplaint(log string) string {
 	var failed, fatal string
 	for text := range strings.Lines(log) {
@@ -101,7 +101,7 @@ func (m Member) problemIn(log string) error {
 	if reason == "" {
 		return nil
 	}
-	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve that, and run the same command again"}
+	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve this, and run the same command again"}
 	switch {
 	case says(reason, "no space left on device", "disk quota exceeded"):
 		problem.Name, problem.Remedy = "etcd-disk", m.diskRemedy()
@@ -109,12 +109,12 @@ func (m Member) problemIn(log string) error {
 		problem.Name, problem.Remedy = "etcd-data", m.dataRemedy()
 	case says(log, "\npanic: ") && says(log, ".wal.broken"):
 		problem.Name, problem.Remedy = "etcd-data", m.dataRemedy()
-		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir + "/member/wal/*.wal.broken), and without it etcd crashes: " + reason
+		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir + "/member/wal/*.wal.broken), and etcd crashes without it: " + reason
 	}
 	return problem
 }
 
-// says reports whether a text has one of the words.
+// says reports whether a text contains one of the words.
 func says(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
@@ -129,17 +129,17 @@ func (m Member) diskRemedy() string {
 
 func (m Member) dataRemedy() string {
 	if len(m.Peers) > 0 {
-		return "take this host out with `kube-bootstrap turndown --force` and join it again: the other members have the data"
+		return "run `kube-bootstrap turndown --force` on this host and join it again: the other members have the data"
 	}
-	return "restore " + DataDir + " from a copy, or give the cluster up with `kube-bootstrap turndown`"
+	return "restore " + DataDir + " from a backup, or remove the cluster with `kube-bootstrap turndown`"
 }
 
-// alarms returns the problem that etcd refuses writes, as its data has reached
-// the quota or is corrupt [etcd-space, etcd-data].
+// alarms returns the problem for which etcd refuses writes: its database has
+// reached the quota or is corrupt [etcd-space, etcd-data].
 func (m Member) alarms(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.AlarmList(ctx)
 	if err != nil {
-		return nil // whether etcd answers is asked elsewhere
+		return nil // another check reports that etcd does not answer
 	}
 	var errs []error
 	for _, alarm := range list.Alarms {
@@ -153,8 +153,8 @@ func (m Member) alarms(ctx context.Context, client *clientv3.Client) error {
 	return errors.Join(errs...)
 }
 
-// corruptProblem names the member whose data differs. Whatever else is wrong,
-// etcd refuses reads and writes until that member is gone.
+// corruptProblem returns a problem that names the member with different data.
+// etcd refuses reads and writes until that member is removed.
 func (m Member) corruptProblem(ctx context.Context, client *clientv3.Client, id uint64) error {
 	name := fmt.Sprintf("%x", id)
 	if members, err := client.MemberList(ctx); err == nil {
@@ -166,7 +166,7 @@ func (m Member) corruptProblem(ctx context.Context, client *clientv3.Client, id 
 	}
 	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: m.dataRemedy()}
 	if name != m.Name && len(m.Peers) > 0 {
-		p.Remedy = "take " + name + " out with `kube-bootstrap turndown --force` there, and join it again: the other members have the data"
+		p.Remedy = "run `kube-bootstrap turndown --force` on " + name + " and join it again: the other members have the data"
 	}
 	return p
 }
@@ -176,13 +176,13 @@ func (m Member) fullProblem(ctx context.Context, client *clientv3.Client) error 
 	if status, err := client.Status(ctx, m.url(2379)); err == nil {
 		size = fmt.Sprintf(": %d MiB, of which %d MiB are in use", status.DbSize>>20, status.DbSizeInUse>>20)
 	}
-	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, as its data has reached the quota of %d MiB%s", quota>>20, size),
-		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which gives the freed space back"}
+	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", quota>>20, size),
+		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which compacts the database"}
 }
 
-// Room is the step that has etcd accept writes again after its data had reached
-// the quota. It drops the history of keys, which the API server drops every five
-// minutes as well, and gives the space back; no key is removed.
+// Room is the step that makes etcd accept writes again after its database had
+// reached the quota. It compacts the history of keys, as the API server does
+// every five minutes, and defragments the database. It removes no key.
 func (m Member) Room() step.Step {
 	return step.Step{
 		Name: "keep etcd below its quota",
@@ -205,8 +205,8 @@ func (m Member) Room() step.Step {
 	}
 }
 
-// makeRoom leaves an alarm of corrupt data as it is: etcd would go on with that
-// data.
+// makeRoom does not clear an alarm of corrupt data, because etcd would
+// continue with that data.
 func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.AlarmList(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
 		return err
 	}
 	if _, err := client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !strings.Contains(err.Error(), "compacted") {
-		return fmt.Errorf("drop the history of etcd's keys: %w", err)
+		return fmt.Errorf("compact etcd: %w", err)
 	}
 	members, err := client.MemberList(ctx)
 	if err != nil {
@@ -230,7 +230,7 @@ func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
 	}
 	for _, member := range members.Members {
 		if _, err := client.Defragment(ctx, member.ClientURLs[0]); err != nil {
-			return fmt.Errorf("give the free space of etcd member %s back: %w", member.Name, err)
+			return fmt.Errorf("defragment etcd member %s: %w", member.Name, err)
 		}
 	}
 	status, err := client.Status(ctx, m.url(2379))
@@ -242,7 +242,7 @@ func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
 	}
 	for _, alarm := range list.Alarms {
 		if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
-			return fmt.Errorf("end the alarm of etcd: %w", err)
+			return fmt.Errorf("clear the alarm of etcd: %w", err)
 		}
 	}
 	return m.alarms(ctx, client)

@@ -11,40 +11,41 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// removedPrefix holds a key for each worker that was taken out of the cluster.
+// removedPrefix is the prefix of one key per removed worker.
 const removedPrefix = "/kube-bootstrap/removed/"
 
-// Removed is a worker that was taken out of the cluster. The certificates that
-// its kubelet had are valid until they expire, and must not be accepted.
+// Removed is a worker that was removed from the cluster. Its kubelet's
+// certificates are valid until they expire, so the API servers must refuse
+// them.
 type Removed struct {
 	Host string `json:"-"`
-	// Until is when the last of these certificates has expired.
+	// Until is the time at which the last of these certificates expires.
 	Until time.Time `json:"until"`
-	// Accepted are the certificates of a worker that joined later with the same
-	// name, by their SHA-256.
+	// Accepted lists the SHA-256 of the certificates of a worker that joined
+	// later with the same name.
 	Accepted []string `json:"accepted,omitempty"`
 }
 
-// NoteRemoved records that a worker was taken out.
+// NoteRemoved records that a worker was removed.
 func NoteRemoved(ctx context.Context, client *clientv3.Client, r Removed) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	if _, err := client.Put(ctx, removedPrefix+r.Host, string(data)); err != nil {
-		return fmt.Errorf("note that host %s was removed: %w", r.Host, err)
+		return fmt.Errorf("record that host %s was removed: %w", r.Host, err)
 	}
 	return nil
 }
 
-// DropRemoved has every certificate of a host accepted again.
+// DropRemoved makes the API servers accept all certificates of a host again.
 func DropRemoved(ctx context.Context, client *clientv3.Client, host string) error {
 	_, err := client.Delete(ctx, removedPrefix+host)
 	return err
 }
 
-// Accept adds a certificate to those that are accepted of a host, unless the
-// host was removed again since r was read.
+// Accept adds a certificate to the accepted ones of a host, unless the record
+// has changed since r was read.
 func (r Removed) Accept(ctx context.Context, client *clientv3.Client, certificate string) error {
 	key := removedPrefix + r.Host
 	now, err := client.Get(ctx, key)
@@ -61,8 +62,8 @@ func (r Removed) Accept(ctx context.Context, client *clientv3.Client, certificat
 	return err
 }
 
-// ListRemoved returns the workers that were taken out, and drops the records of
-// certificates that have expired.
+// ListRemoved returns the removed workers. It deletes records that have
+// expired.
 func ListRemoved(ctx context.Context, client *clientv3.Client, now time.Time) (all []Removed, err error) {
 	found, err := client.Get(ctx, removedPrefix, clientv3.WithPrefix())
 	if err != nil {
@@ -81,8 +82,8 @@ func ListRemoved(ctx context.Context, client *clientv3.Client, now time.Time) (a
 	return all, nil
 }
 
-// FollowRemoved calls tell when it begins and whenever a worker is taken out,
-// until ctx ends or the watch breaks.
+// FollowRemoved calls tell at its start and whenever a record changes, until
+// ctx ends or the watch breaks.
 func FollowRemoved(ctx context.Context, client *clientv3.Client, tell func()) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()

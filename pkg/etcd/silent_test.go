@@ -64,8 +64,8 @@ func TestQuorum(t *testing.T) {
 	for want, members := range map[string][]MemberStatus{
 		"":  {up("a"), up("b"), down("c"), learner},
 		" ": {up("a"), learner},
-		"1 of 3 members answer and 2 are needed; down: b (10.0.0.9:2379), c (10.0.0.9:2379); switch on 1 of their hosts": {up("a"), down("b"), down("c")},
-		"1 of 2 members answer and 2 are needed; down: b (10.0.0.9:2379); switch on their hosts":                         {up("a"), down("b")},
+		"1 of 3 members answer and 2 are required; down: b (10.0.0.9:2379), c (10.0.0.9:2379); start or repair 1 of their hosts": {up("a"), down("b"), down("c")},
+		"1 of 2 members answer and 2 are required; down: b (10.0.0.9:2379); start or repair their hosts":                         {up("a"), down("b")},
 	} {
 		err := Quorum(members)
 		if want = strings.TrimSpace(want); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

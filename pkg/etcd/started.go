@@ -10,13 +10,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// startedFile has the version of the newest etcd that was started on the data of
-// this host. It is written before that etcd is started, because a run that is
-// killed afterwards leaves data that an older etcd cannot read.
+// startedFile contains the version of the newest etcd that has used the data
+// directory. It is written before that etcd is started, because an older etcd
+// cannot read the data afterwards.
 const startedFile = host.StateDir + "/etcd-version"
 
-// Started returns the version of the newest etcd that was started on the data
-// of this host; "" if it has no data.
+// Started returns the version in startedFile, or "".
 func Started(files host.Files) (string, error) {
 	data, err := files.Read(startedFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +38,7 @@ func (m Member) noteVersion() error {
 	return m.Files.Write(startedFile, []byte(m.Version+"\n"), 0o600)
 }
 
-// removeData removes the data of this member and what is recorded about it.
+// removeData removes the data and the records of this member.
 func (m Member) removeData() error {
 	return errors.Join(m.Files.RemoveAll(DataDir), m.Files.Remove(joinedFile), m.Files.Remove(startedFile))
 }

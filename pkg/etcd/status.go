@@ -22,7 +22,7 @@ type MemberStatus struct {
 	// Up means that the member answers, Healthy that it also has a leader.
 	Up      bool `json:"up"`
 	Healthy bool `json:"healthy"`
-	// Revision is of the last change that the member has seen.
+	// Revision is the revision of the last change that the member has applied.
 	Revision int64  `json:"revision"`
 	Error    string `json:"error,omitempty"`
 }
@@ -60,7 +60,7 @@ func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
 }
 
 func (m Member) ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatus) {
-	ctx, cancel := step.Half(ctx) // a host that is off does not even refuse the connection
+	ctx, cancel := step.Half(ctx) // a host that is off does not refuse the connection
 	defer cancel()
 	other := m
 	other.IP = s.IP
@@ -105,13 +105,13 @@ func Quorum(all []MemberStatus) error {
 	if voters == 0 || up >= need {
 		return nil
 	}
-	remedy := "switch on their hosts, or repair them"
+	remedy := "start or repair their hosts"
 	if need-up < len(down) {
-		remedy = fmt.Sprintf("switch on %d of their hosts, or repair them", need-up)
+		remedy = fmt.Sprintf("start or repair %d of their hosts", need-up)
 	}
 	return &step.Problem{
 		Name:   "etcd-quorum",
-		Text:   fmt.Sprintf("etcd has no quorum: %d of %d members answer and %d are needed; down: %s", up, voters, need, strings.Join(down, ", ")),
+		Text:   fmt.Sprintf("etcd has no quorum: %d of %d members answer and %d are required; down: %s", up, voters, need, strings.Join(down, ", ")),
 		Remedy: remedy,
 	}
 }

@@ -13,28 +13,29 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// user is a user of etcd, known by its certificate's common name, with one role.
-// The role root may do everything, by its name.
+// user is an etcd user with one role. etcd takes the user name from the
+// common name of the client certificate. The role root has all permissions.
 type user struct {
 	name, role string
-	grants     []grant // of the role
+	grants     []grant // of the role; none for root
 }
 
-// grant is what a role may do with one key, or with all keys below a prefix.
+// grant is a permission for one key, or for all keys below a prefix.
 type grant struct {
-	key, end string // no end: one key
+	key, end string // an empty end means one key
 	kind     authpb.Permission_Type
 }
 
 // root is the user of the API server.
 var root = user{name: "root", role: "root"}
 
-// EnableAuth gives etcd its users and switches its own authorization on.
+// EnableAuth is the step that creates etcd's users and enables
+// authentication.
 func (m Member) EnableAuth() step.Step {
 	return step.Step{Name: "give etcd its users", Check: m.checkAuth, Apply: m.applyAuth}
 }
 
-// change is one call that is missing, with the words for it.
+// change is a missing call and its description.
 type change struct {
 	text string
 	call func(context.Context) error
@@ -48,8 +49,8 @@ func (m Member) checkAuth(ctx context.Context) (step.Diff, error) {
 	})
 }
 
-// applyAuth makes what is missing in order, auth last: cut short anywhere, the
-// next run finds what is still missing.
+// applyAuth makes the missing calls in order. It enables authentication last,
+// so that the next run can complete an interrupted one.
 func (m Member) applyAuth(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
@@ -123,8 +124,8 @@ func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, e
 	return role, nil
 }
 
-// missingRole compares the permissions of a role: it also takes those away that
-// the role no longer has.
+// missingRole compares the permissions of a role with the grants, and also
+// revokes others.
 func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]change, error) {
 	var changes []change
 	now, err := client.RoleGet(ctx, u.role)
@@ -140,7 +141,7 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 	}
 	for _, p := range now.Perm {
 		if u.role != root.role && !slices.ContainsFunc(u.grants, func(g grant) bool { return g.is(p) }) {
-			changes = append(changes, change{"take " + string(p.Key) + " from etcd role " + u.role, func(ctx context.Context) error {
+			changes = append(changes, change{"revoke " + string(p.Key) + " from etcd role " + u.role, func(ctx context.Context) error {
 				_, err := client.RoleRevokePermission(ctx, u.role, string(p.Key), string(p.RangeEnd))
 				return err
 			}})
@@ -150,7 +151,7 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 		if slices.ContainsFunc(now.Perm, g.is) {
 			continue
 		}
-		changes = append(changes, change{"let etcd role " + u.role + " use " + g.key, func(ctx context.Context) error {
+		changes = append(changes, change{"grant " + g.key + " to etcd role " + u.role, func(ctx context.Context) error {
 			_, err := client.RoleGrantPermission(ctx, u.role, g.key, g.end, clientv3.PermissionType(g.kind))
 			return err
 		}})
@@ -162,8 +163,8 @@ func (g grant) is(p *authpb.Permission) bool {
 	return p.PermType == g.kind && string(p.Key) == g.key && string(p.RangeEnd) == g.end
 }
 
-// unless drops an error that says that somebody else was faster, or that a part
-// was done before.
+// unless returns nil if err is done, which means that the change was made
+// meanwhile.
 func unless(err, done error) error {
 	if errors.Is(err, done) {
 		return nil

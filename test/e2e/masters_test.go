@@ -195,7 +195,7 @@ func refusedTurndown(t *testing.T, first, second machine) {
 // run on this host.
 func namesWhoIsDown(t *testing.T, off, on machine) {
 	out := on.sh(t, "kube-bootstrap status || [ $? = 5 ]")
-	for _, want := range []string{"UNKNOWN", "1 of 2 members answer and 2 are needed; down: " + off.name, "switch on their hosts", "[etcd-quorum]"} {
+	for _, want := range []string{"UNKNOWN", "1 of 2 members answer and 2 are required; down: " + off.name, "start or repair their hosts", "[etcd-quorum]"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("status does not say %q:\n%s", want, out)
 		}
