@@ -5,18 +5,18 @@ import (
 	"net/netip"
 )
 
-// attached is a pod with an interface on docker0, as its CNI plugins noted it.
+// attached is a pod with an interface on docker0, read from libcni's cache.
 type attached struct {
 	sandbox   string // its id in containerd
 	pod       string // "kube-system/coredns-1"
 	address   netip.Addr
-	veth      string            // the end of its interface that is on the host
+	veth      string            // the host's end of the pod's veth pair
 	netns     string            // its network namespace, as a path
-	hostPorts []json.RawMessage // ports of the host that lead to it
+	hostPorts []json.RawMessage // port mappings from host ports to the pod
 	result    json.RawMessage   // of its CNI plugins
 }
 
-// cniNote is what libcni keeps of each interface until it is removed.
+// cniNote is a file in libcni's cache, which exists as long as the interface.
 type cniNote struct {
 	ContainerID  string      `json:"containerId"`
 	Netns        string      `json:"netns"`
@@ -27,16 +27,15 @@ type cniNote struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// cniResult is the part of a result that matters here.
+// cniResult is the part of a CNI result that is used here.
 type cniResult struct {
 	Interfaces []struct{ Name, Sandbox string }
 	IPs        []struct{ Address netip.Prefix }
 }
 
-// attached lists the pods that have an interface on docker0. It reads files
-// only, as it is asked after each change of a link. A pod from before the last
-// reboot has no network namespace any more, and a file that is damaged names no
-// pod.
+// attached lists the pods that have an interface on docker0. It only reads
+// files, because it runs after each change of a link. It skips damaged files
+// and pods from before the last reboot, which have no network namespace.
 func (r Runtime) attached() []attached {
 	var all []attached
 	for _, path := range r.Files.Match("/var/lib/cni/results/" + networkName + "-*") {
@@ -64,7 +63,7 @@ func (n cniNote) pod() string {
 	return args["K8S_POD_NAMESPACE"] + "/" + args["K8S_POD_NAME"]
 }
 
-// hostPorts are those of the pod's ports that are ports of the host too.
+// hostPorts returns the port mappings of a pod that have a host port.
 func (n cniNote) hostPorts() (ports []json.RawMessage) {
 	for _, raw := range n.Capabilities.PortMappings {
 		var m struct{ HostPort int }
@@ -75,7 +74,7 @@ func (n cniNote) hostPorts() (ports []json.RawMessage) {
 	return ports
 }
 
-// veth is the only interface of the host beside the bridge.
+// veth returns the only interface on the host other than the bridge.
 func (c cniResult) veth() string {
 	for _, i := range c.Interfaces {
 		if i.Sandbox == "" && i.Name != bridgeName {

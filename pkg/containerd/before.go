@@ -13,12 +13,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ownerLabel marks containerd's namespace of pods as made by us: all in it goes
-// with it, also when nothing else on the host says so any more.
+// ownerLabel marks containerd's namespace of pods if kube-bootstrap created
+// it. Undo then removes the whole namespace, also if all records are lost.
 const ownerLabel = "kube-bootstrap.dev/owner"
 
-// before is what Undo must not take away although pods use it too. Its lists
-// are never nil.
+// before lists what existed before the first pod and must remain after Undo.
+// Its lists are never nil.
 type before struct {
 	Namespace bool     `json:"namespace"` // containerd's k8s.io
 	Images    []string `json:"images"`    // in it
@@ -26,12 +26,12 @@ type before struct {
 	Paths     []string `json:"paths"`     // the elements of podPaths that existed
 }
 
-// beforeRecord is what was there before the first image or pod.
+// beforeRecord is written before the first image is loaded.
 var beforeRecord = host.Record[before]{Path: host.StateDir + "/containerd-before.json", Valid: before.valid}
 
 func (b before) valid() error {
 	if b.Images == nil || b.Paths == nil {
-		return errors.New("it lists no images or no paths")
+		return errors.New("it has no list of images or paths")
 	}
 	for _, path := range b.Paths {
 		if !slices.Contains(podPaths, path) {
@@ -47,8 +47,7 @@ func (r Runtime) noteBefore(ctx context.Context) error {
 	return beforeRecord.Ensure(r.Files, func(error) (before, error) { return r.lookBefore(ctx) })
 }
 
-// before returns what was there, from the record or, where that was lost, from
-// the marks on what is there now.
+// before returns the record or, if it was lost, the result of lookBefore.
 func (r Runtime) before(ctx context.Context) (before, error) {
 	b, err := beforeRecord.Read(r.Files)
 	if !host.Lost(err) {
@@ -57,8 +56,9 @@ func (r Runtime) before(ctx context.Context) (before, error) {
 	return r.lookBefore(ctx)
 }
 
-// lookBefore may also run late, on a host whose record was lost. The namespace
-// has our label then, and the paths are those of its pods.
+// lookBefore determines the state before the first pod. If the record was
+// lost, it runs late: the namespace then has ownerLabel, and the existing
+// paths belong to pods of kube-bootstrap.
 func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
 	b.Images, b.Paths = []string{}, []string{}
 	is, made, err := r.hasNamespace(ctx)
@@ -81,8 +81,8 @@ func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
 	return b, err
 }
 
-// lookLate keeps the images of a namespace that somebody else made, and chains
-// that pods of another CNI network may use.
+// lookLate keeps the images of a namespace that kube-bootstrap did not
+// create, and chains that pods of another CNI network may use.
 func (r Runtime) lookLate(ctx context.Context, b *before, namespace bool) error {
 	networks, err := r.Files.Entries(networksDir)
 	if err != nil {
@@ -97,7 +97,8 @@ func (r Runtime) lookLate(ctx context.Context, b *before, namespace bool) error 
 	return err
 }
 
-// ownPods reports whether the pods of this host are ours to remove.
+// ownPods reports whether kube-bootstrap created the pods of this host, so
+// that Undo must remove them.
 func (r Runtime) ownPods(ctx context.Context) (bool, error) {
 	if r.Files.Exists(podsFile) {
 		return true, nil
@@ -108,12 +109,12 @@ func (r Runtime) ownPods(ctx context.Context) (bool, error) {
 	}
 	n, err := r.countContainers(ctx)
 	if err == nil && n > 0 {
-		step.Leave(ctx, fmt.Sprintf("%d containers of pods in containerd's namespace %s: nothing says that kube-bootstrap made them; remove them with `crictl rmp --all --force`", n, namespace))
+		step.Leave(ctx, fmt.Sprintf("%d containers of pods in containerd's namespace %s: no record states that kube-bootstrap created them; remove them with `crictl rmp --all --force`", n, namespace))
 	}
 	return false, err
 }
 
-// Left lists the pods that remain although their namespace has our label.
+// Left lists the pods that remain in a namespace with ownerLabel.
 func (r Runtime) Left(ctx context.Context) ([]string, error) {
 	_, made, err := r.hasNamespace(ctx)
 	if err != nil || !made {
@@ -126,8 +127,8 @@ func (r Runtime) Left(ctx context.Context) ([]string, error) {
 	return []string{fmt.Sprintf("%d containers of pods in containerd's namespace %s", n, namespace)}, err
 }
 
-// hasNamespace reports whether the namespace of pods is there, and whether we
-// made it.
+// hasNamespace reports whether the namespace of pods exists, and whether
+// kube-bootstrap created it.
 func (r Runtime) hasNamespace(ctx context.Context) (is, made bool, err error) {
 	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
 		all, err := c.NamespaceService().List(ctx)

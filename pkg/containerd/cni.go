@@ -19,9 +19,10 @@ const (
 	networkName = "kube-bootstrap"
 )
 
-// WriteCNI gives pods their interface on docker0, with addresses from the upper
-// half of the subnet; the lower one is Docker's own. The subnet carries
-// docker0's address: 10.1.7.1/24. Apply only writes a file.
+// WriteCNI is the step that configures CNI: pods get an interface on docker0,
+// with an address in the upper half of the subnet; Docker uses the lower
+// half. lease returns the subnet with docker0's address, 10.1.7.1/24, and the
+// MTU. Apply only writes a file.
 func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
 	tree := func() ([]host.File, error) {
 		subnet, mtu, err := lease()
@@ -53,9 +54,9 @@ func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
 
 type object = map[string]any
 
-// cniConfig leaves docker0's own address to Docker (isGateway false), the
-// masquerading to flanneld (ipMasq false), and lets a pod reach itself by a
-// service (hairpinMode).
+// cniConfig does not set docker0's address (isGateway false), because Docker
+// does, and does not masquerade (ipMasq false), because flanneld does. A pod
+// can reach itself through a Service (hairpinMode).
 func cniConfig(subnet netip.Prefix, mtu int) ([]byte, error) {
 	first, last, err := upperHalf(subnet)
 	if err != nil {
@@ -81,7 +82,7 @@ func cniConfig(subnet netip.Prefix, mtu int) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// upperHalf returns the first and the last address for pods; the very last one
+// upperHalf returns the first and the last address for pods. The last address
 // of the subnet is its broadcast address.
 func upperHalf(subnet netip.Prefix) (first, last netip.Addr, err error) {
 	if !subnet.IsValid() || !subnet.Addr().Is4() || subnet.Bits() > 29 {
@@ -97,8 +98,8 @@ func addr(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
-// CNIProblems names CNI configs that containerd would take before ours
-// [cni-config], or before that of another plugin, whose name is not known.
+// CNIProblems returns a problem for each CNI configuration that containerd
+// would use instead of the one of this cluster [cni-config].
 func (r Runtime) CNIProblems(ours bool) error {
 	var errs []error
 	for _, pattern := range []string{"*.conf", "*.conflist", "*.json"} {
@@ -106,7 +107,7 @@ func (r Runtime) CNIProblems(ours bool) error {
 			if ours && filepath.Base(path) >= filepath.Base(ConfigFile) {
 				continue
 			}
-			errs = append(errs, &step.Problem{Name: "cni-config", Text: path + " would give pods another network than the one that is asked for", Remedy: "move it away"})
+			errs = append(errs, &step.Problem{Name: "cni-config", Text: path + " configures another pod network, which containerd would use", Remedy: "move it to another directory"})
 		}
 	}
 	return errors.Join(errs...)

@@ -16,30 +16,30 @@ const (
 	cniConfDir = "/etc/cni/net.d"
 )
 
-// configMark is the first line of a config that we wrote. It tells that one from
-// the owner's where the record of the owner's was lost.
-const configMark = "# Written by kube-bootstrap; its turndown puts back the file from before.\n"
+// configMark is the first line of a config that kube-bootstrap wrote. It
+// identifies the file if the record of the original was lost.
+const configMark = "# Written by kube-bootstrap; its turndown restores the original file.\n"
 
-// wanted is what pods need of containerd's config.
+// wanted is the configuration that pods need.
 type wanted struct {
 	SandboxImage  string
 	SystemdCgroup bool
 	RestrictOOM   bool
-	Registry      bool // there is a private one
+	Registry      bool // a private registry is configured
 }
 
-// criNames are all the names by which CRI can be disabled.
+// criNames are all names under which CRI can be disabled.
 var criNames = []string{"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"}
 
-// configFile is config.toml, and what was changed in it.
+// configFile is config.toml and the list of its changes.
 type configFile struct {
 	root map[string]any
 	diff step.Diff
 }
 
-// mergeConfig returns the config with what is wanted and what had to change
-// for it. Everything else stays as the owner has it; what is right by default
-// is not written. A file keeps its version, which a later containerd reads too:
+// mergeConfig returns the config with the wanted values, and the changes. It
+// keeps all other values, and does not write defaults. The version of the
+// file stays, because a later containerd reads it too:
 //
 //	version   sandbox image                                   everything else of CRI
 //	1         plugins.cri.sandbox_image                       plugins.cri
@@ -82,9 +82,8 @@ func (c *configFile) runtime() []string {
 	return []string{"plugins", "cri"}
 }
 
-// withoutOurs returns a config that mergeConfig wrote without the values that
-// it sets; nil if nothing else remains. A value that the owner's file had in
-// their place is not known any more.
+// withoutOurs returns a config without the values that mergeConfig sets, or
+// nil if nothing else remains. It cannot restore values that these replaced.
 func withoutOurs(data []byte, w wanted) ([]byte, error) {
 	c := configFile{root: map[string]any{}}
 	if err := toml.Unmarshal(data, &c.root); err != nil {
@@ -99,8 +98,7 @@ func withoutOurs(data []byte, w wanted) ([]byte, error) {
 	return toml.Marshal(c.root)
 }
 
-// drop removes a value if it is the expected one, and tables that are empty
-// then.
+// drop removes a value if it equals value, and then empty tables.
 func (c *configFile) drop(value any, path ...string) {
 	if !reflect.DeepEqual(c.get(path...), value) {
 		return
@@ -114,9 +112,10 @@ func (c *configFile) drop(value any, path ...string) {
 	}
 }
 
-// oldRegistryTable: containerd refuses to start with both ways.
+// oldRegistryTable returns the problem that the config has a table of
+// registries that containerd does not accept together with config_path.
 func oldRegistryTable(name string) error {
-	return &step.Problem{Name: "containerd-registry", Text: configPath + ": its CRI has registry." + name + ", which does not go with a private registry of ours",
+	return &step.Problem{Name: "containerd-registry", Text: configPath + ": its CRI has registry." + name + ", which containerd does not accept together with a private registry",
 		Remedy: "move it into " + hostsDir + " and remove it there"}
 }
 
@@ -153,7 +152,7 @@ func (c *configFile) setRuntime(base []string, w wanted) {
 	c.setCgroup(under("containerd", "runtimes", name), w.SystemdCgroup)
 }
 
-// setCgroup chooses the cgroup driver of a runtime; off is the default.
+// setCgroup sets the cgroup driver of a runtime. The default is cgroupfs.
 func (c *configFile) setCgroup(runtime []string, systemd bool) {
 	option := append(slices.Clone(runtime), "options", "SystemdCgroup")
 	if now, _ := c.get(option...).(bool); now == systemd {

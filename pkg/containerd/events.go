@@ -6,7 +6,7 @@ import (
 	"github.com/containerd/containerd/v2/client"
 )
 
-// Follow calls up once containerd answers, and changed whenever an image of the
+// Follow calls up when containerd answers, and changed whenever an image for
 // pods is removed, until ctx or containerd ends.
 func (r Runtime) Follow(ctx context.Context, up, changed func()) error {
 	return r.with(ctx, func(ctx context.Context, c *client.Client) error {

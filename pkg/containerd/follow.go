@@ -14,10 +14,10 @@ import (
 
 const bridgeName = "docker0"
 
-// FollowLease removes pods whose address is not in this host's subnet: no other
-// host reaches them any more, and the kubelet makes new ones at once. A pod
-// with the right address that lost its bridge, as when docker0 was deleted, is
-// attached to it again. Pods on the host's own network have neither.
+// FollowLease is the step that keeps pods reachable after a change of the
+// lease. It removes pods whose address is outside of this host's subnet; the
+// kubelet creates new ones. It attaches other pods to docker0 again if
+// docker0 was deleted. Pods on the host network are not affected.
 func (r Runtime) FollowLease(lease func() (netip.Prefix, int, error)) step.Step {
 	return step.Step{
 		Name: "keep pods on this host's subnet",
@@ -35,17 +35,17 @@ func (r Runtime) FollowLease(lease func() (netip.Prefix, int, error)) step.Step 
 	}
 }
 
-// lostPods are the pods that nobody reaches.
+// lostPods are the pods that cannot be reached.
 type lostPods struct {
 	subnet   netip.Prefix
-	moved    []attached // with an address of another subnet
-	detached []attached // whose interface is not on the bridge
+	moved    []attached // their address is in another subnet
+	detached []attached // their interface is not a port of docker0
 }
 
 func (l lostPods) diff() step.Diff {
 	var diff step.Diff
 	for _, p := range l.moved {
-		diff = append(diff, fmt.Sprintf("have the pod %s made again: its address %s is not in %s", p.pod, p.address, l.subnet))
+		diff = append(diff, fmt.Sprintf("recreate the pod %s: its address %s is not in %s", p.pod, p.address, l.subnet))
 	}
 	for _, p := range l.detached {
 		diff = append(diff, fmt.Sprintf("attach %s of the pod %s to %s", p.veth, p.pod, bridgeName))
@@ -53,7 +53,7 @@ func (l lostPods) diff() step.Diff {
 	return diff
 }
 
-// lost finds nothing before there is a lease, or while docker0 is missing.
+// lost returns no pods if there is no lease yet, or if docker0 is missing.
 func (r Runtime) lost(lease func() (netip.Prefix, int, error)) (lostPods, error) {
 	subnet, _, err := lease()
 	if err != nil {
@@ -84,8 +84,8 @@ func attach(pods []attached) error {
 	return errors.Join(errs...)
 }
 
-// removeSandboxes has CRI remove pods, and with each its containers, its
-// interface and its address.
+// removeSandboxes removes pods by CRI, with their containers, interfaces and
+// addresses.
 func (r Runtime) removeSandboxes(ctx context.Context, pods []attached) error {
 	if len(pods) == 0 {
 		return nil

@@ -40,7 +40,7 @@ func TestFollowLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	leased := func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, nil }
-	const moved, lost = "have the pod default/moved made again: its address 10.1.9.200 is not in 10.1.7.0/24", "attach vethlost of the pod default/lost to docker0"
+	const moved, lost = "recreate the pod default/moved: its address 10.1.9.200 is not in 10.1.7.0/24", "attach vethlost of the pod default/lost to docker0"
 	s := r.FollowLease(leased)
 	if diff, err := s.Check(t.Context()); err != nil || diff.String() != moved+"; "+lost {
 		t.Errorf("got %q, %v", diff, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// hostPortJumps lead to the chain that portmap makes.
+// hostPortJumps are the jumps to portmap's chain.
 var hostPortJumps = []host.Jump{
 	{Table: "nat", From: "PREROUTING", To: hostPortChain},
 	{Table: "nat", From: "OUTPUT", To: hostPortChain},
@@ -45,7 +45,7 @@ func (r Runtime) KeepHostPorts() step.Step {
 	}
 }
 
-// closed returns the pods with host ports that no rule leads to.
+// closed returns the pods whose host ports no rule forwards.
 func (r Runtime) closed() (closed []attached, err error) {
 	pods := slices.DeleteFunc(r.attached(), func(p attached) bool { return len(p.hostPorts) == 0 })
 	if len(pods) == 0 || !host.HasProgram("iptables") {
@@ -75,8 +75,8 @@ func (r Runtime) closed() (closed []attached, err error) {
 	return closed, nil
 }
 
-// opens reports whether a rule, which has the pod's id in its comment, leads to
-// a chain that is not empty.
+// opens reports whether a rule with the sandbox ID in its comment jumps to a
+// chain that is not empty.
 func opens(chains *host.Chains, rules []string, sandbox string) (bool, error) {
 	at := slices.IndexFunc(rules, func(rule string) bool { return strings.Contains(rule, sandbox) })
 	if at < 0 {
@@ -87,7 +87,7 @@ func opens(chains *host.Chains, rules []string, sandbox string) (bool, error) {
 	return len(own) > 0, err
 }
 
-// openHostPorts calls portmap as the container runtime did.
+// openHostPorts calls portmap with the same input as the container runtime.
 func (r Runtime) openHostPorts(ctx context.Context, p attached) error {
 	config, err := json.Marshal(object{
 		"cniVersion": "1.0.0", "name": networkName, "type": "portmap",

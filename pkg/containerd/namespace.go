@@ -19,8 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// with calls do with a client, unless no containerd runs: then there is
-// nothing to ask it.
+// with calls do with a client. It does nothing if containerd does not run.
 func (r Runtime) with(ctx context.Context, do func(context.Context, *client.Client) error) error {
 	err := r.serves(ctx)
 	if errors.As(err, new(notRunning)) {
@@ -46,11 +45,11 @@ func (r Runtime) countContainers(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// killPods removes every container and pod.
+// killPods removes all containers and sandboxes of pods.
 func (r Runtime) killPods(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
-		// containerd itself reacts to each pod that ends, and a call that meets
-		// it half-way fails: then what is left is tried again.
+		// containerd also reacts to the end of a pod, so that a call may fail at
+		// that moment. Retry with the remaining pods.
 		return step.Until(ctx, func(ctx context.Context) error {
 			return errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c))
 		}, nil)
@@ -68,9 +67,9 @@ func (r Runtime) imageNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// removeImages removes what came since: the whole namespace, or from one that
-// was there before the images that were not. What only those held, containerd
-// collects with the last of them.
+// removeImages removes the images that did not exist before: the whole
+// namespace, or single images. containerd collects their content with the
+// last image.
 func (r Runtime) removeImages(ctx context.Context, b before) error {
 	if !b.Namespace {
 		return r.removeNamespace(ctx)
@@ -94,8 +93,8 @@ func (r Runtime) removeImages(ctx context.Context, b before) error {
 	})
 }
 
-// removeNamespace removes containerd's namespace of pods with all that is in
-// it, also what a load that was killed left there.
+// removeNamespace removes containerd's namespace of pods with its content,
+// including the content of an interrupted load.
 func (r Runtime) removeNamespace(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
 		for _, remove := range []func(context.Context, *client.Client) error{removeAllImages, removeSnapshots, removeContent, removeLeases} {
@@ -107,7 +106,7 @@ func (r Runtime) removeNamespace(ctx context.Context) error {
 	})
 }
 
-// gone takes "not found" for success.
+// gone returns nil for a "not found" error.
 func gone(err error) error {
 	if errdefs.IsNotFound(err) {
 		return nil
@@ -115,8 +114,8 @@ func gone(err error) error {
 	return err
 }
 
-// removeContainers kills and removes the containers of pods, then their
-// sandboxes, whose network the others share.
+// removeContainers kills and removes the containers of pods, and then their
+// sandboxes, whose network the containers share.
 func removeContainers(ctx context.Context, c *client.Client) error {
 	for _, filter := range []string{`labels."io.cri-containerd.kind"!=sandbox`, ``} {
 		all, err := c.Containers(ctx, slices.DeleteFunc([]string{filter}, func(s string) bool { return s == "" })...)
@@ -139,7 +138,8 @@ func removeContainers(ctx context.Context, c *client.Client) error {
 func removeContainer(ctx context.Context, one client.Container) error {
 	task, err := one.Task(ctx, nil)
 	if err == nil {
-		// Kill all: a process that the first one left behind would hold the cgroup.
+		// Kill all processes: a process of an exited container would keep the
+		// cgroup in use.
 		_ = task.Kill(ctx, syscall.SIGKILL, client.WithKillAll)
 		_, err = task.Delete(ctx, client.WithProcessKill)
 	}
@@ -149,7 +149,7 @@ func removeContainer(ctx context.Context, one client.Container) error {
 	return gone(one.Delete(ctx, client.WithSnapshotCleanup))
 }
 
-// removeSandboxes removes the records that containerd 2 keeps of sandboxes.
+// removeSandboxes removes the sandbox records of containerd 2.
 func removeSandboxes(ctx context.Context, c *client.Client) error {
 	all, err := c.SandboxStore().List(ctx)
 	if errdefs.IsNotImplemented(err) { // containerd 1.6
@@ -191,7 +191,8 @@ func removeSnapshots(ctx context.Context, c *client.Client) error {
 	return errors.Join(errs...)
 }
 
-// emptySnapshotter removes leaves until nothing is left or nothing gives way.
+// emptySnapshotter removes leaf snapshots until none is left or none can be
+// removed.
 func emptySnapshotter(ctx context.Context, s snapshots.Snapshotter) error {
 	for {
 		var names []string
@@ -243,8 +244,8 @@ func removeContent(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// removeLeases ends with a collection that is waited for: it is what takes the
-// files away.
+// removeLeases ends with a synchronous garbage collection, which removes the
+// files.
 func removeLeases(ctx context.Context, c *client.Client) error {
 	all, err := c.LeasesService().List(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// recordsDiff asks for the records that only Undo reads.
+// recordsDiff verifies the records that only Undo reads.
 func (r Runtime) recordsDiff() (step.Diff, error) {
 	diff, err := beforeRecord.Diff(r.Files)
 	if err != nil {
@@ -26,8 +26,9 @@ func (r Runtime) recordsDiff() (step.Diff, error) {
 	return diff, err
 }
 
-// lostOriginal returns why the record of config.toml cannot be used, and nil if
-// it can, or if we never wrote the file.
+// lostOriginal returns why the saved original of config.toml cannot be used.
+// It returns nil if it can be used, or if kube-bootstrap never wrote the
+// file.
 func (r Runtime) lostOriginal() (lost, err error) {
 	data, err := r.Files.Original(configPath)
 	if err == nil {
@@ -52,8 +53,9 @@ func (r Runtime) lostOriginal() (lost, err error) {
 	return nil, err
 }
 
-// recoverOriginal replaces a record of config.toml that was lost: the owner's
-// settings are then what remains without ours. It returns what was lost.
+// recoverOriginal reconstructs a lost original of config.toml: the current
+// file without the settings of kube-bootstrap. It returns why the original
+// was lost.
 func (r Runtime) recoverOriginal(ctx context.Context) (lost, err error) {
 	if lost, err = r.lostOriginal(); err != nil || lost == nil {
 		return nil, err
@@ -63,7 +65,7 @@ func (r Runtime) recoverOriginal(ctx context.Context) (lost, err error) {
 		return nil, err
 	}
 	if !bytes.HasPrefix(now, []byte(configMark)) {
-		return nil, r.Files.Forget(configPath) // the owner's own
+		return nil, r.Files.Forget(configPath) // the file is unchanged by kube-bootstrap
 	}
 	owner, err := withoutOurs(now, r.wanted())
 	if err != nil {
@@ -81,7 +83,7 @@ func (r Runtime) putBackConfig(ctx context.Context) error {
 		return err
 	}
 	if lost != nil {
-		step.Leave(ctx, fmt.Sprintf("%s: %v, so kube-bootstrap's settings were only taken out; whether CRI was disabled before is not known", configPath, lost))
+		step.Leave(ctx, fmt.Sprintf("%s: %v, so only kube-bootstrap's settings were removed; it is unknown whether CRI was disabled before", configPath, lost))
 	}
 	original, err := r.Files.Original(configPath)
 	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
@@ -104,8 +106,8 @@ func (r Runtime) putBackConfig(ctx context.Context) error {
 	return r.Files.Remove(pendingFile)
 }
 
-// validate lets containerd itself read a config before it is restarted with it.
-// An empty one is as good as none.
+// validate makes containerd read a config before it is restarted with it.
+// Empty data stands for no config.
 func (Runtime) validate(ctx context.Context, data []byte) error {
 	if len(data) == 0 || !host.HasProgram("containerd") {
 		return nil

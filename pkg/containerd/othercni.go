@@ -16,22 +16,22 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// otherRecord is what was there before another CNI plugin came.
+// otherRecord is the state before another CNI plugin was installed.
 var otherRecord = host.Record[otherBefore]{Path: host.StateDir + "/other-cni.json", Valid: otherBefore.valid}
 
-// otherDirs are where CNI plugins put files, whoever made them.
+// otherDirs are the directories in which CNI plugins create files.
 var otherDirs = []string{cniConfDir, image.CNIDir, "/var/lib/cni/networks", "/var/lib/cni/results", "/var/lib/cni", "/run/flannel", "/var/lib/calico", "/run/calico", "/var/lib/weave"}
 
-// otherLinks and otherChains belong to the plugins that are in wide use; a link
-// of any other name may be somebody else's.
+// otherLinks and otherChains belong to common plugins. Links with other names
+// may belong to other programs.
 var (
 	otherLinks  = []string{"cni0", "flannel.*", "flannel-*", "cali*", "vxlan.calico", "weave", "vethwe*", "datapath", "cilium_*"}
 	otherChains = []string{"FLANNEL-", "cali-", "WEAVE", "CILIUM_"}
 )
 
-// LeaveCNI is the step that leaves the network of pods to another plugin. Apply
-// only notes what is there; Undo removes what has come since, and the routes to
-// pods of other hosts, which are within the cluster's network.
+// LeaveCNI is the step for a pod network by another plugin. Apply only
+// records the current state. Undo removes what was created since, and routes
+// to networks inside of within.
 func (r Runtime) LeaveCNI(within netip.Prefix) step.Step {
 	return step.Step{
 		Name:  "leave the pod network to another plugin",
@@ -43,8 +43,8 @@ func (r Runtime) LeaveCNI(within netip.Prefix) step.Step {
 	}
 }
 
-// otherBefore is what Undo of LeaveCNI shall leave. A directory without an
-// entry here did not exist.
+// otherBefore is what Undo of LeaveCNI keeps. A directory that is not listed
+// did not exist.
 type otherBefore struct {
 	Dirs  map[string][]string `json:"dirs"`
 	Links []string            `json:"links"`
@@ -62,9 +62,9 @@ func (o otherBefore) valid() error {
 	return nil
 }
 
-// lookOther lists the files of other CNI plugins. late means that the record was
-// lost: files that common plugins create are then left out, because they may have
-// been created after kube-bootstrap was set up.
+// lookOther lists the files of other CNI plugins. late means that the record
+// was lost: the result then omits files of common plugins, because they may
+// have been created after kube-bootstrap was set up.
 func (r Runtime) lookOther(late bool) (otherBefore, error) {
 	before := otherBefore{Dirs: map[string][]string{}}
 	for _, dir := range otherDirs {
@@ -89,7 +89,7 @@ func (r Runtime) lookOther(late bool) (otherBefore, error) {
 	return before, err
 }
 
-// ofOtherPlugin reports whether a file has a name of a plugin in wide use.
+// ofOtherPlugin reports whether a file name is one of a common plugin.
 func ofOtherPlugin(name string) bool {
 	return slices.ContainsFunc([]string{"flannel", "calico", "weave", "cilium"}, func(plugin string) bool { return strings.Contains(name, plugin) })
 }

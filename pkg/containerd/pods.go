@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// podsFile says that the pods of this host are ours.
+	// podsFile exists if the pods of this host belong to kube-bootstrap.
 	podsFile = host.StateDir + "/containerd-pods"
-	// criRoot is made by CRI when it is turned on.
+	// criRoot is created by CRI when it is enabled.
 	criRoot = "/var/lib/containerd/io.containerd.grpc.v1.cri"
-	// networksDir has a directory for each network of the CNI plugins.
+	// networksDir contains a directory per CNI network.
 	networksDir = "/var/lib/cni/networks"
 )
 
-// podPaths are what containerd and the CNI plugins make for pods and do not
-// remove with the last one. None belongs to a plain container.
+// podPaths are what containerd and the CNI plugins create for pods and do not
+// remove with the last one. Plain containers use none of them but shared.
 var podPaths = []string{
 	"/var/lib/cni", networksDir, "/var/lib/cni/results", networksDir + "/" + networkName,
 	"/var/log/pods", "/var/log/containers", "/run/netns",
@@ -36,15 +36,15 @@ var podPaths = []string{
 	"/var/lib/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
 }
 
-// shared are the podPaths that plain containers use as well: they are removed
-// only when empty.
+// shared are the podPaths that plain containers use too: they are removed
+// only if they are empty.
 var shared = map[string]bool{
 	"/var/lib/cni": true, networksDir: true, "/var/lib/cni/results": true, "/run/netns": true,
 	criRoot: true, "/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
 }
 
-// Pods is the ground that the kubelet works on. Apply only claims it; Undo
-// kills every pod and removes all that pods leave behind.
+// Pods is the step that claims the pods of this host. Apply only records
+// this; Undo kills all pods and removes what they leave behind.
 func (r Runtime) Pods() step.Step {
 	return step.Step{
 		Name: "run pods in containerd",
@@ -85,25 +85,25 @@ func (r Runtime) removePods(ctx context.Context) error {
 	return r.Files.Remove(podsFile)
 }
 
-// shimPatience is how long a shim may take to go after its last container.
+// shimPatience is the time for a shim to exit after its last container.
 const shimPatience = 3 * time.Second
 
-// endShims ends what has held pods. A shim goes with its last container, but for
-// one in which another was about to start.
+// endShims ends the shims of pods. A shim exits with its last container,
+// unless another container was about to start in it.
 func (r Runtime) endShims(ctx context.Context) error {
 	return host.EndProcesses(ctx, shimPatience, func(args []string) bool {
 		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) && follows(args, "-address", r.Socket)
 	})
 }
 
-// follows reports whether a flag has a value.
+// follows reports whether a flag has this value in args.
 func follows(args []string, flag, value string) bool {
 	at := slices.Index(args, flag)
 	return at >= 0 && at+1 < len(args) && args[at+1] == value
 }
 
-// removeNetns removes the network namespaces that CRI made, and with each the
-// pod's pair of links.
+// removeNetns removes the network namespaces that CRI created, and with them
+// the pods' veth pairs.
 func (r Runtime) removeNetns() error {
 	var errs []error
 	for _, path := range r.Files.Match("/run/netns/cni-*") {
@@ -112,7 +112,7 @@ func (r Runtime) removeNetns() error {
 	return errors.Join(errs...)
 }
 
-// removeState removes what pods left on disk; the deepest paths come last in
+// removeState removes what pods left on disk, in the reverse order of
 // podPaths.
 func (r Runtime) removeState(b before) error {
 	var errs []error
@@ -133,7 +133,7 @@ func (r Runtime) removePath(path string, b before) error {
 		if existed || r.Files.ExistsMatch(path+"/*") || !r.Files.Exists(path) {
 			return nil
 		}
-		// ip(8) mounts /run/netns on itself.
+		// ip(8) makes /run/netns a mount of itself.
 		return errors.Join(host.UnmountBelow(r.Files.Path(path)), os.Remove(r.Files.Path(path)))
 	}
 	if err := host.UnmountBelow(r.Files.Path(path)); err != nil {
@@ -155,7 +155,7 @@ func (r Runtime) emptyDir(path string) error {
 
 const hostPortChain = "CNI-HOSTPORT-DNAT"
 
-// removeHostPorts removes portmap's chains, unless other CNI users had them.
+// removeHostPorts removes portmap's chains, unless they existed before.
 func removeHostPorts(b before) error {
 	if b.HostPorts {
 		return nil
@@ -165,14 +165,15 @@ func removeHostPorts(b before) error {
 	})
 }
 
-// removeCgroups removes the cgroups of pods: those of the cgroupfs driver, and
-// the slices of the systemd driver.
+// removeCgroups removes the cgroups of pods: those of the cgroupfs driver,
+// and the slices of the systemd driver.
 func removeCgroups(ctx context.Context) error {
-	// What was about to start when its shim ended may still run.
+	// A container that was about to start when its shim ended may still run.
 	return errors.Join(host.EndCgroup(ctx, "kubepods"), host.EndSlice(ctx, "kubepods"))
 }
 
-// PodProblems says that somebody else's pods run here [containerd-pods].
+// PodProblems returns a problem if another cluster's pods run here
+// [containerd-pods].
 func (r Runtime) PodProblems(ctx context.Context) error {
 	if r.Files.Exists(podsFile) {
 		return nil

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// proxyTable is kube-proxy's in its mode nftables.
+	// proxyTable is the nftables table of kube-proxy in nftables mode.
 	proxyTable = "ip kube-proxy"
-	// proxyPatience is how long kube-proxy may take to enter its rules, after its
-	// start or by itself. It looks every 30 s, and for one chain only.
+	// proxyPatience is the time for kube-proxy to add its rules after its start,
+	// or by itself: it checks one chain every 30 s.
 	proxyPatience = time.Second
 	proxyStarts   = 10 * time.Second
 )
 
-// proxyJumps lead to the chains of kube-proxy in its mode iptables.
+// proxyJumps are the jumps to kube-proxy's chains in iptables mode.
 var proxyJumps = []host.Jump{
 	{Table: "nat", From: "PREROUTING", To: "KUBE-SERVICES"},
 	{Table: "nat", From: "OUTPUT", To: "KUBE-SERVICES"},
@@ -30,18 +30,18 @@ var proxyJumps = []host.Jump{
 	{Table: "filter", From: "FORWARD", To: "KUBE-FORWARD"},
 }
 
-// KeepServices makes the rules of kube-proxy come back that somebody has
-// removed: without them no Service is reached from this host. The container of
-// kube-proxy is removed, and the kubelet creates a new one, which enters all
-// rules. Nothing is missing while none runs, or while a new one may still be
-// entering its rules.
+// KeepServices is the step that restores the rules of kube-proxy, without
+// which no Service is reachable from this host. It removes kube-proxy's
+// container, because a new one, which the kubelet creates, adds all rules.
+// Its Check finds nothing if kube-proxy does not run, or has started so
+// recently that it may still be adding its rules.
 func (r Runtime) KeepServices() step.Step { return r.keepServices(proxyStarts) }
 
-// FollowServices is KeepServices after rules were removed: it waits for a new
-// kube-proxy too.
+// FollowServices is KeepServices after an event: it also waits for a
+// kube-proxy that has just started.
 func (r Runtime) FollowServices() step.Step { return r.keepServices(0) }
 
-// keepServices leaves a kube-proxy alone that is younger than an age.
+// keepServices ignores a kube-proxy that is younger than young.
 func (r Runtime) keepServices(young time.Duration) step.Step {
 	return step.Step{
 		Name: "keep kube-proxy's rules",
@@ -85,9 +85,9 @@ func (r Runtime) repairServices(ctx context.Context) error {
 
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
-// removeContainer removes a running container, which CRI forces. The kubelet
-// replaces a container that is gone at once. One that it sees exited it restarts
-// after a backoff, which doubles with each restart: hence no stop before.
+// removeContainer removes a running container. The kubelet replaces a missing
+// container at once, but restarts an exited one only after a backoff.
+// Therefore the container is not stopped first.
 func (r Runtime) removeContainer(ctx context.Context, id string) error {
 	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
@@ -95,8 +95,8 @@ func (r Runtime) removeContainer(ctx context.Context, id string) error {
 	})
 }
 
-// missingServices looks into all firewalls of the kernel, as kube-proxy's image
-// has programs of its own.
+// missingServices searches all firewalls of the kernel, because kube-proxy's
+// image may use another one than the host's iptables.
 func (r Runtime) missingServices(ctx context.Context) (diff step.Diff, err error) {
 	if !r.Files.Exists(podsFile) || !host.HasProgram("iptables") {
 		return nil, nil
@@ -127,7 +127,7 @@ func missingRules(chains *host.Chains) (step.Diff, error) {
 	for _, j := range jumps {
 		missing = append(missing, j.String())
 	}
-	// The Service of the API server is always there.
+	// The Service of the API server always exists.
 	if rules, err := chains.Rules("nat", "KUBE-SERVICES"); err != nil {
 		return nil, err
 	} else if len(rules) == 0 {
@@ -139,7 +139,7 @@ func missingRules(chains *host.Chains) (step.Diff, error) {
 	return step.Diff{"restart kube-proxy, whose rules lack " + strings.Join(missing, ", ")}, nil
 }
 
-// proxy returns the container of kube-proxy that runs, or nil.
+// proxy returns the running container of kube-proxy, or nil.
 func (r Runtime) proxy(ctx context.Context) (proxy *runtime.Container, err error) {
 	if err := r.criServes(ctx); err != nil {
 		if step.IsUnanswered(err) {

@@ -13,13 +13,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// hostsDir is where containerd shall look for the ways to registries, unless
-// its owner has it look elsewhere already.
+// hostsDir is the directory of registry configurations, unless the user's
+// config sets another one.
 const hostsDir = "/etc/containerd/certs.d"
 
-// hostsFile is hosts.toml. It has no mirrors: an answer of the private registry
-// is final, and nobody else is asked. The table of mirrors is there and empty,
-// since containerd 1.7 passes over a file without, and asks the upstream.
+// hostsFile is hosts.toml. It lists no other hosts, so that an answer of the
+// private registry is final. The table of hosts is present but empty, because
+// containerd 1.7 ignores a file without one and asks the upstream.
 type hostsFile struct {
 	Server       string            `toml:"server"`
 	Capabilities []string          `toml:"capabilities"`
@@ -31,9 +31,9 @@ type hostsFile struct {
 	Mirrors      map[string]string `toml:"host"`
 }
 
-// RegistryFiles are what leads containerd, and so every pod, to a private
-// registry: under its own name, and under the names that the images have
-// elsewhere, as they lie below its prefix. They hold secrets.
+// RegistryFiles returns the files that make containerd use a private
+// registry: for its own name, and for the upstream names of the images, which
+// it has below its prefix. They contain secrets.
 //
 //	registry.k8s.io/coredns/coredns ──▶ https://registry.example.com/v2/k8s/coredns/coredns
 func (r Runtime) RegistryFiles(to *registry.Registry, upstreams []string) ([]host.File, error) {
@@ -71,7 +71,7 @@ func (r Runtime) RegistryFiles(to *registry.Registry, upstreams []string) ([]hos
 	return files, nil
 }
 
-// hostsDir is the first directory that containerd looks into.
+// hostsDir returns the first directory in containerd's config_path.
 func (r Runtime) hostsDir() (string, error) {
 	data, err := r.Files.Read(configPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,8 @@ func (r Runtime) hostsDir() (string, error) {
 	return c.hostsDir(), nil
 }
 
-// registryTable is where each version of config.toml says how to pull.
+// registryTable returns the path of the registry table in this version of
+// config.toml.
 func (c *configFile) registryTable() []string {
 	switch version, _ := c.root["version"].(int64); {
 	case version >= 3:
@@ -103,7 +104,7 @@ func (c *configFile) hostsDir() string {
 	return hostsDir
 }
 
-// setHosts has containerd look into a directory for the way to registries.
+// setHosts sets config_path.
 func (c *configFile) setHosts() error {
 	table := c.registryTable()
 	if now, _ := c.get(append(table, "config_path")...).(string); now != "" {

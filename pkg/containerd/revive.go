@@ -16,20 +16,20 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// StaticPod is a pod that the kubelet of this host starts from a file.
+// StaticPod is a static pod of this host.
 type StaticPod struct {
-	Name string // with the node's name at its end, as the API server calls it
-	// Ready returns nil when the program serves; nil: it is not asked.
+	Name string // with the node's name at its end, as in the API
+	// Ready returns nil if the component serves. It may be nil.
 	Ready func(context.Context) error
-	// Needs returns since when what the program needs has been running; ok is
-	// false if it does not run.
+	// Needs returns the start time of the component that this one needs; ok is
+	// false if that does not run. It may be nil.
 	Needs func(context.Context) (since time.Time, ok bool, err error)
 }
 
-// Revive removes a static pod whose program has ended, is older than what it
-// needs, or sees a directory that was removed from the host. The kubelet then
-// creates a new pod at once. It would restart a program that has ended only after
-// a backoff of up to five minutes.
+// Revive is the step that removes a static pod whose process has exited, is
+// older than the component it needs, or has a directory mounted that was
+// removed from the host. The kubelet then creates a new pod at once; it would
+// restart an exited container only after a backoff of up to five minutes.
 func (r Runtime) Revive(pod StaticPod) step.Step {
 	return step.Step{
 		Name: "revive " + pod.Name,
@@ -41,13 +41,14 @@ func (r Runtime) Revive(pod StaticPod) step.Step {
 			return step.Diff{"remove the pod " + pod.Name + ", for the kubelet to make it anew: " + reason}, nil
 		},
 		Apply: func(ctx context.Context) error { return r.revive(ctx, pod) },
-		// The new one may end once more before all that it needs is back: whether
-		// it serves is the wait's to say.
+		// The new container may exit again before all dependencies are back. The
+		// next step waits until it serves.
 		Waits: true,
 	}
 }
 
-// revive looks again: a Check that got no answer has seen no reason.
+// revive checks again, because Apply also runs after a Check without an
+// answer.
 func (r Runtime) revive(ctx context.Context, pod StaticPod) error {
 	soon, cancel := step.Checking(ctx)
 	defer cancel()
@@ -86,8 +87,8 @@ func (r Runtime) stuck(ctx context.Context, pod StaticPod) (reason string, err e
 	return reason, err
 }
 
-// replacedDirs returns the directory of the host that a container of a pod has
-// mounted and that was removed or replaced since.
+// replacedDirs returns a reason if a container of the pod has a directory
+// mounted that was removed or replaced on the host.
 func (r Runtime) replacedDirs(ctx context.Context, pod string) (reason string, err error) {
 	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
 		all, err := c.Containers(ctx, fmt.Sprintf(`labels."io.kubernetes.pod.name"==%q,labels."io.cri-containerd.kind"==container`, pod))
@@ -107,7 +108,7 @@ func (r Runtime) replacedDirs(ctx context.Context, pod string) (reason string, e
 func (r Runtime) replacedDirsOf(ctx context.Context, one client.Container) (reason string, err error) {
 	task, err := one.Task(ctx, nil)
 	if err != nil {
-		return "", gone(err) // it has ended
+		return "", gone(err) // the container has exited
 	}
 	spec, err := one.Spec(ctx)
 	if err != nil {
@@ -115,7 +116,7 @@ func (r Runtime) replacedDirsOf(ctx context.Context, one client.Container) (reas
 	}
 	for _, m := range spec.Mounts {
 		if m.Type != "bind" || !strings.HasPrefix(m.Source, "/etc/") && !strings.HasPrefix(m.Source, "/var/log/") {
-			continue // the kubelet and CRI make the others for this container
+			continue // the kubelet and CRI create the other mounts for this container
 		}
 		replaced, err := r.Files.DirReplaced(int(task.Pid()), m.Source, m.Destination)
 		if err != nil || replaced {
@@ -125,7 +126,7 @@ func (r Runtime) replacedDirsOf(ctx context.Context, one client.Container) (reas
 	return "", nil
 }
 
-// whyStuck looks at the last of a pod's containers.
+// whyStuck examines the last container of a pod.
 func whyStuck(all []*runtime.Container, since time.Time) string {
 	if len(all) == 0 {
 		return ""
@@ -158,8 +159,8 @@ func labelsOf(pod string) map[string]string {
 	return map[string]string{"io.kubernetes.pod.name": pod, "io.kubernetes.pod.namespace": "kube-system"}
 }
 
-// withCRI speaks the kubelet's own protocol: what is removed by another, CRI
-// would go on to list.
+// withCRI calls CRI rather than containerd, because CRI keeps listing pods
+// that were removed in another way.
 func (r Runtime) withCRI(ctx context.Context, do func(runtime.RuntimeServiceClient) error) error {
 	return r.with(ctx, func(_ context.Context, c *client.Client) error {
 		conn, ok := c.Conn().(grpc.ClientConnInterface)

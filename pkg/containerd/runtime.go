@@ -1,6 +1,6 @@
-// Package containerd makes the containerd behind the main Docker run pods: its
-// CRI is turned on, pods get their interface on docker0, and all that they
-// leave is taken away again.
+// Package containerd makes the containerd behind the main Docker run pods: it
+// enables CRI, configures CNI for docker0, and removes everything that pods
+// leave behind.
 package containerd
 
 import (
@@ -23,7 +23,7 @@ const (
 	configPath = "/etc/containerd/config.toml"
 	// pendingFile exists while a new config waits for containerd's restart.
 	pendingFile = host.StateDir + "/containerd-restart"
-	namespace   = "k8s.io" // where CRI keeps everything
+	namespace   = "k8s.io" // CRI's namespace
 )
 
 // Runtime is the containerd of this host.
@@ -31,10 +31,11 @@ type Runtime struct {
 	Files        host.Files
 	Units        host.Units
 	Socket       string // /run/containerd/containerd.sock
-	SandboxImage string // what holds a pod's namespaces; it is never collected
+	SandboxImage string // the pause image; it is never collected
 	KeepImages   bool   // Undo leaves the images of pods
-	Registry     bool   // there are RegistryFiles to look at
-	// Images are the images that we load, as pods name them.
+	Registry     bool   // private registry configuration is expected
+	// Images lists the references of the images that the load steps load for
+	// pods.
 	Images []string
 }
 
@@ -47,8 +48,9 @@ func CgroupDriver() string {
 	return "cgroupfs"
 }
 
-// EnableCRI makes containerd's config fit for pods and restarts containerd if
-// it did not. Containers live on through that: each has a shim of its own.
+// EnableCRI is the step that configures containerd for pods and restarts it
+// if necessary. Containers survive the restart, because each has its own
+// shim.
 func (r Runtime) EnableCRI() step.Step {
 	return step.Step{
 		Name: "turn on containerd's CRI",
@@ -127,7 +129,7 @@ func (r Runtime) disable(ctx context.Context) error {
 		return err
 	}
 	if r.KeepImages {
-		return nil // the turndown that takes them asks what was there before
+		return nil // the next turndown, which removes the images, needs beforeRecord
 	}
 	return r.Files.Remove(beforeRecord.Path)
 }
@@ -140,8 +142,9 @@ func (r Runtime) restart(ctx context.Context, serves func(context.Context) error
 	return step.Until(ctx, serves, nil)
 }
 
-// startsLater reports whether no containerd runs because its init script is
-// only about to come (or gone already): it will start with the config as it is.
+// startsLater reports whether containerd does not run because its init script
+// is not installed yet, or already removed. It will read the current config
+// when it starts.
 func (r Runtime) startsLater() bool {
 	return r.Units.Init() != "systemd" && !r.Files.Exists("/etc/init.d/"+unit)
 }
@@ -157,9 +160,9 @@ func (r Runtime) restartDiff(ctx context.Context) (step.Diff, error) {
 	return step.DiffOf(err, fmt.Sprintf("restart containerd: %v", err))
 }
 
-// awaitRestartDiff waits for the answer of a slow containerd, so that it is not
-// restarted without need. If containerd does not answer within the limit, the
-// diff is a restart.
+// awaitRestartDiff waits for a slow containerd, so that it is not restarted
+// without need. If containerd does not answer within the limit, the diff is a
+// restart.
 func (r Runtime) awaitRestartDiff(ctx context.Context) (diff step.Diff, err error) {
 	err = step.Until(ctx, func(ctx context.Context) error {
 		diff, err = r.restartDiff(ctx)
@@ -179,8 +182,7 @@ func (r Runtime) serves(ctx context.Context) error {
 	return r.ask(ctx, func(context.Context, introspection.Service) error { return nil })
 }
 
-// criServes asks which plugins were loaded: CRI itself would answer by
-// another protocol, and says no more than this.
+// criServes asks containerd whether the CRI plugin was loaded.
 func (r Runtime) criServes(ctx context.Context) error {
 	return r.ask(ctx, func(ctx context.Context, s introspection.Service) error {
 		found, err := s.Plugins(ctx, "id==cri")
@@ -188,7 +190,7 @@ func (r Runtime) criServes(ctx context.Context) error {
 			return step.NoAnswer(err)
 		}
 		if len(found.Plugins) == 0 {
-			return errors.New("its CRI is off")
+			return errors.New("its CRI is disabled")
 		}
 		if failed := found.Plugins[0].InitErr; failed != nil {
 			return fmt.Errorf("its CRI did not start: %s", failed.Message)
@@ -205,7 +207,7 @@ func (n notRunning) Unwrap() error { return n.error }
 func (r Runtime) ask(ctx context.Context, question func(context.Context, introspection.Service) error) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	// The client would wait for a socket to come.
+	// The client would wait until the socket exists.
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", r.Files.Path(r.Socket))
 	if err != nil && !step.IsUnanswered(step.Serves(err)) {
 		return notRunning{fmt.Errorf("it does not run: %w", err)}
@@ -225,7 +227,8 @@ func (r Runtime) ask(ctx context.Context, question func(context.Context, introsp
 	return question(ctx, c.IntrospectionService())
 }
 
-// config returns the config file as it shall be, and what differs now.
+// config returns the wanted config file, and its differences from the current
+// one.
 func (r Runtime) config(ctx context.Context) ([]byte, step.Diff, error) {
 	now, err := r.Files.Read(configPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

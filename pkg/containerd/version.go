@@ -22,7 +22,7 @@ func (Runtime) MissingProblem() error {
 	if host.HasProgram("containerd") {
 		return nil
 	}
-	return &step.Problem{Name: "containerd-missing", Text: "there is no containerd on this host", Remedy: "install it (containerd or containerd.io)"}
+	return &step.Problem{Name: "containerd-missing", Text: "containerd is not installed on this host", Remedy: "install it (containerd or containerd.io)"}
 }
 
 // OldProblem returns the problem that the host's containerd is older than a

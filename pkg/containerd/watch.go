@@ -12,9 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Watch returns an error, with the last line of the log, once the container of
-// a static pod crashes repeatedly; nil when ctx ends. The kubelet starts it
-// again, and waits longer before each restart.
+// Watch returns an error, with the last line of the log, once the container
+// of a static pod crashes repeatedly. It returns nil when ctx ends. The
+// kubelet restarts the container after a growing backoff.
 func (r Runtime) Watch(pod string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return step.WatchEnds(ctx, func(ctx context.Context, since time.Time) (step.End, bool) {
@@ -30,11 +30,11 @@ func (r Runtime) Watch(pod string) func(context.Context) error {
 	}
 }
 
-// lastEnd returns nil if the pod's container runs, or if it ended before since:
-// then the kubelet has restarted it, or is about to. The attempt of a container
-// covers the whole life of its pod.
+// lastEnd returns nil if the pod's container runs, or if it ended before
+// since: the kubelet has then restarted it, or is about to. The attempt of a
+// container counts from the start of its pod.
 func (r Runtime) lastEnd(ctx context.Context, pod string, since time.Time) (last *runtime.ContainerStatus) {
-	_ = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { // the wait itself reports a CRI that does not answer
+	_ = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { // the caller reports a CRI that does not answer
 		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: labelsOf(pod)}})
 		if err != nil || len(answer.Containers) == 0 {
 			return err

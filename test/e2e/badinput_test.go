@@ -43,7 +43,7 @@ var badInputs = []bad{
 	{name: "not root", prefix: "setpriv --reuid 65534 --clear-groups", run: asMaster, problem: "root", says: "you are not root", code: "3"},
 	{
 		name: "no Docker", make: stopDocker + "mv /usr/sbin/dockerd /usr/sbin/dockerd.away", undo: "mv /usr/sbin/dockerd.away /usr/sbin/dockerd; " + startDocker,
-		run: asMaster, problem: "docker-missing", says: "there is no dockerd on this host", code: "3",
+		run: asMaster, problem: "docker-missing", says: "dockerd is not installed on this host", code: "3",
 	},
 	{
 		name: "Docker stopped", make: stopDocker, undo: startDocker,
@@ -94,7 +94,7 @@ var badInputs = []bad{
 	},
 	{
 		name: "no containerd", make: "mv /usr/bin/containerd /usr/bin/containerd.away", undo: "mv /usr/bin/containerd.away /usr/bin/containerd",
-		run: asMaster, problem: "containerd-missing", says: "there is no containerd", code: "3",
+		run: asMaster, problem: "containerd-missing", says: "containerd is not installed on this host", code: "3",
 	},
 	{name: "no such bundle", run: "master --bundle /nowhere.tar.zst", problem: "bundle", says: "/nowhere.tar.zst", code: "3"},
 	{
