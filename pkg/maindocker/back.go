@@ -11,8 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// addressRecord keeps docker0's address from before the first move: the zero
-// value if it had none, or if nobody knows it any more.
+// addressRecord saves docker0's address before the first move. It is the zero
+// value if docker0 had no address, or if the record was lost.
 var addressRecord = host.Record[netip.Prefix]{Path: host.StateDir + "/docker0-address", Valid: validAddress}
 
 func validAddress(p netip.Prefix) error {
@@ -22,8 +22,7 @@ func validAddress(p netip.Prefix) error {
 	return fmt.Errorf("%s is not an address of a bridge", p)
 }
 
-// noteAddress remembers, once, where docker0 was. One that has moved cannot
-// tell any more.
+// noteAddress saves docker0's address once, before the first move.
 func (b Bridge) noteAddress() error {
 	return addressRecord.Ensure(b.Files, func(error) (netip.Prefix, error) {
 		if moved, err := b.moved(); err != nil || moved {
@@ -37,7 +36,7 @@ func (b Bridge) noteAddress() error {
 	})
 }
 
-// recordsDiff asks for the records that only moveBack reads.
+// recordsDiff verifies the records that only moveBack reads.
 func (b Bridge) recordsDiff() (step.Diff, error) {
 	if moved, err := b.moved(); err != nil || !moved {
 		return nil, err
@@ -59,7 +58,8 @@ func lostText(err error) string {
 	return err.Error()
 }
 
-// moved reports whether the settings are ours, whole or half-way.
+// moved reports whether daemon.json has the settings of Move, completely or
+// partly.
 func (b Bridge) moved() (bool, error) {
 	_, err := b.original()
 	if host.Lost(err) {
@@ -69,7 +69,7 @@ func (b Bridge) moved() (bool, error) {
 	return err == nil, err
 }
 
-// original returns the owner's settings from before the first move.
+// original returns the user's settings before the first move.
 func (b Bridge) original() (settings, error) {
 	data, err := b.Files.Original(daemonJSON)
 	if err != nil {
@@ -82,8 +82,8 @@ func (b Bridge) original() (settings, error) {
 	return owner, nil
 }
 
-// recoverOriginal replaces a record of daemon.json that was lost: the owner's
-// settings are then what remains without ours. It returns what was lost.
+// recoverOriginal reconstructs a lost original of daemon.json: the current
+// settings without those of Move. It returns why the original was lost.
 func (b Bridge) recoverOriginal() (lost, err error) {
 	if _, lost = b.original(); lost == nil || !host.Lost(lost) {
 		return nil, lost
@@ -106,20 +106,22 @@ func (b Bridge) recoverOriginal() (lost, err error) {
 	return lost, b.Files.KeepOriginal(daemonJSON, data)
 }
 
-// moveBack restarts Docker only when its settings, or a restart that was cut
-// short, are ours.
+// moveBack restores daemon.json and docker0's address. It restarts Docker
+// only if daemon.json has Move's settings, or if a restart by kube-bootstrap
+// was interrupted.
 //
-// Docker remembers the subnet of its bridge network in its own database, and
-// would make docker0 on ours again although daemon.json says nothing of it any
-// more. So it is started once with the old address as its bip, which it then
-// remembers, and the owner's file is put back to the byte while it runs.
+// Docker saves the subnet of its bridge network in its database and would set
+// docker0 to flannel's subnet again, although daemon.json does not contain it
+// any more. moveBack therefore starts Docker once with the old address as
+// bip, which Docker then saves, and restores the original daemon.json while
+// Docker runs.
 func (b Bridge) moveBack(ctx context.Context) error {
 	lost, err := b.recoverOriginal()
 	if err != nil {
 		return err
 	}
 	if lost != nil {
-		step.Leave(ctx, fmt.Sprintf("%s: %s, so kube-bootstrap's keys were only taken out; a value that one of them had before is not known", daemonJSON, lostText(lost)))
+		step.Leave(ctx, fmt.Sprintf("%s: %s, so only kube-bootstrap's keys were removed; their previous values are unknown", daemonJSON, lostText(lost)))
 	}
 	moved, err := b.moved()
 	if err != nil {
@@ -149,8 +151,8 @@ func (b Bridge) restartBack(ctx context.Context, moved bool) error {
 	})
 }
 
-// settingsBefore are the owner's settings and, for one start, the address that
-// docker0 had.
+// settingsBefore returns the user's settings with docker0's old address as
+// bip, for one start.
 func (b Bridge) settingsBefore(ctx context.Context) ([]byte, error) {
 	back, err := unmerged(b.Files, daemonJSON)
 	if err != nil {
@@ -166,8 +168,8 @@ func (b Bridge) settingsBefore(ctx context.Context) ([]byte, error) {
 	return encode(back)
 }
 
-// addressBefore is where docker0 was, or where Docker would put it on a fresh
-// host if that is not known.
+// addressBefore returns docker0's address before the move or, if it is
+// unknown, the one that Docker would choose on a new host.
 func (b Bridge) addressBefore(ctx context.Context, owner settings) (netip.Prefix, error) {
 	old, err := addressRecord.Read(b.Files)
 	if err == nil && old.IsValid() {
@@ -184,12 +186,12 @@ func (b Bridge) addressBefore(ctx context.Context, owner settings) (netip.Prefix
 	if err == nil {
 		err = errors.New("it was not known")
 	}
-	step.Leave(ctx, fmt.Sprintf("docker0: its address from before is not known (%s); it is now %s", lostText(err), address))
+	step.Leave(ctx, fmt.Sprintf("docker0: its previous address is unknown (%s); it is now %s", lostText(err), address))
 	return address, nil
 }
 
-// defaultAddress is the first address for docker0 that no route overlaps, out
-// of the owner's or of Docker's own address pools.
+// defaultAddress returns the first address for docker0 that overlaps no
+// route, from the user's or Docker's address pools.
 func defaultAddress(owner settings, routes []host.Route) netip.Prefix {
 	for _, subnet := range addressPools(owner) {
 		free := true
@@ -204,8 +206,8 @@ func defaultAddress(owner settings, routes []host.Route) netip.Prefix {
 	return netip.MustParsePrefix("172.17.0.1/16")
 }
 
-// addressPools lists networks for docker0: the first one of each of the owner's
-// pools, then Docker's defaults.
+// addressPools lists networks for docker0: the first one of each address pool
+// of the user, then Docker's defaults.
 func addressPools(owner settings) []netip.Prefix {
 	var all []netip.Prefix
 	pools, _ := owner["default-address-pools"].([]any)

@@ -48,7 +48,7 @@ func (b Bridge) removeBootUnit(ctx context.Context, path string) error {
 		return nil
 	}
 	if b.Units.Init() != "systemd" {
-		// update-rc.d refuses while the script is there; rc-update does not mind.
+		// update-rc.d refuses while the script exists; rc-update does not.
 		return errors.Join(b.Files.Remove(path), b.Units.Disable(ctx, bootUnit))
 	}
 	if err := errors.Join(b.Units.Disable(ctx, bootUnit), b.Units.Stop(ctx, bootUnit)); err != nil {
@@ -137,10 +137,11 @@ reload() {
 }
 `
 
-// Boot is what the unit runs: it waits for the lease and makes daemon.json,
-// docker0 and the firewall agree with it. It never touches Docker itself,
-// which waits for it, nor settings of a Docker that runs (a reload). It does
-// nothing on a host where Move is being undone: turndown starts Docker as well.
+// Boot waits for the lease, and makes daemon.json, docker0 and the firewall
+// match it. Docker waits for the end of Boot, so Boot never stops or starts
+// Docker. On a reload of the firewall it does not change the settings of the
+// running Docker. It does nothing while Move is being undone, because
+// turndown starts Docker too.
 func (b Bridge) Boot(ctx context.Context) error {
 	if moved, err := b.moved(); err != nil || !moved || b.pending().Back {
 		return err
@@ -152,8 +153,8 @@ func (b Bridge) Boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Not by asking its socket: systemd would hold the question until Docker
-	// has started, and Docker waits for us.
+	// A request to Docker's socket would block: systemd accepts it and starts
+	// Docker, which waits for Boot.
 	running, err := b.Units.Active(ctx, "docker")
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (b Bridge) Boot(ctx context.Context) error {
 	return o.firewall.apply(ctx)
 }
 
-// bootSettings leaves daemon.json as it is if Docker would not start with ours.
+// bootSettings writes daemon.json, unless Docker would not start with it.
 func (b Bridge) bootSettings(ctx context.Context, data []byte) error {
 	if data == nil {
 		return nil

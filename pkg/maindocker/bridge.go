@@ -1,6 +1,6 @@
-// Package maindocker puts the host's own Docker onto the flannel subnet: its
-// settings, docker0, the firewall between the overlay and docker0, and the
-// order of all this at boot.
+// Package maindocker moves the main Docker into flannel's subnet:
+// daemon.json, docker0, the firewall between the overlay and docker0, and
+// their order at boot.
 //
 //	       flannel subnet 10.1.7.0/24
 //	overlay ──▶ docker0 10.1.7.1 ──┬── plain containers  10.1.7.0/25   (Docker: fixed-cidr)
@@ -23,8 +23,8 @@ const (
 	daemonJSON = "/etc/docker/daemon.json"
 )
 
-// Lease is the part of the overlay network that belongs to this host. Subnet
-// carries docker0's own address: 10.1.7.1/24.
+// Lease is the lease of this host. Subnet contains docker0's address:
+// 10.1.7.1/24.
 type Lease struct {
 	Network, Subnet netip.Prefix
 	MTU             int
@@ -37,12 +37,13 @@ type Bridge struct {
 	Docker  func() (*docker.Engine, error)
 	Lease   func() (Lease, error)
 	Backend string       // flannel's: vxlan, host-gw, udp, wireguard, ipip
-	Hosts   netip.Prefix // the network that the hosts are in; asked for with host-gw
+	Hosts   netip.Prefix // network of the hosts, which host-gw needs
 }
 
-// Move makes Docker and docker0 agree with the lease. Stopping Docker, changing
-// it and starting it again can only be undone together, so they are one step.
-// What ran before runs again afterwards. What needs no restart is Open's.
+// Move is the step that makes Docker and docker0 match the lease. Stopping,
+// changing and starting Docker is one step, because only the whole can be
+// undone. Containers that ran before run again afterwards. Open makes the
+// changes that need no restart.
 func (b Bridge) Move() step.Step {
 	return b.moveBecause(func(ctx context.Context) (step.Diff, error) {
 		g, err := b.goal(ctx)
@@ -54,9 +55,8 @@ func (b Bridge) Move() step.Step {
 	})
 }
 
-// Follow is Move for one who acts without being asked: Docker is restarted when
-// its network is on another subnet or gone, and not because somebody edits its
-// settings.
+// Follow is Move for the agent: it restarts Docker if its network is in
+// another subnet or missing, but not because a user edits daemon.json.
 func (b Bridge) Follow() step.Step {
 	return b.moveBecause(func(ctx context.Context) (step.Diff, error) {
 		lease, err := b.Lease()
@@ -89,14 +89,14 @@ func (b Bridge) moveBecause(why reasons) step.Step {
 	}
 }
 
-// noLease says that flannel has not given this host a subnet yet.
+// noLease is the error that flanneld has not written a lease yet.
 type noLease struct{ error }
 
-// goal is everything that Move wants, worked out from the lease and the file
-// of the owner as it stands.
+// goal is the state that Move establishes, from the lease and the user's
+// daemon.json.
 type goal struct {
 	lease Lease
-	data  []byte    // daemon.json; nil: it is right
+	data  []byte    // daemon.json; nil: up to date
 	diff  step.Diff // of daemon.json
 }
 
@@ -134,8 +134,8 @@ func linkDiff(link host.Link, lease Lease) step.Diff {
 	return diff
 }
 
-// runningDiff compares what the running Docker uses with the lease: its file
-// may be right and Docker still the one from before.
+// runningDiff compares the settings of the running Docker with the lease,
+// because Docker may not have read the file since its change.
 func (b Bridge) runningDiff(ctx context.Context, lease Lease) (step.Diff, error) {
 	var diff step.Diff
 	if b.isPending() {
@@ -216,7 +216,7 @@ func (b Bridge) moveWhileStopped(ctx context.Context, g goal) error {
 		return b.setLink(g.lease)
 	})
 	if errors.As(err, new(startError)) {
-		// The owner gets his Docker back when it refuses our settings.
+		// Docker refused the settings: restore the user's settings.
 		return errors.Join(err, b.moveBack(context.WithoutCancel(ctx)))
 	}
 	return err
@@ -230,9 +230,9 @@ func (b Bridge) writeSettings(data []byte) error {
 	return b.Files.Replace(daemonJSON, data, 0o644)
 }
 
-// setLink gives a docker0 that is there the address of the lease. It is not
-// deleted, as pods may hang on it; one that is missing is left to Docker,
-// which also gives it a hardware address that stays.
+// setLink sets the address of docker0. It does not delete docker0, because
+// pods may be attached to it. It does not create docker0 either, because
+// Docker assigns a stable MAC address.
 func (b Bridge) setLink(lease Lease) error {
 	link, ok, err := host.FindLink(linkName)
 	if err != nil || !ok || len(linkDiff(link, lease)) == 0 {

@@ -9,18 +9,18 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// dockerTable is Docker's own with firewall-backend nftables.
+// dockerTable is Docker's nftables table with firewall-backend nftables.
 const dockerTable = "ip docker-bridges"
 
-// dockerJumps lead to the chains that each version of Docker makes.
+// dockerJumps are the jumps that every version of Docker creates.
 var dockerJumps = []host.Jump{
 	{Table: userChain.table, From: "FORWARD", To: userChain.chain},
 	{Table: "nat", From: "PREROUTING", To: "DOCKER"},
 	{Table: "nat", From: "OUTPUT", To: "DOCKER"},
 }
 
-// forwardJumps: from version 28.1 on FORWARD leads to the first, before that to
-// the second.
+// forwardJumps are the targets of Docker's jump from FORWARD: the first since
+// 28.1, the second before.
 var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
 
 func missingChains(chains *host.Chains) (missing []string, err error) {
@@ -38,8 +38,8 @@ func missingChains(chains *host.Chains) (missing []string, err error) {
 	return missing, err
 }
 
-// forwards reports whether FORWARD leads to a chain of Docker that has rules,
-// or to that of containers, which has none as long as no port is published.
+// forwards reports whether FORWARD jumps to a chain of Docker that has rules.
+// The chain of containers has none if no port is published.
 func forwards(chains *host.Chains) (bool, error) {
 	for _, to := range forwardJumps {
 		missing, err := chains.Missing(host.Jump{Table: userChain.table, From: "FORWARD", To: to})
@@ -55,8 +55,8 @@ func forwards(chains *host.Chains) (bool, error) {
 	return false, nil
 }
 
-// missingPorts lists the published ports of docker0's containers that no rule
-// leads to.
+// missingPorts lists the published ports of docker0's containers for which
+// there is no rule.
 func (b Bridge) missingPorts(ctx context.Context, chains *host.Chains) (missing []string, err error) {
 	docker, err := b.Docker()
 	if err != nil {

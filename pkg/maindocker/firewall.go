@@ -12,21 +12,22 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// From version 28 Docker drops what other hosts send to a container that has
-// published no port. What comes by the overlay is let in:
+// Since version 28 Docker drops packets from other hosts to ports of
+// containers that are not published. These settings accept packets of the
+// overlay:
 //
-//	iptables   DOCKER-USER, which Docker walks first and never empties, and
+//	iptables   DOCKER-USER, which Docker evaluates first and never empties, and
 //	           PREROUTING of the table raw, to which Docker appends its rules
-//	nftables   a mark that Docker accepts, set by a table of our own
+//	nftables   a mark that Docker accepts, set by a separate table
 //
 // Docker's setting allow-direct-routing removes its rules in the table raw. Then
 // each host of the LAN can reach a port that is published on 127.0.0.1, by the
 // address of the container.
 const (
 	acceptMark = "bridge-accept-fwmark"
-	ourMark    = "0x20000/0x20000" // kube-proxy has 0x4000 and 0x8000
-	// commentMark begins the comment of each of our rules, for every backend,
-	// so that rules that are no longer wanted can be found.
+	ourMark    = "0x20000/0x20000" // kube-proxy uses 0x4000 and 0x8000
+	// commentMark begins the comment of each rule of kube-bootstrap, so that
+	// outdated rules can be found.
 	commentMark = "kube-bootstrap: "
 	ourComment  = commentMark + "overlay to docker0"
 	// With host-gw, packets of the hosts themselves are not tunnelled: their
@@ -36,7 +37,7 @@ const (
 	nftName      = "kube-bootstrap"
 )
 
-// place is a chain with rules of ours.
+// place is a chain that contains rules of kube-bootstrap.
 type place struct{ table, chain string }
 
 var (
@@ -53,7 +54,7 @@ func places() []place {
 	return []place{userChain, rawChain}
 }
 
-// firewall is either rules of iptables or one table of nftables.
+// firewall is a set of iptables rules or an nftables table.
 type firewall struct {
 	rules []host.Rule
 	table *host.NftTable

@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// NeedsNetfilter reports whether the owner's Docker needs bridged packets to
-// pass the firewall: it keeps containers of one network apart, or lets them
-// reach published ports without a proxy. One that cannot be asked does.
+// NeedsNetfilter reports whether Docker needs bridged packets to pass the
+// firewall: to isolate containers of one network, or to forward published
+// ports without a proxy. It returns true if Docker does not answer.
 func (b Bridge) NeedsNetfilter(ctx context.Context) bool {
 	owner, err := readSettings(b.Files, daemonJSON)
 	if err != nil || owner["icc"] == false || owner["userland-proxy"] == false {

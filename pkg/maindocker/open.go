@@ -11,9 +11,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Open lets the overlay into docker0: the link has the address of the lease,
-// Docker's chains are complete, and our rule is among them. It never changes
-// which subnet Docker uses; that is Move's task.
+// Open is the step that lets packets of the overlay into docker0: docker0 has
+// the address of the lease, Docker's chains are complete, and the firewall
+// accepts the overlay. Unlike Move, it does not change Docker's subnet.
 func (b Bridge) Open() step.Step {
 	return step.Step{
 		Name:  "let the overlay into docker0",
@@ -25,8 +25,9 @@ func (b Bridge) Open() step.Step {
 	}
 }
 
-// opening is what Open wants. The settings of Docker stay as they are: to ask
-// Docker which it knows takes too long for a step that is checked often.
+// opening is the state that Open establishes. It does not ask Docker which
+// settings it supports, because that is too slow for a step that is checked
+// often.
 type opening struct {
 	lease    Lease
 	daemon   settings
@@ -58,7 +59,7 @@ func (b Bridge) checkOpen(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ok { // a missing one is Move's
+	if ok { // Move creates a missing docker0
 		diff = append(diff, linkDiff(link, g.lease)...)
 	}
 	rules, err := g.firewall.diff(ctx)
@@ -79,8 +80,8 @@ func (b Bridge) open(ctx context.Context) error {
 	return g.firewall.apply(ctx)
 }
 
-// repairChains restarts Docker only if what is missing does not come back: a
-// container may be about to start or to end.
+// repairChains restarts Docker only if the missing rules do not return by
+// themselves, because a container may be starting or stopping.
 func (b Bridge) repairChains(ctx context.Context, g opening) error {
 	const patience = time.Second
 	whole := func(ctx context.Context) error {
@@ -96,8 +97,8 @@ func (b Bridge) repairChains(ctx context.Context, g opening) error {
 	return b.rebuild(ctx)
 }
 
-// chainsDiff lists what is missing of that which Docker itself makes in the
-// firewall. Docker makes it when it starts, and never looks again.
+// chainsDiff lists the missing rules that Docker creates. Docker creates them
+// at its start and does not check them later.
 func (b Bridge) chainsDiff(ctx context.Context, g opening) (step.Diff, error) {
 	var diff step.Diff
 	if b.Files.Exists(rebuildFile) {

@@ -12,9 +12,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// oldestAPI is that of Docker 25: the bootstrap Docker runs in a network
-// namespace of its own, which its containers would share before. The API is
-// compared, as own builds carry no version.
+// oldestAPI is the minor API version of Docker 25, the first one that the
+// bootstrap Docker can use: it runs in its own network namespace, which the
+// containers of an older Docker would share. The API version is compared
+// because custom builds may have no version.
 const oldestAPI = 44
 
 // Problems returns, joined, what is wrong with the host's Docker:
@@ -24,12 +25,12 @@ func (b Bridge) Problems(ctx context.Context) error {
 	return errors.Join(b.DockerProblem(ctx), err, settingsProblems(now), UnitFlagProblems(b.commandLine()))
 }
 
-// DockerProblem says that Docker is missing, stopped or too old.
+// DockerProblem returns a problem if Docker is missing, stopped or too old.
 func (b Bridge) DockerProblem(ctx context.Context) error {
-	// A Docker that answers may be another machine's, or one whose dockerd is
-	// out of our reach: the bootstrap Docker needs the program.
+	// The Docker that answers may run elsewhere, but the bootstrap Docker needs
+	// the executable on this host.
 	if !b.Files.HasProgram("dockerd") {
-		return &step.Problem{Name: "docker-missing", Text: "there is no dockerd on this host", Remedy: "install Docker (docker.io or docker-ce)"}
+		return &step.Problem{Name: "docker-missing", Text: "dockerd is not installed on this host", Remedy: "install Docker (docker.io or docker-ce)"}
 	}
 	docker, err := b.Docker()
 	if err != nil {
@@ -37,7 +38,7 @@ func (b Bridge) DockerProblem(ctx context.Context) error {
 	}
 	if docker.Answers(ctx) != nil {
 		if b.isPending() {
-			return nil // a run of ours stopped it and was cut short: Resume starts it
+			return nil // an interrupted run has stopped it: Resume starts it
 		}
 		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Address, Remedy: "start it: " + b.startCommand()}
 	}
@@ -67,8 +68,7 @@ func (b Bridge) startCommand() string {
 	return "`service docker start`"
 }
 
-// commandLine returns the arguments of the Docker that runs, as the unit, its
-// drop-ins and its environment file made them.
+// commandLine returns the arguments of the running dockerd.
 func (b Bridge) commandLine() []string {
 	for _, path := range []string{"/run/docker.pid", "/var/run/docker.pid"} {
 		pid, err := b.Files.Read(path)
@@ -83,12 +83,12 @@ func (b Bridge) commandLine() []string {
 	return nil
 }
 
-// conflicting are flags that Docker refuses beside the same key of
-// daemon.json, or that take docker0 away.
+// conflicting are flags that Docker refuses together with the same key of
+// daemon.json, or that disable docker0.
 var conflicting = []string{"bip", "bridge", "b", "mtu", "fixed-cidr", "ip-masq", "iptables", "allow-direct-routing", "bridge-accept-fwmark", "config-file"}
 
-// UnitFlagProblems names every flag on Docker's command line that stands
-// against what we write to daemon.json [docker-flags].
+// UnitFlagProblems returns a problem for each flag of dockerd that conflicts
+// with the settings of Move [docker-flags].
 func UnitFlagProblems(args []string) error {
 	var errs []error
 	for i, arg := range args {
@@ -104,7 +104,7 @@ func UnitFlagProblems(args []string) error {
 		}
 		errs = append(errs, &step.Problem{Name: "docker-flags",
 			Text:   fmt.Sprintf("Docker is started with %s, which conflicts with %s", strings.TrimSpace("--"+name+" "+value), daemonJSON),
-			Remedy: "take it out of Docker's unit (`systemctl cat docker`) or of /etc/default/docker, and restart Docker"})
+			Remedy: "remove it from Docker's unit (`systemctl cat docker`) or from /etc/default/docker, and restart Docker"})
 	}
 	return errors.Join(errs...)
 }
@@ -113,8 +113,8 @@ func harmless(name, value string) bool {
 	return name == "iptables" && value != "false" || name == "config-file" && value == daemonJSON
 }
 
-// settingsProblems names what the owner's daemon.json has that leaves us no
-// docker0 to move [docker-flags].
+// settingsProblems returns a problem for each setting of the user that
+// disables docker0 [docker-flags].
 func settingsProblems(owner settings) error {
 	var errs []error
 	for _, key := range []string{"bridge", "iptables"} {
@@ -122,8 +122,8 @@ func settingsProblems(owner settings) error {
 		if !set || key == "iptables" && value != false || key == "bridge" && value == "" {
 			continue
 		}
-		errs = append(errs, &step.Problem{Name: "docker-flags", Text: fmt.Sprintf("%s: %s is %v, so that docker0 is not Docker's to move", daemonJSON, key, value),
-			Remedy: "take the key out and restart Docker"})
+		errs = append(errs, &step.Problem{Name: "docker-flags", Text: fmt.Sprintf("%s: %s is %v, so Docker does not manage docker0", daemonJSON, key, value),
+			Remedy: "remove the key and restart Docker"})
 	}
 	return errors.Join(errs...)
 }

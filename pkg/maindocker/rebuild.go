@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// rebuildFile exists while live-restore in daemon.json is ours. It holds
-	// what the owner's file said of it: "false", or nothing.
+	// rebuildFile exists while rebuild has set live-restore in daemon.json. It
+	// contains the user's value: "false", or nothing.
 	rebuildFile = host.StateDir + "/docker-rebuild"
 	liveRestore = "live-restore"
 	pidFile     = "/run/docker.pid"
-	// networkSockets: each dockerd listens on one of its own, which it leaves
-	// behind when it ends while containers run on.
+	// networkSockets matches a socket that each dockerd creates, and leaves
+	// behind if containers keep running when it ends.
 	networkSockets = "/run/docker/libnetwork/*.sock"
 )
 
-// rebuild restarts Docker, which then makes its chains and the rules of each
-// container again. Without firewalld nothing less makes it do so. Containers go
-// on running meanwhile (live-restore): Docker takes this setting while it runs,
-// so it is in force for this restart only.
+// rebuild restarts Docker, which then creates its chains and the rules of
+// each container again. Without firewalld there is no other way. Containers
+// keep running (live-restore). Docker reads this setting on SIGHUP, so it is
+// set for this restart only:
 //
 //	set live-restore ─▶ SIGHUP ─▶ restart ─▶ unset ─▶ SIGHUP ─▶ remove the key
 //
-// A Docker that refuses, as one in a swarm does, is restarted with all that
-// runs in it.
+// A Docker that refuses the setting, for example in a swarm, is restarted
+// with all its containers.
 func (b Bridge) rebuild(ctx context.Context) error {
 	docker, err := b.Docker()
 	if err != nil {
 		return err
 	}
-	// The owner may have begun to edit it.
+	// The user may have edited the file meanwhile.
 	if data, err := b.Files.Read(daemonJSON); err == nil {
 		if err := validate(ctx, data); err != nil {
 			return err
@@ -57,8 +57,8 @@ func (b Bridge) rebuild(ctx context.Context) error {
 	return errors.Join(restart, b.Files.RemoveDeadSockets(networkSockets), b.endRebuild(context.WithoutCancel(ctx)))
 }
 
-// beginRebuild returns once Docker has taken the setting, or has had time to.
-// An owner's own setting is enough.
+// beginRebuild returns once Docker has read the setting, or after some
+// seconds. It changes nothing if the user has set live-restore.
 func (b Bridge) beginRebuild(ctx context.Context) error {
 	now, err := readSettings(b.Files, daemonJSON)
 	if err != nil || now[liveRestore] == true && !b.Files.Exists(rebuildFile) {
@@ -68,7 +68,7 @@ func (b Bridge) beginRebuild(ctx context.Context) error {
 	if now[liveRestore] == false {
 		before = []byte("false")
 	}
-	if !b.Files.Exists(rebuildFile) { // else an earlier run was cut short
+	if !b.Files.Exists(rebuildFile) { // otherwise an earlier run was interrupted
 		if err := b.Files.Write(rebuildFile, before, 0o600); err != nil {
 			return err
 		}
@@ -76,8 +76,8 @@ func (b Bridge) beginRebuild(ctx context.Context) error {
 	return b.setLiveRestore(ctx, true)
 }
 
-// endRebuild removes the setting, from the running Docker too: one that is
-// missing in its file would stay in force.
+// endRebuild removes the setting from daemon.json and from the running
+// Docker, in which a missing key would not change it.
 func (b Bridge) endRebuild(ctx context.Context) error {
 	before, err := b.Files.Read(rebuildFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,12 +113,12 @@ func (b Bridge) setLiveRestore(ctx context.Context, on bool) error {
 	}
 	docker, err := b.Docker()
 	if err != nil || docker.Answers(ctx) != nil {
-		return err // it reads the file when it starts
+		return err // Docker reads the file when it starts
 	}
 	if err := b.Files.HangUp(pidFile); err != nil {
 		return err
 	}
-	const patience = 10 * time.Second // one that refuses the setting says so in its log only
+	const patience = 10 * time.Second // a Docker that refuses the setting only logs that
 	_ = step.Until(step.WithLimit(ctx, patience), func(ctx context.Context) error {
 		info, err := docker.Facts(ctx)
 		if err == nil && info.LiveRestoreEnabled != on {
@@ -137,8 +137,8 @@ func (b Bridge) replaceSettings(s settings) error {
 	return b.writeSettings(data)
 }
 
-// Restarting reports whether a run has begun to restart Docker and has not
-// ended that, be it under way or cut short.
+// Restarting reports whether a restart of Docker by kube-bootstrap is in
+// progress or was interrupted.
 func Restarting(files host.Files) bool {
 	return files.Exists(pendingRecord.Path) || files.Exists(rebuildFile)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// RegistryFiles are what lets Docker trust a private registry. Docker reads
-// them whenever it goes there; users and passwords are its clients' affair.
+// RegistryFiles returns the certificate files for a private registry. Docker
+// reads them on each access. Credentials belong to Docker's clients.
 func RegistryFiles(to *registry.Registry) []host.File {
 	dir := path.Join("/etc/docker/certs.d", to.Host())
 	var files []host.File

@@ -12,14 +12,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// pendingRecord says, from before Docker is stopped until all is back, what was
-// running. While it exists a restart has been cut short.
+// pendingRecord lists what ran before Docker was stopped. It exists until
+// everything runs again, and after an interrupted restart.
 var pendingRecord = host.Record[pending]{Path: host.StateDir + "/docker-restart.json", Valid: pending.valid}
 
 type pending struct {
 	Containers []string `json:"containers"` // ids, oldest first
 	Socket     bool     `json:"socket"`     // docker.socket was active
-	Back       bool     `json:"back"`       // Docker moves back: Boot keeps away
+	Back       bool     `json:"back"`       // Docker is being moved back, so Boot does nothing
 }
 
 func (p pending) valid() error {
@@ -33,15 +33,15 @@ func (p pending) valid() error {
 
 func (b Bridge) isPending() bool { return b.Files.Exists(pendingRecord.Path) }
 
-// pending returns what ran. A record that is damaged still says that Docker is
-// to be started, and Docker's own restart policies bring back what has one.
+// pending returns the record. A damaged record means that Docker must be
+// started; its restart policies then start containers.
 func (b Bridge) pending() pending {
 	p, _ := pendingRecord.Read(b.Files)
 	return p
 }
 
-// Resume starts the Docker that a run stopped before it was cut short: steps
-// before Move need it. What else that run left is seen to by Move.
+// Resume starts a Docker that an interrupted run has stopped, because steps
+// before Move need it. Move does the rest.
 func (b Bridge) Resume() step.Step {
 	check := func(ctx context.Context) (step.Diff, error) {
 		if !b.isPending() {
@@ -65,36 +65,37 @@ func (b Bridge) Resume() step.Step {
 	}
 }
 
-// Restart restarts Docker; every container that ran runs again, also those
-// without a restart policy.
+// Restart restarts Docker and every container that ran, also those without a
+// restart policy.
 func (b Bridge) Restart(ctx context.Context) error {
 	return b.WhileStopped(ctx, func() error { return nil })
 }
 
-// WhileStopped calls change while Docker is stopped; what ran runs again.
+// WhileStopped calls change while Docker is stopped, and then starts Docker
+// and what ran.
 func (b Bridge) WhileStopped(ctx context.Context, change func() error) error {
 	return b.whileStopped(ctx, b.pending(), nil, change)
 }
 
-// whileStopped stops Docker, calls change, starts Docker and brings back the
-// containers that ran. A failed change, or a Docker that does not start with
-// it, leaves Docker as running as it can be made. It stops nothing if Docker
-// would not start with data, which is daemon.json as change leaves it; nil: as
-// it is now.
+// whileStopped stops Docker, calls change, and starts Docker and the
+// containers that ran. If change or the start of Docker fails, it starts as
+// much as possible. It stops nothing if Docker would not start with data, the
+// daemon.json that change writes; nil stands for the current file.
 func (b Bridge) whileStopped(ctx context.Context, how pending, data []byte, change func() error) error {
 	if err := b.validateNext(ctx, data); err != nil {
 		return err
 	}
 	p, err := b.remember(ctx, how.Back)
 	if err != nil {
-		return fmt.Errorf("remember what runs: %w", err)
+		return fmt.Errorf("record what runs: %w", err)
 	}
 	step.Report(ctx, "stopping Docker", 0, 0)
 	if err := b.stop(ctx); err != nil {
 		return err
 	}
 	changed := change()
-	// Without Docker the owner's containers are down: start it even when told to stop.
+	// Without Docker the user's containers are down, so start it also after a
+	// cancellation.
 	startCtx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	step.Report(ctx, "starting Docker", 0, 0)
@@ -104,12 +105,14 @@ func (b Bridge) whileStopped(ctx context.Context, how pending, data []byte, chan
 	return errors.Join(changed, b.bringBack(startCtx, p))
 }
 
-// startError says that Docker did not start with what it was given.
+// startError is the error that Docker did not start with the changed
+// settings.
 type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
-// remember notes what runs now, beside what an earlier, cut-short restart noted.
+// remember records what runs now, in addition to what an interrupted restart
+// recorded.
 func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
 	p := b.pending()
 	p.Back = back
@@ -146,10 +149,10 @@ func (b Bridge) writePending(p pending) error {
 	return pendingRecord.Write(b.Files, p)
 }
 
-// stopContainers stops what would outlive Docker: containers of one with
-// live-restore, on the old subnet, so that Docker would not move docker0; and
-// of one run by an init script, which kills Docker when it is not done with
-// stopping them in a few seconds.
+// stopContainers stops containers that would outlive Docker. With
+// live-restore they would keep the old subnet in use, so that Docker would
+// not move docker0. An init script kills Docker if it does not stop its
+// containers within seconds.
 func (b Bridge) stopContainers(ctx context.Context, docker *docker.Engine, ids []string) error {
 	info, err := docker.Facts(ctx)
 	if err != nil || !info.LiveRestoreEnabled && b.Units.Init() == "systemd" {
@@ -158,8 +161,8 @@ func (b Bridge) stopContainers(ctx context.Context, docker *docker.Engine, ids [
 	return docker.StopAll(ctx, ids)
 }
 
-// stop stops Docker for good: its socket unit would start it again at the
-// first client.
+// stop stops Docker and its socket unit, which would start Docker again at
+// the first request.
 func (b Bridge) stop(ctx context.Context) error {
 	if b.Units.Init() != "systemd" {
 		return b.stopScript(ctx)
@@ -176,7 +179,7 @@ func (b Bridge) stop(ctx context.Context) error {
 	return b.Units.Stop(ctx, "docker")
 }
 
-// stopScript also makes sure that the script stopped the Docker that runs.
+// stopScript verifies that the init script has stopped the running Docker.
 func (b Bridge) stopScript(ctx context.Context) error {
 	if err := b.Units.Stop(ctx, "docker"); err != nil {
 		return err
@@ -194,7 +197,7 @@ func (b Bridge) stopScript(ctx context.Context) error {
 }
 
 func (b Bridge) start(ctx context.Context, p pending) error {
-	// Restart, not Start: only it forgets an earlier start limit.
+	// Restart resets the start limit, and Start does not.
 	if p.Socket {
 		if err := b.Units.Restart(ctx, "docker.socket"); err != nil {
 			return err
@@ -210,8 +213,8 @@ func (b Bridge) start(ctx context.Context, p pending) error {
 	return step.Until(ctx, docker.Answers, nil)
 }
 
-// bringBack starts what ran. A container that cannot start is told once and
-// does not hold up the next run.
+// bringBack starts what ran. It reports a container that cannot start once;
+// the next run does not try it again.
 func (b Bridge) bringBack(ctx context.Context, p pending) error {
 	docker, err := b.Docker()
 	if err != nil {
@@ -222,8 +225,8 @@ func (b Bridge) bringBack(ctx context.Context, p pending) error {
 		return started
 	}
 	if started != nil && p.Back {
-		// Docker has its original settings again. Repairing the container is
-		// not turndown's task.
+		// Docker has its original settings again, so a container that fails now is
+		// not turndown's problem.
 		step.Leave(ctx, "a container that ran before does not run now: "+started.Error())
 		started = nil
 	}

@@ -15,11 +15,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// settings is daemon.json.
+// settings is the content of daemon.json.
 type settings map[string]any
 
-// readSettings returns what a daemon.json says; one that is missing or empty
-// says nothing.
+// readSettings reads a daemon.json. A missing or empty file has no settings.
 func readSettings(files host.Files, path string) (settings, error) {
 	data, err := files.Read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +26,7 @@ func readSettings(files host.Files, path string) (settings, error) {
 	}
 	s, err := decode(data)
 	if err != nil {
-		return nil, &step.Problem{Name: "daemon-json", Text: path + " is not a JSON object: " + err.Error(), Remedy: "correct it, Docker can not read it either"}
+		return nil, &step.Problem{Name: "daemon-json", Text: path + " is not a JSON object: " + err.Error(), Remedy: "correct it, because Docker cannot read it either"}
 	}
 	return s, nil
 }
@@ -38,12 +37,12 @@ func decode(data []byte) (settings, error) {
 		return s, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // an owner's number is written back as it was
+	d.UseNumber() // keep the format of the user's numbers
 	if err := d.Decode(&s); err != nil {
 		return nil, err
 	}
 	if d.More() {
-		return nil, errors.New("more after its end")
+		return nil, errors.New("data after the JSON object")
 	}
 	if s == nil { // "null"
 		s = settings{}
@@ -56,8 +55,8 @@ func encode(s settings) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// settingsFor returns our keys. The mark that Docker lets pass is the owner's
-// if there is one, as only one can be.
+// settingsFor returns the settings of Move. It keeps the user's accept mark,
+// because there can be only one.
 func settingsFor(lease Lease, owner settings, directRouting bool) (settings, error) {
 	if lease.Subnet.Bits() > 30 || !lease.Subnet.IsValid() {
 		return nil, fmt.Errorf("the lease %s is too small for docker0", lease.Subnet)
@@ -66,7 +65,7 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 		"bip":        lease.Subnet.String(),
 		"mtu":        json.Number(fmt.Sprint(lease.MTU)),
 		"fixed-cidr": lowerHalf(lease.Subnet).String(),
-		"ip-masq":    false, // flanneld does, and not inside of the overlay
+		"ip-masq":    false, // flanneld masquerades, except inside of the overlay
 	}
 	nftables := owner["firewall-backend"] == "nftables"
 	if nftables && directRouting {
@@ -78,7 +77,7 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 	return s, nil
 }
 
-// lowerHalf returns the part of the subnet that Docker gives its containers.
+// lowerHalf returns the part of the subnet for Docker's containers.
 func lowerHalf(subnet netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(subnet.Masked().Addr(), subnet.Bits()+1)
 }
@@ -100,16 +99,16 @@ func differences(now, want settings) step.Diff {
 	return diff
 }
 
-// ourKeys are all that settingsFor may ever set.
+// ourKeys are all keys that settingsFor may set.
 var ourKeys = []string{"bip", "mtu", "fixed-cidr", "ip-masq", "allow-direct-routing", acceptMark}
 
-// unmerge takes our keys out of now, where their values are still what we
-// wrote, and puts back what the owner had.
+// unmerge removes Move's keys from now if their values are unchanged, and
+// restores the user's values.
 func unmerge(now, wrote, owner settings) settings {
 	back := merge(now, nil)
 	for _, key := range ourKeys {
 		if !reflect.DeepEqual(now[key], wrote[key]) {
-			continue // the owner has changed it since
+			continue // changed by the user since
 		}
 		if before, had := owner[key]; had {
 			back[key] = before
@@ -120,8 +119,8 @@ func unmerge(now, wrote, owner settings) settings {
 	return back
 }
 
-// unmerged returns a file's settings without ours. It returns fs.ErrNotExist
-// if we never replaced the file.
+// unmerged returns the settings of a file without Move's. It returns
+// fs.ErrNotExist if the file was never replaced.
 func unmerged(files host.Files, path string) (settings, error) {
 	original, err := files.Original(path)
 	if err != nil {
@@ -137,8 +136,8 @@ func unmerged(files host.Files, path string) (settings, error) {
 	return unmerge(now, wrote, owner), errors.Join(ownerErr, wroteErr, err)
 }
 
-// unmergeFile takes our keys out of the file. When nothing else has changed it
-// is the owner's to the byte again, else the owner's changes are kept.
+// unmergeFile removes Move's keys from the file. If the user has changed
+// nothing else, it restores the original bytes.
 func unmergeFile(files host.Files, path string) error {
 	back, err := unmerged(files, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,14 +160,14 @@ func unmergeFile(files host.Files, path string) error {
 	return errors.Join(files.Write(path, data, 0o644), files.Forget(path))
 }
 
-// areOurs reports whether settings look like those that Move writes.
+// areOurs reports whether settings look like settings of Move.
 func areOurs(now settings) bool {
 	bip, _ := now["bip"].(string)
 	subnet, err := netip.ParsePrefix(bip)
 	return err == nil && subnet.Bits() <= 30 && now["fixed-cidr"] == lowerHalf(subnet).String() && now["ip-masq"] == false && now["mtu"] != nil
 }
 
-// withoutOurs returns the settings without those that Move writes.
+// withoutOurs returns the settings without those of Move.
 func withoutOurs(now settings) settings {
 	wrote := merge(now, settings{"allow-direct-routing": true, acceptMark: ourMark})
 	return unmerge(now, wrote, settings{})

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// validateNext returns the problem that Docker would not start with data as its
-// daemon.json; nil: with the file that is there now.
+// validateNext returns a problem if Docker would not start with data as its
+// daemon.json; nil stands for the current file.
 func (b Bridge) validateNext(ctx context.Context, data []byte) error {
 	if data != nil {
 		return validate(ctx, data)
@@ -24,7 +24,7 @@ func (b Bridge) validateNext(ctx context.Context, data []byte) error {
 	return validate(ctx, data)
 }
 
-// validate lets Docker itself read the settings before anything is stopped.
+// validate makes dockerd check the settings before anything is stopped.
 func validate(ctx context.Context, data []byte) error {
 	err := host.WithTempFile("daemon-*.json", data, func(path string) error {
 		_, err := host.Run(ctx, "dockerd", "--validate", "--config-file", path)
@@ -41,10 +41,10 @@ func validate(ctx context.Context, data []byte) error {
 	return &step.Problem{Name: "daemon-json", Text: daemonJSON + ": Docker would not start with it: " + err.Error(), Remedy: "correct it"}
 }
 
-// allowsDirectRouting reports whether this Docker knows the setting that lets
-// packets reach a container without a published port (28.2 and later); an
-// older one would not start with it. Docker is asked rather than its version
-// read, as own builds and distributions number it in their ways.
+// allowsDirectRouting reports whether this Docker (28.2 and later) has the
+// setting that lets packets reach unpublished ports of containers; an older
+// one would not start with it. It asks dockerd instead of comparing versions,
+// because builds of distributions number them differently.
 func allowsDirectRouting(ctx context.Context) bool {
 	return host.HasProgram("dockerd") && knows(ctx, `{"allow-direct-routing": true}`)
 }
