@@ -54,9 +54,9 @@ func Download(ctx context.Context, from string) ([]byte, error) {
 	}
 	through := http.DefaultTransport
 	if !pinned {
-		through = link.Encrypted{Next: through}
+		through = link.HTTPSOnly{Next: through}
 	}
-	asks := http.Client{Transport: link.Patient{Next: through, Unreached: 1}}
+	asks := http.Client{Transport: link.Retry{Next: through, ConnectAttempts: 1}}
 	answer, err := asks.Do(request)
 	if err != nil {
 		return nil, err

@@ -143,10 +143,10 @@ func (t *transfer) run(ctx context.Context) error {
 		if failed++; t.have > before {
 			failed = 1
 		}
-		if !link.Passing(err) || failed == link.Tries {
+		if !link.IsTransient(err) || failed == link.MaxAttempts {
 			return err
 		}
-		if err := link.Rest(ctx, link.Pause(failed), err.Error()); err != nil {
+		if err := link.Wait(ctx, link.Backoff(failed), err.Error()); err != nil {
 			return err
 		}
 	}

@@ -71,10 +71,10 @@ func New(o Options) (*Client, error) {
 		base.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	plain := append(o.Mirrors.plain(), o.Plain...)
-	guarded := link.Silence{Next: link.Encrypted{Next: transport.NewUserAgent(base, userAgent), Plain: plain}, Limit: o.Stall}
+	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, userAgent), Plain: plain}, Limit: o.Stall}
 	return &Client{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
-		transport: link.Patient{Next: guarded}, turns: make(chan struct{}, atOnce), logins: map[string]http.RoundTripper{},
+		transport: link.Retry{Next: guarded}, turns: make(chan struct{}, atOnce), logins: map[string]http.RoundTripper{},
 	}, nil
 }
 

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// Tries is the number of attempts without progress after which a request or
-	// a transfer fails.
-	Tries      = 6
-	firstPause = 500 * time.Millisecond
-	maxPause   = 30 * time.Second
+	// MaxAttempts is the number of attempts without progress after which a
+	// request or a transfer fails.
+	MaxAttempts = 6
+	firstPause  = 500 * time.Millisecond
+	maxPause    = 30 * time.Second
 	// longestWait is the longest Retry-After that is respected.
 	longestWait = 10 * time.Minute
 )
@@ -31,16 +31,16 @@ const (
 // on the network could read or change.
 var ErrPlainHTTP = errors.New("plain HTTP was not asked for")
 
-// Encrypted is a transport that refuses plain HTTP, except to the hosts in
+// HTTPSOnly is a transport that refuses plain HTTP, except to the hosts in
 // Plain ("host:port"), which the user allowed. go-containerregistry falls
 // back to plain HTTP by itself for registries at private addresses.
-type Encrypted struct {
+type HTTPSOnly struct {
 	Next  http.RoundTripper
 	Plain []string
 }
 
 // RoundTrip returns ErrPlainHTTP or calls Next.
-func (p Encrypted) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p HTTPSOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme == "http" && !slices.Contains(p.Plain, req.URL.Host) {
 		return nil, ErrPlainHTTP
 	}
@@ -64,42 +64,42 @@ type BrokenError struct{ Err error }
 func (b *BrokenError) Error() string { return "the connection broke: " + b.Err.Error() }
 func (b *BrokenError) Unwrap() error { return b.Err }
 
-// Silence is a transport that ends a request if the server sends nothing for
+// IdleTimeout is a transport that ends a request if the server sends nothing for
 // Limit, before or during the response body.
-type Silence struct {
+type IdleTimeout struct {
 	Next  http.RoundTripper
 	Limit time.Duration
 }
 
 // RoundTrip calls Next and supervises the response body.
-func (s Silence) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s IdleTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(s.Limit, func() { cancel(&StalledError{req.URL.Host, s.Limit}) })
 	resp, err := s.Next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		timer.Stop()
-		err = why(ctx, err)
+		err = cause(ctx, err)
 		cancel(nil)
 		return nil, err
 	}
 	timer.Stop()
-	resp.Body = &heard{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, limit: s.Limit}
+	resp.Body = &idleTimeoutBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, limit: s.Limit}
 	return resp, nil
 }
 
-// why returns the cause for which ctx was cancelled, if it was, instead of
+// cause returns the cause for which ctx was cancelled, if it was, instead of
 // "context canceled".
-func why(ctx context.Context, err error) error {
+func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// heard is a response body whose Read fails if no data arrives within limit.
+// idleTimeoutBody is a response body whose Read fails if no data arrives within limit.
 // The time between two reads does not count, because the reader may write to
 // a slow disk.
-type heard struct {
+type idleTimeoutBody struct {
 	io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -107,44 +107,44 @@ type heard struct {
 	limit  time.Duration
 }
 
-func (h *heard) Read(p []byte) (int, error) {
+func (h *idleTimeoutBody) Read(p []byte) (int, error) {
 	h.timer.Reset(h.limit)
 	n, err := h.ReadCloser.Read(p)
 	h.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = why(h.ctx, err)
+		err = cause(h.ctx, err)
 	}
 	return n, err
 }
 
-func (h *heard) Close() error {
+func (h *idleTimeoutBody) Close() error {
 	h.timer.Stop()
 	h.cancel(nil)
 	return h.ReadCloser.Close()
 }
 
-// Patient is a transport that retries with exponential backoff or after the
+// Retry is a transport that retries with exponential backoff or after the
 // server's Retry-After. It retries requests other than GET and HEAD only if
 // the server sent Retry-After.
-type Patient struct {
+type Retry struct {
 	Next http.RoundTripper
-	// Unreached is the maximum number of attempts if the server does not answer
-	// at all; 0 means Tries. A low number reports a wrong address early.
-	Unreached int
+	// ConnectAttempts is the maximum number of attempts if the server does not answer
+	// at all; 0 means MaxAttempts. A low number reports a wrong address early.
+	ConnectAttempts int
 }
 
-// RoundTrip makes the request up to Tries times.
-func (p Patient) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip makes the request up to MaxAttempts times.
+func (p Retry) RoundTrip(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := p.Next.RoundTrip(req)
-		wait, reason, again := later(req, resp, err, try)
-		if !again || try == Tries || err != nil && try == p.Unreached {
+		wait, reason, again := retryAfterAnswer(req, resp, err, try)
+		if !again || try == MaxAttempts || err != nil && try == p.ConnectAttempts {
 			return resp, err
 		}
-		if err := Rest(req.Context(), wait, reason); err != nil {
+		if err := Wait(req.Context(), wait, reason); err != nil {
 			return nil, errors.Join(err, closed(resp))
 		}
-		next, ok := repeat(req)
+		next, ok := rewound(req)
 		if !ok {
 			return resp, err // the caller must make a new request; the backoff is over
 		}
@@ -155,16 +155,16 @@ func (p Patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// later reports whether to retry, after which pause, and the reason to
+// retryAfterAnswer reports whether to retry, after which pause, and the reason to
 // display.
-func later(req *http.Request, resp *http.Response, err error, try int) (wait time.Duration, reason string, again bool) {
+func retryAfterAnswer(req *http.Request, resp *http.Response, err error, try int) (wait time.Duration, reason string, again bool) {
 	harmless := req.Method == http.MethodGet || req.Method == http.MethodHead
 	if err != nil {
-		return Pause(try), err.Error(), harmless && Passing(err)
+		return Backoff(try), err.Error(), harmless && IsTransient(err)
 	}
 	wait, told := retryAfter(resp, time.Now())
 	if !told {
-		wait = Pause(try)
+		wait = Backoff(try)
 	}
 	return wait, req.URL.Host + " answers " + resp.Status, busy(resp) && (told || harmless) && wait <= longestWait
 }
@@ -179,9 +179,9 @@ func busy(resp *http.Response) bool {
 	return false
 }
 
-// repeat returns the request with its body rewound, or false if the body
+// rewound returns the request with its body rewound, or false if the body
 // cannot be read again.
-func repeat(req *http.Request) (*http.Request, bool) {
+func rewound(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, true
 	}
@@ -204,8 +204,8 @@ func closed(resp *http.Response) error {
 	return resp.Body.Close()
 }
 
-// Passing reports whether err is transient, so that a retry may succeed.
-func Passing(err error) bool {
+// IsTransient reports whether err is transient, so that a retry may succeed.
+func IsTransient(err error) bool {
 	var stalled *StalledError
 	var broken *BrokenError
 	var name *net.DNSError
@@ -227,8 +227,8 @@ func Passing(err error) bool {
 	return errors.As(err, &limited) && limited.Timeout()
 }
 
-// Pause returns the backoff after so many failed attempts.
-func Pause(try int) time.Duration { return min(firstPause<<(try-1), maxPause) }
+// Backoff returns the backoff after so many failed attempts.
+func Backoff(try int) time.Duration { return min(firstPause<<(try-1), maxPause) }
 
 // retryAfter parses the header Retry-After, which is a number of seconds or a
 // date.
@@ -243,8 +243,8 @@ func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// Rest waits for the given time and reports the reason as progress.
-func Rest(ctx context.Context, wait time.Duration, reason string) error {
+// Wait waits for the given time and reports the reason as progress.
+func Wait(ctx context.Context, wait time.Duration, reason string) error {
 	step.Report(ctx, fmt.Sprintf("%s; retry in %s", reason, wait.Round(100*time.Millisecond)), 0, 0)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -48,7 +48,7 @@ func busyOnce(t *testing.T, status int, header string) (url string, bodies *[]st
 
 func TestPatientSendsABodyAgain(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusTooManyRequests, "0")
-	resp, err := (&http.Client{Transport: Patient{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
+	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestPatientSendsABodyAgain(t *testing.T) {
 func TestPatientLeavesAStreamToItsCaller(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusTooManyRequests, "0")
 	stream := io.MultiReader(bytes.NewReader([]byte("a blob"))) // of no kind that can be had again
-	resp, err := (&http.Client{Transport: Patient{Next: http.DefaultTransport}}).Post(url, "text/plain", stream)
+	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestPatientLeavesAStreamToItsCaller(t *testing.T) {
 
 func TestPatientDoesNotRepeatUnbidden(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusBadGateway, "")
-	resp, err := (&http.Client{Transport: Patient{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
+	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSilenceBeforeAndWithin(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
-	client := &http.Client{Transport: Silence{http.DefaultTransport, 100 * time.Millisecond}}
+	client := &http.Client{Transport: IdleTimeout{http.DefaultTransport, 100 * time.Millisecond}}
 	for _, path := range []string{"/before", "/within"} {
 		resp, err := client.Get(s.URL + path)
 		if err == nil {
@@ -100,7 +100,7 @@ func TestSilenceBeforeAndWithin(t *testing.T) {
 			resp.Body.Close()
 		}
 		var stalled *StalledError
-		if !errors.As(err, &stalled) || !Passing(err) {
+		if !errors.As(err, &stalled) || !IsTransient(err) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestASlowReaderIsNotASilentServer(t *testing.T) {
 	blob := make([]byte, 4<<20)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }))
 	defer s.Close()
-	resp, err := (&http.Client{Transport: Silence{http.DefaultTransport, limit}}).Get(s.URL)
+	resp, err := (&http.Client{Transport: IdleTimeout{http.DefaultTransport, limit}}).Get(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

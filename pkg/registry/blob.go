@@ -35,7 +35,7 @@ func (r *Registry) Reader() (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{Registry: r, base: link.Patient{Next: link.Silence{Next: r.guarded(t), Limit: stallLimit}}, clients: map[string]*http.Client{}}, nil
+	return &Reader{Registry: r, base: link.Retry{Next: link.IdleTimeout{Next: r.guarded(t), Limit: stallLimit}}, clients: map[string]*http.Client{}}, nil
 }
 
 func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client, error) {
@@ -156,10 +156,10 @@ func (r *resuming) pause(err error) error {
 		return nil
 	}
 	r.failed++
-	if !passes(err) || r.failed == link.Tries {
+	if !passes(err) || r.failed == link.MaxAttempts {
 		return r.explain(err)
 	}
-	return link.Rest(r.ctx, link.Pause(r.failed), err.Error())
+	return link.Wait(r.ctx, link.Backoff(r.failed), err.Error())
 }
 
 func (r *resuming) Close() error {

@@ -39,7 +39,7 @@ func (r *Registry) Check(ctx context.Context, path string, write bool) error {
 	if err != nil {
 		return r.problem("name", "is not a valid repository: "+err.Error(), "give registry[:port][/prefix] in lower case")
 	}
-	guarded := link.Patient{Next: r.guarded(t)}
+	guarded := link.Retry{Next: r.guarded(t)}
 	if err := r.login(ctx, repo, guarded); err != nil {
 		return r.Explain(err)
 	}
@@ -71,7 +71,7 @@ func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme strin
 	if err != nil {
 		return err
 	}
-	response, err := (link.Patient{Next: t, Unreached: firstTries}).RoundTrip(request)
+	response, err := (link.Retry{Next: t, ConnectAttempts: firstTries}).RoundTrip(request)
 	if err != nil {
 		return err
 	}

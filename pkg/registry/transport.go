@@ -46,10 +46,10 @@ func (r *Registry) Options(ctx context.Context) ([]remote.Option, error) {
 	}
 	return []remote.Option{
 		remote.WithContext(ctx),
-		remote.WithTransport(link.Patient{Next: r.guarded(t)}),
+		remote.WithTransport(link.Retry{Next: r.guarded(t)}),
 		remote.WithAuth(authn.FromConfig(r.Auth)),
 		remote.WithUserAgent("kube-bootstrap"),
-		remote.WithRetryBackoff(remote.Backoff{Duration: link.Pause(1), Factor: 2, Jitter: 0.1, Steps: link.Tries}),
+		remote.WithRetryBackoff(remote.Backoff{Duration: link.Backoff(1), Factor: 2, Jitter: 0.1, Steps: link.MaxAttempts}),
 		remote.WithRetryPredicate(passes),
 	}, nil
 }
@@ -57,7 +57,7 @@ func (r *Registry) Options(ctx context.Context) ([]remote.Option, error) {
 // passes reports whether an error is transient.
 func passes(err error) bool {
 	var answered *transport.Error
-	return link.Passing(err) || errors.As(err, &answered) && answered.Temporary()
+	return link.IsTransient(err) || errors.As(err, &answered) && answered.Temporary()
 }
 
 // guarded returns a transport that refuses plain HTTP, which would reveal
@@ -67,5 +67,5 @@ func (r *Registry) guarded(t http.RoundTripper) http.RoundTripper {
 	if r.Insecure {
 		return t
 	}
-	return link.Encrypted{Next: t}
+	return link.HTTPSOnly{Next: t}
 }
