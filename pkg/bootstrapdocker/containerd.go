@@ -14,12 +14,13 @@ const (
 	containerdPid    = "/run/docker-bootstrap-containerd.pid"
 )
 
-// Containerd starts the containerd that both daemons share. Where the
-// distribution has no init script for it there will be one of ours: left
-// alone, the main dockerd starts a private one with CRI switched off.
+// Containerd is the step that starts the containerd that both Docker daemons
+// share. If the distribution has no init script for it, the step installs
+// one, because dockerd would otherwise start a private containerd without
+// CRI.
 //
-// It comes before anything is loaded into containerd, so that turndown has
-// taken that out again before containerd goes.
+// It runs before anything is loaded into containerd, so that turndown undoes
+// the loads before it stops containerd.
 func (d Daemon) Containerd() step.Step {
 	return step.Step{
 		Name:  "start containerd",
@@ -59,7 +60,7 @@ func (d Daemon) startContainerd(ctx context.Context) error {
 	return nil
 }
 
-// containerdScripts is the init script, unless the distribution has its own.
+// containerdScripts returns the init script, unless the distribution has one.
 func (d Daemon) containerdScripts() ([]host.File, error) {
 	if d.Units.Init() == "systemd" || d.Files.Exists(containerdScript) && !d.ours(containerdScript) {
 		return nil, nil
@@ -75,8 +76,8 @@ func (d Daemon) containerdScripts() ([]host.File, error) {
 	return []host.File{{Path: containerdScript, Data: v.fill(text), Mode: 0o755}}, nil
 }
 
-// dropContainerd takes back the init script for containerd, if it is ours,
-// while the main Docker, which uses the same one by then, is stopped.
+// dropContainerd removes the init script that kube-bootstrap installed, while
+// the main Docker, which uses this containerd too, is stopped.
 func (d Daemon) dropContainerd(ctx context.Context) error {
 	if d.Units.Init() == "systemd" || !d.ours(containerdScript) {
 		return nil

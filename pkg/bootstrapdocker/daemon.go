@@ -1,10 +1,10 @@
-// Package bootstrapdocker runs the second Docker daemon of a host, which holds
-// what the main Docker's network depends on: etcd and flanneld.
+// Package bootstrapdocker runs the second Docker daemon of a host, for etcd
+// and flanneld, on which the network of the main Docker depends.
 //
 //	containerd ──namespace docker-bootstrap──▶ dockerd ──▶ /run/docker-bootstrap.sock
 //
-// It has no bridge and no firewall rules, and shares with the main Docker only
-// the containerd, in a namespace of its own.
+// It has no bridge and no firewall rules. It shares only containerd with the
+// main Docker, in a separate namespace.
 package bootstrapdocker
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Socket is where the bootstrap Docker listens.
+// Socket is the socket of the bootstrap Docker.
 const Socket = "/run/docker-bootstrap.sock"
 
 const (
@@ -39,13 +39,13 @@ const (
 type Daemon struct {
 	Files      host.Files
 	Units      host.Units
-	KeepImages bool // Undo leaves the images, and the store of a containerd that only we started
-	// WhileMainStopped calls change while the main Docker is stopped, and has
-	// what ran in it run again.
+	KeepImages bool // Undo keeps the images, also those of a containerd that kube-bootstrap installed
+	// WhileMainStopped calls change while the main Docker is stopped, and starts
+	// the main Docker and its containers again.
 	WhileMainStopped func(ctx context.Context, change func() error) error
 }
 
-// Start installs and starts the daemon, at boot too.
+// Start is the step that installs and enables the daemon.
 func (d Daemon) Start() step.Step {
 	return step.Step{
 		Name:  "start the bootstrap Docker",
@@ -97,9 +97,9 @@ func (d Daemon) apply(ctx context.Context) error {
 	return step.Until(ctx, answers, d.logTail)
 }
 
-// install writes the files. A daemon that runs with other ones is stopped
-// before, so that a run that is cut short here finds it stopped, or the files
-// still different, and goes on rightly.
+// install writes the files. It first stops a daemon that runs with other
+// files, so that an interrupted run leaves it stopped or the files different,
+// and the next run continues.
 func (d Daemon) install(ctx context.Context, tree []host.File) error {
 	diff, err := d.Files.Missing(tree)
 	if err != nil || len(diff) == 0 {
@@ -122,7 +122,7 @@ func answers(ctx context.Context) error {
 	return docker.Answers(ctx)
 }
 
-// logTail is what the daemon said last: it explains why it does not answer.
+// logTail returns the end of the daemon's log.
 func (d Daemon) logTail() string {
 	ctx, cancel := step.Checking(context.Background())
 	defer cancel()

@@ -10,13 +10,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// config is the daemon's own configuration file. Without it dockerd would read
-// the main Docker's /etc/docker/daemon.json. Images stay below the data root
-// rather than in containerd, so that removing it removes them.
-// A daemon that ends leaves etcd and flanneld running, and finds them again.
+// config is the daemon's configuration file. Without it dockerd would read
+// the main Docker's /etc/docker/daemon.json. Images are below the data root
+// rather than in containerd, so that they are removed with it. etcd and
+// flanneld keep running when the daemon ends.
 const config = `{"features": {"containerd-snapshotter": false}, "live-restore": true}` + "\n"
 
-// mark tells an init script of ours from the distribution's.
+// mark identifies an init script of kube-bootstrap.
 const mark = "# Written by kube-bootstrap; its turndown removes it."
 
 //go:embed docker-bootstrap.service
@@ -34,18 +34,17 @@ var containerdSysv string
 //go:embed containerd.openrc
 var containerdOpenrc string
 
-// values are what the unit file and the init scripts are filled with.
+// values are the values in the unit file and the init scripts.
 type values struct {
 	Mark, Dockerd, Containerd             string
-	Command                               []string // dockerd itself, or what starts it
+	Command                               []string // dockerd, with its wrapper
 	Args                                  []string
 	Socket, ContainerdSocket              string
 	PidFile, SuperviseFile                string
 	LogFile, ContainerdLog, ContainerdPid string
 }
 
-// tree is what belongs on the host: the configuration, and what the init
-// system reads.
+// tree returns the configuration and the files for the init system.
 func (d Daemon) tree() ([]host.File, error) {
 	v, err := d.values()
 	if err != nil {
@@ -67,7 +66,7 @@ func (d Daemon) ours(path string) bool {
 	return err == nil && bytes.Contains(data, []byte(mark))
 }
 
-// ServiceFiles are the files of the service, of which a host has one.
+// ServiceFiles are the possible files of the service.
 var ServiceFiles = []string{"/etc/systemd/system/" + unit + ".service", "/etc/init.d/" + unit}
 
 func (d Daemon) scriptPath() string { return host.UnitPath(d.Units, unit) }
@@ -82,10 +81,9 @@ func (d Daemon) values() (values, error) {
 		return values{}, err
 	}
 	v := values{
-		// With --bridge=none dockerd deletes the link docker0, which is the main
-		// Docker's, each time it starts: hence a network namespace of its own. Its
-		// containers use the host's network all the same, as it is containerd
-		// that starts them.
+		// With --bridge=none, dockerd deletes the link docker0 of the main Docker
+		// at each start. It therefore runs in its own network namespace. Its
+		// containers use the host's network, because containerd starts them.
 		Mark: mark, Dockerd: dockerd, Command: []string{unshare, "-n", dockerd}, Args: d.args(),
 		Socket: Socket, ContainerdSocket: containerdSocket,
 		PidFile: pidFile, SuperviseFile: superviseFile,
@@ -128,9 +126,9 @@ func (d Daemon) args() []string {
 	return args
 }
 
-// ownCgroup reports whether dockerd's containers get a parent group of their
-// own. With the systemd driver, dockerd's choice under systemd on cgroup v2,
-// they are scopes in system.slice, which systemd removes.
+// ownCgroup reports whether dockerd's containers get a separate parent
+// cgroup. With the systemd driver, which dockerd selects under systemd on
+// cgroup v2, they are scopes in system.slice, which systemd removes.
 func (d Daemon) ownCgroup() bool {
 	return d.Units.Init() != "systemd" || !d.Files.Exists("/sys/fs/cgroup/cgroup.controllers")
 }
@@ -139,7 +137,7 @@ func (v values) fill(text string) []byte {
 	var out bytes.Buffer
 	t := template.Must(template.New("").Funcs(template.FuncMap{"join": strings.Join}).Parse(text))
 	if err := t.Execute(&out, v); err != nil {
-		panic(err) // our own templates and strings only
+		panic(err) // impossible: the templates are constant
 	}
 	return out.Bytes()
 }

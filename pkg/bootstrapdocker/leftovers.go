@@ -11,7 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// removeSnapshots empties every snapshotter, children before their parents.
+// removeSnapshots removes all snapshots, children before their parents.
 func removeSnapshots(ctx context.Context, c *containerd.Client) error {
 	plugins, err := c.IntrospectionService().Plugins(ctx, `type==io.containerd.snapshotter.v1`)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// emptyNamespaces removes the daemon's namespaces from the containerd that it
-// shared with the main Docker, with whatever is left in them. A containerd
-// that does not run has nothing to give back.
+// emptyNamespaces removes the daemon's namespaces from containerd with their
+// content. It does nothing if containerd does not run.
 func emptyNamespaces(ctx context.Context) error {
 	if _, err := os.Stat(containerdSocket); err != nil {
 		return nil

@@ -7,14 +7,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// storeFile exists where no containerd had kept anything before ours.
+// storeFile exists if containerd had no data before kube-bootstrap started
+// it.
 const storeFile = host.StateDir + "/containerd-store"
 
-// storeDirs are where containerd keeps what lasts, and what does not.
+// storeDirs are the persistent and the temporary directory of containerd.
 var storeDirs = []string{"/var/lib/containerd", "/run/containerd"}
 
-// noteStore remembers that the containerd that our init script starts is the
-// first one here.
+// noteStore records that the containerd of kube-bootstrap's init script is
+// the first one on this host.
 func (d Daemon) noteStore() error {
 	if d.Units.Init() == "systemd" || d.Files.Exists(containerdScript) || d.Files.Exists(storeFile) {
 		return nil
@@ -26,7 +27,7 @@ func (d Daemon) noteStore() error {
 	return d.Files.Write(storeFile, nil, 0o600)
 }
 
-// dropStore removes what that containerd kept, images of pods too.
+// dropStore removes the data of that containerd, including images of pods.
 func (d Daemon) dropStore() error {
 	if d.KeepImages || !d.Files.Exists(storeFile) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// undo takes the daemon away with all it kept. The order matters: containers
-// before the directories they live in, the unit last.
+// undo removes the daemon with its data: containers before their directories,
+// and the unit last.
 func (d Daemon) undo(ctx context.Context) error {
 	if err := d.stop(ctx); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (d Daemon) stop(ctx context.Context) error {
 	return nil
 }
 
-// dropData removes what the daemon kept. Its containers are gone by then, so
-// that images are all there is to keep.
+// dropData removes the daemon's data. The containers are already removed, so
+// KeepImages keeps only images.
 func (d Daemon) dropData() error {
 	if d.KeepImages {
 		return nil
@@ -54,8 +54,8 @@ func (d Daemon) dropData() error {
 	return d.Files.RemoveAll(dataRoot)
 }
 
-// namespaceDirs are the empty directories that containerd keeps for a
-// namespace that is gone.
+// namespaceDirs returns the empty directories that containerd keeps for a
+// deleted namespace.
 func namespaceDirs() []string {
 	var dirs []string
 	for _, root := range []string{"/run/containerd", "/var/lib/containerd"} {
