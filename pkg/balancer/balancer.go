@@ -1,12 +1,12 @@
-// Package balancer leads a host to whichever control plane is alive: one port
-// on 127.0.0.1 leads to an API server, the next one to an etcd. So nothing on
-// the host needs to know how many control planes there are, or where.
+// Package balancer forwards connections of a host to a ready control plane:
+// one port on 127.0.0.1 to an API server, the next one to an etcd. The
+// components of the host therefore need not know the control planes.
 //
 //	kubelet, kube-proxy ──▶ 127.0.0.1:6440 ──▶ API server of this host, else of another
 //	flanneld            ──▶ 127.0.0.1:6441 ──▶ etcd, likewise
 //
-// It hands bytes on and reads none: TLS goes through it from end to end, and
-// the API servers' certificates hold for 127.0.0.1.
+// It forwards TCP without reading it: TLS is end to end, and the certificates
+// of the API servers are valid for 127.0.0.1.
 package balancer
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// StateDir holds the records of the balancer.
+// StateDir contains the records of the balancer.
 const StateDir = host.StateDir + "/balancer"
 
 const settingsFile = StateDir + "/settings.json"
@@ -28,42 +28,41 @@ const settingsFile = StateDir + "/settings.json"
 type Balancer struct {
 	Settings
 	Files host.Files
-	// Seeds are the control planes to begin with, until one of them has told
-	// which others there are.
+	// Seeds are the control planes to start with, until one of them has provided
+	// the list of all.
 	Seeds []string
 }
 
-// Settings are what the running balancer itself must know. Paths are those on
-// the host.
+// Settings are the settings of the running balancer. Paths are paths of the
+// host.
 type Settings struct {
-	Own       string `json:"own"`       // the address of this host, whose servers are preferred
-	Port      int    `json:"port"`      // on 127.0.0.1, to an API server; the next one is to an etcd
+	Own       string `json:"own"`       // address of this host, whose servers are preferred
+	Port      int    `json:"port"`      // on 127.0.0.1, to an API server; Port+1 is for etcd
 	APIPort   int    `json:"apiPort"`   // of the API servers
-	ClusterCA string `json:"clusterCA"` // the authority of the API servers
+	ClusterCA string `json:"clusterCA"` // CA of the API servers
 	EtcdCA    string `json:"etcdCA"`
-	Cert      string `json:"cert"` // a client certificate of etcd that may read the list of control planes
+	Cert      string `json:"cert"` // client certificate for etcd that may read the list of control planes
 	Key       string `json:"key"`
 }
 
-// Address is where an API server is found on every host.
+// Address returns the balancer's address for API servers on every host.
 func (s Settings) Address() string { return local(s.Port) }
 
-// EtcdAddress is where an etcd is found on every host.
+// EtcdAddress returns the balancer's address for etcd on every host.
 func (s Settings) EtcdAddress() string { return local(s.Port + 1) }
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// saved are the settings in their file. The fingerprint makes the file differ,
-// and so the agent restart, when an authority is replaced. The certificate that
-// the balancer shows is read whenever it is shown.
+// saved is the file of the settings. The fingerprint changes the file, and
+// thereby restarts the agent, when a CA is replaced. The client certificate
+// is read at each handshake.
 type saved struct {
 	Settings
 	Certificates string `json:"certificates"`
 }
 
-// Records returns the files that the running balancer reads at its start. The
-// control planes are not among them once one of them has told all of them:
-// that is more than the Seeds.
+// Records returns the files that the running balancer reads at its start. It
+// omits the state once a control plane has provided the list of all.
 func (b Balancer) Records() ([]host.File, error) {
 	certificates, err := b.Files.Fingerprint(b.ClusterCA, b.EtcdCA)
 	if err != nil {
@@ -88,10 +87,10 @@ func ReadSettings(files host.Files) (Settings, error) {
 	return s.Settings, err
 }
 
-// seeded returns the state to begin with, and whether that must be written:
-// what a control plane has told is more than we know.
+// seeded returns the initial state, and whether it must be written: it must
+// not replace a list from a control plane.
 func (b Balancer) seeded() (begin State, stale bool) {
-	begin, _ = ReadState(b.Files) // none is an empty one
+	begin, _ = ReadState(b.Files) // the zero State if there is none
 	if begin.Told {
 		return begin, false
 	}
@@ -103,7 +102,7 @@ func (b Balancer) seeded() (begin State, stale bool) {
 	return begin, stale
 }
 
-// Listens returns nil once the balancer leads to an etcd.
+// Listens returns nil if the balancer forwards to an etcd.
 func (b Balancer) Listens(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.EtcdAddress())
 	if err != nil {

@@ -18,19 +18,20 @@ import (
 
 const (
 	dialLimit  = time.Second
-	firstRetry = 50 * time.Millisecond // while no server takes connections
+	firstRetry = 50 * time.Millisecond // while no server accepts connections
 	maxRetry   = 500 * time.Millisecond
 	probeEvery = time.Second
 	probeLimit = 3 * time.Second
-	// giveUpAfter is how many probes in a row must fail before connections to
-	// a server are cut. One that fails is avoided at once.
+	// giveUpAfter is the number of consecutive failed probes after which
+	// connections to a server are closed. After the first one, new connections
+	// avoid the server.
 	giveUpAfter = 5
-	// silence is after how long without a sign of life the kernel cuts a
-	// connection: the other machine is gone, and will not say so.
+	// silence is the time without an answer after which the kernel closes a
+	// connection, because the other machine is gone.
 	silence = 4 * time.Second
 )
 
-// pool is the servers behind one port.
+// pool is the set of servers behind one port.
 type pool struct {
 	own     string
 	port    int // of the servers
@@ -39,7 +40,7 @@ type pool struct {
 	// answers is called when a server takes connections again.
 	answers func(outage time.Duration)
 	every   time.Duration
-	nobody  chan struct{} // a connection was taken by no server
+	nobody  chan struct{} // a connection was refused by all servers
 	rest    func(ctx context.Context, pause time.Duration)
 
 	mu      sync.Mutex
@@ -47,7 +48,7 @@ type pool struct {
 }
 
 type server struct {
-	failed int // probes in a row
+	failed int // consecutive failed probes
 	conns  map[net.Conn]bool
 	stop   context.CancelFunc
 }
@@ -63,8 +64,8 @@ func rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// use makes these addresses the pool's. Connections to others are cut, so that
-// whoever holds them turns to one that stays.
+// use sets the addresses of the pool. It closes connections to other
+// addresses, so that their clients reconnect to a remaining server.
 func (p *pool) use(ctx context.Context, ips []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +91,7 @@ func (s *server) cut() {
 	}
 }
 
-// ready tells of each server whether it is ready, as far as is known.
+// ready returns the last known readiness of each server.
 func (p *pool) ready() map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,8 +102,8 @@ func (p *pool) ready() map[string]bool {
 	return all
 }
 
-// watch probes one server as long as it has company: of a single one nothing
-// that is found could change what is done.
+// watch probes a server while the pool has several servers. The result would
+// not matter for a single one.
 func (p *pool) watch(ctx context.Context, ip string) {
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
@@ -131,7 +132,7 @@ func (p *pool) alone() bool {
 	return len(p.servers) == 1
 }
 
-// note takes down what a probe found.
+// note records the result of a probe.
 func (p *pool) note(ip string, err error) {
 	p.mu.Lock()
 	s := p.servers[ip]
@@ -163,8 +164,9 @@ func (p *pool) anyReady() bool {
 	return false
 }
 
-// order lists the servers as they are tried: ready ones first, among them that
-// of this host; the others by chance, so that hosts spread.
+// order returns the order in which servers are tried: ready servers first,
+// beginning with the server of this host, and the others in random order, so
+// that hosts use different servers.
 func (p *pool) order() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,11 +185,12 @@ func (p *pool) order() []string {
 	return ips
 }
 
-// serve listens for as long as a server takes connections, and whenever one
-// does again. Until then whoever comes is refused and knows at once: who was let
-// in and then cut would take that for an accident and try again and again. A
-// kubelet that does so starts no pod for ten seconds, not even an API server.
-// The pauses between tries grow, because starting servers need the CPU.
+// serve listens while a server accepts connections, and closes the port
+// otherwise. Clients then get "connection refused" at once. If the pool
+// accepted and closed their connections instead, they would retry at once and
+// continuously; a kubelet then starts no pod for ten seconds, not even an API
+// server. The pauses between attempts grow, because starting servers need the
+// CPU.
 func (p *pool) serve(ctx context.Context, at string) error {
 	var lost time.Time
 	for pause := firstRetry; ctx.Err() == nil; pause = min(pause*3/2, maxRetry) {
@@ -206,10 +209,10 @@ func (p *pool) serve(ctx context.Context, at string) error {
 	return nil
 }
 
-// listen returns when no server takes connections any more.
+// listen returns when no server accepts connections.
 func (p *pool) listen(ctx context.Context, at string) error {
 	select {
-	case <-p.nobody: // from before
+	case <-p.nobody: // from an earlier listen
 	default:
 	}
 	var proxy tcpproxy.Proxy
@@ -228,8 +231,7 @@ func (p *pool) listen(ctx context.Context, at string) error {
 	return proxy.Close()
 }
 
-// HandleConn hands the bytes of one connection on, to the first server that
-// takes it.
+// HandleConn forwards a connection to the first server that accepts it.
 func (p *pool) HandleConn(client net.Conn) {
 	ip, conn, err := p.connect()
 	if err != nil {
@@ -247,12 +249,12 @@ func (p *pool) HandleConn(client net.Conn) {
 	}
 	defer p.release(ip, conn)
 	(&tcpproxy.DialProxy{
-		KeepAlivePeriod: -1, // the dialer has seen to that
+		KeepAlivePeriod: -1, // set by the dialer
 		DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 	}).HandleConn(client)
 }
 
-// connect opens a connection to the first server that takes one.
+// connect opens a connection to the first server that accepts it.
 func (p *pool) connect() (ip string, conn net.Conn, err error) {
 	err = errors.New("no server is known")
 	for _, ip := range p.order() {
@@ -263,7 +265,7 @@ func (p *pool) connect() (ip string, conn net.Conn, err error) {
 	return "", nil, err
 }
 
-// hold counts a connection to a server, unless that has left the pool.
+// hold registers a connection, unless its server has left the pool.
 func (p *pool) hold(ip string, conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,9 +284,9 @@ func (p *pool) release(ip string, conn net.Conn) {
 	}
 }
 
-// dialer has the kernel find out that the other machine is gone, whether the
-// connection is idle or waits for an answer. A server that is merely slow is
-// not mistaken for a dead one, as its kernel answers.
+// dialer makes the kernel detect that the other machine is gone, on idle
+// connections and while waiting for an answer. A slow server is not affected,
+// because its kernel acknowledges packets.
 var dialer = &net.Dialer{
 	Timeout:         dialLimit,
 	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3},

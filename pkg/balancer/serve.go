@@ -24,9 +24,8 @@ const (
 	watchPause = time.Second // after a watch that broke
 )
 
-// Watch tells of all control planes, at once and whenever they change; of each
-// where it is and whether it is joining. It returns when ctx ends, or when it
-// can tell no more.
+// Watch calls tell with all control planes, at its start and after each
+// change. It returns when ctx ends or the watch breaks.
 type Watch func(ctx context.Context, tell func([]ControlPlane)) error
 
 // Serve balances until ctx ends. It calls answers when an API server takes
@@ -77,8 +76,8 @@ func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 	return config, nil
 }
 
-// get is the question whether a server is ready, by its own word. An etcd
-// without a leader, and the API server of one, say no.
+// get returns a probe that requests a readiness endpoint. etcd without a
+// leader, and an API server without etcd, are not ready.
 func get(trust *tls.Config, path string) func(context.Context, string) error {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: trust, ForceAttemptHTTP2: true, IdleConnTimeout: 10 * probeEvery,
@@ -94,7 +93,7 @@ func get(trust *tls.Config, path string) func(context.Context, string) error {
 			return err
 		}
 		defer answer.Body.Close()
-		_, _ = io.Copy(io.Discard, answer.Body) // or the connection is not used again
+		_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is reused
 		if answer.StatusCode != http.StatusOK {
 			return errors.New(answer.Status)
 		}
@@ -102,8 +101,7 @@ func get(trust *tls.Config, path string) func(context.Context, string) error {
 	}
 }
 
-// daemon keeps both pools on the control planes that there are, and the state
-// file on what is known.
+// daemon updates both pools and the state file.
 type daemon struct {
 	files     host.Files
 	api, etcd *pool
@@ -112,8 +110,8 @@ type daemon struct {
 	state State
 }
 
-// follow never ends by itself: a host without its control planes goes on with
-// those that it knew.
+// follow repeats watch until ctx ends. Without a reachable control plane, the
+// host continues with the known ones.
 func (d *daemon) follow(ctx context.Context, watch Watch) {
 	for ctx.Err() == nil {
 		_ = watch(ctx, func(all []ControlPlane) { d.told(ctx, all) })
@@ -124,8 +122,8 @@ func (d *daemon) follow(ctx context.Context, watch Watch) {
 	}
 }
 
-// told takes over what a control plane says. A list without a server is that
-// of a cluster which is being made.
+// told adopts the list of a control plane. It ignores a list without a
+// server, which a new cluster has.
 func (d *daemon) told(ctx context.Context, all []ControlPlane) {
 	now := State{ControlPlanes: all, Told: true}
 	if len(now.Addresses()) == 0 {
@@ -146,8 +144,8 @@ func (d *daemon) use(ctx context.Context) {
 	d.etcd.use(ctx, addresses)
 }
 
-// save writes the state, if it is another one. Where the disk is full the
-// balancer goes on all the same.
+// save writes the state if it has changed. It ignores errors, for example of
+// a full disk.
 func (d *daemon) save() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +160,7 @@ func (d *daemon) save() {
 	}
 }
 
-// written reports whether the file says the same.
+// written reports whether the file has this state.
 func (d *daemon) written(now State) bool {
 	old, err := ReadState(d.files)
 	return err == nil && old.Told == now.Told && slices.Equal(old.ControlPlanes, now.ControlPlanes)

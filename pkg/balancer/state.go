@@ -12,25 +12,24 @@ import (
 
 const stateFile = StateDir + "/control-planes.json"
 
-// State is what the balancer of a host knows. It is kept in a file, so that a
-// host finds its control planes again after a reboot, whichever are alive then.
+// State is the balancer's knowledge of the control planes. It is saved in a
+// file, so that the host finds them after a reboot.
 type State struct {
 	ControlPlanes []ControlPlane `json:"controlPlanes"`
-	// Told says that a control plane has named all of them.
+	// Told is set once a control plane has provided the list of all.
 	Told bool `json:"told"`
 }
 
-// ControlPlane is a control plane as this host sees it. One that is alone is
-// not asked how it is: there is no other to turn to.
+// ControlPlane is the state of a control plane as this host sees it. A single
+// control plane is not probed.
 type ControlPlane struct {
 	IP        string `json:"ip"`
-	Joining   bool   `json:"joining,omitempty"` // it has yet to become one
-	APIServer bool   `json:"apiServer"`         // it is ready, as far as is known
+	Joining   bool   `json:"joining,omitempty"` // it does not serve yet
+	APIServer bool   `json:"apiServer"`         // last known readiness
 	Etcd      bool   `json:"etcd"`
 }
 
-// Addresses lists the control planes' addresses, without those that are yet to
-// become one.
+// Addresses lists the addresses of the control planes that are not joining.
 func (s State) Addresses() []string {
 	var all []string
 	for _, c := range s.ControlPlanes {
@@ -41,9 +40,8 @@ func (s State) Addresses() []string {
 	return all
 }
 
-// ReadState returns what the balancer of this host knows. The error is
-// fs.ErrNotExist where there never was one, and where the record is damaged:
-// control planes tell everything that is in it again.
+// ReadState reads the saved state. It returns fs.ErrNotExist if the file is
+// missing or damaged, because control planes provide the content again.
 func ReadState(files host.Files) (State, error) {
 	s, err := stateRecord.Read(files)
 	if err != nil {
@@ -56,7 +54,7 @@ var stateRecord = host.Record[State]{Path: stateFile, Valid: State.valid}
 
 func (s State) valid() error {
 	if len(s.ControlPlanes) == 0 {
-		return errors.New("it names no control plane")
+		return errors.New("it contains no control plane")
 	}
 	for _, c := range s.ControlPlanes {
 		if _, err := netip.ParseAddr(c.IP); err != nil {
@@ -66,7 +64,7 @@ func (s State) valid() error {
 	return nil
 }
 
-// Known is the step that writes the control planes to begin with if none are
+// Known is the step that writes the initial state if no control planes are
 // known.
 func (b Balancer) Known() step.Step {
 	return step.Step{
@@ -88,8 +86,7 @@ func (b Balancer) Known() step.Step {
 	}
 }
 
-// known returns the file of the control planes to begin with, if it must be
-// written.
+// known returns the file of the initial state, if it must be written.
 func (b Balancer) known() ([]host.File, error) {
 	begin, stale := b.seeded()
 	if !stale {
