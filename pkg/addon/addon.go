@@ -1,5 +1,5 @@
-// Package addon is what runs on every cluster beside the control plane:
-// kube-proxy, CoreDNS, and whatever YAML the user hands in.
+// Package addon contains the applications that kube-bootstrap applies to a
+// cluster: kube-proxy, CoreDNS, and manifests of the user.
 package addon
 
 import (
@@ -18,24 +18,25 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Settings is what the manifests differ in from cluster to cluster.
+// Settings are the values in the manifests.
 type Settings struct {
 	ProxyImage   string
-	FlannelImage string   // for flannel as a pod network of its own
-	Backend      string   // of that flannel: "vxlan"
-	ProxyCommand []string // what starts kube-proxy in its image; default ["kube-proxy"]
+	FlannelImage string   // for flannel in pods
+	Backend      string   // of flannel in pods: "vxlan"
+	ProxyCommand []string // command in ProxyImage; default ["kube-proxy"]
 	ProxyMode    string   // "iptables" (default) or "nftables"
 	DNSImage     string
-	// Server is the API server as every host reaches it without kube-proxy:
+	// Server is the API server that every host reaches without kube-proxy:
 	// "https://10.0.0.1:6443".
 	Server string
-	// DNSServer is the API server as a pod reaches it without kube-proxy,
-	// "10.0.0.1:6443": CoreDNS then need not wait for Service rules. Empty: by
-	// the kubernetes Service, for a cluster with several control planes.
+	// DNSServer is the API server that CoreDNS reaches without kube-proxy,
+	// "10.0.0.1:6443", so that it need not wait for Service rules. If it is
+	// empty, CoreDNS uses the kubernetes Service, as several control planes
+	// require.
 	DNSServer string
-	// Forward answers names outside of the cluster: "/etc/resolv.conf" (that
-	// of the host, as the kubelet hands it on) or addresses. Empty: nobody
-	// does, for a host without any name server.
+	// Forward is the upstream for names outside of the cluster:
+	// "/etc/resolv.conf", which is the host's file that the kubelet passes on,
+	// or addresses. If it is empty, such names are not resolved.
 	Forward   string
 	PodCIDR   string
 	DNSDomain string
@@ -49,14 +50,14 @@ type Addons struct {
 	API kube.Connect
 }
 
-// Apply is the step that makes the cluster run kube-proxy and CoreDNS. It goes
-// away with the cluster.
+// Apply is the step that applies kube-proxy and CoreDNS. It has no Undo,
+// because they disappear with the cluster.
 func (a Addons) Apply() step.Step {
 	return a.ApplyManifest("apply kube-proxy and CoreDNS", a.Manifests)
 }
 
-// ApplyManifest is the step that applies YAML of somebody else's: a pod network
-// that is not ours, an addon.
+// ApplyManifest is the step that applies any other manifest: a pod network,
+// an addon.
 func (a Addons) ApplyManifest(name string, manifest func() ([]byte, error)) step.Step {
 	objects := func() ([]*kube.Object, error) {
 		text, err := manifest()
@@ -116,7 +117,7 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// DNSHost and DNSPort are the two halves of DNSServer.
+// DNSHost returns the host of DNSServer.
 func (s Settings) DNSHost() (string, error) {
 	host, _, err := net.SplitHostPort(s.DNSServer)
 	return host, err
@@ -133,7 +134,8 @@ func indent(by int, text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", pad)
 }
 
-// hash makes a pod template change with the config its pods read at start.
+// hash returns a value for an annotation of a pod template, so that the pods
+// restart when their configuration changes.
 func hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:8])

@@ -23,7 +23,7 @@ const (
 
 var dnsSlices = metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kube-dns"}
 
-// WaitDNS waits until one CoreDNS pod answers at the DNS Service.
+// WaitDNS waits until a CoreDNS pod is ready.
 func (a Addons) WaitDNS() step.Step {
 	name := "wait for CoreDNS"
 	return step.Step{
@@ -75,7 +75,7 @@ func answers(slice *discoveryv1.EndpointSlice) error {
 	return fmt.Errorf("none of %d pods is ready", len(slice.Endpoints))
 }
 
-// dnsPods tells what stands in the way of each CoreDNS pod.
+// dnsPods returns the reasons why the CoreDNS pods are not ready.
 func (a Addons) dnsPods(ctx context.Context) string {
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()

@@ -15,37 +15,36 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 )
 
-// published are the manifests that are known by a name: where their makers
-// publish them, and the sum of what was published.
+// published maps the name of an addon or pod network to the URL and checksum
+// of its published manifest.
 var published = map[string]string{
 	config.CNICalico: "https://raw.githubusercontent.com/projectcalico/calico/v3.32.1/manifests/calico.yaml" +
 		"#sha256:a1df919d9721cf667accdc3e72848911b0cb25cfab7d2478ad0c996302c95744",
 	config.CNIWeave: "https://raw.githubusercontent.com/weaveworks/weave/v2.8.1/prog/weave-kube/weave-daemonset-k8s-1.11.yaml" +
 		"#sha256:a2410c91152fdead60084a750d5041749e95350c038a9832e7dff71f85b52c9c",
-	// The last release that comes as one manifest.
+	// v2.7.0 is the last release that consists of one manifest.
 	config.AddonDashboard: "https://raw.githubusercontent.com/kubernetes/dashboard/v2.7.0/aio/deploy/recommended.yaml" +
 		"#sha256:943ae40251f1ba64ef012c53271bf6766d1883dd024093e854567b56443764b8",
 }
 
-// Where returns where the manifest of that name is: its URL, if it is a
-// published one, else the name, which is its path or URL.
+// Where returns the URL of a published manifest, or name, which is a path or
+// a URL.
 func Where(name string) string { return cmp.Or(published[name], name) }
 
-// CheckManifest says what is wrong with YAML that shall be applied.
+// CheckManifest returns an error if a manifest cannot be applied.
 func CheckManifest(text []byte) error {
 	objects, err := kube.Objects(text)
 	if err == nil && len(objects) == 0 {
-		err = fmt.Errorf("holds no object")
+		err = fmt.Errorf("contains no object")
 	}
 	return err
 }
 
-// manifestLimit is far above any manifest there is, and far below what would
-// hurt the host.
+// manifestLimit is the maximum size of a manifest in bytes.
 const manifestLimit = 16 << 20
 
-// Download fetches a manifest. A URL that ends in #sha256:HEX is held to it; any
-// other is never followed to plain HTTP.
+// Download fetches a manifest. It verifies a URL that ends in #sha256:HEX. It
+// does not follow other URLs to plain HTTP.
 func Download(ctx context.Context, from string) ([]byte, error) {
 	address, sum, pinned := strings.Cut(from, "#sha256:")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// Flannel renders flannel as a pod network that runs in pods itself.
+// Flannel renders the manifest of flannel as a pod network in pods.
 func (a Addons) Flannel() ([]byte, error) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, "flannel.yaml", a.withDefaults()); err != nil {
@@ -15,7 +15,7 @@ func (a Addons) Flannel() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// ServerHost and ServerPort are the two halves of Server.
+// ServerHost returns the host of Server.
 func (s Settings) ServerHost() (string, error) {
 	u, err := url.Parse(s.Server)
 	return u.Hostname(), err

@@ -15,11 +15,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Spread is the step that moves a CoreDNS pod to a node that became Ready after
-// all of them were placed on another node: names would be lost with that node,
-// and Kubernetes moves no pod by itself. The replacement is younger than the
-// node's Ready condition, so each time that the node becomes Ready costs at most
-// one eviction, wherever the scheduler places the replacement.
+// Spread is the step that evicts a CoreDNS pod if all of them are on one node
+// and another node has become Ready since: Kubernetes moves no pod by itself,
+// and DNS would fail with that node. The replacement is younger than the
+// node's Ready condition, so the node causes at most one eviction each time
+// that it becomes Ready, wherever the scheduler places the replacement.
 func (a Addons) Spread() step.Step {
 	return step.Step{
 		Name:  "spread CoreDNS over the nodes",
@@ -41,8 +41,7 @@ func (a Addons) Spread() step.Step {
 	}
 }
 
-// crowded returns a pod that had better be elsewhere, and the node that has
-// room; nil if there is none.
+// crowded returns a pod to evict and the node for its replacement, or nil.
 func (a Addons) crowded(ctx context.Context) (pod *corev1.Pod, room string, err error) {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
@@ -65,15 +64,14 @@ func (a Addons) crowded(ctx context.Context) (pod *corev1.Pod, room string, err 
 	return pod, room, nil
 }
 
-// together reports whether there are several pods, all on one node, of which
-// one can go as the others answer.
+// together reports whether there are several ready pods, all on one node.
 func together(pods []corev1.Pod) bool {
 	return len(pods) > 1 && !slices.ContainsFunc(pods, func(p corev1.Pod) bool {
 		return p.Spec.NodeName != pods[0].Spec.NodeName || p.DeletionTimestamp != nil || !kube.PodReady(p)
 	})
 }
 
-// crowd chooses the same pod for all control planes that look at one time.
+// crowd makes the same choice on all control planes.
 func crowd(pods []corev1.Pod, nodes []corev1.Node) (*corev1.Pod, string) {
 	first := slices.MinFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for _, n := range nodes {
@@ -95,9 +93,9 @@ func repels(taint corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// readySince reports whether a node is Ready and became so after all pods were
-// created. The age of the node would not do: a node that stops being Ready
-// between an eviction and the placement of the replacement got no pod ever.
+// readySince reports whether a node is Ready and became Ready after all pods
+// were created. The age of the node is not sufficient: a node that was not
+// Ready when the replacement was placed would never get a pod.
 func readySince(n corev1.Node, pods []corev1.Pod) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue &&
@@ -105,7 +103,8 @@ func readySince(n corev1.Node, pods []corev1.Pod) bool {
 	})
 }
 
-// evict leaves it to the next look where a disruption budget forbids it now.
+// evict ignores a refusal by a disruption budget. The next run of the step
+// tries again.
 func (a Addons) evict(ctx context.Context, pod *corev1.Pod) error {
 	client, err := a.API.Client()
 	if err != nil {
