@@ -20,18 +20,18 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// DefaultAddress is where an engine listens if nobody says anything else.
+// DefaultAddress is the default address of an engine.
 const DefaultAddress = "unix:///var/run/docker.sock"
 
-// Choice says which engine is meant. What is empty is found as the
-// docker command finds it: DOCKER_HOST, DOCKER_CONTEXT, the context in use.
+// Choice selects an engine. Empty fields are determined as by the docker
+// command: DOCKER_HOST, DOCKER_CONTEXT, the current context.
 type Choice struct {
 	Address string // unix:///path, tcp://host:port or ssh://user@host
-	Context string // one of `docker context ls`
+	Context string // a name in `docker context ls`
 }
 
-// Open returns the engine, which may be on another machine, over TLS or
-// SSH. It does not connect yet.
+// Open returns the selected engine, which may be remote, over TLS or SSH. It
+// does not connect yet.
 func (c Choice) Open() (*Engine, error) {
 	endpoint, err := c.endpoint()
 	if err != nil {
@@ -89,9 +89,9 @@ func fromContext(name string) (clidocker.Endpoint, error) {
 
 var engineSchemes = []string{"unix", "tcp", "ssh"}
 
-// atAddress adds the certificates of DOCKER_CERT_PATH to an address that needs
-// them. The engine's own certificate is always verified: DOCKER_TLS_VERIFY asks
-// for TLS, and its absence does not ask for half of it.
+// atAddress returns the endpoint of an address. A tcp address uses TLS if
+// DOCKER_CERT_PATH or DOCKER_TLS_VERIFY is set. The engine's certificate is
+// always verified.
 func atAddress(address string) (clidocker.Endpoint, error) {
 	endpoint := clidocker.Endpoint{EndpointMeta: clidocker.EndpointMeta{Host: address}}
 	at, err := url.Parse(address)
@@ -111,12 +111,12 @@ func atAddress(address string) (clidocker.Endpoint, error) {
 	return endpoint, nil
 }
 
-// Remote reports whether the engine may be on another machine: then neither
-// our paths nor our ports are its own.
+// Remote reports whether the engine may be on another machine, where the
+// paths and ports of this machine mean nothing.
 func (d *Engine) Remote() bool { return !strings.HasPrefix(d.Address, "unix://") }
 
-// MachineName is what the engine's machine is called here, "" if it is ours.
-// An SSH host is looked up in the user's own ssh configuration.
+// MachineName returns the host name of the engine's machine, or "" for this
+// machine. It resolves an SSH alias by the user's SSH configuration.
 func (d *Engine) MachineName(ctx context.Context) (string, error) {
 	if !d.Remote() {
 		return "", nil

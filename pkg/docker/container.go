@@ -15,7 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Labels that mark what is ours on an engine.
+// The labels of containers of kube-bootstrap.
 const (
 	OurLabel  = "kube-bootstrap.dev/owner" // value: the name of the component
 	specLabel = "kube-bootstrap.dev/spec"  // value: hash of the Container
@@ -28,7 +28,7 @@ type Mount struct {
 	Shared         bool // rshared: mounts made inside reach the host
 }
 
-// Container is a container of ours as it shall run.
+// Container is the desired state of a container of kube-bootstrap.
 type Container struct {
 	Name       string
 	Image      string // reference; it must be in the engine's store
@@ -116,7 +116,7 @@ func (d *Engine) run(ctx context.Context, c Container, now *container.State) err
 	return err
 }
 
-// replace creates the container in the place of an earlier one.
+// replace creates the container in place of an earlier one.
 func (d *Engine) replace(ctx context.Context, c Container) error {
 	if c.StopFirst {
 		if _, err := d.ContainerStop(ctx, c.Name, client.ContainerStopOptions{}); err != nil && !errdefs.IsNotFound(err) {
@@ -134,8 +134,8 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 	})
 }
 
-// whileTaken looks and creates once more when the name is taken after all: an
-// engine goes on creating for a run that was killed meanwhile.
+// whileTaken retries a creation that failed because the name is in use: an
+// engine completes the creation of a killed run.
 func whileTaken(ctx context.Context, create func() error) error {
 	const tries = 20
 	for try := 1; ; try++ {
@@ -188,8 +188,9 @@ func (c Container) mounts() []mount.Mount {
 	return all
 }
 
-// Remove stops and removes a container of ours. One that is not there, or an
-// engine that does not answer, is no error; one that is not ours is.
+// Remove stops and removes a container of kube-bootstrap. It returns nil if
+// the container does not exist or no engine runs, and an error if the
+// container belongs to somebody else.
 func (d *Engine) Remove(ctx context.Context, name string) error {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
@@ -208,7 +209,7 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// Tail returns the last lines a container wrote, for an error that explains.
+// Tail returns the last lines of a container's log.
 func (d *Engine) Tail(ctx context.Context, name string, lines int) string {
 	return d.logs(ctx, name, client.ContainerLogsOptions{Tail: fmt.Sprint(lines)})
 }

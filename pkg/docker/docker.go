@@ -1,6 +1,6 @@
-// Package docker is the only door to a Docker engine, of this host or of another
-// machine: its images, the containers of ours that serve this host, and the
-// machines of a fleet, which are containers too.
+// Package docker is the only package that calls a Docker engine, local or
+// remote: images, containers of kube-bootstrap, and nodes that are
+// containers.
 package docker
 
 import (
@@ -58,7 +58,7 @@ func noAnswer(err error) error {
 	return err
 }
 
-// Facts returns what the engine says of itself.
+// Facts returns the engine's description of itself.
 func (d *Engine) Facts(ctx context.Context) (system.Info, error) {
 	info, err := d.Info(ctx, client.InfoOptions{})
 	return info.Info, err
@@ -77,7 +77,7 @@ func gone(err error) error {
 	return err
 }
 
-// doing says in an error what was to be done, and to what.
+// doing wraps an error with the action and its object.
 func doing(verb, name string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", verb, name, err)

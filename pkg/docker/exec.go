@@ -15,13 +15,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// ExecIn runs a command in a container of the engine, to its end. Its Dir is
-// the working directory there. A command that fails is a *host.CommandError whose
-// Err is an ExitCode; one whose context ends is interrupted.
+// ExecIn runs a command in a container. Its Dir is the working directory in
+// the container. If the command fails, the error is a *host.CommandError with
+// an ExitCode. If ctx ends, the command is interrupted.
 func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error {
 	made, err := d.ExecCreate(ctx, name, client.ExecCreateOptions{
-		// The shell tells its process id before it becomes the command: an
-		// engine has no call to end a command that it began.
+		// The shell prints its process ID before it becomes the command, because
+		// the API of Docker cannot stop an exec.
 		Cmd:         append([]string{"/bin/sh", "-c", `echo $$ >&2; exec "$@"`, "sh"}, c.Args...),
 		Env:         c.Env,
 		WorkingDir:  c.Dir,
@@ -42,7 +42,7 @@ func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error 
 	return run.result(ctx, made.ID)
 }
 
-// ExitCode is the error of a command that ended with that status.
+// ExitCode is the error of a command with this exit status.
 type ExitCode int
 
 func (e ExitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -85,8 +85,8 @@ func (e *execution) copy(ctx context.Context) error {
 	}
 }
 
-// interrupt asks the command to stop, as Ctrl-C would, and gives it a moment
-// to say its last words.
+// interrupt sends SIGINT to the command and waits shortly for its last
+// output.
 func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -101,7 +101,7 @@ func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 }
 
 func (e *execution) result(ctx context.Context, id string) error {
-	// The stream may end a moment before the engine notes the exit.
+	// The stream may end before the engine has recorded the exit.
 	for {
 		state, err := e.docker.ExecInspect(ctx, id, client.ExecInspectOptions{})
 		if err != nil {
@@ -129,7 +129,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// firstLine keeps the first line of a stream to itself and hands on the rest.
+// firstLine keeps the first line of a stream and passes on the rest.
 type firstLine struct {
 	mu   sync.Mutex
 	kept strings.Builder

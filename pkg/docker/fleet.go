@@ -16,16 +16,15 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// FleetLabel marks containers, volumes and networks that stand in for machines
-// of a fleet; its value is the fleet's name.
+// FleetLabel marks the containers, volumes and networks of a cluster. Its
+// value is the name of the cluster.
 const FleetLabel = "kube-bootstrap.dev/cluster"
 
-// FoundMachine is a container on the engine that stands in for a machine, or
-// one that has such a name.
+// FoundMachine is any container of the engine, a node or not.
 type FoundMachine struct {
 	ID      string
 	Name    string
-	Fleet   string // "" if it is not ours
+	Fleet   string // "" if it belongs to no cluster
 	State   string // "running", "exited", ...
 	Image   string
 	Addr    netip.Addr
@@ -36,8 +35,8 @@ type FoundMachine struct {
 // machineOwner is the value of OurLabel for machines.
 const machineOwner = "cluster"
 
-// Machines lists all containers of the engine, ours and others, except helper
-// containers of a cluster, which are not machines.
+// Machines lists all containers of the engine, except helper containers of
+// clusters.
 func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
 	if err != nil {
@@ -68,8 +67,8 @@ func nameOf(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
-// machineAddr prefers the address that was asked for: a machine that is
-// switched off has no other.
+// machineAddr prefers the configured address, because a stopped container has
+// no other.
 func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 	for _, n := range networks {
 		if n != nil && n.IPAMConfig != nil && n.IPAMConfig.IPv4Address.IsValid() {
@@ -83,8 +82,8 @@ func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 }
 
 // RemoveFleet removes all containers, then volumes, networks and images of a
-// fleet. It goes on after a failure and is harmless when nothing is left. The
-// note with the key last stays until everything else is gone.
+// cluster. It continues after an error, and may run again. It removes the
+// note with the key last only after everything else.
 func (d *Engine) RemoveFleet(ctx context.Context, fleet, last string) error {
 	ours := fleetFilter(FleetLabel, fleet)
 	err := errors.Join(

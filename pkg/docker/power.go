@@ -12,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// SwitchOn starts machines that are off and lets frozen ones go on, all at the
-// same time.
+// SwitchOn starts stopped machines and unpauses paused ones, all
+// concurrently.
 func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
 		if err := d.thaw(ctx, name); err != nil {
@@ -24,8 +24,8 @@ func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
 	})
 }
 
-// SwitchOff shuts machines down, all at the same time, and waits until they
-// are off. One that is off or not there is no error.
+// SwitchOff stops machines concurrently and waits until they have stopped. A
+// machine that is stopped or does not exist is not an error.
 func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
 		if err := d.thaw(ctx, name); err != nil { // what is frozen hears no signal
@@ -36,9 +36,9 @@ func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
 	})
 }
 
-// Freeze stops every process of the machines where it stands. When it returns,
-// what lies on their disks is of one moment, as if the power of all had failed
-// at once: whatever one had heard of another, that other had said before.
+// Freeze pauses all machines. When it returns, their disks are consistent
+// with one another, as after a power failure of all machines at the same
+// moment.
 func (d *Engine) Freeze(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
 		_, err := d.ContainerPause(ctx, name, client.ContainerPauseOptions{})
@@ -52,7 +52,7 @@ func (d *Engine) Freeze(ctx context.Context, names ...string) error {
 	})
 }
 
-// Thaw lets frozen machines go on; one that is not frozen is no error.
+// Thaw unpauses machines. A machine that is not paused is not an error.
 func (d *Engine) Thaw(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error { return d.thaw(ctx, name) })
 }
@@ -66,9 +66,9 @@ func (d *Engine) thaw(ctx context.Context, name string) error {
 	return doing("thaw", name, err)
 }
 
-// removeContainer removes a container, whether it runs or not. An engine goes on
-// with a removal whose caller was killed, and refuses a second one: its end is
-// waited for.
+// removeContainer removes a container, running or not. If the engine is
+// already removing it for a killed caller, it refuses a second removal;
+// removeContainer then waits for the end of the first.
 func (d *Engine) removeContainer(ctx context.Context, name string) error {
 	_, err := d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if !errdefs.IsConflict(err) {
