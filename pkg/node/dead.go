@@ -13,9 +13,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Dead returns the address of a node whose kubelet does not answer, none of a
-// node that nobody knows. A kubelet that answers is a problem: its node is to
-// leave by itself.
+// Dead returns the address of a node whose kubelet does not answer, or "" if
+// the node does not exist. It returns a problem if the kubelet answers,
+// because that node must leave by itself.
 func (n Node) Dead(ctx context.Context) (ip string, err error) {
 	node, err := n.get(ctx)
 	if apierrors.IsNotFound(err) {
@@ -36,10 +36,10 @@ func (n Node) Dead(ctx context.Context) (ip string, err error) {
 	return ip, nil
 }
 
-// speaksTLS does not care whose certificate it is shown: a machine that died
-// shows none.
+// speaksTLS reports whether a TLS server answers. It does not verify the
+// certificate, because a dead machine has no server at all.
 func speaksTLS(ctx context.Context, address string) bool {
-	ctx, cancel := step.Checking(ctx) // a host that is off does not even refuse the connection
+	ctx, cancel := step.Checking(ctx) // a host that is off does not refuse the connection
 	defer cancel()
 	conn, err := (&tls.Dialer{}).DialContext(ctx, "tcp", address)
 	if err == nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// departs marks the node of a host that asks to be taken out of the cluster. A
-// kubelet may write it on its own node, but must not delete the node.
+// departs is the annotation of a node whose host asks to be removed from the
+// cluster. A kubelet may annotate its own node, but must not delete it.
 const departs = "kube-bootstrap.dev/departs"
 
-// Depart asks the control planes to take this node and all rights of its host
-// away, and waits until they have: then the node is gone.
+// Depart asks the control planes to remove this node and the rights of its
+// host, and waits until the node is deleted.
 func (n Node) Depart(ctx context.Context) error {
 	asked := false
 	return step.Until(ctx, func(ctx context.Context) error {
@@ -31,11 +31,11 @@ func (n Node) Depart(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("no control plane has taken node %s out yet", n.Name)
+		return fmt.Errorf("no control plane has removed node %s yet", n.Name)
 	}, nil)
 }
 
-// Departing returns the names of the nodes that ask to be taken out.
+// Departing returns the names of the nodes that ask to be removed.
 func (n Node) Departing(ctx context.Context) (names []string, err error) {
 	client, err := n.API.Client()
 	if err != nil {
@@ -53,5 +53,5 @@ func (n Node) Departing(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// Departs reports whether a node asks to be taken out.
+// Departs reports whether a node asks to be removed.
 func Departs(n *corev1.Node) bool { return n.Annotations[departs] != "" }

@@ -18,8 +18,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// cordonedByUs marks a node that we took out of scheduling, so that we put
-// back only what we did ourselves.
+// cordonedByUs is the annotation of a node that Drain cordoned. Uncordon
+// affects no other node.
 const cordonedByUs = "kube-bootstrap.dev/cordoned"
 
 // Uncordon makes a node schedulable again after Drain.
@@ -124,8 +124,7 @@ func (n Node) cordon(ctx context.Context) (ours bool, err error) {
 	return true, n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":"true"}},"spec":{"unschedulable":true}}`)
 }
 
-// takeAgain makes the node schedulable again after a drain that failed or was
-// interrupted.
+// takeAgain uncordons the node after a drain that failed or was interrupted.
 func (n Node) takeAgain(ctx context.Context, failed error) error {
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
@@ -135,7 +134,8 @@ func (n Node) takeAgain(ctx context.Context, failed error) error {
 	return fmt.Errorf("%w; the node takes pods again: use a longer --timeout, or --force, which does not drain", failed)
 }
 
-// evict asks once more for every pod that is there, and says which are left.
+// evict requests the eviction of each pod once, and returns an error that
+// lists the remaining pods.
 func (n Node) evict(ctx context.Context, client kubernetes.Interface) error {
 	pods, err := n.movable(ctx)
 	if err != nil || len(pods) == 0 {
@@ -161,7 +161,8 @@ func (n Node) evict(ctx context.Context, client kubernetes.Interface) error {
 	return errors.New(text)
 }
 
-// movable are the pods that end when the node goes, and run elsewhere then.
+// movable returns the pods that end with the node and are recreated
+// elsewhere.
 func (n Node) movable(ctx context.Context) ([]corev1.Pod, error) {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
@@ -193,7 +194,7 @@ func bare(pods []corev1.Pod) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return &step.Problem{Name: "pods-lost", Text: "no controller would make these pods again: " + podNames(lost),
+	return &step.Problem{Name: "pods-lost", Text: "no controller would recreate these pods: " + podNames(lost),
 		Remedy: "delete them, or use --lose-pods, which drains and deletes them, or --force, which does not drain"}
 }
 
@@ -209,7 +210,7 @@ func podNames(pods []corev1.Pod) string {
 	return strings.Join(names, ", ")
 }
 
-// Forget deletes the node's object; what still says it runs there goes too.
+// Forget deletes the node object and the pods that are bound to it.
 func (n Node) Forget() step.Step {
 	return step.Step{
 		Name: "delete node " + n.Name,
