@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Built is an image of one architecture, made from parts.
+// Built is an image for one architecture.
 type Built struct {
 	Image
 	Arch  string
@@ -20,22 +20,23 @@ type Built struct {
 	Parts []Part
 }
 
-// CNIDir is where the CNI plugins lie, in the hyperkube image and on a host.
+// CNIDir is the directory of the CNI plugins, in the hyperkube image and on a
+// host.
 const CNIDir = "/opt/cni/bin"
 
-// CNIPlugins are the programs in CNIDir.
+// CNIPlugins are the names of the files in CNIDir.
 var CNIPlugins = []string{"bridge", "host-local", "loopback", "portmap"}
 
-// kubernetesPrograms are the names under which hyperkube is called.
+// kubernetesPrograms are the components in hyperkube.
 var kubernetesPrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"}
 
 const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// shape says how an image is put together.
+// shape describes the layers of an image.
 type shape struct {
 	userland   bool
 	plugins    bool
-	program    string // where the program lies
+	program    string // directory of the program
 	links      map[string]string
 	user       string
 	entrypoint []string
@@ -60,7 +61,7 @@ func shapeOf(name string) shape {
 	return shape{program: "usr/local/bin/" + name}
 }
 
-// Build makes one image for one architecture, or finds it in the cache.
+// Build builds an image for one architecture, or takes it from the cache.
 func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string) (Built, error) {
 	built := Built{Image: img, Arch: arch}
 	s := shapeOf(img.Name)
@@ -82,8 +83,8 @@ func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string)
 	return built, err
 }
 
-// shared returns the layers that several images begin with, so that a store
-// keeps them once, and that change less often than the programs.
+// shared returns the lower layers that several images have in common. Stores
+// keep them once, and they change less often than the components.
 func (b *Builder) shared(ctx context.Context, v Versions, s shape, built *Built) ([]v1.Layer, error) {
 	var layers []v1.Layer
 	if s.userland {
@@ -128,7 +129,7 @@ func (s shape) config(name, arch string) v1.ConfigFile {
 	return c
 }
 
-// assemble puts layers and config together as an OCI image.
+// assemble returns an OCI image of layers and a config.
 func assemble(layers []v1.Layer, c v1.ConfigFile) (v1.Image, error) {
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	c.RootFS.Type = "layers"
@@ -144,5 +145,5 @@ func assemble(layers []v1.Layer, c v1.ConfigFile) (v1.Image, error) {
 	return mutate.Append(img, adds...)
 }
 
-// Platform describes an architecture as an image index does.
+// Platform returns the platform of an architecture in an image index.
 func Platform(arch string) v1.Platform { return platform(arch) }

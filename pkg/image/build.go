@@ -19,31 +19,31 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Builder makes images from source with the Go toolchain in PATH.
+// Builder builds images from source with the Go toolchain in PATH.
 type Builder struct {
 	Cache     string // CacheDir()
-	BaseImage string // pulled instead of making the userland from Debian packages
+	BaseImage string // the userland, instead of Debian packages
 	K8sDir    string // a checkout of Kubernetes to build instead of the module
 
 	goVersion string
 }
 
-// Part is something an image is made of, and where it came from.
+// Part is a component of an image, with its origin.
 type Part struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Origin  string `json:"origin"` // "k8s.io/kubernetes@v1.36.3"
 	How     string `json:"how"`    // the command, or the list of packages
-	Dir     string `json:"-"`      // where its files lie
-	Key     string `json:"key"`    // changes with anything that goes into it
+	Dir     string `json:"-"`      // directory of its files
+	Key     string `json:"key"`    // changes with every input
 
-	// Sources are the modules with their sums, or the packages with their
+	// Sources lists modules with their checksums, or packages with their
 	// versions.
 	Sources []string `json:"sources,omitempty"`
 }
 
 // compile builds a recipe for an architecture and returns a Part whose Dir
-// holds the programs.
+// contains the executables.
 func (b *Builder) compile(ctx context.Context, v Versions, name, arch string) (Part, error) {
 	return b.compileRecipe(ctx, v.recipe(name), arch)
 }
@@ -83,8 +83,7 @@ func (r recipe) origin() string {
 	return strings.Join(all, " ")
 }
 
-// prepare fills in what only the Kubernetes sources know: which of its modules
-// are cut from the same release.
+// prepare adds the modules that are part of the Kubernetes release.
 func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 	if r.Require["k8s.io/kubernetes"] == "" {
 		return nil
@@ -140,10 +139,11 @@ func download(ctx context.Context, module string) (downloaded, error) {
 	return answer, err
 }
 
-// goEnv keeps the settings of a surrounding Go project out of the build.
+// goEnv ignores the settings of a Go project around the working directory.
 var goEnv = []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
 
-// checkoutState tells edits of a checkout apart by names, sizes and times.
+// checkoutState returns a hash of the names, sizes and times of a checkout's
+// files.
 func (b *Builder) checkoutState() string {
 	if b.K8sDir == "" {
 		return ""

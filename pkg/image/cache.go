@@ -11,7 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// CacheDir is where downloads and builds are kept between runs.
+// CacheDir returns the directory for downloads and builds.
 func CacheDir() string {
 	if dir := os.Getenv("KUBE_BOOTSTRAP_CACHE"); dir != "" {
 		return dir
@@ -22,7 +22,7 @@ func CacheDir() string {
 	return "/var/cache/kube-bootstrap"
 }
 
-// key is a short name for everything that decides how a part comes out.
+// key returns a short hash of the inputs of a part.
 func key(inputs ...any) string {
 	data, err := json.Marshal(inputs)
 	if err != nil {
@@ -32,9 +32,9 @@ func key(inputs ...any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Cached returns the directory of a finished part, making it if needed: build
-// fills a new directory, which gets its name only once it is complete. Of two
-// that need the same part, one makes it and the other waits.
+// Cached returns the directory of a part. If it does not exist, build fills a
+// temporary directory, which is renamed when it is complete. A concurrent
+// process waits instead of building the same part.
 func Cached(ctx context.Context, cache, name string, build func(dir string) error) (string, error) {
 	done := filepath.Join(cache, "parts", name)
 	if _, err := os.Stat(done); err == nil {
@@ -54,8 +54,8 @@ func Cached(ctx context.Context, cache, name string, build func(dir string) erro
 	return done, inOneMove(done, build)
 }
 
-// inOneMove is called by one at a time: what lies there half done is of a run
-// that was killed.
+// inOneMove is called with a lock: an existing temporary directory is from a
+// killed run.
 func inOneMove(done string, build func(dir string) error) error {
 	tmp := filepath.Join(filepath.Dir(done), "."+filepath.Base(done)+".half")
 	if err := os.RemoveAll(tmp); err != nil {

@@ -1,5 +1,5 @@
-// Package image knows every image of a cluster, and makes them from source. It
-// is the only place that names an image or the version of a component.
+// Package image lists every image of a cluster, and builds the images from
+// source. It is the only package that contains image names.
 package image
 
 import (
@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// ManifestLimit is the size that no manifest reaches: registries accept no larger
-// manifests (OCI distribution specification, "Pushing Manifests"). A blob of at
-// least this size is a layer.
+// ManifestLimit is larger than any manifest, in bytes: registries accept no
+// larger manifests (OCI distribution specification, "Pushing Manifests"). A
+// blob of at least this size is a layer.
 const ManifestLimit = 4 << 20
 
-// Store is a place on a host where an image must lie.
+// Store is an image store of a host.
 type Store string
 
 // The stores of a host.
@@ -30,11 +30,11 @@ type Image struct {
 	Stores []Store `json:"stores"`
 }
 
-// In reports whether the image belongs in a store.
+// In reports whether the image belongs into a store.
 func (i Image) In(s Store) bool { return slices.Contains(i.Stores, s) }
 
-// Catalogue lists the images of a cluster. With a prefix they lie below it in
-// a private registry, each under its own path: "reg:5000/k8s/coredns/coredns:v1.15.0".
+// Catalogue lists the images of a cluster. With a prefix, their references
+// are in a private registry: "reg:5000/k8s/coredns/coredns:v1.15.0".
 func Catalogue(v Versions, registryPrefix string) []Image {
 	all := []Image{
 		{"etcd", "registry.k8s.io/etcd:" + v.Etcd, []Store{Bootstrap}},
@@ -54,7 +54,7 @@ func Catalogue(v Versions, registryPrefix string) []Image {
 	return all
 }
 
-// OurRegistry is the name under which images lie that nobody else publishes.
+// OurRegistry is the registry name of images that are not published.
 const OurRegistry = "kube-bootstrap.dev"
 
 // Ref returns the canonical reference of the image with that name. It panics
@@ -68,10 +68,11 @@ func Ref(v Versions, name string) string {
 	return all[i].Ref
 }
 
-// Archs lists the architectures that images are made for, in Go's names.
+// Archs lists the supported architectures, in Go's names.
 var Archs = []string{"amd64", "arm64", "arm", "ppc64le", "s390x"}
 
-// Arch translates a machine name of `uname -m` to Go's; Go's own names pass.
+// Arch converts a machine name of `uname -m` to Go's name. It accepts Go's
+// names too.
 func Arch(uname string) (string, error) {
 	if slices.Contains(Archs, uname) {
 		return uname, nil

@@ -17,13 +17,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Changed compiles programs of the checkout, without linking them, and returns
-// of each which version it is to call itself: one with a key of what it is
-// compiled to, or "" for one that comes out as that of the release.
+// Changed compiles components of the checkout without linking them. It
+// returns the version of each: one with a hash of the compiled code, or "" if
+// the code is the one of the release.
 //
-// The toolchain knows of every package what it was compiled to. A program has
-// changed when one of those it is made of has; what it would be linked to need
-// not be known, and what is the same need not be linked.
+// It uses the build IDs of the packages: a component has changed if one of
+// its packages has another build ID. Only changed components need to be
+// linked.
 func (b *Builder) Changed(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
 	now, err := b.contentKeys(ctx, v, arch, programs)
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *Builder) Changed(ctx context.Context, v Versions, arch string, programs
 	return versions, nil
 }
 
-// releasedKeys are contentKeys of the release, which is asked for only once.
+// releasedKeys returns the contentKeys of the release. They are cached.
 func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
 	released, keys := &Builder{Cache: b.Cache, goVersion: b.goVersion}, map[string]string{}
 	dir := func(program string) string {
@@ -71,8 +71,8 @@ func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, pro
 	return keys, nil
 }
 
-// listed is what `go list -export` says of a package, and of a program also
-// what it is made of. As JSON it would be a hundred times as long.
+// listed is the output of `go list -export` for a package and, for a main
+// package, its dependencies. JSON output would be a hundred times as long.
 type listed struct {
 	BuildID string
 	Deps    []string
@@ -88,7 +88,7 @@ func parseListed(line string) (path string, l listed) {
 	return fields[0], l
 }
 
-// content is the part of a build ID that says what a package was compiled to.
+// content returns the part of a build ID that identifies the compiled code.
 func (l listed) content() string { return l.BuildID[strings.LastIndex(l.BuildID, "/")+1:] }
 
 func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
@@ -114,16 +114,16 @@ func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, prog
 	return keys, nil
 }
 
-// contentKey is a short name for what a command is compiled to.
+// contentKey returns a short hash of the compiled code of a command.
 func contentKey(all map[string]listed, command string) (string, error) {
 	var contents []string
 	for _, name := range append(slices.Clone(all[command].Deps), command) {
 		one := all[name]
-		if name == "unsafe" || name == "C" { // no packages: the compiler is meant
+		if name == "unsafe" || name == "C" { // pseudo-packages of the compiler
 			continue
 		}
 		if one.BuildID == "" {
-			return "", fmt.Errorf("go list does not say what %s was compiled to", name)
+			return "", fmt.Errorf("go list -export reported no build ID for package %s", name)
 		}
 		contents = append(contents, name+" "+one.content())
 	}
@@ -133,8 +133,8 @@ func contentKey(all map[string]listed, command string) (string, error) {
 
 func commandOf(program string) string { return "k8s.io/kubernetes/cmd/" + program }
 
-// programs is the compilation of programs, each as a file of its own, which
-// call themselves that version.
+// programs returns the build of one executable per component, stamped with
+// version.
 func (b *Builder) programs(ctx context.Context, v Versions, arch, version string, programs []string) (compilation, error) {
 	r := v.recipe("programs")
 	r.LDFlags = v.stamp(version)
@@ -150,8 +150,8 @@ func (b *Builder) programs(ctx context.Context, v Versions, arch, version string
 	return newCompilation(r, arch, b.goVersion)
 }
 
-// Program links a program of the checkout that has that version, or finds it in
-// the cache: the version says what it is compiled to.
+// Program links a component of the checkout, or takes it from the cache by
+// its version, which identifies its code.
 func (b *Builder) Program(ctx context.Context, v Versions, arch, program, version string) (Part, error) {
 	c, err := b.programs(ctx, v, arch, version, []string{program})
 	if err != nil {
@@ -180,11 +180,11 @@ func (b *Builder) programPart(v Versions, arch, program, version string) Part {
 	return Part{Name: program, Version: version, Origin: commandOf(program) + " (checkout)", Key: content, Dir: filepath.Join(b.Cache, "parts", dir)}
 }
 
-// spareBuilds is how many builds of a program stay in the cache.
+// spareBuilds is the number of builds of a component that stay in the cache.
 const spareBuilds = 4
 
-// DropOldPrograms removes all but the latest builds of programs: each edit of a
-// checkout makes one.
+// DropOldPrograms removes all but the latest builds of components from the
+// cache.
 func (b *Builder) DropOldPrograms(arch string, programs []string) error {
 	var errs []error
 	for _, program := range programs {
@@ -199,7 +199,7 @@ func (b *Builder) DropOldPrograms(arch string, programs []string) error {
 	return errors.Join(errs...)
 }
 
-// modified is long ago for what is not there any more.
+// modified returns the modification time of a file, or the zero time.
 func modified(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -208,18 +208,18 @@ func modified(path string) time.Time {
 	return info.ModTime()
 }
 
-// KeptProgram is a program that was linked earlier.
+// KeptProgram returns a component from the cache.
 func (b *Builder) KeptProgram(v Versions, arch, program, version string) (Part, error) {
 	part := b.programPart(v, arch, program, version)
 	if _, err := os.Stat(part.Dir); err != nil {
 		return part, &step.Problem{Name: "program-missing", Text: fmt.Sprintf("%s %s, which the cluster runs, is not in the cache of this machine", program, version),
-			Remedy: "have it built again: name it too (--build-" + strings.TrimPrefix(program, "kube-") + "), or none"}
+			Remedy: "build it again: add --build-" + strings.TrimPrefix(program, "kube-") + ", or omit all --build flags"}
 	}
 	return part, nil
 }
 
-// ProgramImage puts programs into their image, over the layers of hyperkube
-// where they need them.
+// ProgramImage returns the image of components, on top of the layers of
+// hyperkube if they need these.
 func (b *Builder) ProgramImage(ctx context.Context, img Image, arch string, hyperkube []v1.Layer, parts map[string]Part) (Built, error) {
 	built := Built{Image: img, Arch: arch}
 	i := slices.IndexFunc(programImages, func(i programImage) bool { return i.name == img.Name })

@@ -18,11 +18,11 @@ var (
 	binaryVersion    = regexp.MustCompile(`DefaultKubeBinaryVersion\s*=\s*"1\.(\d+)"`)
 )
 
-// versionFile is where a checkout says of which minor version it is.
+// versionFile contains the minor version of a checkout.
 const versionFile = "staging/src/k8s.io/component-base/version/base.go"
 
-// CheckCheckout says what keeps a directory from being built as programs for a
-// Kubernetes version; if that is not known yet, for any.
+// CheckCheckout returns a problem if a directory cannot be built as a
+// Kubernetes version, or as any version if v is empty.
 func CheckCheckout(dir string, v Versions) error {
 	minor, err := checkoutMinor(dir)
 	release, known := catalog.Find(minor)
@@ -45,13 +45,13 @@ func CheckCheckout(dir string, v Versions) error {
 func checkoutMinor(dir string) (int, error) {
 	module, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, errors.New("is no checkout of Kubernetes: it has no go.mod")
+		return 0, errors.New("is not a checkout of Kubernetes: it has no go.mod")
 	}
 	if err != nil {
 		return 0, err
 	}
 	if !kubernetesModule.Match(module) {
-		return 0, errors.New("is no checkout of Kubernetes: its go.mod is of another module")
+		return 0, errors.New("is not a checkout of Kubernetes: its go.mod is of another module")
 	}
 	data, err := os.ReadFile(filepath.Join(dir, versionFile))
 	if err != nil {

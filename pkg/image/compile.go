@@ -66,7 +66,7 @@ func (c compilation) run(ctx context.Context, dir string) error {
 	return c.inModule(func(work string) error { return c.buildAll(ctx, work, dir) })
 }
 
-// inModule does something in a module of its own that is thrown away.
+// inModule calls do with the directory of a temporary module.
 func (c compilation) inModule(do func(work string) error) error {
 	work, err := os.MkdirTemp("", "kube-bootstrap-build-*")
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Fetched is an origin that is here.
+// Fetched is an origin that was downloaded.
 type Fetched struct {
 	Origin
 	Digest digest.Digest
-	Paths  []string // the file; or the config of the image and its layers, packed as they came
+	Paths  []string // the file, or the image's config and compressed layers
 }
 
 func (f Fetched) part(version string) Part {
@@ -31,8 +31,8 @@ func (f Fetched) part(version string) Part {
 
 func (f Fetched) key() string { return f.Digest.Encoded()[:16] }
 
-// Compose makes one image of the catalogue out of official origins, by name:
-// the same image that Build makes from source, as far as a host can tell.
+// Compose assembles an image of the catalogue from official images and files.
+// It is equivalent to the image that Build builds from source.
 func (b *Builder) Compose(ctx context.Context, v Versions, img Image, arch string, origins map[string]Fetched) (Built, error) {
 	step.Report(ctx, "unpack "+img.Ref+" for "+arch, 0, 0)
 	if img.Name == "hyperkube" {
@@ -41,8 +41,8 @@ func (b *Builder) Compose(ctx context.Context, v Versions, img Image, arch strin
 	return b.asItIs(ctx, img, arch, origins[img.Name])
 }
 
-// asItIs keeps an image and its config to the byte; only its layers are
-// unpacked, as those of a bundle are.
+// asItIs keeps an image and the bytes of its config. It only decompresses the
+// layers, as bundles require.
 func (b *Builder) asItIs(ctx context.Context, img Image, arch string, from Fetched) (Built, error) {
 	built := Built{Image: img, Arch: arch, Parts: []Part{from.part(path.Base(from.Ref))}}
 	config, err := os.ReadFile(from.Paths[0])
@@ -82,8 +82,7 @@ func hashOf(data []byte) v1.Hash {
 	return v1.Hash{Algorithm: "sha256", Hex: digest.FromBytes(data).Encoded()}
 }
 
-// unpacked returns a layer as a plain tar, which must be the one that its image
-// names.
+// unpacked decompresses a layer and verifies its diff ID.
 func (b *Builder) unpacked(ctx context.Context, packed string, id v1.Hash) (v1.Layer, error) {
 	dir, err := Cached(ctx, b.Cache, "layer-pulled-"+id.Hex, func(dir string) error {
 		plain, err := openPacked(packed)
@@ -96,7 +95,7 @@ func (b *Builder) unpacked(ctx context.Context, packed string, id v1.Hash) (v1.L
 			return err
 		}
 		if !check.Verified() {
-			return errors.New("its content is not what the config of its image says")
+			return errors.New("its content does not match the config of its image")
 		}
 		return nil
 	})
@@ -106,7 +105,7 @@ func (b *Builder) unpacked(ctx context.Context, packed string, id v1.Hash) (v1.L
 	return openLayer(filepath.Join(dir, "layer.tar"))
 }
 
-// unchanged is an image with the config that somebody else made.
+// unchanged is an image with an existing config.
 type unchanged struct {
 	config, manifest []byte
 	layers           map[v1.Hash]v1.Layer

@@ -15,11 +15,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// programDir is where the images of Kubernetes have their program, and ours too.
+// programDir is the directory of the component in the official images and in
+// hyperkube.
 const programDir = "usr/local/bin"
 
-// composeHyperkube puts the programs of Kubernetes, which upstream publishes
-// one by one, over a userland that serves kubelet and kube-proxy.
+// composeHyperkube adds the official components to a userland for kubelet and
+// kube-proxy.
 func (b *Builder) composeHyperkube(ctx context.Context, v Versions, img Image, arch string, origins map[string]Fetched) (Built, error) {
 	built := Built{Image: img, Arch: arch}
 	var layers []v1.Layer
@@ -45,12 +46,13 @@ func (b *Builder) composeHyperkube(ctx context.Context, v Versions, img Image, a
 		add(layer, origins[name].part(v.Kubernetes))
 	}
 	config := shapeOf("hyperkube").config(img.Name, arch)
-	config.Config.Cmd = []string{"kubelet"} // there is no program called hyperkube
+	config.Config.Cmd = []string{"kubelet"} // hyperkube contains no program of its own name
 	built.OCI, err = assemble(layers, config)
 	return built, err
 }
 
-// officialProgram is a layer with one program, out of its image or as it came.
+// officialProgram returns a layer with one component, from its image or its
+// file.
 func (b *Builder) officialProgram(ctx context.Context, arch string, from Fetched) (v1.Layer, error) {
 	name := "program-" + from.Name + "-" + arch + "-" + from.key()
 	file := from.Paths[0]
@@ -66,8 +68,8 @@ func (b *Builder) officialProgram(ctx context.Context, arch string, from Fetched
 	return b.layer(ctx, "layer-"+name, content{Files: map[string]string{path.Join(programDir, from.Name): file}})
 }
 
-// extract takes a file out of the layers of an image; the last one that has it
-// counts.
+// extract copies a file from the layers of an image. The last layer that
+// contains it counts.
 func extract(layers []string, name, out string) error {
 	for _, layer := range slices.Backward(layers) {
 		found, err := extractFrom(layer, map[string]string{name: out})
@@ -78,8 +80,8 @@ func extract(layers []string, name, out string) error {
 	return fmt.Errorf("there is no /%s in the image", name)
 }
 
-// extractFrom copies files out of a packed tar, by their names in it, and
-// returns how many it found.
+// extractFrom copies files from a compressed tar, by their names, and returns
+// how many it found.
 func extractFrom(layer string, files map[string]string) (found int, err error) {
 	err = eachMember(layer, func(name string, h *tar.Header, r io.Reader) error {
 		out, ok := files[name]
@@ -92,7 +94,7 @@ func extractFrom(layer string, files map[string]string) (found int, err error) {
 	return found, err
 }
 
-// eachMember goes through a packed tar with clean names.
+// eachMember calls do for each member of a compressed tar, with a clean name.
 func eachMember(file string, do func(name string, h *tar.Header, r io.Reader) error) error {
 	plain, err := openPacked(file)
 	if err != nil {
@@ -114,7 +116,7 @@ func eachMember(file string, do func(name string, h *tar.Header, r io.Reader) er
 	}
 }
 
-// officialPlugins is a layer with the CNI plugins of a release.
+// officialPlugins returns a layer with the CNI plugins of a release.
 func (b *Builder) officialPlugins(ctx context.Context, arch string, from Fetched) (v1.Layer, error) {
 	name := "cni-" + arch + "-" + from.key()
 	dir, err := Cached(ctx, b.Cache, "file-"+name, func(dir string) error {
@@ -138,10 +140,10 @@ func (b *Builder) officialPlugins(ctx context.Context, arch string, from Fetched
 	return b.layer(ctx, "layer-"+name, content{Files: files})
 }
 
-const officialUserlandRecipe = 1 // counts changes to how the two are laid together
+const officialUserlandRecipe = 1 // must change if the same images result in another layer
 
-// officialUserland is what kube-proxy's image has beside its program, iptables
-// above all, laid over Debian's base, which has mount.
+// officialUserland returns a layer with Debian's base, which has mount, and
+// on top of it kube-proxy's image without its executable, which has iptables.
 func (b *Builder) officialUserland(ctx context.Context, base, proxy Fetched) (v1.Layer, Part, error) {
 	part := base.part("kube-proxy over debian-base")
 	part.Name, part.Origin, part.How = "userland", part.Origin+" "+proxy.part("").Origin, "pulled and laid together"

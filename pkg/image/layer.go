@@ -13,16 +13,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// fileLayer is a layer that lies in a file, uncompressed: the bundle compresses
-// all layers together, and the stores want them plain.
+// fileLayer is an uncompressed layer in a file: a bundle compresses all
+// layers together.
 type fileLayer struct {
 	path string
 	hash v1.Hash
 	size int64
 }
 
-// openLayer opens a finished layer of the cache. Its digest is kept beside it,
-// as hashing all layers anew takes longer than everything else.
+// openLayer opens a finished layer of the cache. Its digest is saved next to
+// it, because hashing all layers again would dominate the run time.
 func openLayer(path string) (v1.Layer, error) {
 	var noted struct {
 		Hash v1.Hash
@@ -67,7 +67,7 @@ type content struct {
 	Modes map[string]int64  `json:",omitempty"` // mode of an entry of Files, if not 0755
 }
 
-// layer packs a content, in the cache under a name that is unique for it.
+// layer writes a content as a tar into the cache, under a unique name.
 func (b *Builder) layer(ctx context.Context, name string, c content) (v1.Layer, error) {
 	dir, err := Cached(ctx, b.Cache, name, func(dir string) error { return c.pack(filepath.Join(dir, "layer.tar")) })
 	if err != nil {

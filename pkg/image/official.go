@@ -2,27 +2,27 @@ package image
 
 import "fmt"
 
-// OfficialArchs are the architectures that upstream publishes Kubernetes for.
+// OfficialArchs are the architectures of the official Kubernetes images.
 var OfficialArchs = []string{"amd64", "arm64", "ppc64le", "s390x"}
 
-// debianBase has what a kubelet starts that the image of kube-proxy lacks:
-// mount and its kin.
+// debianBase contains the commands that the kubelet needs and kube-proxy's
+// image lacks, such as mount.
 const debianBase = "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6"
 
-// Registries are where official images come from.
+// Registries are the registries of the official images.
 var Registries = []string{"registry.k8s.io", "ghcr.io"}
 
-// Sites are where files come from that are in no image.
+// Sites are the base URLs of official files that are not in images.
 type Sites struct {
 	Kubernetes string // has release/v1.36.3/bin/linux/amd64/kubelet
 	CNI        string // has v1.9.1/cni-plugins-linux-amd64-v1.9.1.tgz
 }
 
-// OfficialSites are the upstream ones.
+// OfficialSites are the upstream sites.
 var OfficialSites = Sites{Kubernetes: "https://dl.k8s.io", CNI: "https://github.com/containernetworking/plugins/releases/download"}
 
-// Origin is something of an official place that images of ours are made of:
-// an image or a file, with its checksum beside it.
+// Origin is an official image or file, from which an image of a bundle is
+// assembled.
 type Origin struct {
 	Name string `json:"name"` // "kube-apiserver"
 	Ref  string `json:"image,omitempty"`
@@ -30,10 +30,10 @@ type Origin struct {
 	Arch string `json:"arch"`
 }
 
-// Where is the reference or the address.
+// Where returns the reference or the URL.
 func (o Origin) Where() string { return o.Ref + o.URL }
 
-// Origins lists what a bundle is pulled from, for an architecture.
+// Origins lists the origins of a bundle for an architecture.
 func Origins(v Versions, sites Sites, arch string) []Origin {
 	all := []Origin{{Name: "debian-base", Ref: debianBase}}
 	for _, name := range []string{"etcd", "flannel", "coredns", "pause"} {
@@ -52,8 +52,8 @@ func Origins(v Versions, sites Sites, arch string) []Origin {
 	return all
 }
 
-// The programs of hyperkube: those that upstream publishes as images, and those
-// that are files.
+// The components of hyperkube that upstream publishes as images, and the ones
+// that it publishes as files.
 var (
 	imagePrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 	filePrograms  = []string{"kubelet", "kubectl"}

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// merged are the directories that Debian moved below /usr. Images do it or do
-// not; laid together they must agree.
+// merged are the directories that Debian moved below /usr. Some images have
+// not moved them, so overlay moves them in all.
 var merged = []string{"bin", "sbin", "lib", "lib64"}
 
-// overlay lays a packed layer over what is there, as a container engine does.
+// overlay applies a compressed layer to the entries of lower layers, as a
+// container engine does.
 func overlay(all map[string]entry, layer string) error {
 	return eachMember(layer, func(name string, h *tar.Header, r io.Reader) error {
 		dir, base := path.Split(name)
@@ -26,7 +27,7 @@ func overlay(all map[string]entry, layer string) error {
 		}
 		old, there := all[to]
 		if there && (h.Typeflag == tar.TypeDir || old.header.Typeflag == tar.TypeDir && holds(all, to)) {
-			return nil // a link to a directory stays, and so does what others lie in
+			return nil // a link to a directory stays, and so does a directory with entries
 		}
 		data, err := io.ReadAll(r)
 		if err != nil {
@@ -39,8 +40,8 @@ func overlay(all map[string]entry, layer string) error {
 	})
 }
 
-// remove takes away what a layer says is gone: a name and all below it, or all
-// that lies in a directory.
+// remove applies a whiteout: it removes a name and all entries below it, or
+// the entries in an opaque directory.
 func remove(all map[string]entry, name string, opaque bool, dir string) {
 	if opaque {
 		name = dir
@@ -63,7 +64,7 @@ func holds(all map[string]entry, dir string) bool {
 	return false
 }
 
-// mergedName is where a file lies once the directories are merged.
+// mergedName returns the name of a file after the directories were merged.
 func mergedName(name string) string {
 	first, rest, below := strings.Cut(name, "/")
 	if below && slices.Contains(merged, first) {
@@ -72,8 +73,8 @@ func mergedName(name string) string {
 	return name
 }
 
-// mergedTarget is what a link points to once it lies elsewhere: a symbolic one
-// that climbed keeps its target by the whole path.
+// mergedTarget returns the target of a moved link. A relative symbolic link
+// becomes absolute.
 func mergedTarget(from, to string, h *tar.Header) string {
 	switch {
 	case h.Typeflag == tar.TypeLink:
@@ -84,7 +85,7 @@ func mergedTarget(from, to string, h *tar.Header) string {
 	return h.Linkname
 }
 
-// mergedLinks makes the old names lead to the new places.
+// mergedLinks adds links from the old directories to the new ones.
 func mergedLinks(all map[string]entry) {
 	for _, dir := range merged {
 		if holds(all, "usr/"+dir) {

@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packed is an open file and what unpacks it.
+// packed is an open file and its decompressor.
 type packed struct {
 	io.Reader
 	file  io.Closer
@@ -22,15 +22,14 @@ func (p packed) Close() error {
 	return p.file.Close()
 }
 
-// openPacked opens a layer as registries have them: with gzip, with zstd, or
-// plain.
+// openPacked opens a layer that is compressed by gzip or zstd, or not at all.
 func openPacked(path string) (io.ReadCloser, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	r := bufio.NewReaderSize(file, 1<<20)
-	begin, _ := r.Peek(4) // shorter: it is neither
+	begin, _ := r.Peek(4) // a shorter file is not compressed
 	switch {
 	case bytes.HasPrefix(begin, []byte{0x1f, 0x8b}):
 		plain, err := gzip.NewReader(r)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// programImage is an image of its own for programs of Kubernetes that differ
-// from those in hyperkube: they were built from a checkout.
+// programImage is an image of components that were built from a checkout and
+// differ from those in hyperkube.
 type programImage struct {
 	name     string
 	programs []string
 	store    Store
-	whole    bool // needs what else is in hyperkube
+	whole    bool // it needs the userland of hyperkube
 	control  bool // only control planes run it
 }
 
@@ -23,11 +23,11 @@ var programImages = []programImage{
 	{name: "kubelet", programs: []string{"kubelet", "kubectl"}, store: Main, whole: true}, // kubectl is called in its container
 }
 
-// Programs lists the programs of Kubernetes.
+// Programs lists the Kubernetes components.
 func Programs() []string { return slices.Clone(kubernetesPrograms) }
 
-// ref names an image by what is in it: another content is another image, so
-// that nothing runs an old one under the name of a new one.
+// ref derives the tag of an image from its content, so that a node never runs
+// old content under a new name.
 func (i programImage) ref(v Versions) (ref string, needed bool) {
 	var keys []string
 	for _, p := range i.programs {
@@ -38,7 +38,7 @@ func (i programImage) ref(v Versions) (ref string, needed bool) {
 	return OurRegistry + "/" + i.name + ":" + v.Kubernetes + "-" + strings.Join(keys, "-"), len(keys) > 0
 }
 
-// ownPrograms lists the images of programs that differ from the release's.
+// ownPrograms lists the images of components that differ from the release.
 func ownPrograms(v Versions) (all []Image) {
 	for _, i := range programImages {
 		if ref, needed := i.ref(v); needed {
@@ -48,7 +48,7 @@ func ownPrograms(v Versions) (all []Image) {
 	return all
 }
 
-// ProgramRef is the image that a program of Kubernetes runs from.
+// ProgramRef returns the reference of the image that contains a component.
 func ProgramRef(v Versions, program string) string {
 	for _, i := range programImages {
 		if ref, needed := i.ref(v); needed && slices.Contains(i.programs, program) {
@@ -58,7 +58,7 @@ func ProgramRef(v Versions, program string) string {
 	return Ref(v, "hyperkube")
 }
 
-// ProgramVersion is what a program of Kubernetes says that it is.
+// ProgramVersion returns the version that a component reports.
 func (v Versions) ProgramVersion(program string) string {
 	if own := v.Programs[program]; own != "" {
 		return own
@@ -66,7 +66,8 @@ func (v Versions) ProgramVersion(program string) string {
 	return v.Kubernetes
 }
 
-// OnWorker are the versions as far as they are a worker's matter.
+// OnWorker returns the versions without components that run only on control
+// planes.
 func (v Versions) OnWorker() Versions {
 	var its map[string]string
 	for _, i := range programImages {

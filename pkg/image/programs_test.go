@@ -103,7 +103,7 @@ func TestCheckCheckout(t *testing.T) {
 	}
 	const says = "package version\n\nconst (\n\tDefaultKubeBinaryVersion = \"1."
 	for name, c := range map[string]struct{ dir, want string }{
-		"no directory":   {"/nowhere", "is no checkout of Kubernetes: it has no go.mod"},
+		"no directory":   {"/nowhere", "is not a checkout of Kubernetes: it has no go.mod"},
 		"another module": {kubernetes("example.com/x", says+"36\"\n)\n"), "its go.mod is of another module"},
 		"no version":     {kubernetes("k8s.io/kubernetes", "package version\n"), "does not say which version it is"},
 		"too old":        {kubernetes("k8s.io/kubernetes", says+"33\"\n)\n"), "is Kubernetes 1.33; check out " + catalog.Supported()},

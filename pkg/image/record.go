@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// modules lists what the programs in a directory were compiled from, with
-// checksums, as the toolchain noted in them.
+// modules lists the modules of the executables in a directory, with
+// checksums, from their build info.
 func modules(dir string) ([]string, error) {
 	programs, err := os.ReadDir(dir)
 	if err != nil {
@@ -25,7 +25,7 @@ func modules(dir string) ([]string, error) {
 	for _, p := range programs {
 		info, err := buildinfo.ReadFile(filepath.Join(dir, p.Name()))
 		if err != nil {
-			return nil, fmt.Errorf("what it was compiled from: %w", err)
+			return nil, fmt.Errorf("read the build info: %w", err)
 		}
 		for _, m := range append(info.Deps, &info.Main) {
 			if text := moduleSum(m); text != "" {
@@ -37,7 +37,8 @@ func modules(dir string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// moduleSum is "" for our own main, and has no sum for a module of a checkout.
+// moduleSum returns "" for the main module, and no checksum for a module of a
+// checkout.
 func moduleSum(m *debug.Module) string {
 	name := m.Path
 	if strings.HasPrefix(name, OurRegistry+"/") || name == "" {
@@ -52,12 +53,12 @@ func moduleSum(m *debug.Module) string {
 	return m.Path + "@" + m.Version + " " + m.Sum
 }
 
-// packagesFile is where mmdebstrap leaves the names of the packages that it
-// unpacked. It does not get into the layer.
+// packagesFile contains the names of the packages that mmdebstrap unpacked.
+// It is not part of the layer.
 const packagesFile = "kube-bootstrap.packages"
 
-// packages lists the packages that a file system was unpacked from; none for
-// one that was not made of packages.
+// packages lists the packages of a file system, or none if it was not built
+// from packages.
 func packages(raw string) ([]string, error) {
 	file, err := os.Open(raw)
 	if err != nil {
@@ -80,7 +81,7 @@ func packages(raw string) ([]string, error) {
 	}
 }
 
-// parsePackages reads file names: bash_1%3a5.2-1_amd64.deb is bash=1:5.2-1.
+// parsePackages parses file names: bash_1%3a5.2-1_amd64.deb is bash=1:5.2-1.
 func parsePackages(names string) (all []string) {
 	for line := range strings.Lines(names) {
 		fields := strings.Split(strings.TrimSpace(line), "_")
