@@ -149,7 +149,7 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 	}
 	other := came(t, Origin{Name: "etcd", Ref: etcd.Ref}, config, gzipped(t, plainTar(t, "etcd=another")))
 	fresh := &Builder{Cache: t.TempDir()}
-	if _, err := fresh.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": other}); err == nil || !strings.Contains(err.Error(), "does not match the config of its image says") {
+	if _, err := fresh.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": other}); err == nil || !strings.Contains(err.Error(), "does not match the config of its image") {
 		t.Errorf("a layer that its image does not name: %v", err)
 	}
 }

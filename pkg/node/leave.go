@@ -210,7 +210,7 @@ func podNames(pods []corev1.Pod) string {
 	return strings.Join(names, ", ")
 }
 
-// Forget deletes the node object and the pods that are bound to it.
+// Forget deletes the node object. Kubernetes then deletes its pods.
 func (n Node) Forget() step.Step {
 	return step.Step{
 		Name: "delete node " + n.Name,
