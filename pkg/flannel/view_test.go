@@ -42,13 +42,13 @@ func TestOverlayOfVxlan(t *testing.T) {
 		{"true", ""},
 		{"ip route flush dev flannel.1", "route 10.1.9.0/24 to 192.0.2.2"},
 		{"ip route add blackhole 10.1.9.0/25", "route 10.1.9.0/24 to 192.0.2.2"},
-		{"ip neigh flush nud permanent dev flannel.1", "enter 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
-		{"bridge fdb del 0a:4b:c0:00:02:02 dev flannel.1 dst 192.0.2.2", "enter 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
+		{"ip neigh flush nud permanent dev flannel.1", "add 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
+		{"bridge fdb del 0a:4b:c0:00:02:02 dev flannel.1 dst 192.0.2.2", "add 0a:4b:c0:00:02:02 at 192.0.2.2 as a neighbour of flannel.1"},
 		{"ip route add 10.1.8.0/24 via 10.1.8.0 dev flannel.1 onlink", "remove the route to 10.1.8.0/24, which no host has leased"},
 		{"ip addr flush dev flannel.1", "give flannel.1 the address 10.1.7.0"},
 		{"ip link set flannel.1 down", "set flannel.1 up"},
 		{"ip link set flannel.1 address 0a:00:00:00:00:01", "give flannel.1 the MAC address 0a:4b:c0:00:02:01 (now 0a:00:00:00:00:01)"},
-		{"ip link del flannel.1", "make the link flannel.1"},
+		{"ip link del flannel.1", "create the link flannel.1"},
 	} {
 		for range 2 { // the second finds the link
 			if err := d.MakeLink(); err != nil {
