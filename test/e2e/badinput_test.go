@@ -76,7 +76,7 @@ var badInputs = []bad{
 	{name: "not an address of this host", run: asMaster + " --ip-address 192.0.2.7", problem: "ip-address", says: "192.0.2.7: no interface has this address", code: "3"},
 	{
 		name: "port taken", make: "socat TCP-LISTEN:6443,fork /dev/null >/dev/null 2>&1 & echo $! >/tmp/port.pid; until ss -Hltn sport = 6443 | grep -q .; do sleep 0.05; done", undo: "kill $(cat /tmp/port.pid); rm /tmp/port.pid",
-		run: asMaster, problem: "port-6443", says: "port 6443 is taken", code: "3",
+		run: asMaster, problem: "port-6443", says: "port 6443 is in use", code: "3",
 	},
 	{
 		name: "flag in Docker's unit",
