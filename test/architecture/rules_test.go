@@ -110,3 +110,22 @@ func TestThePictureIsTrue(t *testing.T) {
 		}
 	}
 }
+
+func TestThePartsOfAPackageHaveAnOrder(t *testing.T) {
+	for _, test := range []struct {
+		inner, dir string
+		want       bool
+	}{
+		{"pkg/cluster/topology", "pkg/cluster/session", true},
+		{"pkg/cluster/session", "pkg/cluster/topology", false},
+		{"pkg/cluster/tools", "pkg/cluster/suite", false},
+		{"pkg/cluster", "pkg/cluster/snapshot", false},
+		{"pkg/docker", "pkg/cluster/topology", true},
+		{"pkg/plan", "pkg/cluster", false},
+		{"pkg/host", "pkg/host/hosttest", true},
+	} {
+		if got := below(test.inner, test.dir); got != test.want {
+			t.Errorf("%s may import %s: %t, want %t", test.dir, test.inner, got, test.want)
+		}
+	}
+}
