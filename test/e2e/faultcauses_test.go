@@ -226,12 +226,16 @@ func leave(ctx context.Context, m machine) error {
 	return err
 }
 
-// leaveAndJoin takes the worker back and joins it again.
+// leaveAndJoin takes the worker back and joins it again. turndown removes the
+// images of pods, and the probe's image cannot be pulled.
 func leaveAndJoin(t *testing.T, b *bed) error {
 	err := leave(t.Context(), b.worker)
-	line, err2 := b.master.try(t.Context(), "kube-bootstrap token create | grep 'kube-bootstrap worker'")
+	line, err2 := b.master.try(t.Context(), "kube-bootstrap token create --node "+b.worker.name+" | grep 'kube-bootstrap worker'")
 	if err2 == nil {
 		line, err2 = b.worker.try(t.Context(), strings.TrimSpace(line)+" --bundle "+bundle+" 2>&1")
+	}
+	if err2 == nil {
+		line, err2 = b.worker.try(t.Context(), "docker save "+probeImage+" | ctr -n k8s.io images import - 2>&1")
 	}
 	if err2 != nil {
 		err2 = fmt.Errorf("join again: %w\n%s", err2, last(line, 5))
