@@ -75,7 +75,7 @@ func (p *program) printConfig(format string, cfg config.Config, origins config.O
 func (p *program) configValidate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate",
-		Short: "Name every setting that can not be",
+		Short: "Validate the configuration and list every invalid setting",
 		Example: `  kube-bootstrap config validate --config cluster.yaml
   kube-bootstrap config validate --config worker.yaml --role worker`,
 		Args: cobra.NoArgs,

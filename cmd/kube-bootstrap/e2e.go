@@ -148,7 +148,7 @@ const suiteImagesStep = "build the images of the tests"
 // always returns a step that does its work in every run.
 func noTests(focus string) error {
 	return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", focus), Remedy: "use words of a test's name; " +
-		"`cluster e2e` has those that run side by side, `cluster e2e-serial` the others"}
+		"`cluster e2e` runs the parallel tests, `cluster e2e-serial` the serial tests"}
 }
 
 // unbuiltNote states which image is missing and which selected tests will fail

@@ -38,7 +38,7 @@ func (p *program) imagesFor(ctx context.Context, cfg config.Config) (step.Plan, 
 	}
 	registry := image.Registries[0]
 	if err := client.Reachable(ctx, "https://"+registry+"/v2/", probeLimit); err != nil {
-		p.say(registry + " can not be reached from here: the images are built from source; `kube-bootstrap offline pull` knows mirrors")
+		p.say(registry + " cannot be reached from here: the images are built from source; `kube-bootstrap offline pull` knows mirrors")
 		return build(v)
 	}
 	p.say(registry + " answers: the official images are pulled")

@@ -40,8 +40,8 @@ func addFileOutput(c *cobra.Command) *fileOutput {
 
 type fileOutput struct{ to, format string }
 
-// Set takes a word that is no format for a file only if it looks like one: a
-// format that is misspelt shall not become a file.
+// Set accepts a word that is not a format as a file name only if it looks like a
+// path: a misspelt format must not create a file.
 func (o *fileOutput) Set(text string) error {
 	switch {
 	case slices.Contains(formats, text):

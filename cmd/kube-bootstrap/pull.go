@@ -61,7 +61,7 @@ who fill a mirror.`,
 	flags.StringVar(&f.kubernetes, "download-mirror", image.OfficialSites.Kubernetes, "where to find the release files of Kubernetes")
 	flags.StringVar(&f.cni, "cni-mirror", image.OfficialSites.CNI, "where to find the releases of the CNI plugins")
 	flags.StringVar(&f.ca, "ca-file", "", "file with certificates of authorities to trust, beside the system's")
-	flags.DurationVar(&f.stall, "stall-timeout", fetch.DefaultStall, "how long a server may send nothing before it is asked anew")
+	flags.DurationVar(&f.stall, "stall-timeout", fetch.DefaultStall, "how long a server may send nothing before the request is repeated")
 	flags.StringVar(&f.base, "base", "", "bundle whose contents are left out; hosts need both")
 	flags.StringVar(&f.signKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
 	flags.BoolVar(&f.quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")

@@ -39,7 +39,7 @@ or with --yes.`,
 	dryRun := c.Flags().Bool("dry-run", false, "list what would be taken back")
 	var yes bool
 	addYes(c, &yes)
-	force := c.Flags().Bool("force", false, "take a control plane back also when the others can not do without it, or do not answer")
+	force := c.Flags().Bool("force", false, "turn a control plane down even if etcd loses its quorum or the others do not answer")
 	format := addOutput(c)
 	c.Flags().Lookup("output").Usage = "how --dry-run prints: table, json or yaml"
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -138,8 +138,8 @@ func (p *program) leave(ctx context.Context, h *plan.Host, force bool) ([]string
 	return left, nil
 }
 
-// installed returns the plan that made this host what it is; none if it is no
-// part of a cluster, and has no images of one that are to go.
+// installed returns the plan that made this host what it is; an empty plan if
+// it is not part of a cluster and has no images of a cluster to remove.
 func installed(keepImages bool) (*plan.Host, step.Plan, error) {
 	saved, err := plan.ReadSaved(host.Files{})
 	role := saved.Role

@@ -69,8 +69,8 @@ func (e Engine) awaitStart(ctx context.Context, units host.Units) {
 	host.AwaitStart(ctx, units, e.Unit)
 }
 
-// follow leaves the engine as soon as it is stopped: Docker waits for its
-// clients, five seconds for one that follows its events.
+// follow closes its event stream as soon as systemd stops the engine: dockerd
+// waits up to five seconds for a client of its events.
 func (e Engine) follow(ctx context.Context, units host.Units, in *Inbox) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()

@@ -21,7 +21,7 @@ const (
 // credentials.
 type Front struct {
 	Name string // resolves to the addresses of all control planes that run
-	Port int    // of the API servers, and the one that Front listens on
+	Port int    // of the API servers, on which Front listens too
 }
 
 // Serve forwards connections until ctx ends.

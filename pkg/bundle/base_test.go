@@ -72,7 +72,7 @@ func TestBaseThatIsMissingOrAnother(t *testing.T) {
 	if _, err := Open(delta, WithBase(base+".gone")); err == nil || !strings.Contains(err.Error(), "no bundle at "+base+".gone") {
 		t.Errorf("got %v", err)
 	}
-	if err := builderFor(t, bundletest.Versions(t), "amd64").ExcludeBase(b); err == nil || !strings.Contains(err.Error(), "can not be a base") {
+	if err := builderFor(t, bundletest.Versions(t), "amd64").ExcludeBase(b); err == nil || !strings.Contains(err.Error(), "cannot be a base") {
 		t.Errorf("got %v", err)
 	}
 	if err := verified(t.Context(), base, WithBase("/nowhere")); err != nil {

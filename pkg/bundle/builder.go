@@ -63,7 +63,7 @@ func (b *Builder) addToKey(inputs ...string) {
 // ExcludeBase omits the blobs that another bundle contains.
 func (b *Builder) ExcludeBase(base *Bundle) error {
 	if base.Base != nil {
-		return fmt.Errorf("%s can not be a base, as it has one itself; name that one", base.Path)
+		return fmt.Errorf("%s cannot be a base, because it has a base itself; name that bundle", base.Path)
 	}
 	b.manifest.Base = &Base{Kubernetes: base.Versions.Kubernetes, Manifest: base.identity()}
 	b.addToKey(b.manifest.Base.Manifest.String())

@@ -135,7 +135,7 @@ func (b *Bundle) readHead() error {
 func (b *Bundle) readManifest(archive *tar.Reader) error {
 	h, err := archive.Next()
 	if err != nil {
-		return fmt.Errorf("not a bundle, or one that is damaged: %w", err)
+		return fmt.Errorf("not a bundle, or a damaged bundle: %w", err)
 	}
 	if h.Name != manifestName || h.Typeflag != tar.TypeReg {
 		return fmt.Errorf("not a bundle of kube-bootstrap: it begins with %q, not with %s", h.Name, manifestName)

@@ -11,7 +11,7 @@ import (
 // validate returns the first violation of the format.
 func (m Manifest) validate(fileSize int64) error {
 	if m.Format != formatVersion {
-		return fmt.Errorf("it has format %d, this program reads format %d; use the kube-bootstrap that made it, or make it anew", m.Format, formatVersion)
+		return fmt.Errorf("it has format %d, this program reads format %d; use the kube-bootstrap that made it, or create it again", m.Format, formatVersion)
 	}
 	if m.Base != nil {
 		if err := m.Base.Manifest.Validate(); err != nil {

@@ -48,7 +48,7 @@ type Options struct {
 	Kubernetes string     // version that the nodes get; "" for bare hosts
 	Binary     string     // kube-bootstrap for the hosts: this program
 	Bundle     string     // the bundle that the hosts load; "": they pull their images
-	Components Components // built from a checkout, instead of those in Bundle; none: those that the cluster has
+	Components Components // built from a checkout, instead of those in Bundle; none: those of the cluster
 	Manifests  []Manifest
 	MasterArgs []string // further arguments of `kube-bootstrap master`
 	WorkerArgs []string // further arguments of `kube-bootstrap worker`

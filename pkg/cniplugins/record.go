@@ -38,7 +38,7 @@ func (r pluginRecord) valid() error {
 	}
 	for name, p := range r {
 		if !slices.Contains(image.CNIPlugins, name) {
-			return fmt.Errorf("%q is not a plugin of ours", name)
+			return fmt.Errorf("%q is not a plugin of the bundle", name)
 		}
 		if err := p.Installed.Validate(); err != nil {
 			return err

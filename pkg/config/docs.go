@@ -14,7 +14,7 @@ func Reference() string {
 
 Every setting can be given as a flag, as an environment variable or in a file. A flag wins over the environment, the environment over
 the file, the file over the default. %[1]skube-bootstrap config view%[1]s shows every value and where it comes from;
-%[1]skube-bootstrap config validate%[1]s names every value that can not be.
+%[1]skube-bootstrap config validate%[1]s lists every invalid value.
 
 A file is named with %[1]s--config FILE%[1]s or KUBE_BOOTSTRAP_CONFIG (the fleet verbs also know LOCAL_CLUSTER_CONF, and where none is named %[1]s~/.kubeadm-local-cluster/config.yaml%[1]s), and begins with:
 
@@ -72,8 +72,7 @@ func sharedFields() []string {
 	return names
 }
 
-// Template is a file with every field: those that have a default with it, the
-// others as comments.
+// Template is a file with every field. A field without a default is a comment.
 func Template() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", APIVersion, Kind)

@@ -67,7 +67,7 @@ func (c Config) Args(verb Verb, given Origins) []string {
 	return args
 }
 
-// oneName turns another name of a flag into the one that is listed.
+// oneName returns the listed name of a flag for its alias.
 func oneName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	for _, s := range settings {
 		if slices.Contains(s.Also, name) {

@@ -34,7 +34,7 @@ func FuzzFile(f *testing.F) {
 		}
 		back, err := ReadSaved(path)
 		if err != nil {
-			t.Fatalf("what was kept can not be read: %v\n%s", err, kept)
+			t.Fatalf("the settings that were kept cannot be read: %v\n%s", err, kept)
 		}
 		if again, err := back.Marshal(); err != nil || string(again) != string(kept) {
 			t.Errorf("kept as\n%sand then as\n%s%v", kept, again, err)

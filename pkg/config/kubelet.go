@@ -31,7 +31,7 @@ func kubeletConfig(s string) string {
 	}
 	for name := range given {
 		if remedy, kept := keptFields[name]; kept {
-			return fmt.Sprintf("%s can not be set here: %s", name, remedy)
+			return fmt.Sprintf("%s cannot be set here: %s", name, remedy)
 		}
 	}
 	var c kubeletv1.KubeletConfiguration

@@ -78,7 +78,7 @@ func (o Origins) Tell(errs field.ErrorList) error {
 // every value that cannot be read, and the configuration holds the others.
 func Load(path string, env Env, flags *pflag.FlagSet) (Config, Origins, error) {
 	cfg, origins := Default(), Origins{}
-	// What is derived must be derived anew from the values that win.
+	// The address is derived again from the service network in force.
 	cfg.DNSServerIP = ""
 	var errs []error
 	if path != "" {
@@ -155,8 +155,8 @@ func (s Setting) take(cfg *Config, raw string, from Origin, origins Origins) err
 	return nil
 }
 
-// readSecrets fills each secret from the file that holds it, unless a stronger
-// place than the one that named the file gave the secret itself.
+// readSecrets fills each secret from the file that holds it, unless the
+// secret itself was set with a higher precedence than the name of the file.
 func (c *Config) readSecrets(origins Origins) error {
 	var errs []error
 	for _, s := range settings {

@@ -34,7 +34,7 @@ var oldFields = map[string]string{
 	"cluster.cniPlugin": "cniPlugin", "cluster.addons": "addons",
 }
 
-// oldRemedies are those that became something else, or nothing.
+// oldRemedies are the remedies for fields that were replaced or removed.
 var oldRemedies = map[string]string{
 	"source.buildKubeadm":  "there is no kubeadm; leave it out",
 	"source.kubeadmUrl":    "there is no kubeadm; leave it out",

@@ -107,13 +107,13 @@ var clusterSettings = []Setting{
 	},
 	{
 		Field: "etcdVersion", Flag: "etcd-version", Group: GroupCluster, Env: "ETCD_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true, Change: OnCluster,
-		Help:  "etcd version to run (empty: the one that goes with the Kubernetes version)",
+		Help:  "etcd version to run (empty: that of the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.EtcdVersion }),
 		check: etcdVersion,
 	},
 	{
 		Field: "flannelVersion", Flag: "flannel-version", Group: GroupCluster, Env: "FLANNEL_VERSION", Verbs: hosts | Offline | Bootstrap, Shared: true, Change: OnCluster,
-		Help:  "flannel version to run (empty: the one that goes with the Kubernetes version)",
+		Help:  "flannel version to run (empty: that of the Kubernetes version)",
 		at:    text(func(c *Config) *string { return &c.FlannelVersion }),
 		check: flannelVersion,
 	},

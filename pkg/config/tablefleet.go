@@ -82,7 +82,7 @@ var fleetSettings = []Setting{
 	},
 	{
 		Field: "dockerHost", Flag: "docker-host", Group: GroupFleet, Verbs: Fleet | Named | Engine, Change: EachRun,
-		Help: "Docker engine that runs the nodes: unix:///path, tcp://host:port or ssh://user@host (empty: the one that the docker command uses)",
+		Help: "Docker engine that runs the nodes: unix:///path, tcp://host:port or ssh://user@host (empty: the engine of the docker command)",
 		at:   text(func(c *Config) *string { return &c.DockerHost }),
 	},
 	{

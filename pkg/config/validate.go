@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate returns an error for every invalid value, each with a remedy. The
-// role is the one that the host will get; if it is empty, checks for a single
-// role are skipped. Validate checks only the settings, never the host.
+// Validate returns an error for every invalid value, each with a remedy. role
+// is the future role of the host; if it is empty, checks for a single role are
+// skipped. Validate checks only the settings, never the host.
 func (c Config) Validate(role string) field.ErrorList {
 	errs := c.each()
 	if len(errs) == 0 {

@@ -38,7 +38,7 @@ func (r Runtime) Revive(pod StaticPod) step.Step {
 			if reason == "" || err != nil {
 				return nil, err
 			}
-			return step.Diff{"remove the pod " + pod.Name + ", for the kubelet to make it anew: " + reason}, nil
+			return step.Diff{"remove the pod " + pod.Name + ", so that the kubelet creates it again: " + reason}, nil
 		},
 		Apply: func(ctx context.Context) error { return r.revive(ctx, pod) },
 		// The new container may exit again before all dependencies are back. The

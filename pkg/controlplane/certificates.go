@@ -35,9 +35,9 @@ func (c ControlPlane) Certificates() step.Step {
 	}
 }
 
-// certificates walks over all that shall be there and tells visit each change
-// that is needed and how to make it. Where an authority is itself missing and
-// visit did not make it, all that it signs is missing too.
+// certificates calls visit for each required change of a certificate or key, with
+// the function that makes it. Where an authority is missing and visit did not
+// create it, everything that it signs is missing too.
 func (c ControlPlane) certificates(visit func(change string, apply func() error) error) error {
 	if err := c.IdentityProblem(); err != nil {
 		return err

@@ -25,8 +25,8 @@ type component struct {
 	port     int
 	live     string // paths of its health
 	ready    string
-	cpu      string // its share, the most for the one that the others wait for
-	restarts []byte // what, when it changes, means that the pod must start anew
+	cpu      string // its request; the API server has the largest, because the others wait for it
+	restarts []byte // the pod must restart when this changes
 }
 
 func (p component) path() string { return ManifestDir + "/" + p.name + ".yaml" }
@@ -64,7 +64,7 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--tls-min-version=VersionTLS12",
 		"--tls-cipher-suites=" + strings.Join(pki.CipherSuites(), ","),
 		"--profiling=false",
-		// Without it, one that ends waits until it is killed for watches that never end.
+		// Without it, a terminating API server waits for its watches until it is killed.
 		"--shutdown-send-retry-after=true",
 		// One that ends is not ready at once, and serves on until the balancers have
 		// noticed: they look every second.

@@ -58,8 +58,8 @@ func (c ControlPlane) takeAway(pods []host.File) (names []string, err error) {
 }
 
 // lives reports whether the kubelet still has a static pod of that name. The
-// last thing of one that it removes is its control group, which is called, as
-// the directories of its logs are, by an identity that only the kubelet knows.
+// kubelet removes the control group of a pod last. Its name, as that of the log
+// directory, contains an identity that only the kubelet knows.
 func (c ControlPlane) lives(name string) bool {
 	logs := c.Files.Match(podLogDir + "/kube-system_" + name + "-*")
 	return slices.ContainsFunc(logs, func(dir string) bool {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// restartsKey is an annotation that changes with what a program reads only
-// when it starts, so that the kubelet starts it anew.
+// restartsKey is an annotation that changes with the files that a component reads
+// only when it starts, so that the kubelet restarts the pod.
 const restartsKey = "kube-bootstrap.dev/reads"
 
 func (c ControlPlane) manifest(p component) ([]byte, error) {

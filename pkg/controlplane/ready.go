@@ -28,8 +28,8 @@ func (c ControlPlane) Ready() step.Step {
 	return step.Wait("wait for the API server", c.serves, c.explain)
 }
 
-// serves is Answers of the API server that shall run, and not of one that is
-// about to be replaced.
+// serves is Answers for an API server that runs the current manifest, not for a
+// server that the kubelet is about to replace.
 func (c ControlPlane) serves(ctx context.Context) error {
 	client, err := c.client()
 	if err != nil {

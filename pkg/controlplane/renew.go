@@ -117,8 +117,8 @@ func (c ControlPlane) restart(name string, part func() (component, error)) step.
 	}
 }
 
-// outdated compares the static pod with the one that the files of this host ask
-// for.
+// outdated compares the static pod with the manifest that the files of this host
+// require.
 func (c ControlPlane) outdated(part func() (component, error)) (p component, pods []host.File, diff step.Diff, err error) {
 	if p, err = part(); err != nil {
 		return p, nil, nil, err

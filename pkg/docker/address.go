@@ -75,7 +75,7 @@ func fromContext(name string) (clidocker.Endpoint, error) {
 	))
 	found, err := contexts.GetMetadata(name)
 	if errdefs.IsNotFound(err) {
-		return clidocker.Endpoint{}, fmt.Errorf("docker context %s does not exist (`docker context ls` lists those that do)", name)
+		return clidocker.Endpoint{}, fmt.Errorf("docker context %s does not exist (`docker context ls` lists all contexts)", name)
 	}
 	if err != nil {
 		return clidocker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)

@@ -25,8 +25,9 @@ type Ground struct {
 	FreeBytes int64    // where the engine keeps its data
 }
 
-// groundScript looks at the engine's machine from inside of it: the engine may
-// run in a virtual machine or far away, even behind a socket of ours.
+// groundScript inspects the machine of the engine from a container on it: the
+// engine may run in a virtual machine or on another host, even if its socket is
+// local.
 const groundScript = `cat /proc/1/status
 [ ! -d /machine/lib/modules ] || echo "Modules: 1"
 echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
@@ -132,7 +133,7 @@ func (d *Engine) output(ctx context.Context, id string) (string, error) {
 	return text.String(), err
 }
 
-// SentFile is a file of ours that goes to the engine's machine.
+// SentFile is a local file that is copied to the engine's machine.
 type SentFile struct {
 	Name    string
 	Size    int64
@@ -152,7 +153,7 @@ func (d *Engine) FileInMachine(ctx context.Context, name, path string) (int64, t
 
 // FillVolume writes a file into a volume of a fleet, which it makes if it is
 // missing, through the engine's API alone: the engine's machine need not see
-// any path of ours.
+// any path of this machine.
 func (d *Engine) FillVolume(ctx context.Context, volume, fleet, image string, file SentFile) error {
 	if err := d.MakeVolume(ctx, fleet, volume, nil); err != nil {
 		return err

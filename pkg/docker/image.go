@@ -118,7 +118,7 @@ func failureIn(answer io.Reader) error {
 	return lines.Err()
 }
 
-// RemoveImage removes an image reference; one that is not there is no error.
+// RemoveImage removes an image reference. A missing image is not an error.
 func (d *Engine) RemoveImage(ctx context.Context, ref string) error {
 	_, err := d.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {

@@ -40,7 +40,7 @@ type Machine struct {
 }
 
 // MachineMissing lists the changes that StartMachine would make. It returns an
-// error for a container that is not a machine of ours.
+// error for a container that kube-bootstrap did not create.
 func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error) {
 	now, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {
@@ -159,8 +159,8 @@ func (m Machine) mounts() []mount.Mount {
 	return all
 }
 
-// capabilities are those that every engine since 20.10 knows by name, in the
-// order of their bits; newer ones are parts of CAP_SYS_ADMIN split off.
+// capabilities are the names that every engine since 20.10 accepts, in the order of
+// their bits. Later capabilities are parts of CAP_SYS_ADMIN.
 var capabilities = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP
 	LINUX_IMMUTABLE NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO
 	SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE

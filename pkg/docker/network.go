@@ -59,7 +59,7 @@ func (d *Engine) MakeNetwork(ctx context.Context, n Network) error {
 	return nil
 }
 
-// RemoveNetwork removes a network; one that is not there is no error.
+// RemoveNetwork removes a network. A missing network is not an error.
 func (d *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	_, err := d.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
 	return doing("remove network", name, gone(err))

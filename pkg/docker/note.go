@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// A note is a text that the engine keeps for a fleet under a key. Whoever
-// reaches the engine can read it. Only a volume carries labels and nothing else,
+// A note is a text that the engine keeps for a cluster under a key. Every client of
+// the engine can read it. Only a volume carries labels and nothing else,
 // so a note is a volume; its labels cannot change, so a note that changes gets a
 // new volume before the old one is removed. A reader, or a run that follows a
 // killed one, therefore sees either the old text or the new one.

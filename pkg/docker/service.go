@@ -10,11 +10,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Service is a container of ours that a step keeps running.
+// Service is a container of kube-bootstrap that a step keeps running.
 type Service struct {
 	Docker    func() (*Engine, error) // the engine that runs it
 	Name      string
-	Container func() (Container, error) // of that name, as it shall run
+	Container func() (Container, error) // the required container of that name
 }
 
 // Diff lists what Run would do, as [Engine.Running] does.

@@ -41,7 +41,7 @@ func (d *Engine) Volumes(ctx context.Context, fleet string) ([]Volume, error) {
 	return all, nil
 }
 
-// RemoveVolume removes a volume; one that is not there is no error.
+// RemoveVolume removes a volume. A missing volume is not an error.
 func (d *Engine) RemoveVolume(ctx context.Context, name string) error {
 	_, err := d.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
 	return doing("remove volume", name, gone(err))

@@ -116,8 +116,8 @@ func (t *transfer) readOld() (err error) {
 	return err
 }
 
-// anew discards the received part.
-func (t *transfer) anew() error {
+// restart discards the received part.
+func (t *transfer) restart() error {
 	t.progress.add(-t.have)
 	t.have, t.resumed = 0, false
 	t.sum.Reset()
@@ -160,7 +160,7 @@ func (t *transfer) check() (ok bool, err error) {
 		return true, nil
 	}
 	again := t.resumed
-	if err := t.anew(); err != nil || again {
+	if err := t.restart(); err != nil || again {
 		return false, err
 	}
 	return false, errors.Join(&step.Problem{Name: "wrong-checksum", Text: t.url + " does not match its checksum (" + t.digest.String() + ")",
@@ -201,16 +201,16 @@ func (t *transfer) begin(resp *http.Response) error {
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err == nil && from == t.have {
 			return nil
 		}
-		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart})
+		return errors.Join(t.restart(), &link.BrokenError{Err: errOtherPart})
 	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(t.anew(), &link.BrokenError{Err: errOtherPart}) // the file has more bytes than the blob
+		return errors.Join(t.restart(), &link.BrokenError{Err: errOtherPart}) // the file has more bytes than the blob
 	case http.StatusOK:
 		if t.size == 0 && resp.ContentLength > 0 {
 			t.size = resp.ContentLength
 			t.progress.expect(t.size)
 		}
 		if t.have > 0 {
-			return t.anew() // the server ignored the Range header
+			return t.restart() // the server ignored the Range header
 		}
 		return nil
 	}

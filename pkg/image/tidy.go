@@ -90,8 +90,8 @@ func readEntries(r io.Reader) (map[string]entry, error) {
 	}
 }
 
-// alternatives links each iptables name to the nft variant, the one that
-// shares its rules with the host's own nft tools.
+// alternatives links each iptables name to the nft variant, which shares its rules
+// with the host's own nft tools.
 func alternatives(all map[string]entry) {
 	if _, ok := all["usr/sbin/xtables-nft-multi"]; !ok {
 		return

@@ -204,7 +204,7 @@ func (containerdStore) Users(context.Context, string) ([]string, error) { return
 
 func (s containerdStore) Remove(ctx context.Context, refs []string) error {
 	if dial(ctx, s.socket) != nil {
-		return fmt.Errorf("containerd does not answer at %s, so that its images can not be removed; start it and try again", s.socket)
+		return fmt.Errorf("containerd does not answer at %s, so its images cannot be removed; start it and try again", s.socket)
 	}
 	return s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
 		for _, ref := range refs {

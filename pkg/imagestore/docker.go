@@ -63,7 +63,7 @@ func (s dockerStore) Remove(ctx context.Context, refs []string) error {
 		if s.kind == image.Bootstrap {
 			return nil // its images are removed with its data directory
 		}
-		return fmt.Errorf("the %s does not answer, so that its images can not be removed; start it and try again: %w", s.kind, err)
+		return fmt.Errorf("the %s does not answer, so its images cannot be removed; start it and try again: %w", s.kind, err)
 	}
 	for _, ref := range refs {
 		if err := s.engine.RemoveImage(ctx, ref); err != nil {

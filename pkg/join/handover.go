@@ -61,8 +61,8 @@ type Joining struct {
 }
 
 // Handover returns what the master handed over: from this host's files if it
-// has joined before, else by Discover, once. A host that was stopped half-way
-// shows its token anew: it may be another one, or have expired meanwhile.
+// has joined before, else by Discover, once. After an interrupted join
+// the host presents its token again, because it may have expired or been replaced.
 func (j *Joining) Handover(ctx context.Context) (Handover, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

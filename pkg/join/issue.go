@@ -17,12 +17,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
 
-// Issuer gives hosts their certificates of etcd, and the users that these are
-// for. A host that joins asks with its token, one that has joined as its node.
+// Issuer issues the etcd certificates of hosts, and creates the etcd users that they
+// name. A joining host requests with its token, a joined host as its node.
 type Issuer struct {
 	API kube.Connect
 	// User returns the common name that a host must ask for, and CertificateUser
-	// the one that is signed for it: a user of etcd for this certificate alone.
+	// the common name of the signed certificate: an etcd user of its own.
 	User            func(host string) string
 	CertificateUser func(host, certificate string) string
 	// ControlPlanes are the names of hosts that issue their certificates

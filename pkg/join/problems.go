@@ -21,7 +21,7 @@ func malformedID() error {
 func unreachable(server string, err error) error {
 	return &step.Problem{
 		Name:   "master-unreachable",
-		Text:   fmt.Sprintf("the API server %s can not be reached: %v", server, err),
+		Text:   fmt.Sprintf("the API server %s cannot be reached: %v", server, err),
 		Remedy: "check MASTER_IP, the network between the hosts, and `kube-bootstrap status` on the master",
 	}
 }

@@ -233,8 +233,8 @@ func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node
 }
 
 // checkStatus is for a host without a lease, as with another network plugin. A
-// kubelet writes the addresses of its Node itself, so that one that is another
-// node's as well is refused.
+// kubelet writes the addresses of its own Node object, so an address that another
+// node has too is refused.
 func checkStatus(addr netip.Addr, node string, nodes []corev1.Node) error {
 	owned := false
 	for i := range nodes {

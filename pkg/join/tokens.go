@@ -110,14 +110,13 @@ func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken str
 	return nil
 }
 
-// JoinCommand is what to type on a host that shall join. The token goes by the
-// environment: arguments show in everybody's `ps`.
+// JoinCommand returns the command to run on a worker that joins. It passes the token
+// in the environment, because every user can list the arguments of a process.
 func JoinCommand(masterIP string, token Token, caHash string) string {
 	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s kube-bootstrap worker --master-ip %s --ca-cert-hash %s", token.Reveal(), masterIP, caHash)
 }
 
-// ControlPlaneCommand is what to type on a host that shall be a further control
-// plane.
+// ControlPlaneCommand returns the command to run on a further control plane.
 func ControlPlaneCommand(masterIP string, token Token, caHash string, key CertificateKey) string {
 	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s KUBE_BOOTSTRAP_CERTIFICATE_KEY=%s kube-bootstrap master --join --master-ip %s --ca-cert-hash %s",
 		token.Reveal(), key.Reveal(), masterIP, caHash)

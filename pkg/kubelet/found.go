@@ -104,8 +104,8 @@ func (k Kubelet) unmount() error {
 	return k.Files.Remove(sharedFile)
 }
 
-// removeTables removes the empty tables that iptables left, save those that
-// were there before.
+// removeTables removes the empty tables that iptables left, except the
+// tables in before.
 func removeTables(ctx context.Context, before []string) error {
 	tables, err := host.NftTables(ctx)
 	if err != nil {

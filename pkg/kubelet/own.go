@@ -88,7 +88,7 @@ func (l limit) left() (resource.Quantity, error) {
 	return have, err
 }
 
-// Problems names what this host does not have that the node shall have.
+// Problems lists the settings of the node that this host cannot satisfy.
 func (o Own) Problems(context.Context) error {
 	var errs []error
 	for _, l := range o.limits() {

@@ -12,9 +12,9 @@ const (
 	systemResolv = "/run/systemd/resolve/resolv.conf"
 )
 
-// resolv chooses what pods resolve the outside world with. A resolver on a
-// loopback address is not theirs to reach. path is as the kubelet sees it; own
-// is what to write there, if it is a file of ours.
+// resolv chooses the resolv.conf of pods. They cannot reach a resolver on a
+// loopback address of the host. path is as the kubelet sees it; own is the content
+// of a file that kube-bootstrap must write there, nil for a file of the host.
 func (k Kubelet) resolv() (path string, own []byte) {
 	data, err := k.Files.Read(hostResolv)
 	if err != nil {
@@ -36,7 +36,7 @@ func (k Kubelet) resolv() (path string, own []byte) {
 func (k Kubelet) HasResolver() bool {
 	path, text := k.resolv()
 	if path != resolvFile {
-		text, _ = k.Files.Read(strings.TrimPrefix(path, "/host")) // one that is not there names none
+		text, _ = k.Files.Read(strings.TrimPrefix(path, "/host")) // a missing file names no server
 	}
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == "nameserver" {

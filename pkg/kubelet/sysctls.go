@@ -67,7 +67,8 @@ func (k Kubelet) rememberSysctls() error {
 	})
 }
 
-// hasBeen reports whether a kubelet of ours was set up here, wholly or partly.
+// hasBeen reports whether kube-bootstrap has set up a kubelet here, wholly or
+// partly.
 func (k Kubelet) hasBeen() bool { return k.Files.Exists(Kubeconfig) || k.Files.Exists(BootstrapConfig) }
 
 func (k Kubelet) leaveSysctls(ctx context.Context) {
@@ -99,9 +100,9 @@ func (k Kubelet) restoreSysctls(ctx context.Context) error {
 
 // KeepSysctls sets the kernel settings that packets between pods, containers
 // and hosts depend on. Docker, flanneld and kube-proxy set them when they start,
-// and do not notice when somebody changes them. links are those that packets
-// are forwarded between; one that is missing is skipped. What was there before
-// is RememberSysctls' to put back.
+// and do not notice when somebody changes them. Packets are
+// forwarded between the links; a missing link is skipped. RememberSysctls restores
+// the previous values.
 func (k Kubelet) KeepSysctls(links ...string) step.Step {
 	names := []string{"net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"}
 	for _, link := range links {

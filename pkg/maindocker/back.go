@@ -169,7 +169,7 @@ func (b Bridge) settingsBefore(ctx context.Context) ([]byte, error) {
 }
 
 // addressBefore returns docker0's address before the move or, if it is
-// unknown, the one that Docker would choose on a new host.
+// unknown, Docker's choice on a new host.
 func (b Bridge) addressBefore(ctx context.Context, owner settings) (netip.Prefix, error) {
 	old, err := addressRecord.Read(b.Files)
 	if err == nil && old.IsValid() {

@@ -75,7 +75,7 @@ func converges(t *testing.T, f firewall) {
 	}
 }
 
-// A docker0 that is there is changed, not made anew: pods may hang on it.
+// An existing docker0 is changed, not replaced: pods may be attached to it.
 func TestSetLink(t *testing.T) {
 	hosttest.InNetns(t)
 	b := Bridge{}

@@ -17,7 +17,7 @@ import (
 func (l loading) recordPath() string { return l.path() + ".json" }
 
 // loadingPath is a file that exists while images are loaded, and after an
-// interrupted load. Then the store may have an older image under a name of ours.
+// interrupted load. Then a required name may still refer to an older image in the store.
 func (l loading) loadingPath() string { return l.path() + ".loading" }
 
 func (l loading) path() string {

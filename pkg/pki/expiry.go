@@ -10,8 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// soon is how long before its end a certificate is a problem. Whoever renews it
-// has tried by then.
+// soon is the remaining lifetime below which a certificate is a problem. Agents and
+// kubelets renew earlier.
 const soon = 30 * 24 * time.Hour
 
 // NewCluster is the remedy for an authority that ends.

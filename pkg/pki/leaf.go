@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Request says what a certificate shall be.
+// Request describes a certificate to issue.
 type Request struct {
 	CommonName    string
 	Organizations []string

@@ -12,7 +12,7 @@ import (
 )
 
 // follow adopts the shared settings of the cluster that this host joins. An
-// installed host only adopts those that cannot change, because the user may
+// installed host adopts only the settings that cannot change, because the user may
 // have changed the others on this host.
 func (h *Host) follow(theirs config.Config) {
 	which := config.IsShared

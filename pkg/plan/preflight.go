@@ -29,7 +29,7 @@ func (h *Host) Preflight(role string) step.Plan {
 	looks := []step.Step{
 		h.look("role", "look for another cluster on this host", func(context.Context) error { return h.roleProblem(role) }),
 		h.look("cluster-identity", "look for the keys of the cluster", func(context.Context) error { return h.identityProblem(role) }),
-		h.look("version-skew", "compare the versions with those that run", func(context.Context) error { return h.skewProblem(role) }),
+		h.look("version-skew", "compare the versions with the running versions", func(context.Context) error { return h.skewProblem(role) }),
 		h.look("settings", "compare the settings with those in force", h.settingsProblem),
 		h.look("ip-address", "check the address of this host", h.addressProblem),
 		h.look("network-overlap", "compare the networks with the host's routes", h.overlapProblem),

@@ -76,7 +76,7 @@ func (h *Host) HoldsLastCopy() bool {
 }
 
 // member is the step that starts the etcd of this host, as the first member
-// or as one that joins.
+// or as a joining member.
 func (h *Host) member() step.Step {
 	if h.Config.Join {
 		return h.etcd().Join()

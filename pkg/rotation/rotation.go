@@ -59,8 +59,8 @@ func (r Rotation) mark() string { return fmt.Sprintf("%s/%d", r.ID, r.Phase) }
 // Title returns a subject in words.
 func Title(subject string) string { return strings.ReplaceAll(subject, "-", " ") }
 
-// Order returns the keys that a control plane has in a phase: the one that it
-// uses, and then those that it accepts. have are the keys before.
+// Order returns the keys that a control plane has in a phase: first the
+// key that it uses, then the keys that it accepts. have are the previous keys.
 func Order[K comparable](p Phase, have []K, new K) []K {
 	old := slices.DeleteFunc(slices.Clone(have), func(k K) bool { return k == new })
 	switch p {

@@ -58,7 +58,7 @@ func (s Store) Read(ctx context.Context) (*Rotation, error) {
 	return &r, nil
 }
 
-// Write creates the state, or replaces the one that r was read from. It fails if
+// Write creates the state, or replaces the state that r was read from. It fails if
 // another command has changed the state since.
 func (s Store) Write(ctx context.Context, r Rotation) error {
 	secrets, err := s.secrets()

@@ -42,8 +42,8 @@ func (p pkg) add(d *ast.GenDecl) {
 	}
 }
 
-// scope is the function of an expression, and for one that was called with
-// arguments those, which belong to the calling function.
+// scope is the function of an expression, and the arguments of its call, which
+// belong to the calling function.
 type scope struct {
 	f     *ast.FuncDecl
 	args  map[string]ast.Expr

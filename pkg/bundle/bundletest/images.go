@@ -67,7 +67,7 @@ func Image(t testing.TB, img image.Image, arch string, layers ...[]byte) image.B
 }
 
 // Images returns all images of a cluster. They are tiny, except for a layer of
-// hyperkube, which is the only one that depends on the version of Kubernetes.
+// hyperkube. Only that layer depends on the version of Kubernetes.
 func Images(t testing.TB, v image.Versions, archs ...string) (built []image.Built) {
 	t.Helper()
 	for _, arch := range archs {

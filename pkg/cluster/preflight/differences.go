@@ -16,8 +16,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// differs lists the differences between the existing cluster and the requested
-// one that `cluster up` cannot change. With --recreate there are none, because
+// differs lists the differences between the existing and the requested cluster that
+// `cluster up` cannot change. With --recreate there are none, because
 // the cluster is removed first.
 func (u Up) differs(ctx context.Context, s *session.Session, state topology.State) ([]error, error) {
 	notes, err := s.Engine.Notes(ctx, s.Name)

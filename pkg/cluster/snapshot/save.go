@@ -75,7 +75,7 @@ type saving struct {
 // check returns the problems of the name and of the disk space.
 func (s *saving) check(ctx context.Context) error {
 	if !topology.ValidName(s.name) {
-		return &step.Problem{Name: "snapshot-name", Text: fmt.Sprintf("%q can not be the name of a snapshot", s.name), Remedy: topology.NameRemedy}
+		return &step.Problem{Name: "snapshot-name", Text: fmt.Sprintf("%q cannot be the name of a snapshot", s.name), Remedy: topology.NameRemedy}
 	}
 	all, err := contentsOf(ctx, s.session)
 	if err != nil {

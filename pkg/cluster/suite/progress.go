@@ -86,7 +86,7 @@ func (p *progress) line() string {
 
 // left estimates the remaining time from the finished tests, once there are
 // enough of them. When only running tests are left, the estimate would be
-// wrong: they are the ones that take longer than others.
+// wrong, because the slowest tests remain.
 func (p *progress) left() string {
 	done := p.done()
 	if done < 10 || p.total-done <= len(p.running) {

@@ -29,7 +29,7 @@ func BadName(name string) error {
 	if ValidName(name) {
 		return nil
 	}
-	return problem("cluster-name", NameRemedy, "name %q can not be the name of a host", name)
+	return problem("cluster-name", NameRemedy, "name %q cannot be the name of a host", name)
 }
 
 // Validate returns all problems of a request.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// usage runs a program, without a limit, and tells how many seconds it took and
-// how many kilobytes of memory it had at most, or one that it ran itself.
+// usage runs a program without a limit and prints its duration in seconds and the
+// largest resident set in kilobytes of the program and its children.
 func usage(args []string) error {
 	began := time.Now()
 	run, err := os.StartProcess(args[0], args, &os.ProcAttr{Files: []*os.File{nil, os.Stderr, os.Stderr}})
