@@ -170,7 +170,7 @@ func refusesBundles(t *testing.T, m machine) {
 		"--bundle /root/damaged":                                       "is cut short or damaged",
 		"--bundle /root/short":                                         "is cut short or damaged",
 		"--bundle " + bundle + " --verify-key /root/key.pub":           "not to be trusted: it has no signature",
-		"--bundle " + bundle + " --kubernetes-version 1.37.0":          "holds Kubernetes " + catalog.Newest().Patch + ", not v1.37.0",
+		"--bundle " + bundle + " --kubernetes-version 1.37.0":          "contains Kubernetes " + catalog.Newest().Patch + ", not v1.37.0",
 		"--bundle " + bundle + " --ignore-preflight arch --arch s390x": "it is for amd64, not for s390x",
 		"--bundle " + bundle + " --verify-key /root/damaged":           "is no key in PEM",
 		"--bundle /root/key.pub":                                       "not a bundle",
