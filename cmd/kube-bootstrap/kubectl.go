@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -70,8 +71,11 @@ func (p *program) hostKubectl(ctx context.Context) (path string, env []string, e
 			Remedy: "run `kube-bootstrap status`", Firm: true,
 		}
 	}
-	return path, []string{"KUBECONFIG=" + kubeconfig}, nil
+	return path, []string{"KUBECONFIG=" + kubeconfig, "KUBECACHEDIR=" + cmp.Or(p.env("KUBECACHEDIR"), kubectlCache)}, nil
 }
+
+// kubectlCache is removed by turndown, unlike kubectl's default, ~/.kube/cache.
+const kubectlCache = host.StateDir + "/kubectl-cache"
 
 // kubectlCompletes returns what kubectl itself offers as the last of args.
 func kubectlCompletes(ctx context.Context, path string, env, args []string) ([]cobra.Completion, cobra.ShellCompDirective) {
