@@ -16,7 +16,7 @@ import (
 // loadScript imports one archive into both image stores of a node: containerd's
 // for pods, and Docker's for other containers.
 const loadScript = `set -e
-f=$(mktemp /var/lib/image-XXXXXX)
+f=$(mktemp -p /var/lib)
 trap 'rm -f "$f"' EXIT
 cat >"$f"
 docker load -q -i "$f" >/dev/null
