@@ -99,7 +99,7 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	if left, err := cluster.Exists(ctx, o.Options); err == nil && !left {
 		return first + "run the same command again: nothing is left of this run"
 	}
-	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes what is left"
+	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes the remaining containers and volumes"
 }
 
 // drawn draws the events of a fleet, each with the host it is of, and notes

@@ -13,10 +13,10 @@ func (p *program) masterCommand() *cobra.Command {
 		Short: "Make this host the control plane of a cluster, or with --join one more of them",
 		Long: `Make this host the control plane of a cluster: a second Docker for etcd and
 flannel, the main Docker on flannel's network, and a kubelet that runs
-Kubernetes. With --join it becomes a further control plane of the cluster that
---master-ip is one of; "kube-bootstrap token create --control-plane" there prints
-the command to run here. Run again, it repairs what is missing and leaves the
-rest alone.`,
+Kubernetes. With --join it becomes a further control plane of the cluster of
+--master-ip. "kube-bootstrap token create --control-plane" on that host prints the
+command to run here. A second run repairs missing or changed parts and leaves the
+rest unchanged.`,
 		Example: `  kube-bootstrap master
   kube-bootstrap master --bundle kube-amd64.tar.zst    # without a network
   kube-bootstrap master --dry-run                      # every change, none made

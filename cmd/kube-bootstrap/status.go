@@ -79,12 +79,14 @@ func stepStatusOf(f step.Finding, lost error) stepStatus {
 func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show, layer by layer, what is in place on this host and what is not",
-		Long: `Show a summary of this host and its cluster, and then, layer by layer, what is in
-place on this host and what is not. Nothing is changed; running master or worker again repairs what is missing. The exit code
-is 5 when something is. A step that is UNKNOWN got no answer, or not in time:
-nobody knows whether it is in place. The exit code is also 5 when a certificate
-expires within 30 days.`,
+		Short: "Show the state of this host, its cluster and every step",
+		Long: `Show a summary of this host and its cluster, and then the state of every step of
+"kube-bootstrap master" or "worker": ok, MISSING or UNKNOWN. A step is MISSING if
+the host differs from the settings; run master or worker again to repair it. A
+step is UNKNOWN if its check got no answer in time. The command changes nothing.
+
+The exit code is 5 if a step is MISSING or UNKNOWN, or if a certificate expires
+within 30 days.`,
 		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json",
 		Args:    cobra.NoArgs,
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// oldestAPI is the minor API version of Docker 25, the first one that the
-// bootstrap Docker can use: it runs in its own network namespace, which the
-// containers of an older Docker would share. The API version is compared
-// because custom builds may have no version.
+// oldestAPI is the minor API version of Docker 25, the oldest version that can be
+// the bootstrap Docker. The bootstrap Docker runs in its own network namespace, and
+// containers of an older Docker would share that namespace. The API version is
+// compared because custom builds may have no version.
 const oldestAPI = 44
 
 // Problems returns, joined, what is wrong with the host's Docker:
