@@ -64,12 +64,12 @@ func TestANodeIsAskedWhatItRuns(t *testing.T) {
 		want   bool
 	}{
 		"a master that has all":         {topology.Master, `{"inPlace": true, "programs": ` + both + `}`, true},
-		"one that was cut short":        {topology.Master, `{"inPlace": false, "programs": ` + both + `}`, false},
-		"one that has another":          {topology.Master, `{"inPlace": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
-		"one that has none":             {topology.Master, `{"inPlace": true}`, false},
+		"interrupted run":               {topology.Master, `{"inPlace": false, "programs": ` + both + `}`, false},
+		"other version":                 {topology.Master, `{"inPlace": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
+		"no components":                 {topology.Master, `{"inPlace": true}`, false},
 		"a worker that has its own":     {topology.Worker, `{"inPlace": true, "programs": {"kubelet": "v1.36.3+b"}}`, true},
 		"a worker that has the release": {topology.Worker, `{"inPlace": true}`, false},
-		"one that says nothing":         {topology.Worker, ``, false},
+		"no output":                     {topology.Worker, ``, false},
 	} {
 		if got := upToDate(versions, remote.HostStatus{Role: c.role, Report: json.RawMessage(c.report)}); got != c.want {
 			t.Errorf("%s: up to date %t, want %t", name, got, c.want)

@@ -67,7 +67,7 @@ func converges(t *testing.T, f firewall) {
 	}
 	for _, rules := range []string{saved(t, "iptables", "-S", "DOCKER-USER"), saved(t, "iptables", "-t", "raw", "-S", "PREROUTING")} {
 		if strings.Count(rules, commentMark) != len(f.rules)/2 || !strings.HasSuffix(rules, "-j DROP\n") {
-			t.Errorf("%d rules of ours before the owner's and Docker's are wanted:\n%s", len(f.rules)/2, rules)
+			t.Errorf("want %d rules of kube-bootstrap before the rules of the user and of Docker:\n%s", len(f.rules)/2, rules)
 		}
 	}
 	if has := strings.Contains(saved(t, "nft", "list", "tables"), nftName); has != (f.table != nil) {

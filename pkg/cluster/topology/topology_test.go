@@ -35,7 +35,7 @@ func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
 	}
 }
 
-// Nodes that are there keep their address, also those that nobody names.
+// Existing nodes keep their addresses, also nodes that are not in the settings.
 func TestSettle(t *testing.T) {
 	there := func(name, addr string, spec Spec) docker.FoundMachine {
 		return docker.FoundMachine{Name: name, Fleet: "k", Addr: netip.MustParseAddr(addr), Labels: spec.Labels()}
