@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 )
 
@@ -20,7 +22,7 @@ func identityOf(h *plan.Host) hostIdentity {
 	return hostIdentity{h.Config.HostName, h.Config.IPAddress, h.Config.KubernetesVersion, h.Subnet()}
 }
 
-// printSummary prints the state of the host in a few lines, before the layers.
+// printSummary prints the state of the host in a few lines, before the steps.
 func (s hostStatus) printSummary(w io.Writer) {
 	if s.Role == plan.Loaded {
 		return
@@ -64,30 +66,26 @@ func (s hostStatus) countSteps() string {
 
 // countAPIServers returns "" if the host does not know the control planes yet.
 func (s hostStatus) countAPIServers() string {
-	if len(s.ControlPlanes) == 0 {
-		return ""
-	}
-	ready := 0
-	for _, c := range s.ControlPlanes {
-		if c.APIServer {
-			ready++
-		}
-	}
-	return fmt.Sprintf("%d of %d ready", ready, len(s.ControlPlanes))
+	return count(s.ControlPlanes, func(c balancer.ControlPlane) bool { return c.APIServer }, "ready")
 }
 
 // countMembers returns "" on a worker, which cannot ask etcd for its members.
 func (s hostStatus) countMembers() string {
-	if len(s.Etcd) == 0 {
+	return count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")
+}
+
+// count returns how many of all are good, "" if there are none.
+func count[T any](all []T, good func(T) bool, state string) string {
+	if len(all) == 0 {
 		return ""
 	}
-	healthy := 0
-	for _, m := range s.Etcd {
-		if m.Healthy {
-			healthy++
+	n := 0
+	for _, one := range all {
+		if good(one) {
+			n++
 		}
 	}
-	return fmt.Sprintf("%d of %d members healthy", healthy, len(s.Etcd))
+	return fmt.Sprintf("%d of %d %s", n, len(all), state)
 }
 
 func (s hostStatus) printExpiry(w io.Writer) {
