@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -90,14 +91,7 @@ func TestContracts(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
-	data, err := c.Files.Read(PKIDir + "/apiserver.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := pki.ParseCertificate(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data, cert := servingCertificate(t, c)
 	for _, name := range []string{"node-1", "10.0.0.1", "10.96.0.1", "127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc.cluster.local"} {
 		if err := cert.VerifyHostname(name); err != nil {
 			t.Error(err)
@@ -166,14 +160,7 @@ func TestExtraNamesReissueTheServingCertificateAlone(t *testing.T) {
 		t.Fatalf("%q, want one difference %q...", d, want)
 	}
 	issue(t, c)
-	data, err := c.Files.Read(PKIDir + "/apiserver.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := pki.ParseCertificate(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, cert := servingCertificate(t, c)
 	for _, name := range []string{"node-1", "k8s.example.com", "api.lan", "192.0.2.7", "2001:db8::7"} {
 		if err := cert.VerifyHostname(name); err != nil {
 			t.Error(err)
@@ -282,4 +269,19 @@ func snapshot(t *testing.T, c ControlPlane) map[string][]byte {
 		all[path] = data
 	}
 	return all
+}
+
+// servingCertificate returns the file of the API server's certificate and its
+// first certificate.
+func servingCertificate(t *testing.T, c ControlPlane) (data []byte, cert *x509.Certificate) {
+	t.Helper()
+	data, err := c.Files.Read(PKIDir + "/apiserver.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err = pki.ParseCertificate(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, cert
 }
