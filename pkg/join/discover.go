@@ -136,9 +136,6 @@ func (d *discovery) refused(response *http.Response, what string) error {
 	case http.StatusOK, http.StatusCreated:
 		return nil
 	case http.StatusUnauthorized:
-		if !d.Token.Expires.IsZero() && now.After(d.Token.Expires) {
-			return expiredToken(d.Token)
-		}
 		return unknownToken(d.Server, d.Token)
 	case http.StatusNotFound, http.StatusForbidden:
 		return notAMaster(d.Server, what)

@@ -85,20 +85,14 @@ func notNow(server string, err error) error {
 	}
 }
 
-func expiredToken(t Token) error {
-	return &step.Problem{
-		Name:   "token-expired",
-		Text:   fmt.Sprintf("the token %s expired at %s", t, t.Expires.UTC().Format(time.RFC3339)),
-		Remedy: "make a new one with `kube-bootstrap token create` on the master",
-	}
-}
-
+// unknownToken is one problem for every reason, because an API server answers 401
+// to each and says no more to an unknown client.
 func unknownToken(server string, t Token) error {
-	text := fmt.Sprintf("%s does not know the token %s: it is wrong or was deleted", server, t)
-	if t.Expires.IsZero() {
-		text = fmt.Sprintf("%s does not know the token %s: it is wrong, was deleted or has expired", server, t)
+	return &step.Problem{
+		Name:   "token-unknown",
+		Text:   fmt.Sprintf("%s does not accept the token %s: it is wrong, has expired, was deleted or was used by another host", server, t),
+		Remedy: "create one with `kube-bootstrap token create` on a control plane",
 	}
-	return &step.Problem{Name: "token-unknown", Text: text, Remedy: "make a new one with `kube-bootstrap token create` on the master"}
 }
 
 func otherKind(t Token, is, want Kind) error {

@@ -73,21 +73,3 @@ func TestWhenATokenIsUsedUp(t *testing.T) {
 		t.Error("the kubelet uses its certificate")
 	}
 }
-
-// A token that is created after another one was deleted can have the same id.
-func TestAnEarlierRequestDoesNotUseUpALaterToken(t *testing.T) {
-	asked := time.Now()
-	token := func(made time.Time, by string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made), Annotations: map[string]string{usedBy: by}}}
-	}
-	if !usedFor(token(asked.Add(-time.Minute), "web"), "web", asked) {
-		t.Error("the token of this request is not used up")
-	}
-	for name, later := range map[string]*corev1.Secret{
-		"of another host": token(asked.Add(-time.Minute), "db"), "unused": token(asked.Add(-time.Minute), ""), "later": token(asked.Add(time.Minute), "web"),
-	} {
-		if usedFor(later, "web", asked) {
-			t.Errorf("a token is used up that is %s", name)
-		}
-	}
-}

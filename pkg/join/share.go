@@ -79,8 +79,8 @@ func Unshare(ctx context.Context, client kubernetes.Interface) error {
 // deletes tokens when they expire, and with each whatever it owns: of all
 // objects only tokens have an end.
 func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.OwnerReferenceApplyConfiguration, error) {
-	made, err := createSecret(ctx, client, func(later time.Duration) *corev1.Secret {
-		secret := secretOf(NewToken(ShareTTL+later, Scope{}, "ends the sharing of certificates among control planes"))
+	made, err := createSecret(ctx, client, func() *corev1.Secret {
+		secret := secretOf(NewToken(ShareTTL, Scope{}, "ends the sharing of certificates among control planes"))
 		for _, use := range []string{bootstrap.BootstrapTokenUsageAuthentication, bootstrap.BootstrapTokenUsageSigningKey, bootstrap.BootstrapTokenExtraGroupsKey} {
 			delete(secret.StringData, use)
 		}

@@ -55,58 +55,17 @@ func ParseToken(text string) (Token, error) {
 			Remedy: "copy it as `kube-bootstrap token create` printed it",
 		}
 	}
-	token := Token{ID: parts[1], secret: parts[2]}
-	token.Expires, _ = expiryOf(token.ID)
-	return token, nil
+	return Token{ID: parts[1], secret: parts[2]}, nil
 }
 
-// NewToken makes a token that expires after ttl; zero is never.
+// NewToken makes a token that expires after ttl, to the second, because an API
+// server keeps the time so. A ttl of zero is for ever.
 func NewToken(ttl time.Duration, scope Scope, description string) Token {
-	token := Token{Description: description, Scope: scope, secret: random(secretLength)}
-	if ttl <= 0 {
-		token.ID = idWithoutExpiry()
-		return token
+	token := Token{ID: random(idLength), Description: description, Scope: scope, secret: random(secretLength)}
+	if ttl > 0 {
+		token.Expires = time.Now().Add(ttl).Truncate(time.Second)
 	}
-	token.ID, token.Expires = idFor(time.Now().Add(ttl))
 	return token
-}
-
-// An API server says the same, 401, to a token that has expired and to one
-// that never was, and it tells a stranger nothing more. So that the joining
-// host can tell them apart, the id, which is no secret, says when its token
-// expires: minutes since epoch times check, plus a remainder that an id made
-// by others rarely has.
-var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-
-const check = 59 // 36^6 / 59 minutes are 70 years
-
-func remainder(minutes int64) int64 { return (minutes*31 + 17) % check }
-
-func idFor(expires time.Time) (string, time.Time) {
-	minutes := int64(expires.Add(time.Minute-1).Sub(epoch) / time.Minute)
-	id := fmt.Sprintf("%06s", big.NewInt(minutes*check+remainder(minutes)).Text(len(letters)))
-	return id, epoch.Add(time.Duration(minutes) * time.Minute)
-}
-
-func expiryOf(id string) (time.Time, bool) {
-	n, ok := new(big.Int).SetString(id, len(letters))
-	if !ok || len(id) != idLength {
-		return time.Time{}, false
-	}
-	minutes := n.Int64() / check
-	if n.Int64()%check != remainder(minutes) {
-		return time.Time{}, false
-	}
-	return epoch.Add(time.Duration(minutes) * time.Minute), true
-}
-
-func idWithoutExpiry() string {
-	for {
-		id := random(idLength)
-		if _, ok := expiryOf(id); !ok {
-			return id
-		}
-	}
 }
 
 func random(n int) string {

@@ -24,28 +24,24 @@ func CreateToken(ctx context.Context, client kubernetes.Interface, ttl time.Dura
 			return token, fmt.Errorf("create a token for node %q: %w", scope.Node, err)
 		}
 	}
-	_, err := createSecret(ctx, client, func(later time.Duration) *corev1.Secret {
+	_, err := createSecret(ctx, client, func() *corev1.Secret {
 		token = NewToken(ttl, scope, description)
-		if ttl > 0 {
-			token = NewToken(ttl+later, scope, description)
-		}
 		return secretOf(token)
 	})
 	return token, err
 }
 
-// createSecret makes a token's secret. Ids tell the minute, so one minute has
-// one token: where that is taken, the next one is made.
-func createSecret(ctx context.Context, client kubernetes.Interface, make func(later time.Duration) *corev1.Secret) (*corev1.Secret, error) {
-	for later := time.Duration(0); ; later += time.Minute {
-		secret, err := client.CoreV1().Secrets(system).Create(ctx, make(later), metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			continue
+// createSecret creates the secret of a token. It makes another token when one
+// with the same random id exists.
+func createSecret(ctx context.Context, client kubernetes.Interface, make func() *corev1.Secret) (*corev1.Secret, error) {
+	for {
+		secret, err := client.CoreV1().Secrets(system).Create(ctx, make(), metav1.CreateOptions{})
+		if err == nil {
+			return secret, nil
 		}
-		if err != nil {
+		if !apierrors.IsAlreadyExists(err) {
 			return nil, fmt.Errorf("create token: %w", err)
 		}
-		return secret, nil
 	}
 }
 

@@ -87,7 +87,7 @@ func dropUsed(ctx context.Context, client kubernetes.Interface, id, host string,
 		return nil
 	}
 	if err == nil {
-		err = deleteUsed(ctx, client, id, host, since)
+		err = deleteUsed(ctx, client, id, host)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -95,17 +95,11 @@ func dropUsed(ctx context.Context, client kubernetes.Interface, id, host string,
 	return err
 }
 
-// usedFor reports whether the host used this token for a request of that time. A
-// later token can have the same id, because the id encodes the expiry.
-func usedFor(token *corev1.Secret, host string, since time.Time) bool {
-	return token.Annotations[usedBy] == host && !token.CreationTimestamp.After(since)
-}
-
-// deleteUsed deletes a token that the host used for a request of that time.
-func deleteUsed(ctx context.Context, client kubernetes.Interface, id, host string, since time.Time) error {
+// deleteUsed deletes a token that the host used.
+func deleteUsed(ctx context.Context, client kubernetes.Interface, id, host string) error {
 	secrets, name := client.CoreV1().Secrets(system), util.BootstrapTokenSecretName(id)
 	token, err := secrets.Get(ctx, name, metav1.GetOptions{})
-	if err != nil || !usedFor(token, host, since) {
+	if err != nil || token.Annotations[usedBy] != host {
 		return err
 	}
 	return secrets.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &token.UID, ResourceVersion: &token.ResourceVersion}})

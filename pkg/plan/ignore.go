@@ -22,7 +22,7 @@ var problemNames = []string{
 	"inotify", "ip-address", "joined-another", "kernel", "man-in-the-middle", "master", "master-address", "master-unreachable", "net-interface",
 	"network-overlap", "node-size", "node-taint", "node-unknown", "ports", "registry", "registry-answer", "registry-busy", "registry-ca", "registry-client-cert",
 	"registry-denied", "registry-host", "registry-login", "registry-name", "registry-plain-http", "registry-settings", "registry-unreachable", "role", "settings", "settings-lost",
-	"swap", "token-expired", "token-format", "token-kind", "token-node", "token-unknown", "unfinished", "version-skew",
+	"swap", "token-format", "token-kind", "token-node", "token-unknown", "unfinished", "version-skew",
 }
 
 // ProblemNames returns the names that --ignore-preflight accepts, without the
