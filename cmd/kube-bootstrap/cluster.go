@@ -19,9 +19,9 @@ func (p *program) clusterCommand() *cobra.Command {
 		p.clusterLoadImage(), p.clusterDump(), p.clusterE2E(), p.clusterE2ESerial())
 }
 
-// addFleet gives a command the flags that say which fleet, and how to reach
-// its engine. Its values come with fleet.
-func (p *program) addFleet(c *cobra.Command) *cluster.Options {
+// addNameFlags adds --name, the flags that select the engine and the
+// configuration file to a command. clusterOptions fills the returned options.
+func (p *program) addNameFlags(c *cobra.Command) *cluster.Options {
 	p.addSettings(c, config.Named)
 	takeCluster(c)
 	return &cluster.Options{}
@@ -39,9 +39,9 @@ func takeCluster(c *cobra.Command) {
 	})
 }
 
-// fleet fills in what addFleet promised, from flags, environment and file; and
-// the other flags of c from the environment.
-func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
+// clusterOptions fills o from flags, environment and file, and sets the other
+// flags of c from the environment.
+func (p *program) clusterOptions(c *cobra.Command, o *cluster.Options) error {
 	if err := p.fromEnv(c); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
 		return err
 	}
 	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
-	if *o, err = fleetOptions(cfg, origins); err != nil {
+	if *o, err = toClusterOptions(cfg, origins); err != nil {
 		return err
 	}
 	// Where --cluster is another word for --name, the settings have its value.
@@ -65,7 +65,7 @@ func (p *program) fleet(c *cobra.Command, o *cluster.Options) error {
 func (p *program) fromEnv(c *cobra.Command) error {
 	var errs []error
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		value, name := config.FleetEnv(p.env)(config.EnvName(f.Name))
+		value, name := config.ClusterEnv(p.env)(config.EnvName(f.Name))
 		if f.Changed || value == "" || f.Name == "help" || f.Name == "config" || config.IsSetting(f.Name) {
 			return
 		}
@@ -112,7 +112,7 @@ Kubernetes that differ from the release are built from a checkout.`,
   kube-bootstrap cluster up --k8s-dir ~/kubernetes`,
 		Args: cobra.NoArgs,
 	}
-	p.addSettings(c, config.Fleet)
+	p.addSettings(c, config.ClusterUp)
 	takeCluster(c)
 	p.addTimeline(c)
 	var flags upFlags
@@ -139,13 +139,13 @@ is changed. The exit code is 5 when something is missing or not Ready.`,
 		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
 		Args:    cobra.NoArgs,
 	}
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	format := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+		if err := errors.Join(p.clusterOptions(c, o), checkOutput(*format)); err != nil {
 			return err
 		}
-		return p.showFleet(c.Context(), *format, *o)
+		return p.showCluster(c.Context(), *format, *o)
 	}
 	return c
 }

@@ -13,12 +13,12 @@ func TestTheNameOfTheCluster(t *testing.T) {
 		p := testProgram()
 		p.env = func(name string) string { return map[string]string{"KUBE_BOOTSTRAP_NAME": "env"}[name] }
 		c := &cobra.Command{}
-		o := p.addFleet(c)
+		o := p.addNameFlags(c)
 		if err := c.ParseFlags(args); err != nil {
 			t.Fatal(err)
 		}
 		c.SetContext(t.Context())
-		if err := p.fleet(c, o); err != nil || o.Name != want {
+		if err := p.clusterOptions(c, o); err != nil || o.Name != want {
 			t.Errorf("%q: cluster %q, %v, want %q", args, o.Name, err, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func (p *program) clusterDown() *cobra.Command {
-	return p.onFleet("switch off cluster", cluster.Down, nil, &cobra.Command{
+	return p.onCluster("switch off cluster", cluster.Down, nil, &cobra.Command{
 		Use:   "down",
 		Short: "Switch the hosts of a cluster off; up brings it back as it was",
 		Long: `Switch the hosts of a cluster off, all at the same time. What is on them stays:
@@ -21,7 +21,7 @@ settings brings it back; ` + "`cluster clean`" + ` removes it.`,
 }
 
 func (p *program) clusterClean() *cobra.Command {
-	c := p.onFleet("remove cluster", cluster.Clean, cluster.CleanLosses, &cobra.Command{
+	c := p.onCluster("remove cluster", cluster.Clean, cluster.CleanLosses, &cobra.Command{
 		Use:   "clean",
 		Short: "Remove a cluster: its hosts, all that is on them, and its snapshots",
 		Long: `Remove a cluster: its hosts, all that is on them, its snapshots, and its entries
@@ -33,19 +33,19 @@ snapshots and asks first; --yes confirms it where there is no terminal.`,
 	return c
 }
 
-// onFleet is a command that does one thing to a whole fleet. If losses is not
+// onCluster returns a command that acts on a whole cluster. If losses is not
 // nil, the user must confirm them.
-func (p *program) onFleet(what string, do func(context.Context, cluster.Options) error,
+func (p *program) onCluster(what string, do func(context.Context, cluster.Options) error,
 	losses func(context.Context, cluster.Options) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
 	c.Args = cobra.NoArgs
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	yes := losses == nil
 	if losses != nil {
 		addYes(c, &yes)
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		if err := p.confirm(c.Context(), yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o) }); err != nil {

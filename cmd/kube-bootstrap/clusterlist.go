@@ -16,7 +16,7 @@ func (p *program) clusterList() *cobra.Command {
 		Short:   "List the clusters that an engine runs",
 		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
 	}
-	return clusterListing.run(p, c, p.addFleet(c))
+	return clusterListing.run(p, c, p.addNameFlags(c))
 }
 
 func (p *program) clusterLoadImage() *cobra.Command {
@@ -32,11 +32,11 @@ engine that runs the nodes, or with --from from the Docker of a node, where
   kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(p))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		return p.change(c.Context(), func(ctx context.Context, emit func(session.Event)) error {
@@ -56,9 +56,9 @@ what looks like a key, a token or a password is blotted out.`,
 		Example: "  kube-bootstrap cluster dump ./report",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		return p.change(c.Context(), func(ctx context.Context, emit func(session.Event)) error {

@@ -47,13 +47,13 @@ copies it into all nodes.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: firstArg(nodeListing.complete(p)),
 	}
-	o := p.addCluster(c)
+	o := p.addClusterFlags(c)
 	shell := c.Flags().String("shell", "", "bash, fish, powershell or cmd (empty: as $SHELL says)")
 	unset := c.Flags().Bool("unset", false, "print what points it back, and close the port of NODE (default: of the node that $DOCKER_HOST names)")
 	format := addOutput(c)
 	_ = c.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"bash", "fish", "powershell", "cmd"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		name, err := p.shellName(*shell)

@@ -47,7 +47,7 @@ them, one after the other. See "cluster e2e".`,
 }
 
 func (p *program) suiteCommand(serial bool, c *cobra.Command) *cobra.Command {
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	format := addOutput(c)
 	tests := suite.Suite{Serial: serial}
 	c.Args = cobra.MaximumNArgs(1)
@@ -56,7 +56,7 @@ func (p *program) suiteCommand(serial bool, c *cobra.Command) *cobra.Command {
 		c.Flags().IntVar(&tests.Processes, "processes", 4, "tests to run at the same time")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+		if err := errors.Join(p.clusterOptions(c, o), checkOutput(*format)); err != nil {
 			return err
 		}
 		tests.Focus = strings.Join(args, "")

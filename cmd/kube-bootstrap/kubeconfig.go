@@ -24,10 +24,10 @@ becomes the current context; "cluster clean" takes it out again.`,
   kube-bootstrap cluster kubeconfig --merge`,
 		Args: cobra.NoArgs,
 	}
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	merge := c.Flags().Bool("merge", false, "write it into $KUBECONFIG or ~/.kube/config")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		if *merge {

@@ -102,10 +102,10 @@ command, so write "--" before flags of kubectl.`,
 		Example: "  kube-bootstrap cluster kubectl get nodes\n  kube-bootstrap cluster kubectl --name second -- apply -f app.yaml",
 		Args:    cobra.ArbitraryArgs,
 	}
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	c.Flags().SetInterspersed(false)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		k, err := tools.OpenKubectl(c.Context(), o.Options)
@@ -122,7 +122,7 @@ command, so write "--" before flags of kubectl.`,
 		return err
 	}
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		k, err := tools.OpenKubectl(c.Context(), o.Options)

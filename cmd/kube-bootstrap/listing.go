@@ -48,7 +48,7 @@ func (l listing[T]) run(p *program, c *cobra.Command, o *cluster.Options) *cobra
 	format := addOutput(c)
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+		if err := errors.Join(p.clusterOptions(c, o), checkOutput(*format)); err != nil {
 			return err
 		}
 		all, err := l.all(c.Context(), o.Options)
@@ -70,7 +70,7 @@ func (l listing[T]) run(p *program, c *cobra.Command, o *cluster.Options) *cobra
 func (l listing[T]) complete(p *program) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		var o cluster.Options
-		if p.fleet(c, &o) != nil {
+		if p.clusterOptions(c, &o) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		all, _ := l.all(c.Context(), o.Options)

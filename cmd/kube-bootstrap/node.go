@@ -22,9 +22,10 @@ func (p *program) nodeCommand() *cobra.Command {
 		p.nodeAdd(), p.nodeRemove(), p.nodeStart(), p.nodeStop(), p.nodeSSH(), p.nodeDockerEnv(), p.nodeStatus(), p.nodeList())
 }
 
-// addCluster gives a node verb the flags that say in which cluster, and how to
-// reach its engine. Its values come with fleet.
-func (p *program) addCluster(c *cobra.Command) *cluster.Options {
+// addClusterFlags adds --cluster, the flags that select the engine and the
+// configuration file to a command about nodes. clusterOptions fills the returned
+// options.
+func (p *program) addClusterFlags(c *cobra.Command) *cluster.Options {
 	p.addSettings(c, config.Engine)
 	c.Flags().String("cluster", "", "name of the cluster (default "+session.DefaultName+")")
 	_ = c.RegisterFlagCompletionFunc("cluster", clusterListing.complete(p))
@@ -43,7 +44,7 @@ configuration file.`,
   kube-bootstrap node add --role control-plane --name second`,
 		Args: cobra.NoArgs,
 	}
-	o := p.addCluster(c)
+	o := p.addClusterFlags(c)
 	name := c.Flags().String("name", "", "name of the node (empty: by role and number)")
 	config.AddFlags(c.Flags(), config.OneNode)
 	role := c.Flags().String("role", "worker", "worker or control-plane")
@@ -51,7 +52,7 @@ configuration file.`,
 	limit := addLimit(c)
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.RoleControlPlane}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		spec, err := p.oneNode(c, *role, *name)
@@ -125,7 +126,7 @@ func (p *program) oneNodeVerb(c *cobra.Command, v nodeVerb) *cobra.Command {
 	c.Flags().String("name", "", "the node, as `node add` takes it")
 	_ = c.Flags().MarkHidden("name")
 	c.ValidArgsFunction = firstArg(nodeListing.complete(p))
-	o := p.addCluster(c)
+	o := p.addClusterFlags(c)
 	limit := addLimit(c)
 	forced, lose := new(bool), new(bool)
 	if v.force {
@@ -137,7 +138,7 @@ func (p *program) oneNodeVerb(c *cobra.Command, v nodeVerb) *cobra.Command {
 		addYes(c, &yes)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		name, moves := nodeArg(c, args), plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose})
@@ -212,7 +213,7 @@ func (p *program) nodeList() *cobra.Command {
 		Short:   "List the nodes of a cluster, as their engine sees them",
 		Example: "  kube-bootstrap node list\n  kube-bootstrap node list -o json",
 	}
-	return nodeListing.run(p, c, p.addCluster(c))
+	return nodeListing.run(p, c, p.addClusterFlags(c))
 }
 
 func (p *program) nodeStatus() *cobra.Command {
@@ -225,13 +226,13 @@ something is missing or not Ready.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: firstArg(nodeListing.complete(p)),
 	}
-	o := p.addCluster(c)
+	o := p.addClusterFlags(c)
 	format := addOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(p.fleet(c, o), checkOutput(*format)); err != nil {
+		if err := errors.Join(p.clusterOptions(c, o), checkOutput(*format)); err != nil {
 			return err
 		}
-		return p.showFleet(c.Context(), *format, *o, args...)
+		return p.showCluster(c.Context(), *format, *o, args...)
 	}
 	return c
 }

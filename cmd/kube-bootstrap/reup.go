@@ -53,7 +53,7 @@ does is that of the release again.`,
 		if err != nil {
 			return err
 		}
-		o, err := fleetOptions(cfg, origins)
+		o, err := toClusterOptions(cfg, origins)
 		if err != nil {
 			return err
 		}

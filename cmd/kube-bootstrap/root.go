@@ -69,7 +69,7 @@ network across hosts, and every change made to a host can be taken back.`,
 	root.AddGroup(
 		&cobra.Group{ID: "host", Title: "On the host itself, as root:"},
 		&cobra.Group{ID: "images", Title: "Images without a network:"},
-		&cobra.Group{ID: "fleet", Title: "Many nodes at once:"},
+		&cobra.Group{ID: "cluster", Title: "Many nodes at once:"},
 		&cobra.Group{ID: "other", Title: "Other:"},
 	)
 	root.SetHelpCommandGroupID("other")

@@ -15,14 +15,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 )
 
-// fleets are the verbs about clusters of containers, which are no matter of
-// this host.
-const fleets = config.Fleet | config.Named | config.Engine | config.OneNode | config.Build
+// containerVerbs are the commands about clusters of containers. They do not use the
+// settings of this host.
+const containerVerbs = config.ClusterUp | config.Named | config.Engine | config.OneNode | config.Build
 
 // addSettings gives a command --config and the flags of the settings it uses.
 func (p *program) addSettings(c *cobra.Command, verb config.Verb) {
 	help := "configuration file, - for standard input (default: what this host was set up with)"
-	if verb&fleets != 0 {
+	if verb&containerVerbs != 0 {
 		help = "configuration file of the cluster, - for standard input"
 	}
 	c.Flags().StringVarP(&p.config, "config", "f", "", help)
@@ -38,8 +38,8 @@ func (p *program) addSettings(c *cobra.Command, verb config.Verb) {
 // them at once.
 func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
 	env := config.HostEnv(p.env)
-	if verb&(fleets|config.Every) != 0 {
-		env = config.FleetEnv(p.env)
+	if verb&(containerVerbs|config.Every) != 0 {
+		env = config.ClusterEnv(p.env)
 	}
 	if err := p.settingsLost(verb); err != nil {
 		return config.Config{}, nil, err
@@ -48,8 +48,8 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 	if verb&(config.Master|config.Worker|config.Preflight) != 0 {
 		err = errors.Join(err, config.OldVariables(p.env))
 	}
-	if verb&config.Fleet != 0 {
-		err = errors.Join(err, config.OldFleetVariables(p.env))
+	if verb&config.ClusterUp != 0 {
+		err = errors.Join(err, config.OldClusterVariables(p.env))
 	}
 	err = errors.Join(err, origins.Tell(plan.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *program) possible(cfg config.Config, origins config.Origins, verb confi
 	return kept
 }
 
-// configPath is the file that was named, or what this host remembers of its
-// own set-up; a fleet is no matter of this host.
+// configPath returns the file that the user named, or else the saved settings of
+// this host. The commands about clusters of containers do not read those.
 func (p *program) configPath(verb config.Verb) string {
 	if named := p.namedFile(verb); named != "" {
 		return named
@@ -86,7 +86,7 @@ func (p *program) configPath(verb config.Verb) string {
 
 func (p *program) namedFile(verb config.Verb) string {
 	named := []string{p.config, p.env("KUBE_BOOTSTRAP_CONFIG")}
-	if verb&(fleets|config.Every) != 0 {
+	if verb&(containerVerbs|config.Every) != 0 {
 		named = append(named, p.env("LOCAL_CLUSTER_CONF"), p.oldFile())
 	}
 	switch path := cmp.Or(named...); path {
@@ -98,7 +98,7 @@ func (p *program) namedFile(verb config.Verb) string {
 }
 
 // ofThisHost reports whether a verb goes by what this host was set up with.
-func ofThisHost(verb config.Verb) bool { return verb&(fleets|config.Offline|config.Push) == 0 }
+func ofThisHost(verb config.Verb) bool { return verb&(containerVerbs|config.Offline|config.Push) == 0 }
 
 // settingsLost returns the problem that the settings of this host cannot be
 // read: defaults must not take their place.

@@ -60,14 +60,14 @@ func (p *program) onSnapshot(what string, do func(context.Context, cluster.Optio
 	losses func(context.Context, session.Options, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
-	o := p.addFleet(c)
+	o := p.addNameFlags(c)
 	yes := losses == nil
 	if losses != nil { // save takes a new name
 		addYes(c, &yes)
 		c.ValidArgsFunction = firstArg(snapshotListing.complete(p))
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		if err := p.confirm(c.Context(), yes, func(ctx context.Context) ([]string, error) { return losses(ctx, o.Options, args[0]) }); err != nil {
@@ -94,5 +94,5 @@ func (p *program) snapshotList() *cobra.Command {
 		Short:   "List the snapshots of a cluster, oldest first",
 		Example: "  kube-bootstrap cluster snapshot list\n  kube-bootstrap cluster snapshot list --name second -o json",
 	}
-	return snapshotListing.run(p, c, p.addFleet(c))
+	return snapshotListing.run(p, c, p.addNameFlags(c))
 }

@@ -33,9 +33,9 @@ The exit code is the command's.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: firstArg(nodeListing.complete(p)),
 	}
-	o := p.addCluster(c)
+	o := p.addClusterFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := p.fleet(c, o); err != nil {
+		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
 		command := args[1:]

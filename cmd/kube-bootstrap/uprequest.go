@@ -23,7 +23,7 @@ type upRequest struct {
 // upRequest completes the given settings with the recorded ones of an existing
 // cluster, and returns all problems of the request.
 func (p *program) upRequest(ctx context.Context, cfg config.Config, origins config.Origins, flags upFlags) (upRequest, error) {
-	said, err := fleetOptions(cfg, origins)
+	said, err := toClusterOptions(cfg, origins)
 	if err != nil {
 		return upRequest{}, err
 	}
@@ -94,7 +94,7 @@ func completed(cfg config.Config, origins config.Origins, flags upFlags, there *
 	if r.checkout, err = checkout(cfg, v); err != nil {
 		return r, &firmError{err}
 	}
-	if r.options, err = fleetOptions(cfg, origins); err != nil {
+	if r.options, err = toClusterOptions(cfg, origins); err != nil {
 		return r, err
 	}
 	r.options.Made, r.options.Kubernetes = made, v.Kubernetes

@@ -42,7 +42,7 @@ func (p *program) warnOfVariables(c *cobra.Command) {
 // readVariables returns the variables that any command reads. A user may set
 // one for all commands, though some of them do not have its flag.
 func readVariables(root *cobra.Command) []string {
-	known := append(slices.Clone(ownVariables), config.OldFleetNames()...)
+	known := append(slices.Clone(ownVariables), config.OldClusterNames()...)
 	for _, s := range config.Settings(config.Every) {
 		known = append(known, s.EnvNames()...)
 	}

@@ -50,11 +50,11 @@ func Clean(ctx context.Context, options Options) error {
 // be about to use them.
 func removeImages(ctx context.Context, s *session.Session) error {
 	machines, err := s.Engine.Machines(ctx)
-	if err != nil || slices.ContainsFunc(machines, func(m docker.FoundMachine) bool { return m.Fleet != "" }) {
+	if err != nil || slices.ContainsFunc(machines, func(m docker.FoundMachine) bool { return m.Cluster != "" }) {
 		return err
 	}
 	networks, err := s.Engine.Networks(ctx)
-	if err != nil || slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Fleet != "" }) {
+	if err != nil || slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Cluster != "" }) {
 		return err
 	}
 	images, err := s.Engine.ImagesNamed(ctx, testhost.Images+":*")

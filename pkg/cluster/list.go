@@ -37,10 +37,10 @@ func List(ctx context.Context, options session.Options) (all []Summary, err erro
 func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summary {
 	var all []Summary
 	for _, n := range networks {
-		if n.Fleet == "" || len(n.Subnets) == 0 {
+		if n.Cluster == "" || len(n.Subnets) == 0 {
 			continue
 		}
-		s := Summary{Name: n.Fleet, Subnet: n.Subnets[0].String()}
+		s := Summary{Name: n.Cluster, Subnet: n.Subnets[0].String()}
 		for _, node := range topology.Observed(s.Name, machines).Nodes() {
 			s.count(node)
 		}

@@ -80,7 +80,7 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 
 // addPlan returns the plan by which one node joins.
 func (c change) addPlan(n topology.Node, join *joining) step.Plan {
-	facts := new(docker.Ground)
+	facts := new(docker.EngineHost)
 	m := c.machine(n)
 	plan := step.Plan{
 		{testhost.ImageStep(c.session, c.nodes.Variant(n)), m.RemoveOldVolume()},

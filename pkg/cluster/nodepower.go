@@ -40,7 +40,7 @@ func StartNode(ctx context.Context, options Options, name string, moves Moves, e
 		if err := preflight.CanStart(c.nodes, c.state, n); err != nil {
 			return err
 		}
-		boot := c.machine(n).Boot(new(docker.Ground))
+		boot := c.machine(n).Boot(new(docker.EngineHost))
 		return c.session.Run(ctx, step.Plan{
 			append(c.options.setup(c.nodes).Front(c.session, c.nodes.Subnet()), boot),
 			{apiserver.NewWaiter(c.session).Step(n.Name)},

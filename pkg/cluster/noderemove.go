@@ -30,7 +30,7 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, m
 		}
 		m := c.machine(n)
 		return c.session.Run(ctx, step.Plan{
-			{m.Boot(new(docker.Ground))}, {c.drain(ctx, n)}, {c.turndown(n)}, {c.forget(ctx, n)}, {m.Remove()},
+			{m.Boot(new(docker.EngineHost))}, {c.drain(ctx, n)}, {c.turndown(n)}, {c.forget(ctx, n)}, {m.Remove()},
 		})
 	})
 }

@@ -34,7 +34,7 @@ func remove(ctx context.Context, s *session.Session) error {
 	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	return errors.Join(snapshot.ForgetAll(ctx, s), s.Engine.RemoveFleet(ctx, s.Name, session.RecordNote),
+	return errors.Join(snapshot.ForgetAll(ctx, s), s.Engine.RemoveCluster(ctx, s.Name, session.RecordNote),
 		os.RemoveAll(s.SharedDir()), os.RemoveAll(s.ComponentsPath()))
 }
 

@@ -32,7 +32,7 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Engine.RemoveFleet(context.Background(), s.Name, session.RecordNote); err != nil {
+		if err := s.Engine.RemoveCluster(context.Background(), s.Name, session.RecordNote); err != nil {
 			t.Error(err)
 		}
 		s.Close()

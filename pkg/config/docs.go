@@ -16,7 +16,7 @@ Every setting can be given as a flag, as an environment variable or in a file. A
 the file, the file over the default. %[1]skube-bootstrap config view%[1]s shows every value and where it comes from;
 %[1]skube-bootstrap config validate%[1]s lists every invalid value.
 
-A file is named with %[1]s--config FILE%[1]s or KUBE_BOOTSTRAP_CONFIG (the fleet verbs also know LOCAL_CLUSTER_CONF, and where none is named %[1]s~/.kubeadm-local-cluster/config.yaml%[1]s), and begins with:
+A file is named with %[1]s--config FILE%[1]s or KUBE_BOOTSTRAP_CONFIG (the commands %[1]scluster%[1]s and %[1]snode%[1]s also accept LOCAL_CLUSTER_CONF, and where none is named %[1]s~/.kubeadm-local-cluster/config.yaml%[1]s), and begins with:
 
 %[1]s%[1]s%[1]syaml
 apiVersion: %[2]s
@@ -26,7 +26,7 @@ kind: %[3]s
 It is read strictly: an unknown field is an error that names the line. %[1]skube-bootstrap config init%[1]s prints one with every field.
 A host that was set up keeps its settings, without secrets, in %[1]s%[4]s%[1]s; a verb that runs on it again starts from them.
 
-Each flag also has the variable KUBE_BOOTSTRAP_<FLAG>, which wins over the old name, and for the fleet verbs K8S_DIND_<FLAG>. The
+Each flag also has the variable KUBE_BOOTSTRAP_<FLAG>, which wins over the old name, and for the commands %[1]scluster%[1]s and %[1]snode%[1]s K8S_DIND_<FLAG>. The
 names in the third column are those of the docker-multinode scripts. A variable that begins with KUBE_BOOTSTRAP_ or K8S_DIND_ and belongs
 to no flag is reported as a warning.
 
@@ -76,7 +76,7 @@ func sharedFields() []string {
 func Template() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", APIVersion, Kind)
-	for _, s := range slices.Concat(clusterSettings, nodeSettings, fleetSettings) {
+	for _, s := range slices.Concat(clusterSettings, nodeSettings, containerSettings) {
 		if s.Secret {
 			continue
 		}

@@ -56,7 +56,7 @@ func AddFlags(flags *pflag.FlagSet, verb Verb) {
 func (c Config) Args(verb Verb, given Origins) []string {
 	var args []string
 	for _, s := range Settings(verb) {
-		mine := s.Verbs&Fleet == 0 && !slices.ContainsFunc(nodeSettings, func(n Setting) bool { return n.Field == s.Field })
+		mine := s.Verbs&ClusterUp == 0 && !slices.ContainsFunc(nodeSettings, func(n Setting) bool { return n.Field == s.Field })
 		raw := s.at(&c).get()
 		usual := given[s.Field].Source == FromDefault && (s.Default == "" || raw == s.Default)
 		if mine || usual || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {

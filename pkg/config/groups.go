@@ -5,17 +5,17 @@ type Group string
 
 // The groups of flags, in the order in which a help text shows them.
 const (
-	GroupFleet    Group = "Cluster of containers"
-	GroupJoin     Group = "Joining a cluster"
-	GroupCluster  Group = "Kubernetes"
-	GroupNetwork  Group = "Network"
-	GroupHost     Group = "Host and node"
-	GroupImages   Group = "Images"
-	GroupRegistry Group = "Private registry"
+	GroupContainers Group = "Cluster of containers"
+	GroupJoin       Group = "Joining a cluster"
+	GroupCluster    Group = "Kubernetes"
+	GroupNetwork    Group = "Network"
+	GroupHost       Group = "Host and node"
+	GroupImages     Group = "Images"
+	GroupRegistry   Group = "Private registry"
 )
 
 // Groups are all groups.
-var Groups = []Group{GroupFleet, GroupJoin, GroupCluster, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
+var Groups = []Group{GroupContainers, GroupJoin, GroupCluster, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
 
 // GroupOf returns the group of a flag; "" if it is no setting.
 func GroupOf(flag string) Group {

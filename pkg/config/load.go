@@ -200,9 +200,9 @@ func HostEnv(env func(string) string) Env {
 	return func(name string) (string, string) { return env(name), name }
 }
 
-// FleetEnv also accepts the K8S_DIND_ names, for the commands about clusters of
+// ClusterEnv also accepts the K8S_DIND_ names, for the commands about clusters of
 // containers.
-func FleetEnv(env func(string) string) Env {
+func ClusterEnv(env func(string) string) Env {
 	return func(name string) (string, string) {
 		if v := env(name); v != "" {
 			return v, name

@@ -20,7 +20,7 @@ func (d Difference) Name() string { return nameOf(d.Setting, d.From) }
 // describing returns the settings of `cluster up` that define the cluster,
 // except its nodes, which pkg/cluster compares.
 func describing() []Setting {
-	return slices.DeleteFunc(Settings(Fleet), func(s Setting) bool {
+	return slices.DeleteFunc(Settings(ClusterUp), func(s Setting) bool {
 		return s.Change == EachRun || slices.Contains([]string{"name", "bundle", "masters", "workers"}, s.Field)
 	})
 }

@@ -60,7 +60,7 @@ func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 func TestWhatIsSaidOtherwiseDiffers(t *testing.T) {
 	m := made(t, "FLANNEL_BACKEND", "host-gw", "RESTART_POLICY", "always")
 	file := write(t, "apiVersion: "+APIVersion+"\nkind: Cluster\nflannelBackend: vxlan\ndindSubnet: 10.192.0.0/16\n")
-	cfg, origins, err := Load(file, FleetEnv(env("K8S_DIND_ETCD_VERSION", "3.6.1", "RESTART_POLICY", "no", "K8S_VERSION", m.Defaults["kubernetesVersion"])), nil)
+	cfg, origins, err := Load(file, ClusterEnv(env("K8S_DIND_ETCD_VERSION", "3.6.1", "RESTART_POLICY", "no", "K8S_VERSION", m.Defaults["kubernetesVersion"])), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,12 +76,12 @@ func oldFlag(field string) string {
 	return flag.String()
 }
 
-// OldFleetVariables returns an error that lists the set variables of these
+// OldClusterVariables returns an error that lists the set variables of these
 // flags.
-func OldFleetVariables(env func(string) string) error {
+func OldClusterVariables(env func(string) string) error {
 	var errs []error
 	for _, field := range slices.Sorted(maps.Keys(oldRemedies)) {
-		name := oldFleetName(field)
+		name := oldClusterName(field)
 		if value := env(name); value != "" && value != "false" {
 			errs = append(errs, fmt.Errorf("%s=%s is no longer read: %s; unset it", name, value, oldRemedies[field]))
 		}
@@ -89,15 +89,15 @@ func OldFleetVariables(env func(string) string) error {
 	return errors.Join(errs...)
 }
 
-// OldFleetNames returns the names of these variables.
-func OldFleetNames() (names []string) {
+// OldClusterNames returns the names of these variables.
+func OldClusterNames() (names []string) {
 	for field := range oldRemedies {
-		names = append(names, oldFleetName(field))
+		names = append(names, oldClusterName(field))
 	}
 	return names
 }
 
-func oldFleetName(field string) string {
+func oldClusterName(field string) string {
 	return "K8S_DIND_" + strings.TrimPrefix(EnvName(oldFlag(field)), ownPrefix)
 }
 

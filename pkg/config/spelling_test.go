@@ -79,8 +79,8 @@ func TestTemplateIsValid(t *testing.T) {
 	}
 }
 
-func TestFleetEnv(t *testing.T) {
-	cfg, _, err := Load("", FleetEnv(env("K8S_DIND_FLANNEL_BACKEND", "ipip")), nil)
+func TestClusterEnv(t *testing.T) {
+	cfg, _, err := Load("", ClusterEnv(env("K8S_DIND_FLANNEL_BACKEND", "ipip")), nil)
 	if err != nil || cfg.FlannelBackend != "ipip" {
 		t.Errorf("%v %v", cfg.FlannelBackend, err)
 	}
@@ -133,7 +133,7 @@ func TestRegistrySettingsGoTogether(t *testing.T) {
 }
 
 func TestTheVariableThatWasSetIsNamed(t *testing.T) {
-	_, from, err := Load("", FleetEnv(env("K8S_DIND_NUM_NODES", "4", "KUBE_BOOTSTRAP_MASTERS", "3")), nil)
+	_, from, err := Load("", ClusterEnv(env("K8S_DIND_NUM_NODES", "4", "KUBE_BOOTSTRAP_MASTERS", "3")), nil)
 	if err != nil || from["workers"].Where != "K8S_DIND_NUM_NODES" || from["masters"].Where != "KUBE_BOOTSTRAP_MASTERS" {
 		t.Errorf("%v, %v", from, err)
 	}

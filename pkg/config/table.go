@@ -23,16 +23,16 @@ const (
 	Offline
 	Push
 	Bootstrap
-	Fleet   // cluster up
-	Named   // verbs on a cluster that is there
-	Engine  // verbs on one of its nodes
-	OneNode // node add
-	Clean   // cluster clean
-	Build   // verbs that build Kubernetes from source
+	ClusterUp // cluster up
+	Named     // verbs on a cluster that is there
+	Engine    // verbs on one of its nodes
+	OneNode   // node add
+	Clean     // cluster clean
+	Build     // verbs that build Kubernetes from source
 	Every
 
 	both  = Master | Worker | Preflight
-	hosts = both | Fleet
+	hosts = both | ClusterUp
 	loads = both | Bootstrap
 )
 
@@ -96,7 +96,7 @@ var (
 	}
 )
 
-var settings = slices.Concat(clusterSettings, nodeSettings, fleetSettings, registrySettings)
+var settings = slices.Concat(clusterSettings, nodeSettings, containerSettings, registrySettings)
 
 var clusterSettings = []Setting{
 	{
@@ -198,7 +198,7 @@ var clusterSettings = []Setting{
 		check: cniPlugin,
 	},
 	{
-		Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | Fleet, Change: Freely,
+		Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | ClusterUp, Change: Freely,
 		Help:  "additional manifests to apply, comma separated: dashboard, or the path or URL of a manifest",
 		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
 		check: addons,
@@ -210,7 +210,7 @@ var clusterSettings = []Setting{
 		check: port,
 	},
 	{
-		Field: "tlsSANs", Flag: "tls-san", Group: GroupNetwork, Verbs: Master | Preflight | Fleet, Shared: true, Change: OnCluster,
+		Field: "tlsSANs", Flag: "tls-san", Group: GroupNetwork, Verbs: Master | Preflight | ClusterUp, Shared: true, Change: OnCluster,
 		Help:  "additional DNS names and IP addresses in the API servers' certificates, comma separated",
 		at:    list(func(c *Config) *[]string { return &c.TLSSANs }),
 		check: certificateNames,
@@ -277,7 +277,7 @@ var clusterSettings = []Setting{
 		check: socket,
 	},
 	{
-		Field: "noDedicated", Flag: "no-dedicated", Group: GroupCluster, Default: "false", Verbs: Master | Fleet, Change: Freely,
+		Field: "noDedicated", Flag: "no-dedicated", Group: GroupCluster, Default: "false", Verbs: Master | ClusterUp, Change: Freely,
 		Help: "let workloads run on the control-plane host too",
 		at:   yesNo(func(c *Config) *bool { return &c.NoDedicated }),
 	},

@@ -48,11 +48,11 @@ func (c Config) Values(verb Verb, origins Origins) []Value {
 	return all
 }
 
-// Marshal writes the configuration of a host as a file that Load reads. Left
-// out are secrets, what is good for once, and what is about fleets of hosts.
+// Marshal writes the configuration of a host as a file that Load reads. It omits
+// secrets, settings for one run, and settings of clusters of containers.
 func (c Config) Marshal() ([]byte, error) {
 	return encodeTree(c.tree(func(s Setting) (bool, string) {
-		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(Fleet|Named|Engine|OneNode|Build) != 0, ""
+		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(ClusterUp|Named|Engine|OneNode|Build) != 0, ""
 	}))
 }
 

@@ -17,9 +17,9 @@ import (
 // Attachment attaches a helper container of a cluster to the network of its
 // machines.
 type Attachment struct {
-	Fleet, Network string
-	Addr           netip.Addr
-	Ports          map[uint16]uint16 `json:"-"` // port of the container: port on the engine's machine
+	Cluster, Network string
+	Addr             netip.Addr
+	Ports            map[uint16]uint16 `json:"-"` // port of the container: port on the engine's machine
 }
 
 // apply sets the network, the ports and the confinement of the container: a
@@ -28,7 +28,7 @@ func (a Attachment) apply(o *client.ContainerCreateOptions, publishOn netip.Addr
 	if a.Network == "" {
 		return
 	}
-	o.Config.Labels[FleetLabel] = a.Fleet
+	o.Config.Labels[ClusterLabel] = a.Cluster
 	o.Config.User = "65534:65534"
 	o.HostConfig.ReadonlyRootfs = true
 	o.HostConfig.NetworkMode = container.NetworkMode(a.Network)
@@ -81,16 +81,16 @@ type Attached struct {
 
 // Attached returns a helper container of a cluster; ok is false if it does not
 // exist.
-func (d *Engine) Attached(ctx context.Context, fleet, name string) (at Attached, ok bool, err error) {
+func (d *Engine) Attached(ctx context.Context, cluster, name string) (at Attached, ok bool, err error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	c := now.Container
-	if errdefs.IsNotFound(err) || err == nil && c.Config.Labels[FleetLabel] != fleet {
+	if errdefs.IsNotFound(err) || err == nil && c.Config.Labels[ClusterLabel] != cluster {
 		return at, false, nil
 	}
 	if err != nil {
 		return at, false, err
 	}
-	at.Running, at.Fleet, at.Network = c.State.Running, fleet, string(c.HostConfig.NetworkMode)
+	at.Running, at.Cluster, at.Network = c.State.Running, cluster, string(c.HostConfig.NetworkMode)
 	at.Addr, at.Ports = machineAddr(c.NetworkSettings.Networks), map[uint16]uint16{}
 	for inside, outside := range c.HostConfig.PortBindings {
 		for _, one := range outside {

@@ -76,7 +76,7 @@ func (d *Engine) ImportImage(ctx context.Context, ref string, rootfs io.Reader) 
 
 // ImportProgram creates an image for a cluster that contains a single file, the
 // executable /PROGRAM.
-func (d *Engine) ImportProgram(ctx context.Context, ref, fleet, path string) error {
+func (d *Engine) ImportProgram(ctx context.Context, ref, cluster, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (d *Engine) ImportProgram(ctx context.Context, ref, fleet, path string) err
 		}
 		writer.CloseWithError(errors.Join(err, archive.Close()))
 	}()
-	label := "LABEL " + FleetLabel + "=" + fleet
+	label := "LABEL " + ClusterLabel + "=" + cluster
 	return d.importFrom(ctx, ref, reader, client.ImageImportOptions{Changes: []string{label}})
 }
 
@@ -155,10 +155,10 @@ func (d *Engine) ImageUsers(ctx context.Context, ref string) ([]string, error) {
 	return users, nil
 }
 
-// Images lists the references of the images that were made of a fleet's
+// Images lists the references of the images that were made of a cluster's
 // machines.
-func (d *Engine) Images(ctx context.Context, fleet string) ([]string, error) {
-	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: fleetFilter(FleetLabel, fleet)})
+func (d *Engine) Images(ctx context.Context, cluster string) ([]string, error) {
+	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: labelFilter(ClusterLabel, cluster)})
 	var all []string
 	for _, image := range list.Items {
 		all = append(all, image.RepoTags...)
@@ -166,7 +166,7 @@ func (d *Engine) Images(ctx context.Context, fleet string) ([]string, error) {
 	return all, err
 }
 
-// removeImages removes the images of a fleet's machines, those without a name
+// removeImages removes the images of a cluster's machines, those without a name
 // as well.
 func (d *Engine) removeImages(ctx context.Context, filter client.Filters) error {
 	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: filter})

@@ -22,7 +22,7 @@ import (
 // engine under the same address.
 type Machine struct {
 	Name       string // also its hostname
-	Fleet      string
+	Cluster    string
 	Image      string
 	Command    []string
 	StopSignal string
@@ -35,7 +35,7 @@ type Machine struct {
 	Memory     int64             // bytes; 0: all there is
 	Weight     int64             // beside other containers where processors are short; 0: theirs, 1024
 	Labels     map[string]string // further ones, for who looks at it later
-	Ground     Ground            `json:"-"` // what there is to give
+	EngineHost EngineHost        `json:"-"` // limits what the machine gets
 	RootFS     string            `json:"-"` // the image to start from, when it is not Image but what became of it
 }
 
@@ -48,8 +48,8 @@ func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error
 		return []string{"make host " + m.Name + " (" + m.Addr.String() + ") from " + m.Image}, nil
 	case err != nil:
 		return nil, err
-	case now.Container.Config.Labels[FleetLabel] != m.Fleet:
-		return nil, fmt.Errorf("container %s is not of cluster %s; rename or remove it", m.Name, m.Fleet)
+	case now.Container.Config.Labels[ClusterLabel] != m.Cluster:
+		return nil, fmt.Errorf("container %s is not of cluster %s; rename or remove it", m.Name, m.Cluster)
 	case !now.Container.State.Running, now.Container.State.Paused:
 		return []string{"start host " + m.Name + ": it is " + string(now.Container.State.Status)}, nil
 	}
@@ -70,7 +70,7 @@ func (d *Engine) startMachine(ctx context.Context, m Machine) error {
 		return err
 	}
 	for _, volume := range m.Volumes {
-		if err := d.MakeVolume(ctx, m.Fleet, volume, nil); err != nil {
+		if err := d.MakeVolume(ctx, m.Cluster, volume, nil); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func (d *Engine) startMachine(ctx context.Context, m Machine) error {
 // bootMachine asks for everything first. An engine whose own machine lacks a
 // capability cannot give that; then it is asked for what there is.
 func (d *Engine) bootMachine(ctx context.Context, m Machine) error {
-	whole := len(m.Ground.Caps) == len(capabilities)
+	whole := len(m.EngineHost.Caps) == len(capabilities)
 	err := d.createAndStart(ctx, m, whole)
 	if err != nil && whole && strings.Contains(err.Error(), "caps") {
 		err = d.createAndStart(ctx, m, false)
@@ -92,7 +92,7 @@ func (d *Engine) createAndStart(ctx context.Context, m Machine, privileged bool)
 	options := m.createOptions()
 	options.HostConfig.Privileged = privileged
 	if !privileged {
-		options.HostConfig.CapAdd = m.Ground.Caps
+		options.HostConfig.CapAdd = m.EngineHost.Caps
 		options.HostConfig.DeviceCgroupRules = []string{"a *:* rwm"}
 	}
 	made, err := d.ContainerCreate(ctx, options)
@@ -142,14 +142,14 @@ func (m Machine) labels() map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	all[OurLabel], all[FleetLabel] = machineOwner, m.Fleet
+	all[OurLabel], all[ClusterLabel] = machineOwner, m.Cluster
 	all[machineLabel] = m.madeFrom()
 	return all
 }
 
 func (m Machine) mounts() []mount.Mount {
 	mounts := m.Mounts
-	if m.Ground.Modules {
+	if m.EngineHost.Modules {
 		mounts = append(slices.Clone(mounts), Mount{Source: "/lib/modules", Target: "/lib/modules", ReadOnly: true})
 	}
 	all := Container{Mounts: mounts}.mounts()

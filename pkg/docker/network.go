@@ -13,7 +13,7 @@ import (
 // Network is a network on an engine.
 type Network struct {
 	Name    string
-	Fleet   string // the fleet it was made for; "" if it is not ours
+	Cluster string // the cluster it was made for; "" if it is not ours
 	Subnets []netip.Prefix
 	Options map[string]string // of its driver, as the engine tells them
 }
@@ -35,7 +35,7 @@ func (d *Engine) Networks(ctx context.Context) ([]Network, error) {
 	}
 	var all []Network
 	for _, n := range list.Items {
-		found := Network{Name: n.Name, Fleet: n.Labels[FleetLabel], Options: n.Options}
+		found := Network{Name: n.Name, Cluster: n.Labels[ClusterLabel], Options: n.Options}
 		for _, c := range n.IPAM.Config {
 			found.Subnets = append(found.Subnets, c.Subnet)
 		}
@@ -44,14 +44,14 @@ func (d *Engine) Networks(ctx context.Context) ([]Network, error) {
 	return all, nil
 }
 
-// MakeNetwork makes a bridge network of a fleet; its gateway is the first
+// MakeNetwork makes a bridge network of a cluster; its gateway is the first
 // address of the subnet.
 func (d *Engine) MakeNetwork(ctx context.Context, n Network) error {
 	subnet := n.Subnets[0].Masked()
 	_, err := d.NetworkCreate(ctx, n.Name, client.NetworkCreateOptions{
 		Driver: "bridge",
 		IPAM:   &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet, Gateway: subnet.Addr().Next()}}},
-		Labels: map[string]string{OurLabel: "cluster", FleetLabel: n.Fleet},
+		Labels: map[string]string{OurLabel: "cluster", ClusterLabel: n.Cluster},
 	})
 	if err != nil {
 		return fmt.Errorf("make network %s: %w", n.Name, err)

@@ -25,8 +25,8 @@ type note struct {
 }
 
 // Note keeps a text under a key, and replaces an earlier one.
-func (d *Engine) Note(ctx context.Context, fleet, key, text string) error {
-	old, err := d.notes(ctx, fleet, key)
+func (d *Engine) Note(ctx context.Context, cluster, key, text string) error {
+	old, err := d.notes(ctx, cluster, key)
 	if err != nil {
 		return err
 	}
@@ -35,24 +35,24 @@ func (d *Engine) Note(ctx context.Context, fleet, key, text string) error {
 		number = old[len(old)-1].number + 1
 	}
 	labels := map[string]string{noteLabel: text, noteKeyLabel: key, noteNoLabel: strconv.Itoa(number)}
-	if err := d.MakeVolume(ctx, fleet, fmt.Sprintf("%s.note.%s.%d", fleet, key, number), labels); err != nil {
+	if err := d.MakeVolume(ctx, cluster, fmt.Sprintf("%s.note.%s.%d", cluster, key, number), labels); err != nil {
 		return err
 	}
 	return d.removeNotes(ctx, old)
 }
 
 // Forget removes a note. A missing note is no error.
-func (d *Engine) Forget(ctx context.Context, fleet, key string) error {
-	old, err := d.notes(ctx, fleet, key)
+func (d *Engine) Forget(ctx context.Context, cluster, key string) error {
+	old, err := d.notes(ctx, cluster, key)
 	if err != nil {
 		return err
 	}
 	return d.removeNotes(ctx, old)
 }
 
-// Notes returns the notes of a fleet by their keys.
-func (d *Engine) Notes(ctx context.Context, fleet string) (map[string]string, error) {
-	all, err := d.notes(ctx, fleet, "")
+// Notes returns the notes of a cluster by their keys.
+func (d *Engine) Notes(ctx context.Context, cluster string) (map[string]string, error) {
+	all, err := d.notes(ctx, cluster, "")
 	texts := map[string]string{}
 	for _, n := range all {
 		texts[n.key] = n.text
@@ -68,8 +68,8 @@ func (v Volume) IsNote() bool {
 
 // notes returns the notes with a key, or all for the key "", in the order of
 // their numbers.
-func (d *Engine) notes(ctx context.Context, fleet, key string) ([]note, error) {
-	volumes, err := d.Volumes(ctx, fleet)
+func (d *Engine) notes(ctx context.Context, cluster, key string) ([]note, error) {
+	volumes, err := d.Volumes(ctx, cluster)
 	var all []note
 	for _, v := range volumes {
 		if !v.IsNote() || key != "" && v.Labels[noteKeyLabel] != key {

@@ -16,7 +16,7 @@ import (
 // concurrently.
 func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
-		if err := d.thaw(ctx, name); err != nil {
+		if err := d.unpause(ctx, name); err != nil {
 			return err
 		}
 		_, err := d.ContainerStart(ctx, name, client.ContainerStartOptions{})
@@ -28,7 +28,7 @@ func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
 // machine that is stopped or does not exist is not an error.
 func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
-		if err := d.thaw(ctx, name); err != nil { // what is frozen hears no signal
+		if err := d.unpause(ctx, name); err != nil { // a paused process receives no signal
 			return err
 		}
 		_, err := d.ContainerStop(ctx, name, client.ContainerStopOptions{})
@@ -36,10 +36,10 @@ func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
 	})
 }
 
-// Freeze pauses all machines. When it returns, their disks are consistent
+// Pause pauses all machines. When it returns, their disks are consistent
 // with one another, as after a power failure of all machines at the same
 // moment.
-func (d *Engine) Freeze(ctx context.Context, names ...string) error {
+func (d *Engine) Pause(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
 		_, err := d.ContainerPause(ctx, name, client.ContainerPauseOptions{})
 		if errdefs.IsConflict(err) {
@@ -48,22 +48,22 @@ func (d *Engine) Freeze(ctx context.Context, names ...string) error {
 				return nil
 			}
 		}
-		return doing("freeze", name, err)
+		return doing("pause", name, err)
 	})
 }
 
-// Thaw unpauses machines. A machine that is not paused is not an error.
-func (d *Engine) Thaw(ctx context.Context, names ...string) error {
-	return Together(names, func(name string) error { return d.thaw(ctx, name) })
+// Unpause unpauses machines. A machine that is not paused is not an error.
+func (d *Engine) Unpause(ctx context.Context, names ...string) error {
+	return Together(names, func(name string) error { return d.unpause(ctx, name) })
 }
 
-func (d *Engine) thaw(ctx context.Context, name string) error {
+func (d *Engine) unpause(ctx context.Context, name string) error {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil || !now.Container.State.Paused {
 		return doing("look at", name, gone(err))
 	}
 	_, err = d.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
-	return doing("thaw", name, err)
+	return doing("unpause", name, err)
 }
 
 // removeContainer removes a container, running or not. If the engine is

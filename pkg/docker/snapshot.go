@@ -31,7 +31,7 @@ func (m Machine) madeFrom() string {
 type KeptMachine struct {
 	MadeFrom
 	ImageID string    // of the image that it was made from
-	Running bool      // frozen counts as running
+	Running bool      // also when it is paused
 	Started time.Time // by the engine's clock, which is the machine's
 	Bytes   int64     // what it changed of its root file system; only if asked for
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Volume is a volume of a fleet.
+// Volume is a volume of a cluster.
 type Volume struct {
 	Name   string
 	Labels map[string]string
 }
 
-// MakeVolume makes a volume of a fleet. One of that name that is there already
+// MakeVolume makes a volume of a cluster. One of that name that is there already
 // is left as it is.
-func (d *Engine) MakeVolume(ctx context.Context, fleet, name string, labels map[string]string) error {
-	all := map[string]string{OurLabel: "cluster", FleetLabel: fleet}
+func (d *Engine) MakeVolume(ctx context.Context, cluster, name string, labels map[string]string) error {
+	all := map[string]string{OurLabel: "cluster", ClusterLabel: cluster}
 	for key, value := range labels {
 		all[key] = value
 	}
@@ -28,9 +28,9 @@ func (d *Engine) MakeVolume(ctx context.Context, fleet, name string, labels map[
 	return nil
 }
 
-// Volumes lists the volumes of a fleet.
-func (d *Engine) Volumes(ctx context.Context, fleet string) ([]Volume, error) {
-	list, err := d.VolumeList(ctx, client.VolumeListOptions{Filters: fleetFilter(FleetLabel, fleet)})
+// Volumes lists the volumes of a cluster.
+func (d *Engine) Volumes(ctx context.Context, cluster string) ([]Volume, error) {
+	list, err := d.VolumeList(ctx, client.VolumeListOptions{Filters: labelFilter(ClusterLabel, cluster)})
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (d *Engine) RemoveVolume(ctx context.Context, name string) error {
 	return doing("remove volume", name, gone(err))
 }
 
-func fleetFilter(label, fleet string) client.Filters {
-	return client.Filters{}.Add("label", label+"="+fleet)
+func labelFilter(label, cluster string) client.Filters {
+	return client.Filters{}.Add("label", label+"="+cluster)
 }
 
 // copyScript begins with an empty target, as an earlier copy may have been
@@ -58,10 +58,10 @@ const copyScript = `set -e
 find /to -mindepth 1 -delete
 exec cp -dR --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto /from/. /to/`
 
-// CopyVolume makes one volume of a fleet the same as another, by means of what
+// CopyVolume makes one volume of a cluster the same as another, by means of what
 // an image holds. Where the file system can, the two share their blocks.
-func (d *Engine) CopyVolume(ctx context.Context, fleet, image, from, to string) error {
-	_, err := d.inVolumes(ctx, fleet, image, copyScript, []mount.Mount{
+func (d *Engine) CopyVolume(ctx context.Context, cluster, image, from, to string) error {
+	_, err := d.inVolumes(ctx, cluster, image, copyScript, []mount.Mount{
 		{Type: mount.TypeVolume, Source: from, Target: "/from", ReadOnly: true},
 		{Type: mount.TypeVolume, Source: to, Target: "/to"},
 	})
@@ -70,27 +70,27 @@ func (d *Engine) CopyVolume(ctx context.Context, fleet, image, from, to string) 
 
 // Measure tells how many bytes volumes hold, and how many are free where they
 // lie.
-func (d *Engine) Measure(ctx context.Context, fleet, image string, volumes []string) (used, free int64, err error) {
+func (d *Engine) Measure(ctx context.Context, cluster, image string, volumes []string) (used, free int64, err error) {
 	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
 	var mounts []mount.Mount
 	for _, v := range volumes {
 		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: v, Target: "/volumes/" + v, ReadOnly: true})
 	}
-	out, err := d.inVolumes(ctx, fleet, image, script, mounts)
+	out, err := d.inVolumes(ctx, cluster, image, script, mounts)
 	if err != nil {
-		return 0, 0, doing("measure the volumes of", fleet, err)
+		return 0, 0, doing("measure the volumes of", cluster, err)
 	}
 	if _, err := fmt.Sscan(out, &used, &free); err != nil {
-		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", fleet, out, err)
+		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", cluster, out, err)
 	}
 	return used << 10, free << 10, nil
 }
 
 // inVolumes runs a script beside volumes and returns what it wrote. It may do
 // to files whatever the root of a machine may.
-func (d *Engine) inVolumes(ctx context.Context, fleet, image, script string, mounts []mount.Mount) (out string, err error) {
+func (d *Engine) inVolumes(ctx context.Context, cluster, image, script string, mounts []mount.Mount) (out string, err error) {
 	options := client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}, Labels: helperLabels(fleet)},
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}, Labels: helperLabels(cluster)},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", Mounts: mounts,
 			CapDrop: []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},
@@ -102,8 +102,8 @@ func (d *Engine) inVolumes(ctx context.Context, fleet, image, script string, mou
 	})
 }
 
-// RemoveHelpers removes what still works for a fleet on behalf of a run that
+// RemoveHelpers removes what still works for a cluster on behalf of a run that
 // was killed.
-func (d *Engine) RemoveHelpers(ctx context.Context, fleet string) error {
-	return d.removeContainers(ctx, fleetFilter(FleetLabel, fleet).Add("label", OurLabel+"="+helper))
+func (d *Engine) RemoveHelpers(ctx context.Context, cluster string) error {
+	return d.removeContainers(ctx, labelFilter(ClusterLabel, cluster).Add("label", OurLabel+"="+helper))
 }

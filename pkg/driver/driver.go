@@ -1,6 +1,6 @@
-// Package driver reaches the nodes of a fleet. A driver does four things and
-// no more, so that another kind of node needs little: what a node does is
-// asked of the kube-bootstrap on it.
+// Package driver reaches the nodes of a cluster. A driver has four operations
+// only, so that a further kind of node needs little code: everything else is done
+// by the kube-bootstrap on the node.
 package driver
 
 import (
@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// Node is a machine of a fleet, however it is reached.
+// Node is a machine of a cluster, independent of how it is reached.
 type Node interface {
 	// Exec runs a command to its end. A command that fails is an *ExitError;
 	// one whose context ends is interrupted, as by Ctrl-C.

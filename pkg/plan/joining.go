@@ -55,9 +55,9 @@ func (h *Host) target() join.Target {
 	}
 }
 
-// takeOver returns the step with which a joining control plane saves its join
+// saveHandover returns the step with which a joining control plane saves its join
 // data.
-func (h *Host) takeOver() []step.Step {
+func (h *Host) saveHandover() []step.Step {
 	if !h.Config.Join {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (h *Host) keepJoined() {
 		return
 	}
 	if !h.saved.Config.Join {
-		h.Config.Join = h.Config.Join && !h.isOurs(h.Config.CACertHash)
+		h.Config.Join = h.Config.Join && !h.createdHere(h.Config.CACertHash)
 		return
 	}
 	h.Config.Join = true
@@ -90,9 +90,9 @@ func (h *Host) keepJoined() {
 	}
 }
 
-// isOurs reports whether hash is the CA hash of the cluster that this host
+// createdHere reports whether hash is the CA hash of the cluster that this host
 // created, which makes --join a no-op.
-func (h *Host) isOurs(hash string) bool {
+func (h *Host) createdHere(hash string) bool {
 	data, err := h.Files.Read(join.ClusterCAFile)
 	if err != nil {
 		return false

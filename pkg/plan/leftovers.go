@@ -59,7 +59,7 @@ func containersLeft(ctx context.Context) (left []string, err error) {
 	}
 	all, err := engine.Machines(ctx)
 	for _, c := range all {
-		if c.Fleet == "" && c.Labels[docker.OurLabel] != "" {
+		if c.Cluster == "" && c.Labels[docker.OurLabel] != "" {
 			left = append(left, "container "+c.Name)
 		}
 	}

@@ -16,18 +16,18 @@ import (
 // does not change, and another CNI plugin provides the pod network.
 func (h *Host) ownNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
 
-// ifOurs returns s if pods are attached to docker0, and otherwise an empty
+// onDocker0 returns s if pods are attached to docker0, and otherwise an empty
 // step, see step.Plan.Compact. If the settings were lost, turndown undoes the
 // steps of both kinds of network.
-func (h *Host) ifOurs(s step.Step) step.Step {
+func (h *Host) onDocker0(s step.Step) step.Step {
 	if h.ownNetwork() || h.saved.Lost != nil {
 		return s
 	}
 	return step.Step{}
 }
 
-// ifOther returns s if another CNI plugin provides the pod network.
-func (h *Host) ifOther(s step.Step) step.Step {
+// onOtherCNI returns s if another CNI plugin provides the pod network.
+func (h *Host) onOtherCNI(s step.Step) step.Step {
 	if h.ownNetwork() && h.saved.Lost == nil {
 		return step.Step{}
 	}

@@ -23,7 +23,7 @@ func (h *Host) Renewal(names []string) step.Plan {
 		{h.markRenewal()},
 		{control.Renew(names)},
 		{h.member()},
-		{h.ifOurs(h.flanneld().Start())},
+		{h.onDocker0(h.flanneld().Start())},
 	}
 	for _, s := range control.UseRenewed() {
 		plan = append(plan, []step.Step{s})
@@ -65,7 +65,7 @@ func (h *Host) renewFlannel() step.Step {
 	return step.Step{
 		Name: "renew flannel's certificate", Check: fetch.Check,
 		Apply: func(ctx context.Context) error {
-			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {h.ifOurs(h.flanneld().Start())}}.Compact())
+			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {h.onDocker0(h.flanneld().Start())}}.Compact())
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // again: by the repair, or else by one that no user should need. Like
 // `-run TestFaults/kubelet_removed`, a fault can be tried alone.
 func TestFaults(t *testing.T) {
-	l := fleetUser{cluster: "e2e-fault", subnet: "10.234.0.0/16", dir: t.TempDir()}
+	l := clusterUser{cluster: "e2e-fault", subnet: "10.234.0.0/16", dir: t.TempDir()}
 	made := l.sh(t, "kube-bootstrap cluster status >/dev/null 2>&1 || echo made") != ""
 	t.Cleanup(func() {
 		if !made {

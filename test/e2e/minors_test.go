@@ -18,7 +18,7 @@ import (
 func TestMinors(t *testing.T) {
 	for _, m := range catalog.Minors() {
 		t.Run(m.String(), func(t *testing.T) {
-			l := fleetUser{cluster: fmt.Sprintf("e2e-v%d", m.Number), subnet: "10.223.0.0/16", dir: t.TempDir()}
+			l := clusterUser{cluster: fmt.Sprintf("e2e-v%d", m.Number), subnet: "10.223.0.0/16", dir: t.TempDir()}
 			t.Cleanup(func() {
 				if _, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes"); err != nil {
 					t.Error(err)
@@ -37,7 +37,7 @@ func TestMinors(t *testing.T) {
 }
 
 // runs expects the catalog's versions on both nodes, and that a pod starts.
-func (l fleetUser) runs(t *testing.T, m catalog.Minor) {
+func (l clusterUser) runs(t *testing.T, m catalog.Minor) {
 	t.Helper()
 	nodes := l.sh(t, `kubectl get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}'`)
 	if want := m.Patch + " True\n" + m.Patch + " True"; nodes != want {
@@ -58,7 +58,7 @@ func (l fleetUser) runs(t *testing.T, m catalog.Minor) {
 }
 
 // refusesSkew runs the control plane with versions that it cannot change to.
-func (l fleetUser) refusesSkew(t *testing.T, m catalog.Minor) {
+func (l clusterUser) refusesSkew(t *testing.T, m catalog.Minor) {
 	t.Helper()
 	master := l.node(t, "master-1")
 	for _, other := range catalog.Minors() {

@@ -20,7 +20,7 @@ import (
 // planes in and out, while a service is asked all the time. Nothing is left at
 // the end.
 func TestNodes(t *testing.T) {
-	l := fleetUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
+	l := clusterUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
 	clusters, nodes := readPage(t, "clusters.md"), readPage(t, "nodes.md")
 	if err := os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestNodes(t *testing.T) {
 }
 
 // spec holds the node db against what the file says.
-func (l fleetUser) spec(t *testing.T) {
+func (l clusterUser) spec(t *testing.T) {
 	got := l.sh(t, `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk} {.spec.taints[0].key}={.spec.taints[0].value}:{.spec.taints[0].effect} `+
 		`{.status.allocatable.cpu} {.status.allocatable.memory} {.status.allocatable.ephemeral-storage} {.status.allocatable.pods}'`)
 	got = strings.Replace(got, "3221225472", "3Gi", 1) // which of the two the kubelet prints depends on its arithmetic
@@ -88,7 +88,7 @@ func (l fleetUser) spec(t *testing.T) {
 
 // remark changes labels and taints of the node db in the file, and others with
 // kubectl as a user would. The latter stay.
-func (l fleetUser) remark(t *testing.T) {
+func (l clusterUser) remark(t *testing.T) {
 	const marks = `kubectl get node e2e-n-db -o 'jsonpath={.metadata.labels.disk},{.metadata.labels.tier},{.metadata.labels.mine} {range .spec.taints[*]}{.key}={.value}:{.effect} {end}'`
 	l.sh(t, "kubectl label node e2e-n-db mine=yes && kubectl taint node e2e-n-db mine=yes:PreferNoSchedule")
 	up := func(labels, taints string) {
@@ -106,7 +106,7 @@ func (l fleetUser) remark(t *testing.T) {
 
 // poll asks the service again and again until it is stopped; no request may be
 // lost.
-func (l fleetUser) poll(t *testing.T) (stop func()) {
+func (l clusterUser) poll(t *testing.T) (stop func()) {
 	t.Helper()
 	ask := "docker exec e2e-n-db curl -sf -m 5 http://" + l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") + ":8080/"
 	eventually(t, time.Minute, "the first answer", func() error { _, err := l.try(t.Context(), ask); return err })
@@ -136,7 +136,7 @@ func (l fleetUser) poll(t *testing.T) (stop func()) {
 // builtOnANode builds an image with the Docker of a node. Pods on that node can
 // use it at once, and pods on other nodes after load-image. The port to that
 // Docker does not stay open.
-func (l fleetUser) builtOnANode(t *testing.T) {
+func (l clusterUser) builtOnANode(t *testing.T) {
 	run := func(name, node string) string {
 		return "kubectl run " + name + " --image my/own:dev --image-pull-policy Never --overrides '" + `{"spec":{"nodeName":"e2e-n-` + node + `"}}` +
 			"' -- /probe serve; kubectl wait --for condition=Ready pod/" + name + " --timeout 60s"
@@ -150,7 +150,7 @@ func (l fleetUser) builtOnANode(t *testing.T) {
 
 // controlPlanes adds two control planes, kills each of the three in turn, and
 // removes the two. The user's kubeconfig is from the time with only one.
-func (l fleetUser) controlPlanes(t *testing.T) {
+func (l clusterUser) controlPlanes(t *testing.T) {
 	first := l.node(t, "master-1")
 	l.sh(t, "kube-bootstrap node add --role control-plane --name second")
 	l.sh(t, "kube-bootstrap node add --role control-plane --name third")
@@ -175,7 +175,7 @@ func (l fleetUser) controlPlanes(t *testing.T) {
 
 // deadWorker adds a worker of a name that there was before, which must be a new
 // one, kills it and removes it. Then nothing that was on its disk opens anything.
-func (l fleetUser) deadWorker(t *testing.T) {
+func (l clusterUser) deadWorker(t *testing.T) {
 	l.sh(t, "kube-bootstrap node add --name web")
 	if label := l.sh(t, "kubectl get node e2e-n-web -o 'jsonpath={.metadata.labels.tier}'"); label != "" {
 		t.Errorf("it has the label of the one before, tier=%s", label)
@@ -199,7 +199,7 @@ func (l fleetUser) deadWorker(t *testing.T) {
 
 // gone expects nothing to speak of a node any more: no object, no place in
 // etcd, no share of the network, no container, no volume.
-func (l fleetUser) gone(t *testing.T, m machine) {
+func (l clusterUser) gone(t *testing.T, m machine) {
 	t.Helper()
 	left := l.sh(t, "kubectl get nodes -o name | grep "+m.name+" || true; docker ps -a --format '{{.Names}}' | grep "+m.name+" || true; docker volume ls -q | grep "+m.name+" || true")
 	if left != "" {
@@ -224,7 +224,7 @@ func (l fleetUser) gone(t *testing.T, m machine) {
 }
 
 // refusals are what is told before anything is touched.
-func (l fleetUser) refusals(t *testing.T) {
+func (l clusterUser) refusals(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func (l fleetUser) refusals(t *testing.T) {
 }
 
 // refused expects a command to exit with the code for refusals.
-func (l fleetUser) refused(t *testing.T, command, want string) {
+func (l clusterUser) refused(t *testing.T, command, want string) {
 	t.Helper()
 	out, err := l.try(t.Context(), "code=0; kube-bootstrap "+command+" 2>&1 || code=$?; echo exit $code")
 	if err != nil || !strings.Contains(out, want) || !strings.HasSuffix(out, "exit 3") {
@@ -280,7 +280,7 @@ func (l fleetUser) refused(t *testing.T, command, want string) {
 // staysSchedulable runs `node stop` for nodes that cannot be drained: because
 // of a pod without a controller, of a disruption budget that allows no
 // eviction, and of pods that do not end in time.
-func (l fleetUser) staysSchedulable(t *testing.T) {
+func (l clusterUser) staysSchedulable(t *testing.T) {
 	schedulable := func() {
 		t.Helper()
 		if out := l.sh(t, "kubectl get nodes -o 'jsonpath={range .items[*]}{.spec.unschedulable}{end}'"); out != "" {
@@ -307,7 +307,7 @@ func (l fleetUser) staysSchedulable(t *testing.T) {
 }
 
 // unreachable makes a node drop packets to the port of its Docker.
-func (l fleetUser) unreachable(t *testing.T) {
+func (l clusterUser) unreachable(t *testing.T) {
 	const rule = "kube-bootstrap node ssh db -- iptables %s INPUT -p tcp --dport 2376 -j DROP"
 	l.sh(t, fmt.Sprintf(rule, "-I"))
 	l.refused(t, "node docker-env db", "[node-unreachable]")

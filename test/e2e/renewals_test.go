@@ -15,7 +15,7 @@ import (
 // renewed twice and each key that can be has been rotated, and loses no request
 // to the API or to a Service.
 func TestRenewals(t *testing.T) {
-	l := fleetUser{cluster: "e2e-w", subnet: "10.221.0.0/16", dir: t.TempDir()}
+	l := clusterUser{cluster: "e2e-w", subnet: "10.221.0.0/16", dir: t.TempDir()}
 	t.Cleanup(func() {
 		if out, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+probeImage); err != nil {
 			t.Errorf("%v\n%s", err, out)

@@ -98,7 +98,7 @@ func TestReup(t *testing.T) {
 
 // page does what docs/checkout.md says, in a home with the checkout.
 func (c localCluster) page(t *testing.T, from checkout) {
-	l := fleetUser{cluster: c.name, subnet: "10.194.0.0/16", dir: filepath.Dir(from.dir)}
+	l := clusterUser{cluster: c.name, subnet: "10.194.0.0/16", dir: filepath.Dir(from.dir)}
 	for _, block := range readPage(t, "checkout.md").commands() {
 		l.sh(t, "export HOME="+l.dir+" XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} GOPATH=$(go env GOPATH) GOCACHE=$(go env GOCACHE)\n"+block)
 	}

@@ -15,7 +15,7 @@ import (
 // TestSuite runs tests of Kubernetes itself on a cluster of two nodes, with the
 // images they need made here.
 func TestSuite(t *testing.T) {
-	l := fleetUser{cluster: "e2e-s", subnet: "10.222.0.0/16", dir: t.TempDir()}
+	l := clusterUser{cluster: "e2e-s", subnet: "10.222.0.0/16", dir: t.TempDir()}
 	t.Cleanup(func() {
 		if _, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes"); err != nil {
 			t.Error(err)
@@ -64,7 +64,7 @@ func TestSuite(t *testing.T) {
 
 // noTests expects that nothing is left of a test run: no container, no
 // namespaces of the tests, and no configuration for its images.
-func (l fleetUser) noTests(t *testing.T, after string) {
+func (l clusterUser) noTests(t *testing.T, after string) {
 	t.Helper()
 	master := l.cluster + "-master-1"
 	left := l.sh(t, "kubectl get namespaces -l e2e-run -o name; docker exec "+master+" docker ps -aq --filter name=kube-bootstrap-e2e; "+

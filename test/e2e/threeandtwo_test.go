@@ -12,7 +12,7 @@ import (
 // sends packets from everywhere to everywhere, and takes the power from its
 // first master: every other node goes on by the API servers that are left.
 func TestThreeAndTwo(t *testing.T) {
-	l := fleetUser{cluster: "e2e-t", subnet: "10.216.0.0/16", dir: t.TempDir()}
+	l := clusterUser{cluster: "e2e-t", subnet: "10.216.0.0/16", dir: t.TempDir()}
 	t.Cleanup(func() {
 		if out, err := l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f "+probeImage); err != nil {
 			t.Errorf("%v\n%s", err, out)

@@ -14,17 +14,17 @@ import (
 // third one cannot have is told before anything of it is made.
 func TestTwoClusters(t *testing.T) {
 	dir := t.TempDir()
-	one := fleetUser{cluster: "e2e-one", subnet: "10.217.0.0/16", dir: dir}
-	two := fleetUser{cluster: "e2e-two", subnet: "10.218.0.0/16", dir: dir}
+	one := clusterUser{cluster: "e2e-one", subnet: "10.217.0.0/16", dir: dir}
+	two := clusterUser{cluster: "e2e-two", subnet: "10.218.0.0/16", dir: dir}
 	t.Cleanup(func() {
-		for _, l := range []fleetUser{one, two} {
+		for _, l := range []clusterUser{one, two} {
 			_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rm -f e2e-three-master-1") // they are gone unless the test failed
 		}
 	})
 	one.sh(t, `printf 'apiVersion: v1\nclusters: null\ncontexts: null\ncurrent-context: ""\nkind: Config\nusers: null\n' >kubeconfig`)
 	before := one.world(t)
 	var both sync.WaitGroup
-	for l, flags := range map[fleetUser]string{one: "--workers 0", two: "--masters 2 --workers 0"} {
+	for l, flags := range map[clusterUser]string{one: "--workers 0", two: "--masters 2 --workers 0"} {
 		both.Go(func() {
 			if out, err := l.try(t.Context(), "kube-bootstrap cluster up --progress none "+flags+" && kube-bootstrap cluster kubeconfig --merge"); err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -32,7 +32,7 @@ func TestTwoClusters(t *testing.T) {
 		})
 	}
 	both.Wait()
-	for l, nodes := range map[fleetUser]int{one: 1, two: 2} {
+	for l, nodes := range map[clusterUser]int{one: 1, two: 2} {
 		out := l.sh(t, "kube-bootstrap cluster status && kubectl config use-context kube-bootstrap-"+l.cluster+" && kubectl get nodes -o name")
 		if strings.Count(out, "node/"+l.cluster+"-") != nodes || strings.Count(out, "node/") != nodes {
 			t.Errorf("cluster %s has other nodes than its own:\n%s", l.cluster, out)
@@ -55,7 +55,7 @@ func TestTwoClusters(t *testing.T) {
 }
 
 // third asks for what cannot be beside a cluster that is there.
-func (l fleetUser) third(t *testing.T) {
+func (l clusterUser) third(t *testing.T) {
 	port := l.sh(t, "docker port e2e-one.api 6443 | sed 's/.*://;q'")
 	const file = `apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\ndindSubnet: 10.219.0.0/16\nnodes:\n- {role: control-plane, %s}\n`
 	for name, c := range map[string]struct{ command, want string }{
@@ -80,7 +80,7 @@ func (l fleetUser) third(t *testing.T) {
 }
 
 // image is one that the engine has.
-func (l fleetUser) image(t *testing.T) string {
+func (l clusterUser) image(t *testing.T) string {
 	t.Helper()
 	return docker(t, "inspect", "-f", "{{.Image}}", l.cluster+"-master-1")
 }

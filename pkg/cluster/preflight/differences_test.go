@@ -15,7 +15,7 @@ func TestHostsThatExistWithOtherSettings(t *testing.T) {
 		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
 	}}.Topology("k", topology.State{})
 	found := func(spec topology.Spec, image string) docker.FoundMachine {
-		return docker.FoundMachine{Name: "k-" + spec.Name, Fleet: "k", Image: testhost.Images + ":" + image + "-0123456789ab", Labels: spec.Labels()}
+		return docker.FoundMachine{Name: "k-" + spec.Name, Cluster: "k", Image: testhost.Images + ":" + image + "-0123456789ab", Labels: spec.Labels()}
 	}
 	errs := changed(nodes, topology.Observed("k", []docker.FoundMachine{
 		found(topology.Spec{Name: "master-1", Role: topology.Master}, "docker-28.5"),

@@ -82,13 +82,13 @@ func (u Up) clashes(ctx context.Context, s *session.Session) (errs []error, err 
 		return nil, err
 	}
 	for _, m := range machines {
-		if u.Topology.Has(m.Name) && m.Fleet != s.Name {
+		if u.Topology.Has(m.Name) && m.Cluster != s.Name {
 			errs = append(errs, clash(s.Name, "container "+m.Name))
 		}
 	}
 	networks, err := s.Engine.Networks(ctx)
 	for _, n := range networks {
-		if n.Name == s.Name && n.Fleet != s.Name {
+		if n.Name == s.Name && n.Cluster != s.Name {
 			errs = append(errs, clash(s.Name, "network "+n.Name))
 		}
 	}

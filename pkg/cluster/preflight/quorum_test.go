@@ -16,7 +16,7 @@ func powered(nodes string) (topology.Topology, topology.State) {
 	for _, one := range strings.Fields(nodes) {
 		role, _, _ := strings.Cut(one[1:], "-")
 		spec := topology.Spec{Name: one[1:], Role: topology.Role(role)}
-		m := docker.FoundMachine{Name: "k-" + one[1:], Fleet: "k", State: "exited", Labels: spec.Labels()}
+		m := docker.FoundMachine{Name: "k-" + one[1:], Cluster: "k", State: "exited", Labels: spec.Labels()}
 		if one[0] == '+' {
 			m.State = "running"
 		}

@@ -21,7 +21,7 @@ func (u Up) overlaps(ctx context.Context, s *session.Session) ([]error, error) {
 		return nil, err
 	}
 	for _, n := range networks {
-		if n.Name != s.Name || n.Fleet != s.Name {
+		if n.Name != s.Name || n.Cluster != s.Name {
 			continue
 		}
 		switch {

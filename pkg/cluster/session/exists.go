@@ -63,10 +63,10 @@ func (s *Session) clusters(ctx context.Context) ([]string, error) {
 	networks, err := s.Engine.Networks(ctx)
 	var all []string
 	for _, m := range machines {
-		all = append(all, m.Fleet)
+		all = append(all, m.Cluster)
 	}
 	for _, n := range networks {
-		all = append(all, n.Fleet)
+		all = append(all, n.Cluster)
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" }), err

@@ -133,7 +133,7 @@ func (s *Session) DropNode(ctx context.Context, hostName string) error {
 func (s *Session) Subnet(ctx context.Context) (netip.Prefix, error) {
 	networks, err := s.Engine.Networks(ctx)
 	for _, n := range networks {
-		if n.Name == s.Name && n.Fleet == s.Name && len(n.Subnets) > 0 {
+		if n.Name == s.Name && n.Cluster == s.Name && len(n.Subnets) > 0 {
 			return n.Subnets[0], err
 		}
 	}

@@ -45,7 +45,7 @@ func RestorePlan(ctx context.Context, s *session.Session, setup testhost.Setup, 
 	for inside, outside := range c.Ports {
 		setup.APIPort, setup.Publish = int(inside), inside == outside
 	}
-	return restoring{s, c, setup, new(docker.Ground)}.plan(), nil
+	return restoring{s, c, setup, new(docker.EngineHost)}.plan(), nil
 }
 
 // restoring is the restore of one snapshot.
@@ -53,7 +53,7 @@ type restoring struct {
 	session  *session.Session
 	contents contents
 	setup    testhost.Setup
-	facts    *docker.Ground // of the engine's machine, once facts were read
+	facts    *docker.EngineHost // of the engine's machine, once facts were read
 }
 
 func (r restoring) plan() step.Plan {
@@ -70,7 +70,7 @@ func (r restoring) plan() step.Plan {
 		{
 			testhost.Network(r.session, r.contents.Subnet), r.setup.Share(r.session),
 			step.Always("remember the settings", func(ctx context.Context) error { return r.session.WriteRecord(ctx, r.contents.Settings) }),
-			step.Always("look at the machine of the engine", r.readFacts),
+			step.Always("inspect the host of the engine", r.readFacts),
 		},
 		copies,
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
@@ -87,7 +87,7 @@ func (r restoring) begin(ctx context.Context) error {
 }
 
 func (r restoring) readFacts(ctx context.Context) (err error) {
-	*r.facts, err = r.session.Engine.Ground(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name), r.session.Name)
+	*r.facts, err = r.session.Engine.EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name), r.session.Name)
 	return err
 }
 
@@ -98,7 +98,7 @@ func (r restoring) copyBack(m docker.MadeFrom) step.Step {
 	again := m.Machine
 	again.RootFS = rootOf(m.Name, name)
 	return step.Always("put back "+m.Name, func(ctx context.Context) error {
-		again.Ground = *r.facts
+		again.EngineHost = *r.facts
 		engine, cluster := r.session.Engine, r.session.Name
 		for _, volume := range testhost.OwnVolumes(again) {
 			if err := engine.MakeVolume(ctx, cluster, volume, nil); err != nil {

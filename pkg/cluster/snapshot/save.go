@@ -141,12 +141,12 @@ func (s *saving) copyHosts(ctx context.Context) (err error) {
 	// The hosts are unpaused even after an error or an interrupt.
 	after := context.WithoutCancel(ctx)
 	defer func() {
-		err = errors.Join(err, s.session.Engine.Thaw(after, running...))
+		err = errors.Join(err, s.session.Engine.Unpause(after, running...))
 		if err != nil {
 			err = errors.Join(err, sweep(after, s.session))
 		}
 	}()
-	if err := s.session.Engine.Freeze(ctx, running...); err != nil {
+	if err := s.session.Engine.Pause(ctx, running...); err != nil {
 		return err
 	}
 	return docker.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })

@@ -78,7 +78,7 @@ func (f Front) container(ctx context.Context) (docker.Container, error) {
 		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
-		On:      docker.Attachment{Fleet: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports},
+		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports},
 	}, nil
 }
 

@@ -20,7 +20,7 @@ import (
 // BootPlan returns the plan that creates and starts all hosts of a topology at
 // once, after their images, network and shared files.
 func BootPlan(s *session.Session, t topology.Topology, shared, front []step.Step, check func(free int64, missing []topology.Node) error) step.Plan {
-	facts := new(docker.Ground)
+	facts := new(docker.EngineHost)
 	var boot, images []step.Step
 	var names []string
 	for _, n := range t.Nodes() {
@@ -71,7 +71,7 @@ func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, er
 func OwnVolumes(m docker.Machine) []string {
 	var own []string
 	for _, volume := range m.Volumes {
-		if volume != sharedVolume(m.Fleet) {
+		if volume != sharedVolume(m.Cluster) {
 			own = append(own, volume)
 		}
 	}

@@ -37,7 +37,7 @@ func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machin
 	name := t.Variant(n)
 	v := variants[name]
 	config := docker.Machine{
-		Name: n.Name, Fleet: s.Name, Image: v.reference(name), Command: []string{entryPath}, StopSignal: v.StopSignal,
+		Name: n.Name, Cluster: s.Name, Image: v.reference(name), Command: []string{entryPath}, StopSignal: v.StopSignal,
 		Network: s.Name, Addr: n.Addr, Volumes: map[string]string{dataPath: n.Name + "-var-lib"},
 		NanoCPUs: n.Spec.NanoCPUs, Memory: n.Spec.Memory, Labels: n.Spec.Labels(),
 	}
@@ -54,7 +54,7 @@ func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machin
 
 // Boot returns the step that creates the machine if it is missing, starts it,
 // and waits until its Docker answers. The step reads the facts when it runs.
-func (m Machine) Boot(facts *docker.Ground) step.Step {
+func (m Machine) Boot(facts *docker.EngineHost) step.Step {
 	return step.Step{
 		Name: "boot " + m.config.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
@@ -66,7 +66,7 @@ func (m Machine) Boot(facts *docker.Ground) step.Step {
 		},
 		Apply: func(ctx context.Context) error {
 			config := m.config
-			config.Ground = *facts
+			config.EngineHost = *facts
 			return m.bootUp(ctx, config)
 		},
 	}
@@ -144,16 +144,16 @@ func Network(s *session.Session, subnet netip.Prefix) step.Step {
 			return step.Diff{name + " with " + subnet.String()}, err
 		},
 		Apply: func(ctx context.Context) error {
-			return s.Engine.MakeNetwork(ctx, docker.Network{Name: s.Name, Fleet: s.Name, Subnets: []netip.Prefix{subnet}})
+			return s.Engine.MakeNetwork(ctx, docker.Network{Name: s.Name, Cluster: s.Name, Subnets: []netip.Prefix{subnet}})
 		},
 	}
 }
 
 // EngineFacts returns the step that reads the facts of the engine's machine
 // before the first host is created there, and checks its free disk space.
-func EngineFacts(s *session.Session, t topology.Topology, facts *docker.Ground, check func(free int64, missing []topology.Node) error) step.Step {
+func EngineFacts(s *session.Session, t topology.Topology, facts *docker.EngineHost, check func(free int64, missing []topology.Node) error) step.Step {
 	return step.Step{
-		Name:  "look at the machine of the engine",
+		Name:  "inspect the host of the engine",
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			state, err := s.Observe(ctx)
@@ -164,7 +164,7 @@ func EngineFacts(s *session.Session, t topology.Topology, facts *docker.Ground, 
 			return step.Diff{fmt.Sprintf("look whether there is room for %d hosts", len(missing))}, err
 		},
 		Apply: func(ctx context.Context) error {
-			found, err := s.Engine.Ground(ctx, Image(t), s.Name)
+			found, err := s.Engine.EngineHost(ctx, Image(t), s.Name)
 			if err != nil {
 				return err
 			}

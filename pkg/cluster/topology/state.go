@@ -14,7 +14,7 @@ type State struct{ nodes []NodeState }
 func Observed(cluster string, machines []docker.FoundMachine) State {
 	var s State
 	for _, m := range machines {
-		if m.Fleet == cluster {
+		if m.Cluster == cluster {
 			s.nodes = append(s.nodes, StateOf(m))
 		}
 	}

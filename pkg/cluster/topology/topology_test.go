@@ -38,13 +38,13 @@ func TestWorkersKeepTheirAddressWhenAMasterJoins(t *testing.T) {
 // Existing nodes keep their addresses, also nodes that are not in the settings.
 func TestSettle(t *testing.T) {
 	there := func(name, addr string, spec Spec) docker.FoundMachine {
-		return docker.FoundMachine{Name: name, Fleet: "k", Addr: netip.MustParseAddr(addr), Labels: spec.Labels()}
+		return docker.FoundMachine{Name: name, Cluster: "k", Addr: netip.MustParseAddr(addr), Labels: spec.Labels()}
 	}
 	r := Request{Subnet: DefaultSubnet, Nodes: []Spec{{Role: Worker}, {Role: Worker, Name: "gpu"}, {Role: Master}, {Role: Worker}}}
 	got := shown(r.Topology("k", Observed("k", []docker.FoundMachine{
 		there("k-gpu", "10.192.0.10", Spec{Name: "gpu", Role: Worker}),
 		there("k-more", "10.192.0.12", Spec{Name: "more", Role: Worker}),
-		{Name: "other", Fleet: "other", Addr: netip.MustParseAddr("10.192.0.11")},
+		{Name: "other", Cluster: "other", Addr: netip.MustParseAddr("10.192.0.11")},
 	})))
 	want := []string{"k-master-1 10.192.0.2", "k-worker-1 10.192.0.11", "k-gpu 10.192.0.10", "k-worker-2 10.192.0.13", "k-more 10.192.0.12"}
 	if !slices.Equal(got, want) {
@@ -79,7 +79,7 @@ func TestNoNodeHasTheAddressOfTheFront(t *testing.T) {
 // A State is immutable: changes of a returned slice do not change it.
 func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
 	node := func(name, state, addr string, role Role) docker.FoundMachine {
-		return docker.FoundMachine{Name: "k-" + name, Fleet: "k", State: state, Addr: netip.MustParseAddr(addr), Labels: Spec{Name: name, Role: role}.Labels()}
+		return docker.FoundMachine{Name: "k-" + name, Cluster: "k", State: state, Addr: netip.MustParseAddr(addr), Labels: Spec{Name: name, Role: role}.Labels()}
 	}
 	is := Observed("k", []docker.FoundMachine{
 		node("worker-1", "running", "10.192.0.10", Worker), node("master-2", "running", "10.192.0.3", Master),
@@ -104,7 +104,7 @@ func TestTheStateOfAClusterIsReadByItsNodes(t *testing.T) {
 }
 
 func TestATopologyFindsItsNodes(t *testing.T) {
-	is := Observed("k", []docker.FoundMachine{{Name: "k-master-2", Fleet: "k", State: "exited", Labels: Spec{Name: "master-2", Role: Master}.Labels()}})
+	is := Observed("k", []docker.FoundMachine{{Name: "k-master-2", Cluster: "k", State: "exited", Labels: Spec{Name: "master-2", Role: Master}.Labels()}})
 	nodes := Request{Masters: 2, Workers: 1, Subnet: DefaultSubnet, HostImage: "a", Nodes: []Spec{{Role: Master}, {Role: Master}, {Role: Worker, HostImage: "b"}}}.Topology("k", is)
 	if got := nodes.Leader(is).Name; got != "k-master-2" {
 		t.Errorf("the others join %s, which does not exist", got)

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
-// fleetOptions says in the words of pkg/cluster what the settings mean.
-func fleetOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
+// toClusterOptions says in the words of pkg/cluster what the settings mean.
+func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
 	subnet, err := netip.ParsePrefix(cfg.DindSubnet)
 	if err != nil {
 		return cluster.Options{}, err

@@ -16,15 +16,15 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// FleetLabel marks the containers, volumes and networks of a cluster. Its
+// ClusterLabel marks the containers, volumes and networks of a cluster. Its
 // value is the name of the cluster.
-const FleetLabel = "kube-bootstrap.dev/cluster"
+const ClusterLabel = "kube-bootstrap.dev/cluster"
 
 // FoundMachine is any container of the engine, a node or not.
 type FoundMachine struct {
 	ID      string
 	Name    string
-	Fleet   string // "" if it belongs to no cluster
+	Cluster string // "" if it belongs to no cluster
 	State   string // "running", "exited", ...
 	Image   string
 	Addr    netip.Addr
@@ -44,7 +44,7 @@ func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 	}
 	var all []FoundMachine
 	for _, c := range list.Items {
-		if c.Labels[FleetLabel] == "" || c.Labels[OurLabel] == machineOwner {
+		if c.Labels[ClusterLabel] == "" || c.Labels[OurLabel] == machineOwner {
 			all = append(all, foundMachine(c))
 		}
 	}
@@ -52,8 +52,8 @@ func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 }
 
 func foundMachine(c container.Summary) FoundMachine {
-	m := FoundMachine{ID: c.ID, Name: nameOf(c), Fleet: c.Labels[FleetLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
-	if c.NetworkSettings != nil && m.Fleet != "" {
+	m := FoundMachine{ID: c.ID, Name: nameOf(c), Cluster: c.Labels[ClusterLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
+	if c.NetworkSettings != nil && m.Cluster != "" {
 		m.Addr = machineAddr(c.NetworkSettings.Networks)
 	}
 	return m
@@ -81,18 +81,18 @@ func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 	return netip.Addr{}
 }
 
-// RemoveFleet removes all containers, then volumes, networks and images of a
+// RemoveCluster removes all containers, then volumes, networks and images of a
 // cluster. It continues after an error, and may run again. It removes the
 // note with the key last only after everything else.
-func (d *Engine) RemoveFleet(ctx context.Context, fleet, last string) error {
-	ours := fleetFilter(FleetLabel, fleet)
+func (d *Engine) RemoveCluster(ctx context.Context, cluster, last string) error {
+	ours := labelFilter(ClusterLabel, cluster)
 	err := errors.Join(
 		d.removeContainers(ctx, ours), d.removeVolumes(ctx, ours, last), d.removeNetworks(ctx, ours), d.removeImages(ctx, ours),
 	)
 	if err != nil {
 		return err
 	}
-	return d.Forget(ctx, fleet, last)
+	return d.Forget(ctx, cluster, last)
 }
 
 func (d *Engine) removeContainers(ctx context.Context, filter client.Filters) error {

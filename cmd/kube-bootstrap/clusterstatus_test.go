@@ -14,7 +14,7 @@ func TestWhatGaveNoAnswerIsUnknownInAClusterToo(t *testing.T) {
 		`{"steps": [{"step": "give etcd its users", "error": "no answer within 10s"}]}`:                                                  "unknown: give etcd its users",
 		`{}`: "none",
 	} {
-		host := fleetHost{HostStatus: remote.HostStatus{Report: []byte(report)}}
+		host := clusterHost{HostStatus: remote.HostStatus{Report: []byte(report)}}
 		if got := host.steps(); got != want {
 			t.Errorf("%s: got %q, want %q", report, got, want)
 		}

@@ -18,29 +18,29 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Ground is what the engine's machine has to give to the machines on it.
-type Ground struct {
-	Caps      []string // its bounding set
-	Modules   bool     // it has /lib/modules
-	FreeBytes int64    // where the engine keeps its data
+// EngineHost describes the host of the engine, as far as machines on it depend on it.
+type EngineHost struct {
+	Caps      []string // the bounding set
+	Modules   bool     // whether it has /lib/modules
+	FreeBytes int64    // free space on the file system of the engine's data
 }
 
-// groundScript inspects the machine of the engine from a container on it: the
-// engine may run in a virtual machine or on another host, even if its socket is
+// engineHostScript inspects the host of the engine from a container on it, because
+// the engine may run in a virtual machine or on another host, even if its socket is
 // local.
-const groundScript = `cat /proc/1/status
+const engineHostScript = `cat /proc/1/status
 [ ! -d /machine/lib/modules ] || echo "Modules: 1"
 echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
 
-// Ground looks at the engine's machine through a container of an image that has
-// a shell.
-func (d *Engine) Ground(ctx context.Context, image, fleet string) (Ground, error) {
+// EngineHost inspects the host of the engine with a container of image, which must
+// have a shell.
+func (d *Engine) EngineHost(ctx context.Context, image, cluster string) (EngineHost, error) {
 	info, err := d.Facts(ctx)
 	if err != nil {
-		return Ground{}, err
+		return EngineHost{}, err
 	}
 	look := client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", groundScript, "sh", info.DockerRootDir}, Labels: helperLabels(fleet)},
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", engineHostScript, "sh", info.DockerRootDir}, Labels: helperLabels(cluster)},
 		HostConfig: &container.HostConfig{PidMode: "host", NetworkMode: "none",
 			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/", Target: "/machine", ReadOnly: true}}},
 	}
@@ -50,30 +50,30 @@ func (d *Engine) Ground(ctx context.Context, image, fleet string) (Ground, error
 		return err
 	})
 	if err != nil {
-		return Ground{}, fmt.Errorf("look at the machine of the engine: %w", err)
+		return EngineHost{}, fmt.Errorf("inspect the host of the engine: %w", err)
 	}
-	return parseGround(text)
+	return parseEngineHost(text)
 }
 
-func parseGround(text string) (g Ground, err error) {
+func parseEngineHost(text string) (h EngineHost, err error) {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); key {
 		case "CapBnd":
-			g.Caps, err = parseBoundingSet(value)
+			h.Caps, err = parseBoundingSet(value)
 		case "Modules":
-			g.Modules = true
+			h.Modules = true
 		case "Free":
-			g.FreeBytes, err = strconv.ParseInt(value, 10, 64)
+			h.FreeBytes, err = strconv.ParseInt(value, 10, 64)
 		}
 		if err != nil {
-			return g, fmt.Errorf("the machine of the engine says %q: %w", line, err)
+			return h, fmt.Errorf("the host of the engine reports %q: %w", line, err)
 		}
 	}
-	if len(g.Caps) == 0 {
-		return g, errors.New("the machine of the engine tells no capabilities")
+	if len(h.Caps) == 0 {
+		return h, errors.New("the host of the engine reports no capabilities")
 	}
-	return g, nil
+	return h, nil
 }
 
 func parseBoundingSet(word string) ([]string, error) {
@@ -93,8 +93,8 @@ func parseBoundingSet(word string) ([]string, error) {
 // helper is what OurLabel says of a container that only serves for a moment.
 const helper = "helper"
 
-func helperLabels(fleet string) map[string]string {
-	return map[string]string{OurLabel: helper, FleetLabel: fleet}
+func helperLabels(cluster string) map[string]string {
+	return map[string]string{OurLabel: helper, ClusterLabel: cluster}
 }
 
 func (d *Engine) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {
@@ -151,16 +151,16 @@ func (d *Engine) FileInMachine(ctx context.Context, name, path string) (int64, t
 	return found.Stat.Size, found.Stat.Mtime, err
 }
 
-// FillVolume writes a file into a volume of a fleet, which it makes if it is
+// FillVolume writes a file into a volume of a cluster, which it makes if it is
 // missing, through the engine's API alone: the engine's machine need not see
 // any path of this machine.
-func (d *Engine) FillVolume(ctx context.Context, volume, fleet, image string, file SentFile) error {
-	if err := d.MakeVolume(ctx, fleet, volume, nil); err != nil {
+func (d *Engine) FillVolume(ctx context.Context, volume, cluster, image string, file SentFile) error {
+	if err := d.MakeVolume(ctx, cluster, volume, nil); err != nil {
 		return err
 	}
 	const target = "/volume"
 	carrier := client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/true"}, Labels: helperLabels(fleet)},
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/true"}, Labels: helperLabels(cluster)},
 		HostConfig: &container.HostConfig{NetworkMode: "none",
 			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: target}}},
 	}

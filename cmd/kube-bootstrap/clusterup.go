@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +29,7 @@ type upFlags struct {
 // up creates a cluster: first the bundle that the hosts load, then the hosts.
 // It refuses what it can before it builds anything.
 func (p *program) up(c *cobra.Command, flags upFlags) error {
-	cfg, origins, err := p.load(c.Flags(), config.Fleet, "")
+	cfg, origins, err := p.load(c.Flags(), config.ClusterUp, "")
 	if err != nil {
 		return err
 	}
@@ -102,8 +100,8 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes the remaining containers and volumes"
 }
 
-// drawn draws the events of a fleet, each with the host it is of, and notes
-// that something was begun.
+// drawn passes the events of a cluster on to the runner, each with its host, and notes
+// that a step was started.
 func drawn(runner *step.Runner, begun *bool) func(session.Event) {
 	return func(e session.Event) {
 		*begun = *begun || e.Kind == step.Started
@@ -144,147 +142,4 @@ func nameFlag(o session.Options) string {
 		return ""
 	}
 	return " --name " + o.Name
-}
-
-// fleetStatus is what `cluster status -o json` prints.
-type fleetStatus struct {
-	Name  string      `json:"name"`
-	Ready bool        `json:"ready"`
-	API   string      `json:"apiServer,omitempty"` // URL that does not depend on which control planes run
-	Hosts []fleetHost `json:"hosts"`
-	Error string      `json:"error,omitempty"` // why there are no nodes
-}
-
-type fleetHost struct {
-	remote.HostStatus
-	Node *apiserver.Node `json:"node,omitempty"`
-}
-
-func (p *program) showFleet(ctx context.Context, format string, o cluster.Options, only ...string) error {
-	hosts, err := cluster.Status(ctx, o.Options, only...)
-	if err != nil {
-		return &firmError{err}
-	}
-	s := fleetStatus{Name: o.Name, Ready: len(hosts) > 0, Hosts: []fleetHost{}}
-	nodes := map[string]*apiserver.Node{}
-	if len(hosts) > 0 {
-		found, err := apiserver.Nodes(ctx, o.Options)
-		for _, n := range found {
-			nodes[n.Name] = &n
-		}
-		if err != nil {
-			s.Error = err.Error()
-		} else if s.API, err = apiserver.URL(ctx, o.Options); err != nil {
-			s.Error = err.Error()
-		}
-	}
-	for _, h := range hosts {
-		one := fleetHost{h, nodes[h.Name]}
-		s.Ready = s.Ready && one.ready()
-		s.Hosts = append(s.Hosts, one)
-	}
-	if err := p.print(format, s, s.print); err != nil {
-		return err
-	}
-	if !s.Ready {
-		return errNotInPlace
-	}
-	return nil
-}
-
-func (s fleetStatus) print(w io.Writer) {
-	cells(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
-	for _, h := range s.Hosts {
-		node := apiserver.Node{}
-		if h.Node != nil {
-			node = *h.Node
-		}
-		cells(w, h.Name, h.Addr.String(), h.State, h.steps(), node.Status(), node.Version)
-	}
-	if s.API != "" {
-		fmt.Fprintln(w, "\nAPI server: "+s.API+", which leads to any control plane that is ready")
-	}
-	if s.Error != "" {
-		fmt.Fprintln(w, "no answer about the nodes: "+s.Error)
-	}
-	switch {
-	case s.Ready:
-	case s.quorum() != "":
-		fmt.Fprintln(w, s.quorum())
-	case s.expiry() != "":
-		fmt.Fprintln(w, s.expiry())
-	default:
-		fmt.Fprintln(w, s.repair())
-	}
-}
-
-// quorum returns the report of a control plane about a lost etcd quorum.
-func (s fleetStatus) quorum() string {
-	for _, h := range s.Hosts {
-		if text := h.report().Quorum; text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// expiry returns the reports of hosts whose certificates expire soon.
-func (s fleetStatus) expiry() string {
-	var lines []string
-	for _, h := range s.Hosts {
-		if text := h.report().CertificateExpiry; text != "" {
-			lines = append(lines, h.Name+": "+text)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// repair returns the command that repairs the cluster. If only some nodes are
-// off, it suggests to start one of them.
-func (s fleetStatus) repair() string {
-	o := session.Options{Name: s.Name}
-	off := slices.DeleteFunc(slices.Clone(s.Hosts), func(h fleetHost) bool { return h.State == "running" })
-	if len(off) == 0 || len(off) == len(s.Hosts) {
-		return "run `kube-bootstrap cluster up" + nameFlag(o) + "` to repair it"
-	}
-	return "run `kube-bootstrap node start " + off[0].Name + clusterFlag(o) + "` to switch that node on, or `kube-bootstrap cluster up" + nameFlag(o) + "` to repair all"
-}
-
-// report is what the kube-bootstrap on the host says of itself.
-func (h fleetHost) report() (s hostStatus) {
-	_ = json.Unmarshal(h.Report, &s) // no report: nothing in place
-	return s
-}
-
-func (h fleetHost) ready() bool {
-	return h.Node != nil && h.Node.Ready && h.report().InPlace
-}
-
-// steps says in a few words what is in place. A step that got no answer is not
-// known to be missing.
-func (h fleetHost) steps() string {
-	report := h.report()
-	var missing, unknown []string
-	for _, one := range report.Steps {
-		switch {
-		case one.Error != "":
-			unknown = append(unknown, one.Step)
-		case !one.InPlace:
-			missing = append(missing, one.Step)
-		}
-	}
-	var texts []string
-	if len(missing) > 0 {
-		texts = append(texts, "missing: "+strings.Join(missing, ", "))
-	}
-	if len(unknown) > 0 {
-		texts = append(texts, "unknown: "+strings.Join(unknown, ", "))
-	}
-	switch {
-	case len(texts) > 0:
-		return strings.Join(texts, "; ")
-	case report.InPlace:
-		return fmt.Sprintf("%d in place", len(report.Steps))
-	}
-	return cmp.Or(firstLine(h.Error), "none")
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 )
 
-// fleetUser is somebody on this machine with a cluster of containers.
-type fleetUser struct {
+// clusterUser is somebody on this machine with a cluster of containers.
+type clusterUser struct {
 	cluster, subnet string
 	dir             string // where the user works
 }
 
-func (l fleetUser) env() []string {
+func (l clusterUser) env() []string {
 	return []string{
 		"PATH=" + filepath.Dir(built.binary) + ":" + os.Getenv("PATH"), "KUBECONFIG=" + filepath.Join(l.dir, "kubeconfig"),
 		"KUBE_BOOTSTRAP_NAME=" + l.cluster, "KUBE_BOOTSTRAP_CLUSTER=" + l.cluster, "K8S_DIND_DIND_SUBNET=" + l.subnet,
@@ -29,13 +29,13 @@ func (l fleetUser) env() []string {
 	}
 }
 
-func (l fleetUser) try(ctx context.Context, script string) (string, error) {
+func (l clusterUser) try(ctx context.Context, script string) (string, error) {
 	out, err := host.Command{Args: []string{"bash", "-ec", script}, Env: l.env(), Dir: l.dir}.Run(ctx)
 	return strings.TrimSpace(string(out)), err
 }
 
 // sh types what a page of docs shows, or something like it.
-func (l fleetUser) sh(t *testing.T, script string) string {
+func (l clusterUser) sh(t *testing.T, script string) string {
 	t.Helper()
 	start := time.Now()
 	out, err := l.try(t.Context(), script)
@@ -47,7 +47,7 @@ func (l fleetUser) sh(t *testing.T, script string) string {
 }
 
 // node is one of the cluster's hosts, by its short name.
-func (l fleetUser) node(t *testing.T, name string) machine {
+func (l clusterUser) node(t *testing.T, name string) machine {
 	t.Helper()
 	whole := l.cluster + "-" + name
 	return machine{name: whole, ip: docker(t, "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", whole)}
@@ -55,7 +55,7 @@ func (l fleetUser) node(t *testing.T, name string) machine {
 
 // world is what this machine holds of the cluster, and of the user's files.
 // Cgroups are those of containers that are not there any more.
-func (l fleetUser) world(t *testing.T) string {
+func (l clusterUser) world(t *testing.T) string {
 	t.Helper()
 	out, err := l.try(t.Context(), fmt.Sprintf(`
 docker ps -a --format 'container {{.Names}}' | grep %[1]s || true
@@ -75,7 +75,7 @@ cat kubeconfig || true`, l.cluster, strings.TrimSuffix(l.subnet, "0.0/16")))
 }
 
 // leavesNothing expects the machine to be as it was.
-func (l fleetUser) leavesNothing(t *testing.T, what, before string) {
+func (l clusterUser) leavesNothing(t *testing.T, what, before string) {
 	t.Helper()
 	if diff := hosttest.Diff(before, l.world(t)); len(diff) > 0 {
 		t.Errorf("%s left:\n%s", what, strings.Join(diff, "\n"))

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// TestFleetKills kills fifty runs at any moment. The next one finishes, and
+// TestClusterKills kills fifty runs at any moment. The next one finishes, and
 // clean leaves the machine as it was.
-func TestFleetKills(t *testing.T) {
-	l := fleetUser{cluster: "e2e-k", subnet: "10.214.0.0/16", dir: t.TempDir()}
+func TestClusterKills(t *testing.T) {
+	l := clusterUser{cluster: "e2e-k", subnet: "10.214.0.0/16", dir: t.TempDir()}
 	before := l.world(t)
 	t.Cleanup(func() {
 		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes") // it is gone unless the test failed
@@ -63,7 +63,7 @@ const (
 
 // cleaned removes the remains of the cluster. A run that was killed may already
 // have removed all of it.
-func (l fleetUser) cleaned(t *testing.T) {
+func (l clusterUser) cleaned(t *testing.T) {
 	t.Helper()
 	if out, err := l.try(t.Context(), "kube-bootstrap cluster clean --yes 2>&1"); err != nil && !strings.Contains(out, "does not exist") {
 		t.Fatalf("clean: %v\n%s", err, out)
@@ -72,7 +72,7 @@ func (l fleetUser) cleaned(t *testing.T) {
 
 // killed runs a command until it was killed so many times, at any moment. When
 // it was done by then, another takes it back.
-func (l fleetUser) killed(t *testing.T, command, back string, times int, within time.Duration) {
+func (l clusterUser) killed(t *testing.T, command, back string, times int, within time.Duration) {
 	t.Helper()
 	for hits, tries := 0, 0; hits < times; tries++ {
 		if tries == 3*times {
@@ -92,7 +92,7 @@ func (l fleetUser) killed(t *testing.T, command, back string, times int, within 
 	}
 }
 
-func (l fleetUser) signalled(t *testing.T, command string, signal syscall.Signal, after time.Duration) error {
+func (l clusterUser) signalled(t *testing.T, command string, signal syscall.Signal, after time.Duration) error {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec "+command)
 	cmd.Env, cmd.Dir = append(os.Environ(), l.env()...), l.dir

@@ -44,49 +44,49 @@ var nodeSettings = []Setting{
 	},
 }
 
-// fleetSettings are those of a cluster whose nodes are containers.
-var fleetSettings = []Setting{
+// containerSettings are those of a cluster whose nodes are containers.
+var containerSettings = []Setting{
 	{
-		Field: "name", Flag: "name", Group: GroupFleet, Default: "kube", Verbs: Fleet | Named, Change: Never,
+		Field: "name", Flag: "name", Group: GroupContainers, Default: "kube", Verbs: ClusterUp | Named, Change: Never,
 		Help:  "name of the cluster; its nodes are called NAME-master-1, NAME-worker-1 and so on",
 		at:    text(func(c *Config) *string { return &c.Name }),
 		check: clusterName,
 	},
 	{
-		Field: "masters", Flag: "masters", Group: GroupFleet, Default: "1", Verbs: Fleet, Change: Freely,
+		Field: "masters", Flag: "masters", Group: GroupContainers, Default: "1", Verbs: ClusterUp, Change: Freely,
 		Help:  "control-plane nodes",
 		at:    number(func(c *Config) *int { return &c.Masters }),
 		check: atLeast(1),
 	},
 	{
-		Field: "workers", Flag: "workers", Group: GroupFleet, Also: []string{"num-nodes"}, Default: "1", Verbs: Fleet, Change: Freely,
+		Field: "workers", Flag: "workers", Group: GroupContainers, Also: []string{"num-nodes"}, Default: "1", Verbs: ClusterUp, Change: Freely,
 		Help:  "workers; with 0 the control plane takes pods",
 		at:    number(func(c *Config) *int { return &c.Workers }),
 		check: atLeast(0),
 	},
 	{
-		Field: "dindSubnet", Flag: "dind-subnet", Group: GroupFleet, Default: "10.192.0.0/16", Verbs: Fleet, Change: Never,
+		Field: "dindSubnet", Flag: "dind-subnet", Group: GroupContainers, Default: "10.192.0.0/16", Verbs: ClusterUp, Change: Never,
 		Help:  "network of the nodes",
 		at:    text(func(c *Config) *string { return &c.DindSubnet }),
 		check: func(s string) string { _, must := network(s); return must },
 	},
 	{
-		Field: "hostImage", Flag: "host-image", Group: GroupFleet, Default: "docker-28.5", Verbs: Fleet | OneNode, Change: Never,
+		Field: "hostImage", Flag: "host-image", Group: GroupContainers, Default: "docker-28.5", Verbs: ClusterUp | OneNode, Change: Never,
 		Help: "what the nodes are made of", Values: HostImages,
 		at: text(func(c *Config) *string { return &c.HostImage }),
 	},
 	{
-		Field: "k8sDir", Flag: "k8s-dir", Group: GroupImages, Verbs: Fleet | Build, Change: EachRun,
+		Field: "k8sDir", Flag: "k8s-dir", Group: GroupImages, Verbs: ClusterUp | Build, Change: EachRun,
 		Help: "checkout of Kubernetes to build, instead of its release",
 		at:   text(func(c *Config) *string { return &c.K8sDir }),
 	},
 	{
-		Field: "dockerHost", Flag: "docker-host", Group: GroupFleet, Verbs: Fleet | Named | Engine, Change: EachRun,
+		Field: "dockerHost", Flag: "docker-host", Group: GroupContainers, Verbs: ClusterUp | Named | Engine, Change: EachRun,
 		Help: "Docker engine that runs the nodes: unix:///path, tcp://host:port or ssh://user@host (empty: the engine of the docker command)",
 		at:   text(func(c *Config) *string { return &c.DockerHost }),
 	},
 	{
-		Field: "dockerContext", Flag: "docker-context", Group: GroupFleet, Verbs: Fleet | Named | Engine, Change: EachRun,
+		Field: "dockerContext", Flag: "docker-context", Group: GroupContainers, Verbs: ClusterUp | Named | Engine, Change: EachRun,
 		Help: "docker context that names the engine",
 		at:   text(func(c *Config) *string { return &c.DockerContext }),
 	},
