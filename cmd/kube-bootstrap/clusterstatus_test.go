@@ -6,7 +6,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 )
 
-// A step without an answer is not one that is missing.
+// A step without an answer is UNKNOWN, not MISSING.
 func TestWhatGaveNoAnswerIsUnknownInAClusterToo(t *testing.T) {
 	for report, want := range map[string]string{
 		`{"inPlace": true, "steps": [{"step": "start etcd", "inPlace": true}]}`:                                                          "1 in place",

@@ -25,9 +25,8 @@ func hideSecrets(args []string) {
 	_ = host.Become(self, append([]string{os.Args[0]}, left...), hidden...)
 }
 
-// withoutSecrets returns args without the flags that are secret and their
-// values, and these as variables of the environment. Flags of kubectl are not
-// ours.
+// withoutSecrets returns args without the secret flags and their values, and these
+// flags as variables of the environment. It does not change the flags of kubectl.
 func withoutSecrets(args []string) (left, hidden []string) {
 	for i := 0; i < len(args); i++ {
 		if args[i] == "--" || args[i] == "kubectl" && (i == 0 || args[i-1] == "cluster") {

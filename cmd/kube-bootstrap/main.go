@@ -1,6 +1,6 @@
 // Command kube-bootstrap turns hosts that run Docker into a Kubernetes cluster,
-// and takes it all back. This package is the only one that prints or exits:
-// stdout is data, stderr is progress and errors.
+// and restores them. No other package prints or exits: stdout is data, stderr is
+// progress and errors.
 package main
 
 import (

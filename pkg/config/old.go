@@ -106,7 +106,7 @@ func (d decoder) old(c *Config, root *yaml.Node, origins Origins) error {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		section, val := root.Content[i], root.Content[i+1]
 		if section.Value == "verbose" {
-			continue // how much is printed is no matter of the cluster
+			continue // the verbosity is not a setting of the cluster
 		}
 		if !slices.Contains(oldSections, section.Value) {
 			errs = append(errs, d.wrong(section, section.Value, "unknown section; there are "+strings.Join(oldSections, ", ")))

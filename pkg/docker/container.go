@@ -55,7 +55,7 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	case err != nil:
 		return nil, noAnswer(err)
 	case now.Container.Config.Labels[OurLabel] == "":
-		return nil, fmt.Errorf("container %s on %s is not ours; rename or remove it", c.Name, d.Address)
+		return nil, fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", c.Name, d.Address)
 	case now.Container.Config.Labels[specLabel] != hashOf(c):
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
 	case now.Container.State.Restarting: // the engine also reports State.Running for it
@@ -200,7 +200,7 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if now.Container.Config.Labels[OurLabel] == "" {
-		return fmt.Errorf("container %s on %s is not ours; rename or remove it", name, d.Address)
+		return fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", name, d.Address)
 	}
 	_, err = d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if errdefs.IsNotFound(err) {

@@ -49,7 +49,7 @@ func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error
 	case err != nil:
 		return nil, err
 	case now.Container.Config.Labels[ClusterLabel] != m.Cluster:
-		return nil, fmt.Errorf("container %s is not of cluster %s; rename or remove it", m.Name, m.Cluster)
+		return nil, fmt.Errorf("container %s does not belong to cluster %s; rename or remove it", m.Name, m.Cluster)
 	case !now.Container.State.Running, now.Container.State.Paused:
 		return []string{"start host " + m.Name + ": it is " + string(now.Container.State.Status)}, nil
 	}

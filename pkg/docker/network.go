@@ -13,7 +13,7 @@ import (
 // Network is a network on an engine.
 type Network struct {
 	Name    string
-	Cluster string // the cluster it was made for; "" if it is not ours
+	Cluster string // whose network it is; "" for a network of the user
 	Subnets []netip.Prefix
 	Options map[string]string // of its driver, as the engine tells them
 }

@@ -50,8 +50,8 @@ func TestNoAnswerIsNoDifference(t *testing.T) {
 	}
 }
 
-// TestImagesForASilentEngine: one that accepts an archive and never answers, and
-// one that does not even read it.
+// TestImagesForASilentEngine: the first engine accepts an archive and never
+// answers, the second engine does not even read it.
 func TestImagesForASilentEngine(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for name, reads := range map[string]bool{"reads": true, "does not read": false} {

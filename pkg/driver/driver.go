@@ -16,7 +16,7 @@ type Node interface {
 	Exec(ctx context.Context, cmd Exec) error
 	// Put writes a file in one move, making directories that are missing.
 	Put(ctx context.Context, path string, mode os.FileMode, content io.Reader) error
-	// Get reads a file; one that is not there is fs.ErrNotExist.
+	// Get reads a file. The error for a missing file is fs.ErrNotExist.
 	Get(ctx context.Context, path string) (io.ReadCloser, error)
 	Close() error
 }

@@ -108,15 +108,15 @@ func TestClusterToJoinNamesEveryMemberOnce(t *testing.T) {
 	if got := m.initialCluster(others); got != "" {
 		t.Errorf("not a member, and yet %q", got)
 	}
-	// etcd knows no name of one that has not started.
+	// etcd has no name for a member that has not started.
 	own := &etcdserverpb.Member{PeerURLs: []string{"https://10.0.0.1:2380"}, IsLearner: true}
 	if got, want := m.initialCluster(append(others, own)), "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// TestTheNewestVersionIsRecorded: data of a newer etcd stays unreadable for an
-// older one that a user starts in spite of the warning.
+// TestTheNewestVersionIsRecorded: an older etcd cannot read the data of a newer
+// etcd, even if a user starts it in spite of the warning.
 func TestTheNewestVersionIsRecorded(t *testing.T) {
 	m := testMember(t)
 	for _, c := range []struct{ start, want string }{{"3.6.8-0", "3.6.8-0"}, {"3.7.0-0", "3.7.0-0"}, {"3.6.8-0", "3.7.0-0"}} {

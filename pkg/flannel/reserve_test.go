@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// TestEveryHostGetsItsOwnSubnet picks subnets until none is left: the first one
-// of a network is never used, nor one that somebody has leased.
+// TestEveryHostGetsItsOwnSubnet reserves all subnets of a network. The first subnet
+// is never reserved, nor a leased subnet.
 func TestEveryHostGetsItsOwnSubnet(t *testing.T) {
 	n := Network{CIDR: netip.MustParsePrefix("10.1.0.0/21")}
 	leased := []hostLease{leaseOf("10.1.3.0/24", "192.0.2.1", "vxlan", "")}

@@ -69,41 +69,41 @@ func DeleteRule(r Rule) error {
 	return ipt.DeleteIfExists(r.Table, r.Chain, r.Spec...)
 }
 
-// DeleteChains flushes and deletes the chains of a table for which ours
+// DeleteChains flushes and deletes the chains of a table for which selected
 // returns true, and the rules in other chains that jump to them.
-func DeleteChains(table string, ours func(chain string) bool) error {
+func DeleteChains(table string, selected func(chain string) bool) error {
 	ipt, err := iptables.New()
 	if err != nil {
 		return err
 	}
-	return deleteChains(ipt, table, ours)
+	return deleteChains(ipt, table, selected)
 }
 
-func deleteChains(ipt *iptables.IPTables, table string, ours func(chain string) bool) error {
+func deleteChains(ipt *iptables.IPTables, table string, selected func(chain string) bool) error {
 	chains, err := ipt.ListChains(table)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, chain := range chains {
-		if !ours(chain) {
-			errs = append(errs, deleteJumps(ipt, table, chain, ours))
+		if !selected(chain) {
+			errs = append(errs, deleteJumps(ipt, table, chain, selected))
 		}
 	}
 	for _, chain := range chains {
-		if ours(chain) {
+		if selected(chain) {
 			errs = append(errs, ipt.ClearChain(table, chain))
 		}
 	}
 	for _, chain := range chains {
-		if ours(chain) {
+		if selected(chain) {
 			errs = append(errs, ipt.DeleteChain(table, chain))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func deleteJumps(ipt *iptables.IPTables, table, chain string, ours func(string) bool) error {
+func deleteJumps(ipt *iptables.IPTables, table, chain string, selected func(string) bool) error {
 	rules, err := ipt.List(table, chain)
 	var refused *iptables.Error
 	if errors.As(err, &refused) && refused.IsNotExist() {
@@ -116,7 +116,7 @@ func deleteJumps(ipt *iptables.IPTables, table, chain string, ours func(string) 
 	// rules after it. The first line of List is the chain itself, so the rule at
 	// index i has number i.
 	for i := len(rules) - 1; i >= 1; i-- {
-		if !ours(jumpTarget(rules[i])) {
+		if !selected(jumpTarget(rules[i])) {
 			continue
 		}
 		if err := ipt.DeleteById(table, chain, i); err != nil {

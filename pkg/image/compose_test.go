@@ -125,7 +125,7 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	layer := plainTar(t, "etcd=program")
-	// Its order of fields and the spaces are not ours.
+	// The order of fields and the spaces differ from what kube-bootstrap writes.
 	config := []byte(`{"os":"linux",  "architecture":"amd64", "rootfs":{"type":"layers","diff_ids":["` + digest.FromBytes(layer).String() + `"]},"strange":1}`)
 	etcd := Image{Name: "etcd", Ref: Ref(v, "etcd")}
 	from := came(t, Origin{Name: "etcd", Ref: etcd.Ref}, config, gzipped(t, layer))

@@ -1,5 +1,6 @@
 package image
 
-// Upstreams are the registries whose names images have, wherever they are
-// taken from: those of the catalogue, and the one that bare names mean.
+// Upstreams returns the registries in the names of images, independent of the
+// registry that serves them: the registries of the catalogue, and docker.io for
+// names without a registry.
 func Upstreams() []string { return []string{"registry.k8s.io", "ghcr.io", OurRegistry, "docker.io"} }

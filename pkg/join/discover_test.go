@@ -147,7 +147,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// tree prints what lies below root, apart from what only we remember by.
+// tree prints the files below root, except for records of kube-bootstrap.
 func tree(t *testing.T, root string) func() string {
 	return func() string {
 		var lines []string

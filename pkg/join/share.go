@@ -92,7 +92,7 @@ func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.
 	return metav1ac.OwnerReference().WithAPIVersion("v1").WithKind("Secret").WithName(made.Name).WithUID(made.UID), nil
 }
 
-// shared fetches what Share laid ready.
+// shared fetches and decrypts the files that Share published.
 func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
 	var secret corev1.Secret
 	err := d.get(ctx, "/api/v1/namespaces/"+system+"/secrets/"+shareName, "what control planes share", &secret)

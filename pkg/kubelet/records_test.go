@@ -30,8 +30,8 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// TestLostKernelSettings: the settings of now are ours, so a run must not keep
-// them as those of before. Undo reports that they stay.
+// TestLostKernelSettings: kube-bootstrap has set the current kernel settings, so a
+// run must not record them as the original settings. Undo reports that they stay.
 func TestLostKernelSettings(t *testing.T) {
 	for name, lose := range map[string]func(host.Files) error{
 		"empty":   func(f host.Files) error { return f.Write(sysctlRecord.Path, nil, 0o600) },

@@ -50,7 +50,7 @@ func (k Kubelet) RouteServices(services netip.Prefix) step.Step {
 	}
 }
 
-// routeDiff asks for the record where the route is ours.
+// routeDiff requires the record if kube-bootstrap created the route.
 func (k Kubelet) routeDiff(services netip.Prefix) (step.Diff, error) {
 	ours, err := k.ownRoute(services)
 	if err != nil || !ours {

@@ -91,11 +91,11 @@ func TestUnmerge(t *testing.T) {
 	second := lease
 	second.Subnet = netip.MustParsePrefix("10.1.9.1/24")
 	cases := map[string]struct{ before, since, after string }{
-		"exact bytes":            {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
-		"none":                   {"", "", ""},
-		"owner added a key":      {`{"mtu": 9000}`, `{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "debug": true}`, "{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
-		"owner changed ours":     {"", `{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
-		"owner reformatted ours": {"{ }\n", `{"mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
+		"exact bytes":                       {"{ \"mtu\":9000 }", "", "{ \"mtu\":9000 }"},
+		"none":                              {"", "", ""},
+		"owner added a key":                 {`{"mtu": 9000}`, `{"bip": "10.1.9.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false, "debug": true}`, "{\n  \"debug\": true,\n  \"mtu\": 9000\n}\n"},
+		"user changed a written key":        {"", `{"bip": "192.168.5.1/24", "mtu": 1450, "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{\n  \"bip\": \"192.168.5.1/24\"\n}\n"},
+		"user reformatted the written keys": {"{ }\n", `{"mtu": 1450, "bip": "10.1.9.1/24",   "fixed-cidr": "10.1.9.0/25", "ip-masq": false}`, "{ }\n"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

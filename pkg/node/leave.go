@@ -18,9 +18,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// cordonedByUs is the annotation of a node that Drain cordoned. Uncordon
+// cordonAnnotation is the annotation of a node that Drain cordoned. Uncordon
 // affects no other node.
-const cordonedByUs = "kube-bootstrap.dev/cordoned"
+const cordonAnnotation = "kube-bootstrap.dev/cordoned"
 
 // Uncordon makes a node schedulable again after Drain.
 func (n Node) Uncordon() step.Step {
@@ -28,7 +28,7 @@ func (n Node) Uncordon() step.Step {
 		Name: "put node " + n.Name + " back into scheduling",
 		Check: func(ctx context.Context) (step.Diff, error) {
 			node, err := n.get(ctx)
-			if err != nil || node.Annotations[cordonedByUs] == "" {
+			if err != nil || node.Annotations[cordonAnnotation] == "" {
 				return nil, err
 			}
 			return step.Diff{"uncordon node " + n.Name}, nil
@@ -39,13 +39,13 @@ func (n Node) Uncordon() step.Step {
 
 func (n Node) uncordon(ctx context.Context) error {
 	node, err := n.get(ctx)
-	if apierrors.IsNotFound(err) || err == nil && node.Annotations[cordonedByUs] == "" {
+	if apierrors.IsNotFound(err) || err == nil && node.Annotations[cordonAnnotation] == "" {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":null}},"spec":{"unschedulable":null}}`)
+	return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+`":null}},"spec":{"unschedulable":null}}`)
 }
 
 // Drain holds the options of a drain.
@@ -73,11 +73,11 @@ func (n Node) Drain(d Drain) step.Step {
 			if _, err := n.toDrain(ctx, d); err != nil {
 				return err
 			}
-			ours, err := n.cordon(ctx)
+			cordoned, err := n.cordon(ctx)
 			if err == nil {
 				err = step.Until(step.WithLimit(ctx, d.Limit), func(ctx context.Context) error { return n.evict(ctx, client) }, nil)
 			}
-			if err != nil && ours {
+			if err != nil && cordoned {
 				return n.takeAgain(ctx, err)
 			}
 			return err
@@ -112,16 +112,16 @@ func (n Node) toDrain(ctx context.Context, d Drain) (step.Diff, error) {
 }
 
 // cordon cordons the node, unless it is cordoned already, and reports whether
-// the cordon is ours. A cordon by somebody else stays, even if the drain fails.
-func (n Node) cordon(ctx context.Context) (ours bool, err error) {
+// it did so. The cordon of an administrator stays, even if the drain fails.
+func (n Node) cordon(ctx context.Context) (cordoned bool, err error) {
 	node, err := n.get(ctx)
 	if err != nil {
 		return false, err
 	}
 	if node.Spec.Unschedulable {
-		return node.Annotations[cordonedByUs] != "", nil
+		return node.Annotations[cordonAnnotation] != "", nil
 	}
-	return true, n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonedByUs+`":"true"}},"spec":{"unschedulable":true}}`)
+	return true, n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+`":"true"}},"spec":{"unschedulable":true}}`)
 }
 
 // takeAgain uncordons the node after a drain that failed or was interrupted.

@@ -113,8 +113,8 @@ func lying(smallest int64) func(plain []byte) []byte {
 	}
 }
 
-// withoutBundle: a host that has its images needs no bundle any more; one that
-// lacks them says which file it misses.
+// withoutBundle: a host with its images does not need a bundle any more. Without
+// them the error names the missing file.
 func withoutBundle(t *testing.T, s Source, store imagestore.Target) {
 	if err := s.Load(store).Apply(t.Context()); err != nil {
 		t.Fatal(err)

@@ -77,8 +77,8 @@ func (h *Host) applyManifest(name string, m manifest) step.Step {
 	return s
 }
 
-// downloads caches the downloads of a run, so that the manifest that is
-// applied is the one that was checked.
+// downloads caches the downloads of a run, so that the checked manifest is also
+// the applied manifest.
 type downloads struct{ texts sync.Map } // by URL
 
 func (d *downloads) get(ctx context.Context, from string) ([]byte, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // skewProblem compares the wanted versions with those in force, and the etcd
-// version with the newest one that has used the data directory
+// version with the newest version that has used the data directory
 // [version-skew].
 func (h *Host) skewProblem(role string) error {
 	if !h.installed() {

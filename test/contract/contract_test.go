@@ -41,8 +41,8 @@ func bundle(t *testing.T) string {
 	return found[0]
 }
 
-// TestMain is also the program that the units of this host run, as the plan
-// installs a copy of whoever walks it.
+// TestMain is also the program that the units of this host run, because the plan
+// installs a copy of the running program.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && (os.Args[1] == "boot" || os.Args[1] == "agent") {
 		os.Exit(unit(os.Args[1]))
@@ -98,8 +98,8 @@ func TestEveryStepOfAMaster(t *testing.T) {
 	}
 }
 
-// firstContainer runs one that ends at once in the bootstrap Docker: what an
-// engine makes for the first container of its life stays as long as itself.
+// firstContainer runs a container in the bootstrap Docker that ends at once: what
+// an engine creates for its first container stays until the engine is removed.
 func firstContainer(t *testing.T, h *plan.Host) {
 	_, err := host.Run(t.Context(), "docker", "-H", "unix://"+bootstrapdocker.Socket, "run", "--rm", "--network", "host", h.Image("etcd"), "etcd", "--version")
 	if err != nil {

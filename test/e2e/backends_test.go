@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// backends walks through the backends that life does not: with each one that
-// the kernel can do, packets cross and nothing is left; each other one is
-// refused by the name of what is missing.
+// backends tries the flannel backends that the other tests do not use. With each
+// backend that the kernel supports, packets cross and turndown leaves nothing; each
+// other backend is refused with the name of the missing part.
 func backends(t *testing.T, master, worker machine) {
 	var before []string
 	for _, m := range []machine{master, worker} {
-		// A start of Docker gives its containers their addresses anew.
+		// Docker assigns new addresses to its containers when it starts.
 		m.sh(t, "docker rm -f probe >/dev/null 2>&1; systemctl restart docker; "+settled)
 		before = append(before, m.world(t))
 	}

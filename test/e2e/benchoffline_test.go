@@ -135,7 +135,7 @@ func builtAs(t *testing.T, path string, flags ...string) carried {
 	return carried{what: what, path: path, size: info.Size(), making: parseUsed(t, string(out))}
 }
 
-// withoutFrames is a cache of all parts, except for those that are compressed.
+// withoutFrames returns a cache with all parts except the compressed parts.
 func withoutFrames(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()

@@ -183,8 +183,8 @@ func noMemory(t *testing.T, b *bed) error {
 	return errors.Join(err, b.engine(t.Context(), "update", "--memory", "64g", "--memory-swap", "64g", b.worker.name))
 }
 
-// onSmallDisk boots the worker with a small /var/lib, runs a script that fills
-// it and looks whether status names it, and one that makes room again.
+// onSmallDisk boots the worker with a small /var/lib and runs two scripts: fill
+// fills it and expects that status names the problem, free frees the space.
 func onSmallDisk(fill, free string) func(*testing.T, *bed) error {
 	return func(t *testing.T, b *bed) error {
 		if _, err := b.worker.try(t.Context(), small); err != nil {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestFaults breaks a cluster in every way of the table, one after the other,
-// and prints what repaired it and when. After each fault the cluster works
-// again: by the repair, or else by one that no user should need. Like
-// `-run TestFaults/kubelet_removed`, a fault can be tried alone.
+// TestFaults causes every fault of the table, one after the other, and prints what
+// repaired it and when. After each fault the cluster works again: by the expected
+// repair, or else by a reboot or from a snapshot. A fault can be tried alone, as in
+// `-run TestFaults/kubelet_removed`.
 func TestFaults(t *testing.T) {
 	l := clusterUser{cluster: "e2e-fault", subnet: "10.234.0.0/16", dir: t.TempDir()}
 	made := l.sh(t, "kube-bootstrap cluster status >/dev/null 2>&1 || echo made") != ""

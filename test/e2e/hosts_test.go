@@ -100,8 +100,8 @@ func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	return all
 }
 
-// give the owner of the machine two containers that run before we come: one
-// that restarts by itself and one that does not.
+// owned starts two containers of the user before kube-bootstrap runs: the first
+// has a restart policy, the second has none.
 func owned(t *testing.T, m machine) {
 	t.Helper()
 	m.sh(t, "mkdir -p /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+probeImage)

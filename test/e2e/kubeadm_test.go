@@ -15,8 +15,8 @@ import (
 )
 
 // peer is kubeadm with kube-flannel, on the same hosts, with the same programs
-// and the same images already there. It has a little help that no user has:
-// the CNI config lies ready, so that it need not wait for its DaemonSet.
+// and the same images already loaded. Its CNI config is already written, so that
+// it need not wait for its DaemonSet; a user does not have this help.
 type peer struct {
 	master, worker machine
 	figures        figures

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// localCluster is one that the program makes on this machine.
+// localCluster is a cluster of containers that the program creates on this machine.
 type localCluster struct {
 	name  string
 	flags []string

@@ -218,8 +218,8 @@ func refusedForget(t *testing.T, first, second machine) {
 	}
 }
 
-// forget takes a control plane that is down for one that died. When it comes
-// back nobody knows it any more, which does not keep it from its turndown.
+// forget removes a stopped control plane from the cluster. When it starts again, the
+// cluster does not know it any more, and turndown works all the same.
 func forget(t *testing.T, first, third machine) {
 	third.sh(t, newToken(t, first, "--control-plane").controlPlaneLine())
 	voters(t, first, 3)
@@ -232,7 +232,7 @@ func forget(t *testing.T, first, third machine) {
 	power(t, "start", third)
 	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done; kube-bootstrap turndown --yes")
 	voters(t, first, 2)
-	// Its kubelet was about to register it anew.
+	// Its kubelet would have registered it again.
 	if nodes := first.kubectl(t, "get nodes -o name"); strings.Contains(nodes, third.name) {
 		t.Errorf("it is a node again:\n%s", nodes)
 	}

@@ -14,7 +14,7 @@ type end struct {
 	kind string // "pod", "container" or "host"
 	on   machine
 	ip   string
-	exec string // prefix of a command that shall run there
+	exec string // prefix of a command that runs there
 }
 
 const probeImage = "kube-bootstrap.dev/probe:test"

@@ -31,7 +31,7 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 	t.Run("refused", func(t *testing.T) { refusedRegistry(t, master, r, login) })
 	bootstrapInPieces(t, master, r, loadHost+r.addr+"/k8s"+login)
 	master.sh(t, "rm /root/ca.crt /root/password")
-	r.stop() // what is there need not be asked for
+	r.stop() // a second run does not need the registry
 	master.sh(t, "kube-bootstrap master")
 	r.start(t)
 	// The worker has nothing at all: it is handed the way to the registry.
@@ -213,7 +213,7 @@ func forgetRegistry(r *privateRegistry) string {
 	return "docker logout " + r.addr + " >/dev/null 2>&1; rm -rf /root/.docker; docker rmi -f " + r.addr + "/k8s/only:1 >/dev/null; "
 }
 
-// keptSecret: the password lies where only root reads it, and nowhere else.
+// keptSecret expects the password only in files that root alone can read.
 func keptSecret(t *testing.T, all ...machine) {
 	t.Helper()
 	for _, m := range all {

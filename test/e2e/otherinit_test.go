@@ -37,7 +37,7 @@ func otherInit(t *testing.T, m machine, bundle string) {
 		t.Errorf("another subnet after a reboot: %s, then %s", subnet, now)
 	}
 	m.sh(t, "kube-bootstrap turndown --yes")
-	// Compared without a reboot between, which changes what is not ours.
+	// A reboot between the two would change what kube-bootstrap does not manage.
 	before := m.world(t)
 	m.sh(t, "kube-bootstrap master --bundle "+bundle)
 	m.sh(t, "kube-bootstrap turndown --yes")

@@ -154,8 +154,8 @@ func (p *puller) again(t *testing.T) {
 	}
 }
 
-// pushed: the bundle goes into a registry as one that was built does, by what
-// `docker login` left.
+// pushed expects that a pulled bundle can be pushed to a registry like a built
+// bundle, with the credentials of `docker login`.
 func (p *puller) pushed(t *testing.T) {
 	out, err := p.command([]string{"offline", "push", p.host() + "/pushed", "--bundle", p.to, "--registry-ca", p.caFile, "-o", "json"}).Run(t.Context())
 	must(t, err)

@@ -123,8 +123,8 @@ func (r *privateRegistry) get(t *testing.T, path string) []byte {
 	return text
 }
 
-// certificates makes an authority of the registry's own, another one that did
-// not sign its certificate, and the certificate.
+// certificates creates the certificate of the registry, the authority that signed
+// it, and an authority that did not.
 func (r *privateRegistry) certificates(t *testing.T, ip string) {
 	t.Helper()
 	authority, key := certificate(t, &x509.Certificate{Subject: pkix.Name{CommonName: "ca of the test"}, IsCA: true, BasicConstraintsValid: true}, nil, nil)

@@ -24,7 +24,7 @@ func TestRenewals(t *testing.T) {
 	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && tar -C app -c . | docker import - "+probeImage)
 	l.sh(t, "kube-bootstrap cluster up --masters 3 --workers 0 --progress none")
 	all := []machine{l.node(t, "master-1"), l.node(t, "master-2"), l.node(t, "master-3")}
-	for range 2 { // until the second time, a kubelet asks one that signs for a year
+	for range 2 { // in the first round, a kubelet may ask a signer that still signs for a year
 		for _, m := range all {
 			m.sh(t, "kube-bootstrap certs renew --lifetime 15m 2>&1")
 		}

@@ -126,7 +126,7 @@ func broken(t *testing.T, m machine) string {
 	return strings.Join(names, ", ")
 }
 
-// newest is when everything of ours on the machine was started.
+// newest prints when each process and container of kube-bootstrap was started.
 func newest(t *testing.T, m machine) string {
 	t.Helper()
 	return m.sh(t, `docker inspect -f '{{.Name}} {{.State.StartedAt}}' $(docker ps -q); docker -H unix:///run/docker-bootstrap.sock inspect -f '{{.Name}} {{.State.StartedAt}}' etcd flannel; systemctl show -p ExecMainStartTimestamp docker containerd docker-bootstrap`)

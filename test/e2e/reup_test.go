@@ -148,8 +148,8 @@ func (c localCluster) besides(t *testing.T, program string) string {
 ctr -n k8s.io containers ls -q 'labels."io.kubernetes.pod.name"!="%s-%s"' | grep -Fx "$(ctr -n k8s.io tasks ls -q)" | sort`, program, c.master().name))
 }
 
-// pods are the containers of all pods that run: the kubelet removes those that
-// have ended when it likes.
+// pods lists the running containers of all pods. It omits ended containers, because
+// the kubelet removes them at any time.
 func (c localCluster) pods(t *testing.T) string {
 	t.Helper()
 	const list = "ctr -n k8s.io tasks ls -q | sort"

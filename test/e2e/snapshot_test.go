@@ -75,9 +75,9 @@ func (c localCluster) createdAgain(t *testing.T) {
 	c.lists(t, saved...)
 }
 
-// useYAML is a workload with all that must come back: a Secret, and a stateful
-// set with a volume that is the node's and one that is the pod's, from an image
-// that no registry has.
+// useYAML is a workload that a restore must bring back: a Secret, and a stateful
+// set with a volume of the node, a volume of the pod, and an image that no registry
+// has.
 const useYAML = `apiVersion: v1
 kind: Secret
 metadata: {name: used}

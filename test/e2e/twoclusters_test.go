@@ -79,7 +79,7 @@ func (l clusterUser) third(t *testing.T) {
 	l.sh(t, "rm -f big.yaml; docker rm e2e-three-master-1")
 }
 
-// image is one that the engine has.
+// image returns the name of an image that the engine has.
 func (l clusterUser) image(t *testing.T) string {
 	t.Helper()
 	return docker(t, "inspect", "-f", "{{.Image}}", l.cluster+"-master-1")
