@@ -97,7 +97,7 @@ func (u Up) clashes(ctx context.Context, s *session.Session) (errs []error, err 
 
 func clash(cluster, what string) error {
 	return &step.Problem{
-		Name: "cluster-name-taken", Text: what + " is there already and is not of cluster " + cluster,
+		Name: "cluster-name-taken", Text: what + " already exists and does not belong to cluster " + cluster,
 		Remedy: "use another --name, or remove it",
 	}
 }
