@@ -55,6 +55,15 @@ func network(s string) (netip.Prefix, string) {
 	return prefix, ""
 }
 
+func networks(s string) string {
+	for item := range strings.SplitSeq(s, ",") {
+		if _, must := network(item); must != "" {
+			return strconv.Quote(item) + " " + must
+		}
+	}
+	return ""
+}
+
 func flannelNetwork(s string) string {
 	prefix, must := network(s)
 	switch {

@@ -41,6 +41,7 @@ type Config struct {
 	FlannelNetwork     string // IPv4 prefix, masked
 	FlannelBackend     string
 	FlannelSubnetDir   string
+	TrustedNetworks    []string // IPv4 prefixes, masked
 	RestartPolicy      string
 	Arch               string // as Go says it: amd64
 	IPAddress          string

@@ -157,6 +157,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"FLANNEL_IPMASQ", "perhaps", `flannelIPMasq: Invalid value: "perhaps": must be true or false (from environment FLANNEL_IPMASQ)`},
 		{"FLANNEL_NETWORK", "10.1.0.0", `flannelNetwork: Invalid value: "10.1.0.0": must be a network, such as 10.1.0.0/16`},
 		{"FLANNEL_NETWORK", "10.1.2.0/16", `has host bits set; write 10.1.0.0/16`},
+		{"KUBE_BOOTSTRAP_TRUSTED_NETWORKS", "10.1.0.0/16,10.1.2.0/16", `"10.1.2.0/16" has host bits set; write 10.1.0.0/16`},
 		{"FLANNEL_NETWORK", "fd00::/16", `must be an IPv4 network`},
 		{"FLANNEL_NETWORK", "10.1.0.0/24", `is too small: each host gets a /24, so two hosts need at least a /23`},
 		{"FLANNEL_NETWORK", "10.96.0.0/12", `serviceNetwork: Invalid value: "10.96.0.0/16": overlaps flannelNetwork 10.96.0.0/12`},

@@ -19,6 +19,8 @@ const listPrefix = "/kube-bootstrap/control-planes/"
 type Entry struct {
 	Name string `json:"name"`
 	IP   string `json:"ip"`
+	// Addresses are further addresses of the host, from which it may connect.
+	Addresses []string `json:"addresses,omitempty"`
 	// Joining is set while the control plane is joining and does not answer yet.
 	Joining bool `json:"joining,omitempty"`
 }
@@ -28,7 +30,7 @@ func (e Entry) key() string { return listPrefix + e.Name }
 func (e Entry) value() string {
 	data, err := json.Marshal(e)
 	if err != nil {
-		panic(err) // impossible: two strings and a bool
+		panic(err) // impossible: strings and a bool
 	}
 	return string(data)
 }
@@ -61,7 +63,8 @@ func (m Member) announce(ctx context.Context) error {
 	}
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	e := Entry{m.Name, m.IP, true}
+	e := m.entry()
+	e.Joining = true
 	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).Then(clientv3.OpPut(e.key(), e.value())).Commit()
 	if err != nil {
 		return fmt.Errorf("write the list of control planes: %w", err)
@@ -75,7 +78,7 @@ func (m Member) List() step.Step {
 	return step.Step{Name: "list this control plane", Check: m.checkListed, Apply: m.list}
 }
 
-func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP} }
+func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP, Addresses: m.Addresses} }
 
 func (m Member) checkListed(ctx context.Context) (step.Diff, error) {
 	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.IP}

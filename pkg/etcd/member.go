@@ -40,7 +40,8 @@ type Member struct {
 	Version       string // of the etcd in Image
 	Name          string // of the member: the node's name
 	IP            string
-	RestartPolicy string // "unless-stopped"
+	Addresses     []string // further addresses of the host
+	RestartPolicy string   // "unless-stopped"
 
 	CA, Cert, Key     string // the CA of clients, and etcd's serving certificate
 	RootCert, RootKey string // a client certificate with the common name root

@@ -26,8 +26,7 @@ type Daemon struct {
 	Endpoints     []string // "https://10.0.0.1:2379"
 	CA, Cert, Key string   // client certificate of this host's etcd user
 	Host          string   // the name for which a subnet is reserved
-	PublicIP      string   // under which the other hosts reach this one
-	Interface     string   // the interface with this address
+	PublicIP      string   // from which this host sends, and under which the others reach it
 	IPMasq        bool
 	Backend       string // as in Network
 	SubnetDir     string // directory of subnet.env; on disk, so that the subnet survives a reboot
@@ -110,11 +109,9 @@ func (d Daemon) command() []string {
 		fmt.Sprintf("--ip-masq=%t", d.IPMasq),
 		"--healthz-port=0",
 	}
-	if d.Interface != "" {
-		args = append(args, "--iface="+d.Interface)
-	}
 	if d.PublicIP != "" {
-		args = append(args, "--public-ip="+d.PublicIP)
+		// With the name of the interface, flanneld would send from its first address.
+		args = append(args, "--iface="+d.PublicIP, "--public-ip="+d.PublicIP)
 	}
 	return args
 }

@@ -12,7 +12,7 @@ func testDaemon(t *testing.T) Daemon {
 	return Daemon{
 		Files: host.Files{Root: t.TempDir()}, Image: "flannel:test", Endpoints: []string{"https://10.0.0.1:2379", "https://10.0.0.2:2379"},
 		CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt", Key: "/etc/kubernetes/pki/flannel.key",
-		PublicIP: "10.0.0.3", Interface: "eth0", IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel", RestartPolicy: "unless-stopped",
+		PublicIP: "10.0.0.3", IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel", RestartPolicy: "unless-stopped",
 	}
 }
 
@@ -31,7 +31,7 @@ func TestContainerAsksForLittle(t *testing.T) {
 	}
 	want := "flanneld --etcd-endpoints=https://10.0.0.1:2379,https://10.0.0.2:2379 --etcd-prefix=/coreos.com/network" +
 		" --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt --etcd-certfile=/etc/kubernetes/pki/flannel.crt --etcd-keyfile=/etc/kubernetes/pki/flannel.key" +
-		" --subnet-file=/var/lib/kube-bootstrap/flannel/subnet.env --ip-masq=true --healthz-port=0 --iface=eth0 --public-ip=10.0.0.3"
+		" --subnet-file=/var/lib/kube-bootstrap/flannel/subnet.env --ip-masq=true --healthz-port=0 --iface=10.0.0.3 --public-ip=10.0.0.3"
 	if got := strings.Join(c.Command, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

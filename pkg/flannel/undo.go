@@ -38,8 +38,11 @@ func (d Daemon) undo(ctx context.Context) error {
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
 }
 
-// Left lists the links of flanneld that still exist.
-func Left() (left []string, err error) {
+// Left lists the links of flanneld and the table of Guard that still exist.
+func Left(ctx context.Context) (left []string, err error) {
+	if exists, findErr := guardExists(ctx); exists || findErr != nil {
+		left, err = append(left, "table "+guardTable+" of nftables"), findErr
+	}
 	for _, name := range slices.Concat(slices.Collect(maps.Values(links))...) {
 		_, exists, findErr := host.FindLink(name)
 		if exists {

@@ -10,11 +10,20 @@ import (
 type NftTable struct {
 	Family, Name string
 	Body         string // the chains in the syntax of nft(8)
-	Comment      string // the version of the table: change it with the Body
+	Comment      string // of each rule; the version of the table: change it with the Body
 }
 
-// HasNftTable reports whether the table exists and has t.Comment, i.e. was
-// last written with the same Body.
+// HasNftables reports whether nft(8) is installed and the kernel answers it.
+func HasNftables(ctx context.Context) bool {
+	if !HasProgram("nft") {
+		return false
+	}
+	_, err := Run(ctx, "nft", "list", "tables")
+	return err == nil
+}
+
+// HasNftTable reports whether the table exists and has all rules of t with
+// t.Comment, i.e. was last written with the same Body.
 func HasNftTable(ctx context.Context, t NftTable) (bool, error) {
 	if !HasProgram("nft") {
 		return false, nil
@@ -24,7 +33,20 @@ func HasNftTable(ctx context.Context, t NftTable) (bool, error) {
 		return false, err
 	}
 	text, err := Run(ctx, "nft", "list", "table", t.Family, t.Name)
-	return strings.Contains(text, `comment "`+t.Comment+`"`), err
+	comment := `comment "` + t.Comment + `"`
+	return strings.Count(text, comment) == strings.Count(t.Body, comment), err
+}
+
+// NftSet returns the elements of a set of addresses, in the order of nft(8).
+func NftSet(ctx context.Context, family, table, name string) ([]string, error) {
+	objects, err := nftList(ctx, "set "+family+" "+table+" "+name)
+	for _, object := range objects {
+		var set struct{ Elem []string }
+		if err := json.Unmarshal(object["set"], &set); object["set"] != nil {
+			return set.Elem, err
+		}
+	}
+	return nil, err
 }
 
 func hasLine(text, line string) bool {

@@ -112,6 +112,7 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 		return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
 			tell(controlPlanesOf(list))
 			in.Put(agent.Cluster)
+			r.refreshGuard(ctx)
 		})
 	}, func(outage time.Duration) {
 		if r.outages.note(outage) {
@@ -238,7 +239,10 @@ func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
 		<-ctx.Done()
 		return nil
 	}
-	return h.flanneld().WatchLeases(ctx, func() { in.Put(agent.Lease) })
+	return h.flanneld().WatchLeases(ctx, func() {
+		in.Put(agent.Lease)
+		r.refreshGuard(ctx)
+	})
 }
 
 func (r Resident) engines() []agent.Engine {

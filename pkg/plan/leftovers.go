@@ -25,7 +25,7 @@ func (h *Host) nothingLeft(ctx context.Context) error {
 	var left []string
 	var errs []error
 	for _, look := range []func(context.Context) ([]string, error){
-		h.filesLeft, containersLeft, h.runtime().Left, linksLeft, rulesLeft,
+		h.filesLeft, containersLeft, h.runtime().Left, flannel.Left, rulesLeft,
 		func(context.Context) ([]string, error) { return mountsLeft(h.Files.Path(kubelet.Dir)) },
 	} {
 		found, err := look(ctx)
@@ -65,8 +65,6 @@ func containersLeft(ctx context.Context) (left []string, err error) {
 	}
 	return left, err
 }
-
-func linksLeft(context.Context) ([]string, error) { return flannel.Left() }
 
 func rulesLeft(context.Context) ([]string, error) {
 	left, err := maindocker.Left()

@@ -51,7 +51,7 @@ func (h *Host) bootstrap() bootstrapdocker.Daemon {
 func (h *Host) etcd() etcd.Member {
 	return etcd.Member{
 		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("etcd"), Version: h.versions.Etcd,
-		Name: h.Config.HostName, IP: h.Config.IPAddress, RestartPolicy: h.Config.RestartPolicy,
+		Name: h.Config.HostName, IP: h.Config.IPAddress, Addresses: h.addresses(), RestartPolicy: h.Config.RestartPolicy,
 		CA:       controlplane.EtcdCA + ".crt",
 		Cert:     controlplane.EtcdServer + ".crt",
 		Key:      controlplane.EtcdServer + ".key",
@@ -77,8 +77,8 @@ func (h *Host) flanneld() flannel.Daemon {
 	return flannel.Daemon{
 		Docker: bootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: []string{h.balancedEtcd()},
 		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile, Host: h.Config.HostName,
-		PublicIP: h.Config.IPAddress, Interface: h.Config.NetInterface,
-		IPMasq: h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
+		PublicIP: h.Config.IPAddress,
+		IPMasq:   h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
 		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
 		Network: mustPrefix(h.Config.FlannelNetwork), KeepModule: h.keepModule,
 	}

@@ -38,6 +38,10 @@ func (h *Host) Upkeep(past *outages) agent.Groups {
 			{Step: h.kubelet(role).RestartAfter(past.end), On: agent.API},
 			{Step: h.onDocker0(h.keepPods()), On: agent.MainDocker | agent.Link},
 		},
+		"hosts": {
+			{Step: h.onDocker0(h.listed()), On: agent.Link},
+			{Step: h.onDocker0(h.guard(role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
+		},
 		"kernel":     {{Step: h.keepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick}},
 		"Services":   {{Step: h.runtime().FollowServices(), On: agent.Firewall}},
 		"host ports": {{Step: h.onDocker0(h.runtime().KeepHostPorts()), On: agent.Firewall}},
@@ -69,6 +73,15 @@ func (h *Host) loadedImages(role string) []agent.Duty {
 		duties = append(duties, agent.Duty{Step: h.loadBootstrap("etcd"), On: agent.BootstrapDocker, Limit: limit})
 	}
 	return duties
+}
+
+// listed returns the step that keeps the addresses of a control plane current
+// in the list.
+func (h *Host) listed() step.Step {
+	if h.saved.Role != Master {
+		return step.Step{}
+	}
+	return h.etcd().List()
 }
 
 // ownEtcd returns the etcd step of a control plane.

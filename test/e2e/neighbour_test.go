@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 // neighbour has the master send to a container of the worker past the overlay,
@@ -14,6 +16,8 @@ func neighbour(t *testing.T, master, worker machine) {
 	t.Helper()
 	worker.sh(t, "docker run -d --name local -p 127.0.0.1:8099:8080 "+probeImage+" /probe serve")
 	defer worker.sh(t, "docker rm -f local")
+	strange(t, worker.ip, "10250")
+	strange(t, master.ip, "10250", "2380")
 	ip := worker.sh(t, "docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' local")
 	code := "curl -s -o /dev/null -m 5 -w '%{http_code}' http://" + ip + ":8080/ || true"
 	if got := master.sh(t, code); got != "200" {
@@ -26,5 +30,18 @@ func neighbour(t *testing.T, master, worker machine) {
 	defer master.sh(t, "ip route del "+ip+"/32")
 	if got := master.sh(t, code); got != "000" {
 		t.Errorf("a port published on 127.0.0.1 answers a neighbour: %s", got)
+	}
+}
+
+// strange connects to ports of a host from this machine, which is no host of
+// the cluster.
+func strange(t *testing.T, ip string, ports ...string) {
+	t.Helper()
+	for _, port := range ports {
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(ip, port), time.Second)
+		if err == nil {
+			conn.Close()
+			t.Errorf("port %s of %s is open to a machine outside of the cluster", port, ip)
+		}
 	}
 }

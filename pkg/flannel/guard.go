@@ -1,0 +1,227 @@
+package flannel
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	guardFamily = "inet"
+	guardTable  = "kube-bootstrap-hosts"
+	hostSet     = "hosts"
+	peerSet     = "control-planes"
+	vxlanPort   = 8472
+)
+
+// Guard drops packets to ports between the hosts of a cluster that no host of
+// the cluster has sent. Hosts are the addresses of the leases in etcd, because
+// a host has a lease before it sends the first packet to such a port:
+//
+//	UDP 8472 (vxlan)  hosts and Trusted
+//	KubeletPort       hosts, Trusted, control planes, pods and containers
+//	PeerPort          control planes and Trusted
+//
+// It uses nftables, which filters packets in addition to the rules of
+// iptables-nft and iptables-legacy. Without nftables it does nothing.
+type Guard struct {
+	Daemon
+	Trusted []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
+	// KubeletPort is the kubelet's port. PeerPort is etcd's port for members, or 0
+	// on a worker.
+	KubeletPort, PeerPort int
+	// ControlPlanes reads all addresses of the control planes from etcd, also of
+	// those that are joining.
+	ControlPlanes func(ctx context.Context, client *clientv3.Client) ([]string, error)
+}
+
+// guarded is the state that Guard establishes.
+type guarded struct {
+	table host.NftTable
+	sets  map[string][]string
+}
+
+// Step is the step that establishes the filter, and removes it with Undo.
+func (g Guard) Step() step.Step {
+	return step.Step{
+		Name:  "filter the ports between hosts",
+		Check: g.check,
+		Apply: func(ctx context.Context) error { return step.Until(ctx, g.pass, nil) },
+		Undo:  func(ctx context.Context) error { return host.DeleteNftTable(ctx, guardFamily, guardTable) },
+	}
+}
+
+func (g Guard) check(ctx context.Context) (step.Diff, error) {
+	_, diff, err := g.look(ctx)
+	return diff, err
+}
+
+// pass sets the table if it differs, and returns the difference as an error,
+// because a host may have joined meanwhile.
+func (g Guard) pass(ctx context.Context) error {
+	want, diff, err := g.look(ctx)
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	if want.sets == nil {
+		err = host.DeleteNftTable(ctx, guardFamily, guardTable)
+	} else {
+		err = host.SetNftTable(ctx, want.table)
+	}
+	if err != nil {
+		return step.Final(fmt.Errorf("%w; `--trusted-networks 0.0.0.0/0` uses no filter", err))
+	}
+	return errors.New(diff.String())
+}
+
+// Refresh writes the current addresses into an existing table. It never creates
+// or removes the table, so it needs no lock: a user's run on this host must not
+// delay hosts that join.
+func (g Guard) Refresh(ctx context.Context) error {
+	if exists, err := guardExists(ctx); err != nil || !exists {
+		return err
+	}
+	want, diff, err := g.look(ctx)
+	if err != nil || len(diff) == 0 || want.sets == nil {
+		return err
+	}
+	return host.SetNftTable(ctx, want.table)
+}
+
+// look returns the wanted state, without sets if no filter is wanted, and the
+// difference of the host.
+func (g Guard) look(ctx context.Context) (want guarded, diff step.Diff, err error) {
+	if !host.HasNftables(ctx) {
+		return want, nil, nil
+	}
+	exists, err := guardExists(ctx)
+	if err != nil {
+		return want, nil, err
+	}
+	if slices.ContainsFunc(g.Trusted, func(p netip.Prefix) bool { return p.Bits() == 0 }) {
+		if exists {
+			diff = step.Diff{"remove the filter of hosts"}
+		}
+		return want, diff, nil
+	}
+	if want, err = g.wanted(ctx); err != nil || !exists {
+		return want, step.Diff{"add the filter of hosts"}, err
+	}
+	diff, err = want.diff(ctx)
+	return want, diff, err
+}
+
+// wanted reads the addresses from etcd.
+func (g Guard) wanted(ctx context.Context) (guarded, error) {
+	client, err := g.client(ctx)
+	if err != nil {
+		return guarded{}, err
+	}
+	defer client.Close()
+	all, err := leases(ctx, client)
+	if err != nil {
+		return guarded{}, err
+	}
+	planes, err := g.ControlPlanes(ctx, client)
+	if err != nil {
+		return guarded{}, step.NoAnswer(err)
+	}
+	hosts := []string{g.PublicIP}
+	for _, l := range all {
+		hosts = append(hosts, l.host.String())
+	}
+	return g.filter(hosts, planes), nil
+}
+
+func (g Guard) filter(hosts, planes []string) guarded {
+	slices.Sort(hosts)
+	slices.Sort(planes)
+	hosts, planes = slices.Compact(hosts), slices.Compact(planes)
+	body := addressSet(hostSet, hosts) + addressSet(peerSet, planes)
+	rules := g.rules()
+	comment := fmt.Sprintf("kube-bootstrap: hosts only %.6x", sha256.Sum256([]byte(fmt.Sprint(rules))))
+	for _, c := range rules {
+		body += "\tchain " + c.name + " {\n"
+		if c.hook != "" {
+			body += "\t\t" + c.hook + "\n"
+		}
+		for _, r := range c.rules {
+			body += "\t\t" + r + " comment \"" + comment + "\"\n"
+		}
+		body += "\t}\n"
+	}
+	return guarded{
+		table: host.NftTable{Family: guardFamily, Name: guardTable, Body: body, Comment: comment},
+		sets:  map[string][]string{hostSet: hosts, peerSet: planes},
+	}
+}
+
+func addressSet(name string, addresses []string) string {
+	if len(addresses) == 0 {
+		return "\tset " + name + " { type ipv4_addr; }\n"
+	}
+	return "\tset " + name + " { type ipv4_addr; elements = { " + strings.Join(addresses, ", ") + " }; }\n"
+}
+
+type guardChain struct {
+	name, hook string
+	rules      []string
+}
+
+// rules returns the chains. A chain precedes those that lead to it.
+func (g Guard) rules() []guardChain {
+	trusted := guardChain{name: "trusted"}
+	for _, p := range g.Trusted {
+		trusted.rules = append(trusted.rules, "ip saddr "+p.String()+" accept")
+	}
+	trusted.rules = append(trusted.rules, "drop")
+	input := guardChain{name: "input", hook: "type filter hook input priority -10; policy accept;", rules: []string{"iif \"lo\" accept"}}
+	if g.Backend == "vxlan" {
+		input.rules = append(input.rules, fmt.Sprintf("udp dport %d goto overlay", vxlanPort))
+	}
+	input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto kubelet", g.KubeletPort))
+	if g.PeerPort != 0 {
+		input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto etcd", g.PeerPort))
+	}
+	fromHosts, fromPeers := "ip saddr @"+hostSet+" accept", "ip saddr @"+peerSet+" accept"
+	return []guardChain{
+		trusted,
+		{name: "overlay", rules: []string{fromHosts, "goto trusted"}},
+		{name: "kubelet", rules: []string{fromHosts, fromPeers, "ip saddr " + g.Network.String() + " accept", "goto trusted"}},
+		{name: "etcd", rules: []string{fromPeers, "goto trusted"}},
+		input,
+	}
+}
+
+func (w guarded) diff(ctx context.Context) (diff step.Diff, err error) {
+	has, err := host.HasNftTable(ctx, w.table)
+	if err != nil || !has {
+		return step.Diff{"replace the filter of hosts"}, err
+	}
+	for name, want := range w.sets {
+		now, err := host.NftSet(ctx, guardFamily, guardTable, name)
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(now)
+		if !slices.Equal(now, want) {
+			diff = append(diff, fmt.Sprintf("accept %s from %s (now %s)", name, strings.Join(want, ", "), strings.Join(now, ", ")))
+		}
+	}
+	slices.Sort(diff)
+	return diff, nil
+}
+
+func guardExists(ctx context.Context) (bool, error) {
+	tables, err := host.NftTables(ctx)
+	return slices.Contains(tables, guardFamily+" "+guardTable), err
+}

@@ -1,0 +1,173 @@
+package flannel
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+func aGuard() Guard {
+	return Guard{
+		Daemon:  Daemon{Backend: "vxlan", PublicIP: "192.0.2.1", Network: netip.MustParsePrefix("10.1.0.0/16")},
+		Trusted: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")}, KubeletPort: 10250, PeerPort: 2380,
+	}
+}
+
+func aFilter(t *testing.T) guarded {
+	t.Helper()
+	f := aGuard().filter([]string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, []string{"192.0.2.3", "192.0.2.4"})
+	if err := host.SetNftTable(t.Context(), f.table); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestGuardNoticesDamage damages the filter in each way.
+func TestGuardNoticesDamage(t *testing.T) {
+	hosttest.InNetns(t)
+	const replace = "replace the filter of hosts"
+	for do, want := range map[string]string{
+		"true":              "",
+		"nft flush ruleset": replace,
+		"nft flush chain inet kube-bootstrap-hosts etcd":                         replace,
+		"nft delete element inet kube-bootstrap-hosts hosts { 192.0.2.2 }":       "accept hosts from 192.0.2.1, 192.0.2.2, 192.0.2.3 (now 192.0.2.1, 192.0.2.3)",
+		"nft add element inet kube-bootstrap-hosts control-planes { 192.0.2.9 }": "accept control-planes from 192.0.2.3, 192.0.2.4 (now 192.0.2.3, 192.0.2.4, 192.0.2.9)",
+		"nft flush set inet kube-bootstrap-hosts control-planes":                 "accept control-planes from 192.0.2.3, 192.0.2.4 (now )",
+		"iptables -A INPUT -p tcp --dport 22 -j ACCEPT\niptables -F":             "",
+	} {
+		f := aFilter(t)
+		hosttest.Shell(t, do)
+		diff, err := f.diff(t.Context())
+		if err != nil || diff.String() != want {
+			t.Errorf("%s: got %q, %v; want %q", do, diff, err, want)
+		}
+	}
+	for range 2 {
+		if err := aGuard().Step().Undo(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := Left(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestGuardWithoutControlPlanes: the first host of a cluster is not listed yet.
+func TestGuardWithoutControlPlanes(t *testing.T) {
+	hosttest.InNetns(t)
+	f := aGuard().filter([]string{"192.0.2.1"}, nil)
+	if err := host.SetNftTable(t.Context(), f.table); err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := f.diff(t.Context()); err != nil || len(diff) > 0 {
+		t.Errorf("got %q, %v", diff, err)
+	}
+}
+
+// TestGuardIsOffForEverybody: with 0.0.0.0/0, an existing filter is removed.
+func TestGuardIsOffForEverybody(t *testing.T) {
+	hosttest.InNetns(t)
+	aFilter(t)
+	g := aGuard()
+	g.Trusted = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	if diff, err := g.check(t.Context()); err != nil || diff.String() != "remove the filter of hosts" {
+		t.Errorf("got %q, %v", diff, err)
+	}
+	if err := g.Step().Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := Left(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestGuardDropsPacketsOfStrangers sends packets to each port from each kind of
+// address, as another machine of the network would.
+func TestGuardDropsPacketsOfStrangers(t *testing.T) {
+	hosttest.InNetns(t)
+	neighbour := fmt.Sprintf("kb-guard-%d", os.Getpid())
+	hosttest.Shell(t, "ip netns add "+neighbour)
+	t.Cleanup(func() { hosttest.Shell(t, "ip netns del "+neighbour) })
+	hosttest.Shell(t, "ip link set lo up\nip link add eth0 type veth peer name eth0 netns "+neighbour)
+	hosttest.Shell(t, "ip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip route add default dev eth0\nip -n "+neighbour+" link set eth0 up")
+	for _, address := range []string{"192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.99", "198.51.100.7", "10.1.9.5"} {
+		hosttest.Shell(t, "ip -n "+neighbour+" addr add "+address+"/24 dev eth0")
+	}
+	aFilter(t)
+	overlay, err := net.ListenPacket("udp4", "192.0.2.1:8472")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer overlay.Close()
+	for _, port := range []string{"10250", "2380", "6443"} {
+		l, err := net.Listen("tcp4", "192.0.2.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+	}
+	for _, c := range []struct{ from, open string }{
+		{"192.0.2.99", "6443"},                   // a stranger
+		{"192.0.2.2", "8472 10250 6443"},         // a worker
+		{"192.0.2.3", "8472 10250 2380 6443"},    // a control plane
+		{"192.0.2.4", "10250 2380 6443"},         // a further address of a control plane, or one that has no lease yet
+		{"10.1.9.5", "10250 6443"},               // a pod
+		{"198.51.100.7", "8472 10250 2380 6443"}, // a trusted network
+	} {
+		hosttest.Shell(t, "ip -n "+neighbour+" route replace 192.0.2.1/32 dev eth0 src "+c.from)
+		var open []string
+		if arrives(t, neighbour, overlay) {
+			open = append(open, "8472")
+		}
+		for _, port := range []string{"10250", "2380", "6443"} {
+			patience := "0.3"
+			if strings.Contains(c.open, port) {
+				patience = "20"
+			}
+			if inNeighbour(neighbour, "timeout "+patience+" bash -c 'exec 3<>/dev/tcp/192.0.2.1/"+port+"'") == nil {
+				open = append(open, port)
+			}
+		}
+		if got := strings.Join(open, " "); got != c.open {
+			t.Errorf("from %s: open %q, want %q", c.from, got, c.open)
+		}
+	}
+	if conn, err := net.Dial("tcp4", "192.0.2.1:2380"); err != nil {
+		t.Error("the host itself:", err)
+	} else {
+		conn.Close()
+	}
+}
+
+// arrives sends a packet to the overlay's port from the current source, and
+// after it one from a host, which always arrives.
+func arrives(t *testing.T, neighbour string, overlay net.PacketConn) bool {
+	t.Helper()
+	if err := inNeighbour(neighbour, "echo tested >/dev/udp/192.0.2.1/8472; s=$(ip route get 192.0.2.1 | sed -n 's/.* src \\([^ ]*\\).*/\\1/p'); "+
+		"ip route replace 192.0.2.1/32 dev eth0 src 192.0.2.2; echo last >/dev/udp/192.0.2.1/8472; ip route replace 192.0.2.1/32 dev eth0 src $s"); err != nil {
+		t.Fatal(err)
+	}
+	arrived := false
+	for buffer := make([]byte, 64); ; {
+		n, _, err := overlay.ReadFrom(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(buffer[:n]) == "last\n" {
+			return arrived
+		}
+		arrived = true
+	}
+}
+
+func inNeighbour(name, script string) error {
+	return exec.Command("ip", "netns", "exec", name, "bash", "-c", script).Run()
+}
