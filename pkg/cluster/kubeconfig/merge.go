@@ -3,7 +3,6 @@
 package kubeconfig
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -22,12 +22,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// merged holds what Unmerge needs to restore the kubeconfig. It is stored in the
+// merged records what Unmerge needs to restore the kubeconfig. It is stored in the
 // private directory of the cluster.
 type merged struct {
 	Path    string `json:"path"`
-	Before  []byte `json:"before"` // the former content; null: the file did not exist
-	After   []byte `json:"after"`
+	Created bool   `json:"created"` // Merge created the file
 	Context string `json:"context"` // the former current context
 }
 
@@ -70,29 +69,36 @@ func load(ctx context.Context, s *session.Session) (*api.Config, error) {
 }
 
 func (f files) merge(path string, own *api.Config) error {
-	before, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		before, err = nil, nil
-	}
-	if err != nil {
+	_, err := os.Stat(path)
+	note := merged{Path: path, Created: errors.Is(err, fs.ErrNotExist)}
+	return edit(path, func(config *api.Config) error {
+		note.Context = config.CurrentContext
+		name := f.entry()
+		f.enter(config, own)
+		config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
+		config.CurrentContext = name
+		return f.noteMerged(note)
+	})
+}
+
+// edit applies change to the kubeconfig at path, which may not exist yet.
+func edit(path string, change func(*api.Config) error) error {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	config, err := clientcmd.Load(before)
+	config, err := clientcmd.Load(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	note := merged{Path: path, Before: before, Context: config.CurrentContext}
-	name := f.entry()
-	f.enter(config, own)
-	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
-	config.CurrentContext = name
-	if note.After, err = clientcmd.Write(*config); err != nil {
+	before := config.DeepCopy()
+	if err := change(config); err != nil || reflect.DeepEqual(before, config) {
 		return err
 	}
-	if err := f.noteMerged(note); err != nil {
+	if data, err = clientcmd.Write(*config); err != nil {
 		return err
 	}
-	return host.WriteFile(path, note.After, 0o600)
+	return host.WriteFile(path, data, 0o600)
 }
 
 func (f files) noteMerged(note merged) error {
@@ -106,8 +112,8 @@ func (f files) noteMerged(note merged) error {
 	return host.WriteFile(filepath.Join(f.PrivateDir(), mergedFile), data, 0o600)
 }
 
-// Unmerge restores the kubeconfig that Merge changed. If somebody else has
-// changed the file since, Unmerge only removes the entries of the cluster.
+// Unmerge removes the entries that Merge added and restores the current context.
+// It removes the file if Merge created it and nothing else is in it.
 func Unmerge(ctx context.Context, options session.Options) error {
 	f := files{options}
 	note, err := f.merged()
@@ -123,35 +129,24 @@ func Unmerge(ctx context.Context, options session.Options) error {
 }
 
 func (f files) remove(note merged) error {
-	now, err := os.ReadFile(note.Path)
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(now, note.After) {
-		if note.Before == nil {
-			return os.Remove(note.Path)
+	name, empty := f.entry(), false
+	err := edit(note.Path, func(config *api.Config) error {
+		delete(config.Clusters, name)
+		delete(config.AuthInfos, name)
+		delete(config.Contexts, name)
+		if config.CurrentContext == name {
+			config.CurrentContext = ""
+			if config.Contexts[note.Context] != nil {
+				config.CurrentContext = note.Context
+			}
 		}
-		return host.WriteFile(note.Path, note.Before, 0o600)
+		empty = len(config.Clusters)+len(config.AuthInfos)+len(config.Contexts) == 0
+		return nil
+	})
+	if err == nil && empty && note.Created {
+		err = os.Remove(note.Path)
 	}
-	config, err := clientcmd.Load(now)
-	if err != nil {
-		return fmt.Errorf("%s: %w", note.Path, err)
-	}
-	name := f.entry()
-	delete(config.Clusters, name)
-	delete(config.AuthInfos, name)
-	delete(config.Contexts, name)
-	if config.CurrentContext == name {
-		config.CurrentContext = ""
-		if _, there := config.Contexts[note.Context]; there {
-			config.CurrentContext = note.Context
-		}
-	}
-	left, err := clientcmd.Write(*config)
-	if err != nil {
-		return err
-	}
-	return host.WriteFile(note.Path, left, 0o600)
+	return err
 }
 
 // locked calls do while it holds the lock file that kubectl uses too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -42,20 +43,36 @@ func merging(t *testing.T, before string) (files, string) {
 	return f, path
 }
 
-func TestAMergedKubeconfigIsPutBackExactly(t *testing.T) {
-	f, path := merging(t, someones)
-	if err := Unmerge(t.Context(), f.Options); err != nil {
+// same fails unless the kubeconfig has the content of the user's.
+func same(t *testing.T, path string) {
+	t.Helper()
+	want, err := clientcmd.Load([]byte(someones))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
-		t.Errorf("put back as %q, %v", got, err)
+	got, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := Unmerge(t.Context(), f.Options); err != nil { // twice is harmless
-		t.Error(err)
+	for _, c := range got.Contexts {
+		c.LocationOfOrigin = ""
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("it is now %+v", got)
 	}
 }
 
-func TestAKubeconfigThatWeMadeGoes(t *testing.T) {
+func TestUnmergeRestoresTheContext(t *testing.T) {
+	f, path := merging(t, someones)
+	for range 2 { // the second call changes nothing
+		if err := Unmerge(t.Context(), f.Options); err != nil {
+			t.Fatal(err)
+		}
+		same(t, path)
+	}
+}
+
+func TestUnmergeRemovesAFileThatMergeCreated(t *testing.T) {
 	f, path := merging(t, "")
 	if err := Unmerge(t.Context(), f.Options); err != nil {
 		t.Fatal(err)
@@ -65,7 +82,7 @@ func TestAKubeconfigThatWeMadeGoes(t *testing.T) {
 	}
 }
 
-func TestOfAChangedKubeconfigOnlyOurEntriesGo(t *testing.T) {
+func TestUnmergeKeepsEntriesOfTheUser(t *testing.T) {
 	f, path := merging(t, someones)
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
@@ -122,9 +139,7 @@ func TestAMergedKubeconfigIsRenewed(t *testing.T) {
 	if err := Unmerge(t.Context(), f.Options); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
-		t.Errorf("put back as %q, %v", got, err)
-	}
+	same(t, path)
 }
 
 func TestAContextThatTheUserRemovedStaysRemoved(t *testing.T) {

@@ -1,7 +1,6 @@
 package kubeconfig
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,13 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Update updates the entries that Merge wrote, after the cluster got
@@ -39,33 +35,12 @@ func Update(ctx context.Context, s *session.Session) error {
 }
 
 func (f files) renew(note merged, own *api.Config) error {
-	now, err := os.ReadFile(note.Path)
-	if err != nil {
-		return err
-	}
-	config, err := clientcmd.Load(now)
-	if err != nil {
-		return fmt.Errorf("%s: %w", note.Path, err)
-	}
-	if _, there := config.Contexts[f.entry()]; !there {
-		return nil
-	}
-	before := config.DeepCopy()
-	f.enter(config, own)
-	if reflect.DeepEqual(before, config) {
-		return nil
-	}
-	data, err := clientcmd.Write(*config)
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(now, note.After) { // nobody edited the file: Unmerge may still restore all of it
-		note.After = data
-		if err := f.noteMerged(note); err != nil {
-			return err
+	return edit(note.Path, func(config *api.Config) error {
+		if config.Contexts[f.entry()] != nil {
+			f.enter(config, own)
 		}
-	}
-	return host.WriteFile(note.Path, data, 0o600)
+		return nil
+	})
 }
 
 // enter copies the only cluster and user of own into config.
