@@ -25,10 +25,8 @@ type dockerVariables []struct{ name, value string }
 // shells write variables in their own way: how to set one, how to unset one,
 // and how to take the whole over.
 var shells = map[string]struct{ set, unset, take string }{
-	"bash":       {"export %s=%q", "unset %s", "# eval \"$(%s)\""},
-	"fish":       {"set -gx %s %q;", "set -e %s;", "# %s | source"},
-	"powershell": {"$Env:%s = %q", "Remove-Item Env:\\%s", "# & %s | Invoke-Expression"},
-	"cmd":        {"SET %s=%s", "SET %s=", "REM @FOR /f \"tokens=*\" %%i IN ('%s') DO @%%i"},
+	"bash": {"export %s=%q", "unset %s", "# eval \"$(%s)\""},
+	"fish": {"set -gx %s %q;", "set -e %s;", "# %s | source"},
 }
 
 func (p *program) nodeDockerEnv() *cobra.Command {
@@ -48,10 +46,10 @@ copies it into all nodes.`,
 		ValidArgsFunction: firstArg(nodeListing.complete(p)),
 	}
 	o := p.addClusterFlags(c)
-	shell := c.Flags().String("shell", "", "bash, fish, powershell or cmd (empty: as $SHELL says)")
+	shell := c.Flags().String("shell", "", "bash or fish (empty: as $SHELL says)")
 	unset := c.Flags().Bool("unset", false, "print what points it back, and close the port of NODE (default: of the node that $DOCKER_HOST names)")
 	format := addOutput(c)
-	_ = c.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"bash", "fish", "powershell", "cmd"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"bash", "fish"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := p.clusterOptions(c, o); err != nil {
 			return err
@@ -99,7 +97,7 @@ func (p *program) shellName(given string) (string, error) {
 		}
 	}
 	if _, known := shells[name]; !known {
-		return "", &usageError{fmt.Errorf("--shell %q: must be bash, fish, powershell or cmd", given)}
+		return "", &usageError{fmt.Errorf("--shell %q: must be bash or fish", given)}
 	}
 	return name, nil
 }

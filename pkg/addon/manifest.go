@@ -20,8 +20,6 @@ import (
 var published = map[string]string{
 	config.CNICalico: "https://raw.githubusercontent.com/projectcalico/calico/v3.32.1/manifests/calico.yaml" +
 		"#sha256:a1df919d9721cf667accdc3e72848911b0cb25cfab7d2478ad0c996302c95744",
-	config.CNIWeave: "https://raw.githubusercontent.com/weaveworks/weave/v2.8.1/prog/weave-kube/weave-daemonset-k8s-1.11.yaml" +
-		"#sha256:a2410c91152fdead60084a750d5041749e95350c038a9832e7dff71f85b52c9c",
 	// v2.7.0 is the last release that consists of one manifest.
 	config.AddonDashboard: "https://raw.githubusercontent.com/kubernetes/dashboard/v2.7.0/aio/deploy/recommended.yaml" +
 		"#sha256:943ae40251f1ba64ef012c53271bf6766d1883dd024093e854567b56443764b8",

@@ -11,12 +11,11 @@ const (
 	CNIBridge  = "bridge"
 	CNIFlannel = "flannel"
 	CNICalico  = "calico"
-	CNIWeave   = "weave"
 	CNINone    = "none"
 )
 
 // CNIPlugins are the plugins that are known by name.
-var CNIPlugins = []string{CNIBridge, CNIFlannel, CNICalico, CNIWeave, CNINone}
+var CNIPlugins = []string{CNIBridge, CNIFlannel, CNICalico, CNINone}
 
 func cniPlugin(s string) string {
 	switch {

@@ -50,7 +50,7 @@ type Config struct {
 	TimeoutForServices time.Duration
 	DNSDomain          string
 	DNSServerIP        string
-	CNIPlugin          string   // bridge, flannel, calico, weave, none, a path or a URL
+	CNIPlugin          string   // bridge, flannel, calico, none, a path or a URL
 	Addons             []string // each dashboard, a path or a URL
 	ServiceNetwork     string   // IPv4 prefix, masked
 	APIServerPort      int

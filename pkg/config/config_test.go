@@ -180,7 +180,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"KUBE_BOOTSTRAP_TLS_SAN", "k8s.example.com,10.0.0.5,*.lan,k8s_1", `tlsSANs: Invalid value: "k8s.example.com,10.0.0.5,*.lan,k8s_1": must be DNS names, such as k8s.example.com or *.example.com, and IP addresses; "k8s_1" is neither`},
 		{"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.96.0.0/30", `serviceNetwork: Invalid value: "10.96.0.0/30": is too small`},
 		{"KUBE_BOOTSTRAP_HOST_NAME", "My Host", `hostName: Invalid value: "My Host"`},
-		{"KUBE_BOOTSTRAP_CNI_PLUGIN", "cilium", `cniPlugin: Invalid value: "cilium": must be bridge, flannel, calico, weave, none, or the path or URL`},
+		{"KUBE_BOOTSTRAP_CNI_PLUGIN", "cilium", `cniPlugin: Invalid value: "cilium": must be bridge, flannel, calico, none, or the path or URL`},
 		{"KUBE_BOOTSTRAP_CNI_PLUGIN", "http://x/net.yaml", `must begin with https://, or end in #sha256:`},
 		{"KUBE_BOOTSTRAP_ADDONS", "dashboard,weather", `addons: Invalid value: "dashboard,weather": must be dashboard, or the path or URL of a manifest; "weather" is neither`},
 		{"KUBE_BOOTSTRAP_ADDONS", "https:///x", `addons: Invalid value: "https:///x": must be a whole URL`},

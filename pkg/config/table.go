@@ -199,7 +199,7 @@ var clusterSettings = []Setting{
 	},
 	{
 		Field: "cniPlugin", Flag: "cni-plugin", Group: GroupNetwork, Default: CNIBridge, Verbs: hosts, Shared: true, Change: Never,
-		Help:  "network of the pods: bridge (docker0, shared with containers), flannel, calico, weave, none, or the path or URL of a manifest",
+		Help:  "network of the pods: bridge (docker0, shared with containers), flannel, calico, none, or the path or URL of a manifest",
 		at:    manifest(func(c *Config) *string { return &c.CNIPlugin }),
 		check: cniPlugin,
 	},

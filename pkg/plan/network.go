@@ -87,7 +87,7 @@ func (h *Host) networkProblem(role string) error {
 	}
 	if err := h.networkManifest().check(); err != nil {
 		return &step.Problem{Name: "cni-plugin", Text: fmt.Sprintf("cniPlugin: %s: %v", h.Config.CNIPlugin, err),
-			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, calico, weave, none"}
+			Remedy: "give the path or the URL of the plugin's manifest, or one of bridge, flannel, calico, none"}
 	}
 	return nil
 }
