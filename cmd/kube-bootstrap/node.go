@@ -13,7 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -62,7 +61,7 @@ configuration file.`,
 		o.Retain = *retain
 		var made string
 		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(session.Event)) (err error) {
-			made, err = cluster.AddNode(ctx, *o, spec, plan.Moves(node.Drain{Limit: *limit}), emit)
+			made, err = cluster.AddNode(ctx, *o, spec, emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
 	}
@@ -117,8 +116,8 @@ func (p *program) change(ctx context.Context, do func(context.Context, func(sess
 type nodeVerb struct {
 	done   string // what the node is afterwards
 	force  bool   // the verb has --force
-	do     func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves, emit func(session.Event)) error
-	losses func(ctx context.Context, o cluster.Options, name string, force bool, moves cluster.Moves) ([]string, error) // to be confirmed; nil: none
+	do     func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.Event)) error
+	losses func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain) ([]string, error) // to be confirmed; nil: none
 }
 
 func (p *program) oneNodeVerb(c *cobra.Command, v nodeVerb) *cobra.Command {
@@ -141,14 +140,14 @@ func (p *program) oneNodeVerb(c *cobra.Command, v nodeVerb) *cobra.Command {
 		if err := p.clusterOptions(c, o); err != nil {
 			return err
 		}
-		name, moves := nodeArg(c, args), plan.Moves(node.Drain{Limit: *limit, LoseBare: *lose})
+		name, drain := nodeArg(c, args), node.Drain{Limit: *limit, LoseBare: *lose}
 		if err := p.confirm(c.Context(), yes, func(ctx context.Context) ([]string, error) {
-			return v.losses(ctx, *o, name, *forced, moves)
+			return v.losses(ctx, *o, name, *forced, drain)
 		}); err != nil {
 			return err
 		}
 		return p.change(step.WithLimit(c.Context(), *limit), func(ctx context.Context, emit func(session.Event)) error {
-			return v.do(ctx, *o, name, *forced, moves, emit)
+			return v.do(ctx, *o, name, *forced, drain, emit)
 		}, func() string { return "node " + name + " is " + v.done })
 	}
 	return c
@@ -197,8 +196,8 @@ power button.`,
 }
 
 func (p *program) nodeStart() *cobra.Command {
-	start := func(ctx context.Context, o cluster.Options, name string, _ bool, moves cluster.Moves, emit func(session.Event)) error {
-		return cluster.StartNode(ctx, o, name, moves, emit)
+	start := func(ctx context.Context, o cluster.Options, name string, _ bool, _ node.Drain, emit func(session.Event)) error {
+		return cluster.StartNode(ctx, o, name, emit)
 	}
 	return p.oneNodeVerb(&cobra.Command{
 		Use:     "start NODE",

@@ -9,14 +9,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// Moves are the steps that change a node in the API server.
-type Moves struct {
-	Drain, Forget, Uncordon func(api kube.Connect, node string) step.Step
-}
 
 // change is one command that changes nodes of an existing cluster.
 type change struct {
@@ -25,11 +20,10 @@ type change struct {
 	nodes   topology.Topology
 	state   topology.State
 	source  source
-	moves   Moves
 }
 
 // onNodes calls do for a cluster that has nodes, one run at a time.
-func onNodes(ctx context.Context, options Options, moves Moves, emit func(session.Event), do func(change) error) error {
+func onNodes(ctx context.Context, options Options, emit func(session.Event), do func(change) error) error {
 	options, err := options.withDefaults()
 	if err != nil {
 		return err
@@ -44,7 +38,7 @@ func onNodes(ctx context.Context, options Options, moves Moves, emit func(sessio
 		if err != nil {
 			return err
 		}
-		return do(change{s, options, options.Topology(s.Name, state), state, source, moves})
+		return do(change{s, options, options.Topology(s.Name, state), state, source})
 	})
 }
 
@@ -68,14 +62,9 @@ func (c change) machine(n topology.Node) testhost.Machine {
 	return testhost.NewMachine(c.session, c.nodes, n)
 }
 
-// drain returns the step that moves the pods of a node away.
-func (c change) drain(ctx context.Context, n topology.Node) step.Step {
-	return c.moves.Drain(apiserver.Connect(ctx, c.session, n.Name), n.Name)
-}
-
-// forget returns the step that removes a node from the API server.
-func (c change) forget(ctx context.Context, n topology.Node) step.Step {
-	return c.moves.Forget(apiserver.Connect(ctx, c.session, n.Name), n.Name)
+// object returns the node in the API of another control plane than the node itself.
+func (c change) object(ctx context.Context, n topology.Node) node.Node {
+	return node.Node{API: apiserver.Connect(ctx, c.session, n.Name), Name: n.Name}
 }
 
 // turndown returns the step that runs `kube-bootstrap turndown` on a node.

@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 )
 
 // CleanLosses lists what Clean removes for good: hosts and snapshots. Remains of
@@ -38,8 +39,8 @@ func hostLoss(name string) string { return "host " + name + " with its volumes" 
 
 // NodeLosses lists what RemoveNode removes for good. It returns the problems
 // that RemoveNode returns before it changes anything.
-func NodeLosses(ctx context.Context, options Options, name string, force bool, moves Moves) (losses []string, err error) {
-	err = onNodes(ctx, options, moves, nil, func(c change) error {
+func NodeLosses(ctx context.Context, options Options, name string, force bool, drain node.Drain) (losses []string, err error) {
+	err = onNodes(ctx, options, nil, func(c change) error {
 		n, err := c.nodes.Pick(name)
 		if err != nil {
 			return err
@@ -48,17 +49,17 @@ func NodeLosses(ctx context.Context, options Options, name string, force bool, m
 		if force {
 			return nil
 		}
-		return c.removable(ctx, n)
+		return c.removable(ctx, n, drain)
 	})
 	return losses, err
 }
 
 // removable returns the problems of a removal of n that moves its pods away
 // first.
-func (c change) removable(ctx context.Context, n topology.Node) error {
+func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain) error {
 	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
 		return err
 	}
-	_, err := c.drain(ctx, n).Check(ctx) // before a stopped node is started
+	_, err := c.object(ctx, n).Drain(drain).Check(ctx) // before a stopped node is started
 	return err
 }

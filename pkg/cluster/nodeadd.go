@@ -20,8 +20,8 @@ import (
 
 // AddNode adds a node and returns its name. If it fails, it removes what it has
 // created, unless Options.Retain is set.
-func AddNode(ctx context.Context, options Options, spec topology.Spec, moves Moves, emit func(session.Event)) (name string, err error) {
-	err = onNodes(ctx, options, moves, emit, func(c change) error {
+func AddNode(ctx context.Context, options Options, spec topology.Spec, emit func(session.Event)) (name string, err error) {
+	err = onNodes(ctx, options, emit, func(c change) error {
 		n, err := c.newcomer(ctx, spec)
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func canJoin(t topology.Topology, n topology.Node, joined []string) error {
 func (c change) takeBack(ctx context.Context, n topology.Node) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.forget(ctx, n)}, {c.machine(n).Remove()}})
+	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()}})
 }
 
 // hasBundle reports whether the hosts share a bundle.

@@ -8,13 +8,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // StopNode moves a node's pods away and shuts the node down. With force it shuts
 // the node down at once.
-func StopNode(ctx context.Context, options Options, name string, force bool, moves Moves, emit func(session.Event)) error {
-	return onNodes(ctx, options, moves, emit, func(c change) error {
+func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
+	return onNodes(ctx, options, emit, func(c change) error {
 		n, err := c.nodes.Pick(name)
 		if err != nil {
 			return err
@@ -26,13 +27,13 @@ func StopNode(ctx context.Context, options Options, name string, force bool, mov
 		if err := errors.Join(preflight.CanStop(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
 			return err
 		}
-		return c.session.Run(ctx, step.Plan{{c.drain(ctx, n)}, {stop}})
+		return c.session.Run(ctx, step.Plan{{c.object(ctx, n).Drain(drain)}, {stop}})
 	})
 }
 
 // StartNode starts a node and waits until it accepts pods again.
-func StartNode(ctx context.Context, options Options, name string, moves Moves, emit func(session.Event)) error {
-	return onNodes(ctx, options, moves, emit, func(c change) error {
+func StartNode(ctx context.Context, options Options, name string, emit func(session.Event)) error {
+	return onNodes(ctx, options, emit, func(c change) error {
 		n, err := c.nodes.Pick(name)
 		if err != nil {
 			return err
@@ -44,7 +45,7 @@ func StartNode(ctx context.Context, options Options, name string, moves Moves, e
 		return c.session.Run(ctx, step.Plan{
 			append(c.options.setup(c.nodes).Front(c.session, c.nodes.Subnet()), boot),
 			{apiserver.NewWaiter(c.session).Step(n.Name)},
-			{c.moves.Uncordon(apiserver.Connect(ctx, c.session, ""), n.Name)},
+			{node.Node{API: apiserver.Connect(ctx, c.session, ""), Name: n.Name}.Uncordon()},
 		})
 	})
 }

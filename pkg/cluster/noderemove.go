@@ -11,13 +11,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // RemoveNode removes a node from its cluster together with its host. With force
 // it does not move the pods first, and the node need not run.
-func RemoveNode(ctx context.Context, options Options, name string, force bool, moves Moves, emit func(session.Event)) error {
-	return onNodes(ctx, options, moves, emit, func(c change) error {
+func RemoveNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
+	return onNodes(ctx, options, emit, func(c change) error {
 		n, err := c.nodes.Pick(name)
 		if err != nil {
 			return err
@@ -25,12 +26,12 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, m
 		if force {
 			return c.removeAtOnce(ctx, n)
 		}
-		if err := c.removable(ctx, n); err != nil {
+		if err := c.removable(ctx, n, drain); err != nil {
 			return err
 		}
 		m := c.machine(n)
 		return c.session.Run(ctx, step.Plan{
-			{m.Boot(new(docker.EngineHost))}, {c.drain(ctx, n)}, {c.turndown(n)}, {c.forget(ctx, n)}, {m.Remove()},
+			{m.Boot(new(docker.EngineHost))}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {m.Remove()},
 		})
 	})
 }
@@ -46,7 +47,7 @@ func (c change) removeAtOnce(ctx context.Context, n topology.Node) error {
 	if !c.state.Runs(n.Name) {
 		return c.session.Run(ctx, step.Plan{{c.forgetFrom(n)}, remove})
 	}
-	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.forget(ctx, n)}, remove})
+	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, remove})
 }
 
 // forgetFrom returns the step by which a running control plane removes a node

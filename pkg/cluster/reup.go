@@ -27,7 +27,7 @@ import (
 // that the API server stays available if there are several. Reup does not touch
 // other nodes.
 func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale []string, err error) {
-	err = onNodes(ctx, options, Moves{}, emit, func(c change) error {
+	err = onNodes(ctx, options, emit, func(c change) error {
 		share := step.Plan{{c.options.setup(c.nodes).Share(c.session), c.options.noteComponents(c.session)}}
 		if err := c.session.Run(ctx, share.Compact()); err != nil {
 			return err
