@@ -21,7 +21,7 @@ func (n Node) Depart(ctx context.Context) error {
 	asked := false
 	return step.Until(ctx, func(ctx context.Context) error {
 		_, err := n.get(ctx)
-		if apierrors.IsNotFound(err) || asked && apierrors.IsForbidden(err) {
+		if apierrors.IsNotFound(err) || asked && refused(err) {
 			return nil
 		}
 		if err == nil && !asked {
@@ -34,6 +34,11 @@ func (n Node) Depart(ctx context.Context) error {
 		return fmt.Errorf("no control plane has removed node %s yet", n.Name)
 	}, nil)
 }
+
+// refused reports whether an API server refuses this host because it was
+// removed. It answers with an internal error, because the authorization webhook
+// for removed hosts does not exist.
+func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInternalError(err) }
 
 // Departing returns the names of the nodes that ask to be removed.
 func (n Node) Departing(ctx context.Context) (names []string, err error) {
