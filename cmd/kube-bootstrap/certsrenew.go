@@ -21,15 +21,17 @@ func (p *program) certsRenew() *cobra.Command {
 all of them. The programs that read them only when they start are started again,
 one after the other: etcd, flanneld, the controller manager, the scheduler and
 the kubelet. Pods keep running. Only one control plane of a cluster renews its
-certificates at a time. Run the command again if it was interrupted.`,
-		Example:           "  kube-bootstrap certs renew\n  kube-bootstrap certs renew apiserver etcd-server",
+certificates at a time. Run the command again if it was interrupted.
+
+A super-admin.conf that you have removed is issued only if you name it.`,
+		Example:           "  kube-bootstrap certs renew\n  kube-bootstrap certs renew apiserver etcd-server\n  kube-bootstrap certs renew super-admin.conf",
 		ValidArgsFunction: completeRenewable,
 	}
 	life := c.Flags().Duration("lifetime", 0, "how long certificates are valid from now on, for tests")
 	_ = c.Flags().MarkHidden("lifetime")
 	c.RunE = func(c *cobra.Command, names []string) error {
 		if len(names) == 0 {
-			names = plan.Renewable()
+			names = plan.Present(host.Files{})
 		}
 		for _, name := range names {
 			if !slices.Contains(plan.Renewable(), name) {

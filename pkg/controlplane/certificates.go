@@ -109,7 +109,7 @@ func (c ControlPlane) makeAuthority(a authority, key []byte) error {
 
 // leaf has a certificate issued, again if it is stale.
 func (c ControlPlane) leaf(l leaf, signer *pki.Authority, visit func(string, func() error) error) error {
-	if !c.renews(l) {
+	if !c.renews(l) || c.removed(l) {
 		return nil
 	}
 	reason := "missing"
@@ -136,6 +136,13 @@ func (c ControlPlane) leaf(l leaf, signer *pki.Authority, visit func(string, fun
 		}
 		return c.writeLeaf(l, signer, pair)
 	})
+}
+
+// removed reports whether the certificate stays away, because an administrator
+// has removed it. Only the first control plane of a cluster gets SuperAdminConf,
+// and gets it before AdminConf. A renewal by name issues it again.
+func (c ControlPlane) removed(l leaf) bool {
+	return l.path == SuperAdminConf && c.renewed == nil && !c.Files.Exists(SuperAdminConf) && (c.Joins || c.Files.Exists(AdminConf))
 }
 
 func (c ControlPlane) readLeaf(l leaf) (pki.Pair, error) {

@@ -24,7 +24,7 @@ const (
 	ManifestDir    = Dir + "/manifests"
 	APIServerPod   = ManifestDir + "/kube-apiserver.yaml"
 	AdminConf      = Dir + "/admin.conf"
-	SuperAdminConf = Dir + "/super-admin.conf" // rights that do not hang on RBAC; makes the first bindings
+	SuperAdminConf = Dir + "/super-admin.conf" // rights that do not depend on RBAC; administrators may remove it
 	AgentConf      = Dir + "/kube-bootstrap-agent.conf"
 	ConfigDir      = Dir + "/apiserver"
 	auditDir       = "/var/log/kubernetes/audit"

@@ -38,7 +38,7 @@ func Held() []pki.Held {
 	for _, l := range (ControlPlane{}).leaves() {
 		all = append(all, pki.Held{
 			Name: certificateName(l.path), Path: l.name(), Purpose: purposes[l.path],
-			RenewedBy: "agent", Remedy: remedy,
+			RenewedBy: "agent", Remedy: remedy, Optional: l.path == SuperAdminConf,
 		})
 	}
 	return all

@@ -74,8 +74,8 @@ func (c ControlPlane) leaves() []leaf {
 		pair(EtcdPeer, EtcdPeerCA, pki.Request{CommonName: PeerName, Hosts: etcdHosts, Client: true}),
 		client(EtcdRoot, EtcdCA, "root"),
 		client(FlannelClient, EtcdCA, c.EtcdUser),
-		conf(AdminConf, "kubernetes-admin", AdminGroup),
-		conf(SuperAdminConf, "kubernetes-super-admin", "system:masters"),
+		conf(SuperAdminConf, superAdmin, superGroup),
+		conf(AdminConf, "kubernetes-admin", AdminGroup), // after SuperAdminConf, see removed
 		conf(AgentConf, "kube-bootstrap-agent", AgentGroup),
 		conf(managerConf, "system:kube-controller-manager"),
 		conf(schedulerConf, "system:kube-scheduler"),

@@ -84,3 +84,35 @@ func TestLeafLife(t *testing.T) {
 		t.Errorf("the controller manager signs for the usual lifetime: %s", args)
 	}
 }
+
+// TestARemovedSuperAdminStaysAway: only the first run and a renewal by name issue
+// super-admin.conf.
+func TestARemovedSuperAdminStaysAway(t *testing.T) {
+	c := fresh(t)
+	issue(t, c)
+	if err := c.Files.Remove(SuperAdminConf); err != nil {
+		t.Fatal(err)
+	}
+	later := c
+	later.Now = func() time.Time { return now.Add(pki.LeafLife - time.Hour) }
+	issue(t, later)
+	if c.Files.Exists(SuperAdminConf) {
+		t.Error("a later run has issued super-admin.conf again")
+	}
+	if _, err := c.superClient(); err != nil {
+		t.Error("the administrators cannot be granted their rights:", err)
+	}
+	if err := c.Renew([]string{"super-admin.conf"}).Apply(t.Context()); err != nil || !c.Files.Exists(SuperAdminConf) {
+		t.Errorf("a renewal by name has not issued super-admin.conf: %v", err)
+	}
+	if err := c.Files.Remove(AdminConf); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Files.Remove(SuperAdminConf); err != nil {
+		t.Fatal(err)
+	}
+	issue(t, c)
+	if !c.Files.Exists(SuperAdminConf) {
+		t.Error("a first run that was interrupted does not issue super-admin.conf")
+	}
+}

@@ -33,6 +33,12 @@ func (c ControlPlane) UserKubeconfig(u User) ([]byte, error) {
 	if err := c.certifies(u.Server); err != nil {
 		return nil, err
 	}
+	return c.kubeconfig(cmp.Or(u.Server, c.Server()), pki.Request{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
+}
+
+// kubeconfig issues a client certificate of the cluster and returns a kubeconfig
+// that contains it.
+func (c ControlPlane) kubeconfig(server string, r pki.Request) ([]byte, error) {
 	pair, err := c.pair(clusterCA)
 	if err != nil {
 		return nil, err
@@ -41,12 +47,11 @@ func (c ControlPlane) UserKubeconfig(u User) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authority %s.crt: %w", clusterCA, err)
 	}
-	request := pki.Request{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life}
-	own, err := signer.Issue(request, c.now())
+	own, err := signer.Issue(r, c.now())
 	if err != nil {
 		return nil, err
 	}
-	return pki.Kubeconfig{Server: cmp.Or(u.Server, c.Server()), Authority: pair.Cert, User: u.Name, Pair: own}.Encode()
+	return pki.Kubeconfig{Server: server, Authority: pair.Cert, User: r.CommonName, Pair: own}.Encode()
 }
 
 // certifies refuses a server whose name the API server's certificate lacks.

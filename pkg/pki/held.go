@@ -15,6 +15,7 @@ type Held struct {
 	Purpose   string
 	RenewedBy string // "": by nobody
 	Remedy    string // what a user does if nobody has renewed it in time
+	Optional  bool   // administrators may remove it
 }
 
 // Listed is what a host has of a Held.

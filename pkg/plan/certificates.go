@@ -15,10 +15,15 @@ import (
 func Certificates(files host.Files, role string) []pki.Listed {
 	all, now := []pki.Listed{}, time.Now()
 	for _, one := range heldBy(role) {
-		all = append(all, one.Look(files.Read, now))
+		if !removed(files, one) {
+			all = append(all, one.Look(files.Read, now))
+		}
 	}
 	return all
 }
+
+// removed reports whether an administrator has removed the certificate.
+func removed(files host.Files, one pki.Held) bool { return one.Optional && !files.Exists(one.Path) }
 
 func heldBy(role string) []pki.Held {
 	switch role {

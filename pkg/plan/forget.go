@@ -50,8 +50,8 @@ func (h *Host) removeNode(ctx context.Context, name string) error {
 // anywhere returns a node that uses any ready API server, because the API
 // server of this host may have stopped.
 func (h *Host) anywhere(name string) node.Node {
-	one := h.node(controlplane.SuperAdminConf)
-	one.Name, one.API = name, h.anyServer(controlplane.SuperAdminConf)
+	one := h.node(controlplane.AdminConf)
+	one.Name, one.API = name, h.anyServer(controlplane.AdminConf)
 	return one
 }
 

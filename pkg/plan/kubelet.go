@@ -142,10 +142,9 @@ func (h *Host) kubeletFingerprint() (string, error) {
 	return pki.Fingerprint(cert), nil
 }
 
-// servingCertificate uses the kubeconfig of the super admin, because RBAC may
-// not be set up yet in a new cluster.
+// servingCertificate approves the serving certificate of this control plane.
 func (h *Host) servingCertificate() step.Step {
-	return h.approver(controlplane.SuperAdminConf).Own(h.Files, h.Config.HostName)
+	return h.approver(controlplane.AdminConf).Own(h.Files, h.Config.HostName)
 }
 
 // ApproveNodes answers the pending requests of joining kubelets. The agent

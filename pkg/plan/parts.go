@@ -137,7 +137,7 @@ func (h *Host) publish() step.Step {
 			return step.Step{}, err
 		}
 		return join.Publisher{
-			API: kube.Kubeconfig(controlplane.SuperAdminConf), Server: h.balancedAPI(), ClusterCA: clusterCA, EtcdCA: etcdCA,
+			API: kube.Kubeconfig(controlplane.AdminConf), Server: h.balancedAPI(), ClusterCA: clusterCA, EtcdCA: etcdCA,
 			Settings: h.Config.Shared(), Registry: way,
 		}.Publish(), nil
 	})
@@ -145,7 +145,7 @@ func (h *Host) publish() step.Step {
 
 func (h *Host) addons() addon.Addons {
 	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
-	return addon.Addons{API: kube.Kubeconfig(controlplane.SuperAdminConf), Settings: addon.Settings{
+	return addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: addon.Settings{
 		ProxyImage: h.program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: h.balancedAPI(), DNSServer: h.dnsServer(),
 		Forward: h.forward(), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,

@@ -115,6 +115,18 @@ func Renewable() []string {
 	return names
 }
 
+// Present returns the names of the certificates that a renewal without names
+// issues: all but those that an administrator has removed.
+func Present(files host.Files) []string {
+	var names []string
+	for _, held := range heldBy(Master) {
+		if held.RenewedBy != "" && !removed(files, held) {
+			names = append(names, held.Name)
+		}
+	}
+	return names
+}
+
 // Alone calls do once no other control plane renews certificates, and the API
 // server of another one is ready. Where there is no other, or etcd cannot answer
 // because the certificates have expired, nobody is asked. Neither is anybody if a

@@ -119,6 +119,7 @@ var spans = map[string]string{
 	"pkg/pki.AuthorityLife":        "lifetime",
 	"pkg/pki.LeafLife":             "lifetime",
 	"pkg/controlplane.MinLeafLife": "lifetime",
+	"pkg/controlplane.grantLife":   "lifetime",
 	"pkg/pki.backdate":             "clocks",
 	"pkg/pki.soon":                 "lifetime",
 }

@@ -80,7 +80,7 @@ var controls = []control{
 	{id: "4.2.15", title: "kubelet: IPAddressDeny", passes: `systemctl cat docker | grep -q ^IPAddressDeny`, why: "the kubelet is a container, and the list of clients is the user's"},
 	{id: "4.3.1", title: "kube-proxy: local metrics", passes: `kc -n kube-system get configmap kube-proxy -o yaml | grep -q 'metricsBindAddress: 127.0.0.1'`, host: "master"},
 	{id: "5.1.5", title: "no token in pods by default", host: "master", passes: `kc get serviceaccount default -o yaml | grep -q 'automountServiceAccountToken: false'`, why: "workloads expect a token, which has no permission"},
-	{id: "5.1.7", title: "no use of system:masters", host: "master", passes: `! [ -e $K/super-admin.conf ]`, why: "super-admin.conf is the way back from broken RBAC"},
+	{id: "5.1.7", title: "no use of system:masters", host: "master", passes: `! [ -e $K/super-admin.conf ]`, why: "super-admin.conf exists until an administrator removes it"},
 	{id: "5.2.2", title: "no privileged containers", host: "master", passes: `refused "$(container 'privileged: true')"`},
 	{id: "5.2.3", title: "no host PID", host: "master", passes: `refused "hostPID: true, $(container)"`},
 	{id: "5.2.4", title: "no host IPC", host: "master", passes: `refused "hostIPC: true, $(container)"`},

@@ -37,6 +37,7 @@ func security(t *testing.T, master, worker machine) {
 		t.Run("kubelet of "+m.name, func(t *testing.T) { anonymousKubelet(t, m) })
 	}
 	t.Run("API server", func(t *testing.T) { anonymousAPI(t, master) })
+	t.Run("without super-admin.conf", func(t *testing.T) { withoutSuperAdmin(t, master) })
 	t.Run("CIS benchmark", func(t *testing.T) { cis(t, master, worker) })
 	t.Run("no secret in the open", func(t *testing.T) { noSecretInTheOpen(t, master, worker) })
 }

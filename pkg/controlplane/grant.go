@@ -1,0 +1,116 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	superAdmin = "kubernetes-super-admin"
+	superGroup = "system:masters" // the API server authorizes it without RBAC
+	// grantLife is the lifetime of the certificate with which GrantAdmin creates
+	// the bindings.
+	grantLife = 10 * time.Minute
+)
+
+// GrantAdmin gives the group of AdminConf all rights, and the API server the
+// rights that it needs on kubelets. It creates the bindings with a certificate
+// of its own, which it keeps in memory, because administrators may remove
+// SuperAdminConf.
+func (c ControlPlane) GrantAdmin() step.Step {
+	return step.Step{
+		Name: "grant the administrators their rights",
+		Check: func(ctx context.Context) (diff step.Diff, err error) {
+			client, err := c.client()
+			if err != nil && !errors.Is(err, errNoConfig) {
+				return nil, err
+			}
+			for _, b := range bindings() {
+				has, err := bound(ctx, client, b.Name)
+				if err != nil {
+					return nil, kube.NoAnswer(err)
+				}
+				if !has {
+					diff = append(diff, "bind "+b.Subjects[0].Name+" to "+b.RoleRef.Name)
+				}
+			}
+			return diff, nil
+		},
+		Apply: c.grant,
+	}
+}
+
+func (c ControlPlane) grant(ctx context.Context) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	super, err := c.superClient()
+	if err != nil {
+		return err
+	}
+	for _, b := range bindings() {
+		_, err := super.RbacV1().ClusterRoleBindings().Create(ctx, &b, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	// The API server applies a new binding as soon as its watch reports it.
+	return step.Until(ctx, func(ctx context.Context) error {
+		has, err := bound(ctx, client, AdminGroup)
+		if err == nil && !has {
+			err = fmt.Errorf("the API server does not apply the binding of %s yet", AdminGroup)
+		}
+		return err
+	}, nil)
+}
+
+// superClient returns a client with all rights, also where RBAC grants none.
+func (c ControlPlane) superClient() (*kubernetes.Clientset, error) {
+	data, err := c.kubeconfig(c.Server(), pki.Request{CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife})
+	if err != nil {
+		return nil, err
+	}
+	return clientOf(data)
+}
+
+// bound reports whether the administrators can read a ClusterRoleBinding.
+// Without a client the cluster does not exist yet, and neither does the binding.
+// Administrators without a binding may not read bindings.
+func bound(ctx context.Context, client *kubernetes.Clientset, name string) (bool, error) {
+	if client == nil {
+		return false, nil
+	}
+	_, err := client.RbacV1().ClusterRoleBindings().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func bindings() []rbacv1.ClusterRoleBinding {
+	bind := func(name, role, kind, subject string) rbacv1.ClusterRoleBinding {
+		return rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: subject}},
+		}
+	}
+	return []rbacv1.ClusterRoleBinding{
+		bind(AdminGroup, "cluster-admin", rbacv1.GroupKind, AdminGroup),
+		bind("kube-bootstrap:apiserver-kubelet-client", "system:kubelet-api-admin", rbacv1.UserKind, KubeletClientUser),
+	}
+}
