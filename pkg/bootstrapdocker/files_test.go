@@ -1,20 +1,16 @@
 package bootstrapdocker
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // initOnly is a host of that init system on which nothing runs.
 type initOnly string
@@ -47,24 +43,8 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range slices.Concat(tree, scripts) {
-			golden(t, filepath.Join("testdata", init+"-"+filepath.Base(file.Path)), file.Data)
+			hosttest.Golden(t, init+"-"+filepath.Base(file.Path), file.Data)
 		}
-	}
-}
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; with -update it becomes\n%s", path, got)
 	}
 }
 

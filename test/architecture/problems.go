@@ -56,14 +56,14 @@ func (s source) problems() (names []string) {
 	ast.Inspect(s.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if called(n.Type) == "Problem" {
+			if NameOf(n.Type) == "Problem" {
 				names = append(names, nameIn(n)...)
 			}
 		case *ast.CallExpr:
 			if len(n.Args) == 0 {
 				return true
 			}
-			switch called(n.Fun) {
+			switch NameOf(n.Fun) {
 			case "look", "ask":
 				names = append(names, literal(n.Args[0])...)
 			case "problem":
@@ -77,7 +77,9 @@ func (s source) problems() (names []string) {
 	return names
 }
 
-func called(n ast.Expr) string {
+// NameOf returns the name of a function, type or variable without its package, and
+// "" for other expressions.
+func NameOf(n ast.Expr) string {
 	switch n := n.(type) {
 	case *ast.SelectorExpr:
 		return n.Sel.Name
@@ -95,7 +97,7 @@ func nameIn(n *ast.CompositeLit) (names []string) {
 		if !ok {
 			continue
 		}
-		switch called(pair.Key) {
+		switch NameOf(pair.Key) {
 		case "Name":
 			names = literal(pair.Value)
 		case "Firm":

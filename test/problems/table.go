@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/architecture"
 )
 
 // problem is one row of the table: a name and every case that has it.
@@ -86,7 +88,7 @@ func (p pkg) problems(found func(string, reason)) {
 					p.report(n, scope{f: f}, found)
 				}
 			case *ast.CallExpr:
-				if of := p.funcs[called(n.Fun)]; of != nil {
+				if of := p.funcs[architecture.NameOf(n.Fun)]; of != nil {
 					for _, made := range literals(of) {
 						p.report(made, scope{f: of, args: arguments(of, n), in: f}, found)
 					}
@@ -99,13 +101,13 @@ func (p pkg) problems(found func(string, reason)) {
 
 // report reports a literal whose name is known in this scope.
 func (p pkg) report(n *ast.CompositeLit, in scope, found func(string, reason)) {
-	if called(n.Type) != "Problem" {
+	if architecture.NameOf(n.Type) != "Problem" {
 		return
 	}
 	fields := map[string]ast.Expr{}
 	for _, e := range n.Elts {
 		if pair, ok := e.(*ast.KeyValueExpr); ok {
-			fields[called(pair.Key)] = pair.Value
+			fields[architecture.NameOf(pair.Key)] = pair.Value
 		}
 	}
 	for _, name := range p.texts(fields["Name"], in) {
@@ -131,7 +133,7 @@ func ofArguments(f *ast.FuncDecl, n *ast.CompositeLit) (is bool) {
 		}
 	}
 	for _, e := range n.Elts {
-		if pair, ok := e.(*ast.KeyValueExpr); ok && called(pair.Key) == "Name" {
+		if pair, ok := e.(*ast.KeyValueExpr); ok && architecture.NameOf(pair.Key) == "Name" {
 			ast.Inspect(pair.Value, func(n ast.Node) bool {
 				name, ok := n.(*ast.Ident)
 				is = is || ok && known[name.Name]
@@ -145,20 +147,10 @@ func ofArguments(f *ast.FuncDecl, n *ast.CompositeLit) (is bool) {
 // literals returns the problems that a function makes.
 func literals(f *ast.FuncDecl) (all []*ast.CompositeLit) {
 	ast.Inspect(f, func(n ast.Node) bool {
-		if made, ok := n.(*ast.CompositeLit); ok && called(made.Type) == "Problem" {
+		if made, ok := n.(*ast.CompositeLit); ok && architecture.NameOf(made.Type) == "Problem" {
 			all = append(all, made)
 		}
 		return true
 	})
 	return all
-}
-
-func called(n ast.Expr) string {
-	switch n := n.(type) {
-	case *ast.SelectorExpr:
-		return n.Sel.Name
-	case *ast.Ident:
-		return n.Name
-	}
-	return ""
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/architecture"
 )
 
 // unknown stands for a value that is known only at run time.
@@ -105,7 +107,7 @@ func (p pkg) texts(e ast.Expr, in scope) []string {
 // calls returns the format of a Sprintf, or what a function of the package may
 // return.
 func (p pkg) calls(e *ast.CallExpr, in scope) (all []string) {
-	name := called(e.Fun)
+	name := architecture.NameOf(e.Fun)
 	if name == "Sprintf" || name == "Sprint" {
 		for _, format := range p.texts(e.Args[0], in) {
 			all = append(all, verb.ReplaceAllString(format, unknown))
@@ -113,7 +115,7 @@ func (p pkg) calls(e *ast.CallExpr, in scope) (all []string) {
 		return all
 	}
 	f := p.funcs[name]
-	if f == nil || f.Type.Results == nil || called(f.Type.Results.List[0].Type) != "string" {
+	if f == nil || f.Type.Results == nil || architecture.NameOf(f.Type.Results.List[0].Type) != "string" {
 		return nil
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -143,7 +145,7 @@ func (p pkg) named(name string, in scope) (all []string) {
 			return true
 		}
 		for i, left := range set.Lhs {
-			if called(left) == name {
+			if architecture.NameOf(left) == name {
 				all = append(all, p.texts(set.Rhs[i], in)...)
 			}
 		}
