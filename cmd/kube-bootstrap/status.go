@@ -42,6 +42,9 @@ type hostStatus struct {
 	// problem if some have expired or expire soon.
 	NextExpiry        *pki.Listed `json:"nextExpiry,omitempty"`
 	CertificateExpiry string      `json:"certificateExpiry,omitempty"`
+	// NetworkPolicy is the problem that NetworkPolicies exist that the network
+	// plugin does not enforce; only a control plane knows them.
+	NetworkPolicy string `json:"networkPolicy,omitempty"`
 	// Rotation is the rotation that is under way; only a control plane knows it.
 	Rotation *plan.RotationStatus `json:"rotation,omitempty"`
 	// Repairs are the last repairs by the agent, oldest first.
@@ -140,6 +143,8 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		}
 		members <- all
 	}()
+	policies := make(chan error, 1)
+	go func() { policies <- h.UnenforcedPolicies(looking) }()
 	for _, f := range (&step.Runner{}).Look(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.InPlace = status.InPlace && one.InPlace
@@ -148,6 +153,9 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), h.ControlPlanes(), <-members
 	if err := etcd.Quorum(status.Etcd); err != nil {
 		status.Quorum = err.Error()
+	}
+	if err := <-policies; err != nil {
+		status.NetworkPolicy = err.Error()
 	}
 	if saved.Role == plan.Master {
 		status.Rotation = h.RotationStatus(ctx)
@@ -188,6 +196,9 @@ func (s hostStatus) print(w io.Writer) {
 	}
 	s.printSummary(w)
 	s.printExpiry(w)
+	if s.NetworkPolicy != "" {
+		fmt.Fprintln(w, s.NetworkPolicy)
+	}
 	if s.Rotation != nil {
 		fmt.Fprintln(w, s.Rotation)
 	}

@@ -38,6 +38,7 @@ func security(t *testing.T, master, worker machine) {
 	}
 	t.Run("API server", func(t *testing.T) { anonymousAPI(t, master) })
 	t.Run("without super-admin.conf", func(t *testing.T) { withoutSuperAdmin(t, master) })
+	t.Run("NetworkPolicy", func(t *testing.T) { networkPolicy(t, master) })
 	t.Run("CIS benchmark", func(t *testing.T) { cis(t, master, worker) })
 	t.Run("no secret in the open", func(t *testing.T) { noSecretInTheOpen(t, master, worker) })
 }
