@@ -91,7 +91,7 @@ is cached, so that a second build of the same takes seconds.`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Offline)
-	config.AddFlags(c.Flags(), config.Build)
+	config.AddFlags(c.Flags(), config.Build|config.Sign)
 	p.addTimeline(c)
 	var o offline.Options
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
@@ -100,7 +100,6 @@ is cached, so that a second build of the same takes seconds.`,
 	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
 	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "compress in seconds instead of minutes, for use on this machine: the bundle is half as large again")
-	c.Flags().StringVar(&o.SignKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var err error
@@ -115,7 +114,7 @@ is cached, so that a second build of the same takes seconds.`,
 		if o.K8sDir, err = checkout(cfg, v); err != nil {
 			return &firmError{err}
 		}
-		o.Output = output.to
+		o.Output, o.SignKey = output.to, cfg.SignKey
 		return p.build(c.Context(), output.format, o)
 	}
 	return c

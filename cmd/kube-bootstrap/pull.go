@@ -27,7 +27,6 @@ type pullFlags struct {
 	cni        string
 	ca         string
 	base       string
-	signKey    string
 	stall      time.Duration
 	quick      bool
 	dryRun     bool
@@ -53,6 +52,7 @@ who fill a mirror.`,
 		Args: cobra.NoArgs,
 	}
 	p.addSettings(c, config.Offline)
+	config.AddFlags(c.Flags(), config.Sign)
 	p.addTimeline(c)
 	f := pullFlags{}
 	flags := c.Flags()
@@ -63,7 +63,6 @@ who fill a mirror.`,
 	flags.StringVar(&f.ca, "ca-file", "", "file with certificates of authorities to trust, beside the system's")
 	flags.DurationVar(&f.stall, "stall-timeout", fetch.DefaultStall, "how long a server may send nothing before the request is repeated")
 	flags.StringVar(&f.base, "base", "", "bundle whose contents are left out; hosts need both")
-	flags.StringVar(&f.signKey, "sign-key", "", "file of an ed25519 private key in PEM, to sign the bundle with")
 	flags.BoolVar(&f.quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be pulled; needs no network")
 	f.output = addFileOutput(c)
@@ -86,11 +85,12 @@ who fill a mirror.`,
 
 // pullOptions checks everything that was said before the network is touched.
 func (p *program) pullOptions(c *cobra.Command, f pullFlags) (offline.PullOptions, error) {
-	o := offline.PullOptions{Output: f.output.to, Base: f.base, SignKey: f.signKey, Quick: f.quick, Sites: image.Sites{Kubernetes: f.kubernetes, CNI: f.cni}}
+	o := offline.PullOptions{Output: f.output.to, Base: f.base, Quick: f.quick, Sites: image.Sites{Kubernetes: f.kubernetes, CNI: f.cni}}
 	cfg, _, err := p.load(c.Flags(), config.Offline, "")
 	if err != nil {
 		return o, err
 	}
+	o.SignKey = cfg.SignKey
 	var errs [6]error
 	o.Versions, errs[0] = image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
 	o.Archs, errs[1] = pullArchs(f.archs)

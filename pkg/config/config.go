@@ -66,6 +66,7 @@ type Config struct {
 	Bundle             string
 	BundleBase         string
 	VerifyKey          string
+	SignKey            string
 	K8sDir             string
 	CRISocket          string
 	NoDedicated        bool

@@ -29,6 +29,7 @@ const (
 	OneNode   // node add
 	Clean     // cluster clean
 	Build     // verbs that build Kubernetes from source
+	Sign      // verbs that write a bundle
 	Every
 
 	both  = Master | Worker | Preflight
@@ -275,6 +276,11 @@ var clusterSettings = []Setting{
 		Field: "verifyKey", Flag: "verify-key", Group: GroupImages, Verbs: loads, Change: Freely,
 		Help: "file of the ed25519 public key that bundles must be signed by (empty: unsigned ones are taken too)",
 		at:   text(func(c *Config) *string { return &c.VerifyKey }),
+	},
+	{
+		Field: "signKey", Flag: "sign-key", Group: GroupImages, Verbs: Sign, Change: EachRun,
+		Help: "file of an ed25519 private key in PEM, to sign the bundle with",
+		at:   text(func(c *Config) *string { return &c.SignKey }),
 	},
 	{
 		Field: "criSocket", Flag: "cri-socket", Group: GroupHost, Verbs: loads, Change: Never,

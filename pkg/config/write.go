@@ -52,7 +52,7 @@ func (c Config) Values(verb Verb, origins Origins) []Value {
 // secrets, settings for one run, and settings of clusters of containers.
 func (c Config) Marshal() ([]byte, error) {
 	return encodeTree(c.tree(func(s Setting) (bool, string) {
-		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(ClusterUp|Named|Engine|OneNode|Build) != 0, ""
+		return !s.Secret && !s.Once && s.Holds == "" && s.Verbs&^(ClusterUp|Named|Engine|OneNode|Build|Sign) != 0, ""
 	}))
 }
 

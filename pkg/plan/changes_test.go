@@ -92,6 +92,27 @@ func TestThePlansKeepTheSettingsOnceAllIsInPlace(t *testing.T) {
 	}
 }
 
+// TestAVerificationKeyStays: only a run that gives another key, or an empty one,
+// changes it, on a host with loaded images too.
+func TestAVerificationKeyStays(t *testing.T) {
+	for _, role := range []string{Master, Worker, Loaded} {
+		saved := Saved{Role: role, Config: config.Default()}
+		saved.Config.VerifyKey = "/etc/our.pub"
+		for given, want := range map[string]string{"": "/etc/our.pub", "given": "", "other": "/etc/other.pub"} {
+			asked, origins := config.Default(), config.Origins{"bundle": {Source: config.FromFile}}
+			if given != "" {
+				origins["verifyKey"] = config.Origin{Source: config.FromFlag}
+			}
+			if given == "other" {
+				asked.VerifyKey = "/etc/other.pub"
+			}
+			if kept, _ := saved.Keep(asked, origins); kept.VerifyKey != want {
+				t.Errorf("%s, %q: got %q, want %q", role, given, kept.VerifyKey, want)
+			}
+		}
+	}
+}
+
 func TestAChangeThatCannotBeIsRefusedByName(t *testing.T) {
 	saved := Saved{Role: Master, Config: config.Default()}
 	saved.Config.IPAddress = "10.0.0.1"

@@ -34,7 +34,13 @@ func (s Saved) Installed() bool { return s.Role != "" && s.Role != Loaded }
 
 // Keep returns cfg with the saved values of all settings that cannot change on
 // this host, and the given values that differ from them.
+//
+// A verification key stays until a run gives another one, or an empty one: a
+// configuration file without it must not make a host accept unsigned bundles.
 func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
+	if s.Lost == nil && given["verifyKey"].Source <= config.FromHost {
+		cfg.VerifyKey = s.Config.VerifyKey
+	}
 	if !s.Installed() || s.Lost != nil {
 		return cfg, nil
 	}
