@@ -26,7 +26,7 @@ const firstTries = 3
 
 // Check verifies access to the repository at path before anything is
 // transferred: read access and, if write is set, push access. It sets
-// PlainHTTP. It returns a failure as a step.Problem.
+// PlainHTTP and BasicAuth. It returns a failure as a step.Problem.
 func (r *Registry) Check(ctx context.Context, path string, write bool) error {
 	t, err := r.transport()
 	if err != nil {
@@ -76,7 +76,10 @@ func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme strin
 		return err
 	}
 	defer response.Body.Close()
+	r.BasicAuth = false
 	if response.StatusCode == http.StatusUnauthorized {
+		scheme, _, _ := strings.Cut(response.Header.Get("WWW-Authenticate"), " ")
+		r.BasicAuth = strings.EqualFold(scheme, "Basic")
 		return nil
 	}
 	return transport.CheckError(response, http.StatusOK)

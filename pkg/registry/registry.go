@@ -38,6 +38,9 @@ type Registry struct {
 	Key       []byte           `json:"key,omitempty"`
 	Insecure  bool             `json:"insecure,omitempty"`
 	PlainHTTP bool             `json:"plainHTTP,omitempty"` // set by Check: the registry does not use TLS
+	// BasicAuth is set by Check: the registry asks for the user and the password
+	// with each request. Other registries may refer to a token server.
+	BasicAuth bool `json:"basicAuth,omitempty"`
 }
 
 // New reads the files that the settings name. Without a user or token it
@@ -90,6 +93,7 @@ func (r *Registry) Complete(known *Registry) {
 	if known == nil || known.Address != r.Address {
 		return
 	}
+	r.BasicAuth = known.BasicAuth
 	if r.Auth == (authn.AuthConfig{}) {
 		r.Auth = known.Auth
 	}

@@ -42,6 +42,11 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 	podsFrom(t, master, r, master, worker)
 	pulledByDocker(t, master, r, pushed)
 	keptSecret(t, master, worker)
+	for _, m := range []machine{master, worker} {
+		if out, err := m.try(t.Context(), "grep -E '(docker|ghcr|k8s).io' /var/lib/kubelet/config.json"); err == nil {
+			t.Errorf("%s has the password under the name of another registry: %s", m.name, out)
+		}
+	}
 	watched.none(t)
 	master.sh(t, forgetRegistry(r))
 	backToBare(t, before, master, worker)
