@@ -172,7 +172,7 @@ func (b *bed) suffer(t *testing.T, f fault) outcome {
 			err = w.do(ctx)
 		}
 		if err == nil {
-			err = f.await(ctx, b, began, w.wait)
+			err = f.await(ctx, b, began, w.wait, func(err error) { t.Logf("%.1f s: %v", time.Since(began).Seconds(), err) })
 		}
 		if err == nil {
 			o.observed, o.took = w.name, time.Since(began)
@@ -193,8 +193,10 @@ func (b *bed) suffer(t *testing.T, f fault) outcome {
 	return o
 }
 
-// await returns when the fault is repaired, or the last thing that is not.
-func (f fault) await(ctx context.Context, b *bed, began time.Time, limit time.Duration) error {
+// await returns when the fault is repaired, or the last thing that is not. It calls
+// changed for each new state of the cluster that is not whole.
+func (f fault) await(ctx context.Context, b *bed, began time.Time, limit time.Duration, changed func(error)) error {
+	last := ""
 	for {
 		err := b.whole(ctx)
 		if err == nil && f.check != "" {
@@ -203,13 +205,17 @@ func (f fault) await(ctx context.Context, b *bed, began time.Time, limit time.Du
 		if err == nil || time.Since(began) > patience*limit || ctx.Err() != nil {
 			return err
 		}
+		if text := err.Error(); text != last {
+			changed(err)
+			last = text
+		}
 		time.Sleep(500 * time.Millisecond)
 	}
 }
 
 // await returns when everything works, or the last thing that does not.
 func (b *bed) await(ctx context.Context, limit time.Duration) error {
-	return fault{}.await(ctx, b, time.Now(), limit)
+	return fault{}.await(ctx, b, time.Now(), limit, func(error) {})
 }
 
 // quickFaults are those of the table that take seconds, on a cluster that has

@@ -226,8 +226,9 @@ func leave(ctx context.Context, m machine) error {
 	return err
 }
 
-// leaveAndJoin takes the worker back and joins it again. turndown removes the
-// images of pods, and the probe's image cannot be pulled.
+// leaveAndJoin turns the worker down and joins it again. turndown removes the
+// images of pods, and the probe's image cannot be pulled. The cluster deletes the
+// probe's pod if it has no node for 40 s.
 func leaveAndJoin(t *testing.T, b *bed) error {
 	err := leave(t.Context(), b.worker)
 	line, err2 := b.master.try(t.Context(), "kube-bootstrap token create --node "+b.worker.name+" | grep 'kube-bootstrap worker'")
@@ -238,9 +239,10 @@ func leaveAndJoin(t *testing.T, b *bed) error {
 		line, err2 = b.worker.try(t.Context(), "docker save "+probeImage+" | ctr -n k8s.io images import - 2>&1")
 	}
 	if err2 != nil {
-		err2 = fmt.Errorf("join again: %w\n%s", err2, last(line, 5))
+		return errors.Join(err, fmt.Errorf("join again: %w\n%s", err2, last(line, 5)))
 	}
-	return errors.Join(err, err2)
+	apply(t, b.master, fmt.Sprintf(probePod, b.worker.name, b.worker.name, probeImage))
+	return err
 }
 
 // leaveAsMaster takes the control plane back, and then restores the cluster
