@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -25,6 +26,8 @@ const (
 	LeafLife      = 365 * 24 * time.Hour
 	backdate      = 5 * time.Minute
 )
+
+const certificateType = "CERTIFICATE" // of a block of PEM
 
 // Errors of what is read.
 var (
@@ -72,27 +75,40 @@ func NewAuthority(name string, key []byte, now time.Time) (*Authority, error) {
 	return ParseAuthority(Pair{Cert: cert, Key: key})
 }
 
-// ParseAuthority reads an authority back.
+// ParseAuthority reads an authority. While it is replaced, the PEM contains the
+// certificates of two authorities: the one that belongs to the key signs.
 func ParseAuthority(pair Pair) (*Authority, error) {
-	cert, err := ParseCertificate(pair.Cert)
+	certs, err := ParseCertificates(pair.Cert)
 	if err != nil {
 		return nil, err
-	}
-	if !cert.IsCA {
-		return nil, ErrNotAuthority
 	}
 	key, err := parseKey(pair.Key)
 	if err != nil {
 		return nil, err
 	}
-	if !samePublic(cert.PublicKey, key.Public()) {
+	at := slices.IndexFunc(certs, func(cert *x509.Certificate) bool { return samePublic(cert.PublicKey, key.Public()) })
+	switch {
+	case at < 0:
 		return nil, ErrKeyMismatch
+	case !certs[at].IsCA:
+		return nil, ErrNotAuthority
 	}
-	return &Authority{Cert: cert, key: key, pem: pair}, nil
+	return &Authority{Cert: certs[at], key: key, pem: pair}, nil
 }
 
-// PEM returns the authority's own certificate and key.
+// PEM returns what ParseAuthority has read: the key, and all certificates.
 func (a *Authority) PEM() Pair { return a.pem }
+
+// CrossSign returns the certificate of another authority, with the same name and
+// key, signed by this one. A server that shows it is accepted by clients that
+// trust this authority only.
+func (a *Authority) CrossSign(other *x509.Certificate) ([]byte, error) {
+	template := &x509.Certificate{
+		Subject: other.Subject, SubjectKeyId: other.SubjectKeyId, NotBefore: other.NotBefore, NotAfter: a.Cert.NotAfter,
+		KeyUsage: other.KeyUsage, BasicConstraintsValid: true, IsCA: true,
+	}
+	return sign(template, a.Cert, other.PublicKey, a.key)
+}
 
 // Hash pins a certificate's public key, in the form of kubeadm's
 // discovery-token-ca-cert-hash: "sha256:<hex>".
@@ -111,16 +127,34 @@ func Fingerprint(cert *x509.Certificate) string {
 // ParseCertificate returns the first certificate of a PEM.
 func ParseCertificate(data []byte) (*x509.Certificate, error) {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
+		if block.Type == certificateType {
 			return x509.ParseCertificate(block.Bytes)
 		}
 	}
 	return nil, ErrNoCertificate
 }
 
+// ParseCertificates returns all certificates of a PEM, at least one.
+func ParseCertificates(data []byte) (all []*x509.Certificate, err error) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != certificateType {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, cert)
+	}
+	if len(all) == 0 {
+		return nil, ErrNoCertificate
+	}
+	return all, nil
+}
+
 // EncodeCertificate returns the PEM of a certificate.
 func EncodeCertificate(cert *x509.Certificate) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+	return pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: cert.Raw})
 }
 
 // NewKey makes an ECDSA P-256 private key, in PEM.
@@ -177,7 +211,7 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypt
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate %s: %w", template.Subject.CommonName, err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: der}), nil
 }
 
 func samePublic(a, b crypto.PublicKey) bool {

@@ -23,6 +23,7 @@ type Request struct {
 	Client        bool          // it may also (or only) be shown by a client
 	Life          time.Duration // how long it is valid; 0: LeafLife
 	WithAuthority bool          // the chain ends with the authority, so that a peer can pin it in the handshake
+	Cross         []byte        // PEM of CrossSign, before the authority in the chain; nil: none
 }
 
 // Issue makes a key and has the authority sign a certificate for it.
@@ -42,10 +43,15 @@ func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
 // Sign has the authority sign a certificate for a key that somebody else has.
 func (a *Authority) Sign(r Request, public crypto.PublicKey, now time.Time) ([]byte, error) {
 	cert, err := sign(r.template(a.Cert, now), a.Cert, public, a.key)
-	if err == nil && r.WithAuthority {
-		cert = append(cert, EncodeCertificate(a.Cert)...)
+	return append(cert, a.chain(r)...), err
+}
+
+// chain returns the certificates that follow the one of the request.
+func (a *Authority) chain(r Request) []byte {
+	if !r.WithAuthority {
+		return nil
 	}
-	return cert, err
+	return append(bytes.Clone(r.Cross), EncodeCertificate(a.Cert)...)
 }
 
 // NewRequest makes a key, and has it sign a request for a certificate in its
@@ -110,7 +116,7 @@ func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
 		return ErrKeyMismatch.Error()
 	case cert.CheckSignatureFrom(a.Cert) != nil:
 		return "signed by another authority"
-	case r.WithAuthority && !bytes.HasSuffix(bytes.TrimSpace(pair.Cert), bytes.TrimSpace(EncodeCertificate(a.Cert))):
+	case !bytes.HasSuffix(bytes.TrimSpace(pair.Cert), bytes.TrimSpace(a.chain(r))):
 		return "its chain lacks the authority"
 	}
 	if reason := Expiring(cert, now); reason != "" {
