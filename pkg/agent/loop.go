@@ -28,6 +28,29 @@ func Forever(ctx context.Context, part func(context.Context) error, failed func(
 	}
 }
 
+// WhileUnchanged calls part with a context that ends when one of the files
+// changes. Then it returns nil.
+func WhileUnchanged(ctx context.Context, files host.Files, part func(context.Context) error, paths ...string) error {
+	before, err := files.Fingerprint(paths...)
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		for inner.Err() == nil {
+			sleep(inner, tickEvery, nil)
+			if now, err := files.Fingerprint(paths...); err == nil && now != before {
+				cancel()
+			}
+		}
+	}()
+	if err := part(inner); ctx.Err() != nil || inner.Err() == nil {
+		return err
+	}
+	return nil
+}
+
 // Follow calls look at once, after each signal of wake, and after growing
 // pauses since the last signal, because the cause of a signal may take effect
 // later.

@@ -53,22 +53,11 @@ func (s Settings) EtcdAddress() string { return local(s.Port + 1) }
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// saved is the file of the settings. The fingerprint changes the file, and
-// thereby restarts the agent, when a CA is replaced. The client certificate
-// is read at each handshake.
-type saved struct {
-	Settings
-	Certificates string `json:"certificates"`
-}
-
 // Records returns the files that the running balancer reads at its start. It
-// omits the state once a control plane has provided the list of all.
+// omits the state once a control plane has provided the list of all. The
+// certificates are not among them: the balancer reads them for each connection.
 func (b Balancer) Records() ([]host.File, error) {
-	certificates, err := b.Files.Fingerprint(b.ClusterCA, b.EtcdCA)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := record(settingsFile, saved{b.Settings, certificates})
+	settings, err := record(settingsFile, b.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +72,7 @@ func record(path string, value any) (host.File, error) {
 
 // ReadSettings returns the settings that Records describes.
 func ReadSettings(files host.Files) (Settings, error) {
-	s, err := host.Record[saved]{Path: settingsFile}.Read(files)
-	return s.Settings, err
+	return host.Record[Settings]{Path: settingsFile}.Read(files)
 }
 
 // seeded returns the initial state, and whether it must be written: it must

@@ -35,10 +35,7 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 	if err != nil {
 		return err
 	}
-	api, etcd, err := s.pools(files)
-	if err != nil {
-		return err
-	}
+	api, etcd := s.pools(files)
 	d := &daemon{files: files, state: known, api: api, etcd: etcd}
 	api.changed, etcd.changed = d.save, d.save
 	api.answers = answers
@@ -50,13 +47,10 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 	return both.Wait()
 }
 
-func (s Settings) pools(files host.Files) (api, etcd *pool, err error) {
-	toAPI, errAPI := clientTLS(files, s.ClusterCA, "", "")
-	toEtcd, errEtcd := clientTLS(files, s.EtcdCA, s.Cert, s.Key)
-	if err := errors.Join(errAPI, errEtcd); err != nil {
-		return nil, nil, err
-	}
-	return newPool(s.Own, s.APIPort, get(toAPI, "/readyz")), newPool(s.Own, etcdPort, get(toEtcd, "/health")), nil
+func (s Settings) pools(files host.Files) (api, etcd *pool) {
+	toAPI := func() (*tls.Config, error) { return clientTLS(files, s.ClusterCA, "", "") }
+	toEtcd := func() (*tls.Config, error) { return clientTLS(files, s.EtcdCA, s.Cert, s.Key) }
+	return newPool(s.Own, s.APIPort, get(toAPI, "/readyz")), newPool(s.Own, etcdPort, get(toEtcd, "/health"))
 }
 
 func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
@@ -77,12 +71,17 @@ func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 }
 
 // get returns a probe that requests a readiness endpoint. etcd without a
-// leader, and an API server without etcd, are not ready.
-func get(trust *tls.Config, path string) func(context.Context, string) error {
-	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: trust, ForceAttemptHTTP2: true, IdleConnTimeout: 10 * probeEvery,
-		DialContext: (&net.Dialer{Timeout: dialLimit}).DialContext,
-	}}
+// leader, and an API server without etcd, are not ready. trust is called for each
+// connection, because certificate authorities can be replaced.
+func get(trust func() (*tls.Config, error), path string) func(context.Context, string) error {
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		config, err := trust()
+		if err != nil {
+			return nil, err
+		}
+		return (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialLimit}, Config: config}).DialContext(ctx, network, address)
+	}
+	client := &http.Client{Transport: &http.Transport{DialTLSContext: dial, IdleConnTimeout: 10 * probeEvery}}
 	return func(ctx context.Context, address string) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+path, nil)
 		if err != nil {
