@@ -15,31 +15,43 @@ import (
 func (p *program) certsRotate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace a key that all control planes have, without an outage",
+		Short: "Replace a key, or the certificate authorities, without an outage",
 		Long: `Replace a key that all control planes have, without an outage. All control planes
 first accept the new key as well as the old one, then use the new key, and at
 last drop the old one. The agents of the control planes do that, one control
 plane at a time, and this command waits for them. If it is interrupted, run it
 again on any control plane: it continues.
 
+With --ca, it replaces all certificate authorities of the cluster, with all
+certificates that they have signed. Workers follow too: if a host is off, the
+command names it and drops nothing. Bootstrap tokens are deleted, and client
+certificates of users, as in copies of admin.conf and those of "kubeconfig
+--user", no longer open the API at the end.
+
 Tokens that the old service account key has signed are valid until the kubelets
 have replaced them, after about an hour. The command does not wait for that. Run
 it again after the time that it prints to drop the old key.`,
-		Example: `  kube-bootstrap certs rotate --encryption-key
+		Example: `  kube-bootstrap certs rotate --ca
+  kube-bootstrap certs rotate --encryption-key
   kube-bootstrap certs rotate --service-account-key`,
 		Args: cobra.NoArgs,
 	}
 	encryption := c.Flags().Bool(controlplane.EncryptionKey, false, "the key that encrypts Secrets in etcd; encrypts all of them with the new one")
 	account := c.Flags().Bool(controlplane.AccountKey, false, "the key that signs the tokens of service accounts")
+	authorities := c.Flags().Bool(controlplane.Authorities, false, "the certificate authorities of the cluster, and all certificates that they have signed")
 	now := c.Flags().Bool("now", false, "drop the old service account key now: pods get no answer from the API until the kubelet has replaced their tokens")
+	subjects := map[string]*bool{controlplane.EncryptionKey: encryption, controlplane.AccountKey: account, controlplane.Authorities: authorities}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		switch {
-		case *encryption == *account:
-			return &usageError{errors.New("say which key to replace: --" + controlplane.EncryptionKey + " or --" + controlplane.AccountKey)}
-		case *encryption:
-			return p.rotate(c.Context(), controlplane.EncryptionKey, *now)
+		var given []string
+		for subject, set := range subjects {
+			if *set {
+				given = append(given, subject)
+			}
 		}
-		return p.rotate(c.Context(), controlplane.AccountKey, *now)
+		if len(given) != 1 {
+			return &usageError{errors.New("state what to replace, with one of --ca, --encryption-key and --service-account-key")}
+		}
+		return p.rotate(c.Context(), given[0], *now)
 	}
 	return c
 }
@@ -77,5 +89,9 @@ func (p *program) rotate(ctx context.Context, subject string, dropNow bool) erro
 	}
 	p.endProgress()
 	p.say(fmt.Sprintf("rotated the %s, in %s", rotation.Title(subject), took(time.Since(started))))
+	if subject == controlplane.Authorities {
+		p.say("client certificates of the old authority no longer open the API: copy /etc/kubernetes/admin.conf again, and give users new kubeconfigs")
+		p.say("bootstrap tokens were deleted; create new ones with `kube-bootstrap token create`")
+	}
 	return nil
 }

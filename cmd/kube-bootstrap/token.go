@@ -119,6 +119,13 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if err != nil {
 		return made, err
 	}
+	h, err := plan.Open(saved)
+	if err != nil {
+		return made, err
+	}
+	if err := h.Joinable(ctx); err != nil {
+		return made, err
+	}
 	token, err := join.CreateToken(ctx, client, ttl, scope, description)
 	if err != nil {
 		return made, err
@@ -127,10 +134,6 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if scope.Kind == join.ForWorker {
 		made.Command = join.JoinCommand(saved.IPAddress, token, hash)
 		return made, nil
-	}
-	h, err := plan.Open(saved)
-	if err != nil {
-		return made, err
 	}
 	key, err := h.Share(ctx)
 	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(saved.IPAddress, token, hash, key)

@@ -23,7 +23,7 @@ const (
 	Firewall   // an nftables rule was removed
 	Lease      // a lease of a subnet in etcd
 	Files      // a file in a watched directory: CNI plugins, subnet.env
-	Cluster    // nodes and control planes; only on a control plane
+	Cluster    // nodes and control planes, on a control plane; a rotation
 	API        // an API server answers after a long outage
 	Tick       // every five seconds, for changes without notifications; the Check must be cheap
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -13,8 +15,8 @@ import (
 
 // Certificates issues every certificate of a control plane, and makes the
 // identity of a new cluster. What ends soon or no longer fits (the host's
-// address changed) is issued again; an authority never is, as every host trusts
-// it.
+// address changed) is issued again; an authority is
+// replaced by a rotation only, as every host trusts it.
 func (c ControlPlane) Certificates() step.Step {
 	return step.Step{
 		Name: "issue certificates",
@@ -45,16 +47,24 @@ func (c ControlPlane) certificates(visit func(change string, apply func() error)
 	if err := errors.Join(c.accountKeys(visit), c.encryptionKey(visit)); err != nil {
 		return err
 	}
-	signers := map[string]*pki.Authority{}
+	if !c.Files.Exists(crossFile) {
+		if err := visit("write "+crossFile, func() error { return c.Files.Put([]host.File{{Path: crossFile, Mode: modeOf(crossFile)}}) }); err != nil {
+			return err
+		}
+	}
+	by := map[string]*pki.Authority{}
 	for _, a := range authorities {
 		signer, err := c.authority(a, visit)
 		if err != nil {
 			return fmt.Errorf("authority %s.crt: %w", a.path, err)
 		}
-		signers[a.path] = signer
+		by[a.path] = signer
+		if err := c.signingCertificate(a.path, signer, visit); err != nil {
+			return err
+		}
 	}
 	for _, l := range c.leaves() {
-		if err := c.leaf(l, signers[l.signer], visit); err != nil {
+		if err := c.leaf(l, by[l.signer], visit); err != nil {
 			return fmt.Errorf("certificate %s: %w", l.name(), err)
 		}
 	}
@@ -105,6 +115,19 @@ func (c ControlPlane) makeAuthority(a authority, key []byte) error {
 		return err
 	}
 	return c.putPair(a.path, made.PEM())
+}
+
+// signingCertificate has the controller manager sign with the key of an authority.
+func (c ControlPlane) signingCertificate(path string, signer *pki.Authority, visit func(string, func() error) error) error {
+	if signer == nil || !slices.Contains(signers, path) {
+		return nil
+	}
+	file := []host.File{{Path: signingFile(path), Data: pki.EncodeCertificate(signer.Cert), Mode: modeOf(signingFile(path))}}
+	diff, err := c.Files.Missing(file)
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	return visit(strings.Join(diff, ", "), func() error { return c.Files.Put(file) })
 }
 
 // leaf has a certificate issued, again if it is stale.
@@ -212,14 +235,10 @@ func (c ControlPlane) putPair(path string, pair pki.Pair) error {
 // NodeCertificate issues this host's kubelet its first client certificate, as
 // PEM of the certificate and then the key. The kubelet of a control plane can
 // not ask an API server that it has yet to start.
-func (c ControlPlane) NodeCertificate() ([]byte, error) {
-	pair, err := c.pair(authorities[0].path)
+func (c ControlPlane) NodeCertificate(context.Context) ([]byte, error) {
+	signer, err := c.signer(clusterCA)
 	if err != nil {
 		return nil, err
-	}
-	signer, err := pki.ParseAuthority(pair)
-	if err != nil {
-		return nil, fmt.Errorf("authority %s.crt: %w", authorities[0].path, err)
 	}
 	request := pki.Request{CommonName: "system:node:" + c.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: c.LeafLife}
 	node, err := signer.Issue(request, c.now())
@@ -228,7 +247,7 @@ func (c ControlPlane) NodeCertificate() ([]byte, error) {
 
 // AuthorityHash pins the cluster's authority for joining hosts: "sha256:...".
 func (c ControlPlane) AuthorityHash() (string, error) {
-	data, err := c.Files.Read(authorities[0].path + ".crt")
+	data, err := c.Files.Read(clusterCA + ".crt")
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,7 @@ type component struct {
 func (p component) path() string { return ManifestDir + "/" + p.name + ".yaml" }
 
 func (c ControlPlane) apiserver(reads []host.File) component {
-	restarts := slices.Concat(c.content(accountPublic), c.content(accountKey))
+	restarts := slices.Concat(c.content(accountPublic), c.content(accountKey), c.trusted(EtcdCA), c.trusted(kubeletCA))
 	for _, file := range reads {
 		restarts = append(restarts, file.Data...)
 	}
@@ -140,7 +140,7 @@ func signingArgs() (args []string) {
 		{"legacy-unknown", clusterCA},
 	} {
 		args = append(args,
-			"--cluster-signing-"+s.signer+"-cert-file="+s.authority+".crt",
+			"--cluster-signing-"+s.signer+"-cert-file="+signingFile(s.authority),
 			"--cluster-signing-"+s.signer+"-key-file="+s.authority+".key")
 	}
 	return args
@@ -178,6 +178,14 @@ func (c ControlPlane) clientArgs(kubeconfig string) []string {
 		"--kube-api-burst=200",
 		"--profiling=false",
 	}
+}
+
+// trusted returns the certificates of an authority, in an order of their own: the
+// API server does not restart when another of them begins to sign.
+func (c ControlPlane) trusted(path string) []byte {
+	certs := blocks(c.content(path + ".crt"))
+	slices.Sort(certs)
+	return []byte(strings.Join(certs, ""))
 }
 
 // content returns a file that an earlier step wrote; nil before that.

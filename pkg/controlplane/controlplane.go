@@ -85,7 +85,7 @@ func (c ControlPlane) issuer() string {
 // content: every CA, the service-account keys and the encryption key for
 // Secrets.
 func SharedFiles() []host.File {
-	files := []string{accountKey, accountPublic, encryptionFile}
+	files := []string{accountKey, accountPublic, encryptionFile, crossFile}
 	for _, a := range authorities {
 		files = append(files, a.path+".key", a.path+".crt")
 	}

@@ -109,7 +109,7 @@ func TestCertificates(t *testing.T) {
 			t.Errorf("%s has mode %o", file, info.Mode().Perm())
 		}
 	}
-	if pair, err := c.NodeCertificate(); err != nil || !bytes.Contains(pair, []byte("PRIVATE KEY")) {
+	if pair, err := c.NodeCertificate(t.Context()); err != nil || !bytes.Contains(pair, []byte("PRIVATE KEY")) {
 		t.Errorf("NodeCertificate: %v", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestExpiredLeafIsIssuedAgainAndNothingElse(t *testing.T) {
 	}
 	for path, data := range snapshot(t, c) {
 		same := bytes.Equal(data, before[path])
-		keep := strings.Contains(path, "ca.") || strings.Contains(path, "sa.") || path == encryptionFile
+		keep := strings.Contains(path, "ca.") || strings.Contains(path, "ca-") || strings.Contains(path, "sa.") || path == encryptionFile
 		if same != keep {
 			t.Errorf("%s: unchanged %t, want %t", path, same, keep)
 		}
@@ -247,8 +247,8 @@ func TestAuthoritiesAreApart(t *testing.T) {
 	}
 	args := strings.Join(append(c.managerArgs(), c.apiserverArgs()...), "\n")
 	for _, want := range []string{
-		"--cluster-signing-kubelet-serving-cert-file=" + kubeletCA + ".crt",
-		"--cluster-signing-kube-apiserver-client-cert-file=" + clusterCA + ".crt",
+		"--cluster-signing-kubelet-serving-cert-file=" + signingFile(kubeletCA),
+		"--cluster-signing-kube-apiserver-client-cert-file=" + signingFile(clusterCA),
 		"--kubelet-certificate-authority=" + kubeletCA + ".crt",
 	} {
 		if !strings.Contains(args, want) {

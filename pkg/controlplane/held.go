@@ -33,7 +33,7 @@ func Held() []pki.Held {
 	const remedy = "run `kube-bootstrap certs renew`, or `kube-bootstrap master` if one has expired"
 	var all []pki.Held
 	for _, a := range authorities {
-		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: purposes[a.path], Remedy: pki.NewCluster})
+		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: purposes[a.path], Remedy: pki.RotateAuthorities})
 	}
 	for _, l := range (ControlPlane{}).leaves() {
 		all = append(all, pki.Held{

@@ -14,6 +14,7 @@ const (
 	FlannelClient = PKIDir + "/etcd/flannel"          // of this host's own user, see ControlPlane.EtcdUser
 
 	clusterCA     = PKIDir + "/ca"
+	crossFile     = PKIDir + "/ca-cross.crt" // clusterCA signed by the one before it; empty before a rotation
 	frontProxyCA  = PKIDir + "/front-proxy-ca"
 	kubeletCA     = PKIDir + "/kubelet-ca" // signs only serving certificates of kubelets
 	apiserver     = PKIDir + "/apiserver"
@@ -33,6 +34,13 @@ const PeerName = "etcd-peer"
 const KubeletClientUser = "kube-apiserver-kubelet-client"
 
 type authority struct{ path, name string }
+
+// signers are the authorities with which the controller manager signs.
+var signers = []string{clusterCA, kubeletCA}
+
+// signingFile is the certificate that belongs to the key of an authority. While
+// it is rotated, its own file contains two, which the controller manager refuses.
+func signingFile(path string) string { return path + "-signing.crt" }
 
 var authorities = []authority{
 	{clusterCA, "kubernetes"},
@@ -67,7 +75,7 @@ func (c ControlPlane) leaves() []leaf {
 		return leaf{path, clusterCA, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
 	}
 	return []leaf{
-		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: c.apiHosts(), WithAuthority: true}),
+		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: c.apiHosts(), WithAuthority: true, Cross: c.content(crossFile)}),
 		client(kubeletClient, clusterCA, KubeletClientUser),
 		client(frontProxy, frontProxyCA, "front-proxy-client"),
 		pair(EtcdServer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),
@@ -94,7 +102,10 @@ func (c ControlPlane) apiHosts() []string {
 }
 
 func certificateFiles() []string {
-	files := []string{accountKey, accountPublic, encryptionFile}
+	files := []string{accountKey, accountPublic, encryptionFile, crossFile}
+	for _, path := range signers {
+		files = append(files, signingFile(path))
+	}
 	for _, a := range authorities {
 		files = append(files, a.path+".crt", a.path+".key")
 	}

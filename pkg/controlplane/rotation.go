@@ -24,13 +24,17 @@ import (
 const (
 	EncryptionKey = "encryption-key"
 	AccountKey    = "service-account-key"
+	Authorities   = rotation.Authorities
 )
 
 // NewKey makes a key of the subject of a rotation. Store it before a control
 // plane uses it.
 func (c ControlPlane) NewKey(subject string) ([]byte, error) {
-	if subject == AccountKey {
+	switch subject {
+	case AccountKey:
 		return pki.NewKey()
+	case Authorities:
+		return c.newAuthorities()
 	}
 	config, err := c.encryptionConfig()
 	if err != nil {
@@ -89,6 +93,8 @@ func (c ControlPlane) rotated(r rotation.Rotation) ([]host.File, error) {
 		return c.rotatedEncryption(r)
 	case AccountKey:
 		return c.rotatedAccountKeys(r)
+	case Authorities:
+		return c.rotatedAuthorities(r)
 	}
 	return nil, fmt.Errorf("this version of kube-bootstrap cannot rotate the %s", rotation.Title(r.Subject))
 }

@@ -65,10 +65,10 @@ func TestRotationOfTheEncryptionKey(t *testing.T) {
 		before := apiServerPod(t, c)
 		rotate(t, c, r, phase.reach)
 		if got := strings.Join(encryptionKeys(t, c), " "); got != phase.want {
-			t.Errorf("%s: %s, want %s", phase.reach, got, phase.want)
+			t.Errorf("phase %d: %s, want %s", phase.reach, got, phase.want)
 		}
 		if apiServerPod(t, c) == before {
-			t.Errorf("%s: the API server is not replaced", phase.reach)
+			t.Errorf("phase %d: the API server is not replaced", phase.reach)
 		}
 	}
 	if begins, err := EncryptedBy(r); err != nil || begins != "k8s:enc:secretbox:v1:key2:" {
@@ -94,13 +94,13 @@ func TestRotationOfTheServiceAccountKey(t *testing.T) {
 		public, _ := c.Files.Read(accountPublic)
 		key, _ := c.Files.Read(accountKey)
 		if n := len(blocks(public)); n != phase.keys || strings.HasPrefix(string(public), string(old)) != phase.first {
-			t.Errorf("%s: %d keys verify tokens:\n%s", phase.reach, n, public)
+			t.Errorf("phase %d: %d keys verify tokens:\n%s", phase.reach, n, public)
 		}
 		if string(key) == string(r.New) != phase.signs {
-			t.Errorf("%s: another key signs tokens", phase.reach)
+			t.Errorf("phase %d: another key signs tokens", phase.reach)
 		}
 		if diff, err := c.Certificates().Check(t.Context()); err != nil || len(diff) > 0 {
-			t.Errorf("%s: a run of master would change %v, %v", phase.reach, diff, err)
+			t.Errorf("phase %d: a run of master would change %v, %v", phase.reach, diff, err)
 		}
 	}
 }

@@ -39,19 +39,15 @@ func (c ControlPlane) UserKubeconfig(u User) ([]byte, error) {
 // kubeconfig issues a client certificate of the cluster and returns a kubeconfig
 // that contains it.
 func (c ControlPlane) kubeconfig(server string, r pki.Request) ([]byte, error) {
-	pair, err := c.pair(clusterCA)
+	signer, err := c.signer(clusterCA)
 	if err != nil {
 		return nil, err
-	}
-	signer, err := pki.ParseAuthority(pair)
-	if err != nil {
-		return nil, fmt.Errorf("authority %s.crt: %w", clusterCA, err)
 	}
 	own, err := signer.Issue(r, c.now())
 	if err != nil {
 		return nil, err
 	}
-	return pki.Kubeconfig{Server: server, Authority: pair.Cert, User: r.CommonName, Pair: own}.Encode()
+	return pki.Kubeconfig{Server: server, Authority: signer.PEM().Cert, User: r.CommonName, Pair: own}.Encode()
 }
 
 // certifies refuses a server whose name the API server's certificate lacks.

@@ -6,8 +6,8 @@ import "github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 func Held() []pki.Held {
 	const again = "run `kube-bootstrap worker`"
 	return []pki.Held{
-		{Name: "ca", Path: ClusterCAFile, Purpose: "signs the certificates of the API server and of its clients", Remedy: pki.NewCluster},
-		{Name: "etcd-ca", Path: EtcdCAFile, Purpose: "signs etcd's serving certificates and those of its clients", Remedy: pki.NewCluster},
+		{Name: "ca", Path: ClusterCAFile, Purpose: "signs the certificates of the API server and of its clients", Remedy: pki.RotateAuthorities},
+		{Name: "etcd-ca", Path: EtcdCAFile, Purpose: "signs etcd's serving certificates and those of its clients", Remedy: pki.RotateAuthorities},
 		{Name: "etcd-flannel", Path: FlannelCertFile, Purpose: "flanneld and the agent show it to etcd", RenewedBy: "agent", Remedy: again},
 	}
 }

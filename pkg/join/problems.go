@@ -47,7 +47,7 @@ func wrongCA(server string) error {
 		Name: "ca-cert-hash",
 		Text: fmt.Sprintf("no certificate authority that %s shows has the hash given with --ca-cert-hash: the hash is "+
 			"wrong, or another machine answers in the master's place; the token was not sent", server),
-		Remedy: "compare with the hash that `kube-bootstrap token create` prints on the master",
+		Remedy: "compare with the hash that `kube-bootstrap token create` prints on the master; `certs rotate --ca` changes it",
 	}
 }
 
@@ -145,7 +145,7 @@ func joinedAnother() error {
 	return &step.Problem{
 		Name:   "joined-another",
 		Text:   "this host belongs to another cluster: its certificate authority does not have the hash given with --ca-cert-hash",
-		Remedy: "run `kube-bootstrap turndown` first",
+		Remedy: "run `kube-bootstrap turndown` first; if `certs rotate --ca` has replaced the certificate authority of this very cluster, leave out --ca-cert-hash",
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -72,7 +73,23 @@ func (f Flannel) stale() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return pki.StaleClient(pki.Pair{Cert: cert, Key: key}, f.User, time.Now()), nil
+	if reason := pki.StaleClient(pki.Pair{Cert: cert, Key: key}, f.User, time.Now()); reason != "" {
+		return reason, nil
+	}
+	return f.otherSigner(cert)
+}
+
+// otherSigner reports that the authority of etcd was replaced. A host that joins
+// does not have it yet.
+func (f Flannel) otherSigner(data []byte) (string, error) {
+	authority, err := f.Joining.Files.Read(EtcdCAFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return pki.OtherSigner(data, authority)
 }
 
 // connect returns how this host asks the API server: with its kubelet's
@@ -100,23 +117,47 @@ func RequestFlannel(ctx context.Context, api kube.Connect, user string) (pki.Pai
 	if err != nil {
 		return pki.Pair{}, err
 	}
-	client, err := api.Client()
+	cert, err := requested(ctx, api, "flannel-", certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: FlannelSigner, Usages: flannelUsages})
+	if err != nil {
+		return pki.Pair{}, fmt.Errorf("request flannel's certificate: %w", err)
+	}
+	return pki.Pair{Cert: cert, Key: key}, nil
+}
+
+// RequestNode requests the client certificate of a node with the one that it has,
+// as its kubelet does before it expires.
+func RequestNode(ctx context.Context, api kube.Connect, node string) (pki.Pair, error) {
+	request, key, err := pki.NewRequest(nodeUserPrefix+node, nodesGroup)
 	if err != nil {
 		return pki.Pair{}, err
+	}
+	cert, err := requested(ctx, api, "csr-", certificatesv1.CertificateSigningRequestSpec{
+		Request: request, SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
+		Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+	})
+	if err != nil {
+		return pki.Pair{}, fmt.Errorf("request the kubelet's certificate: %w", err)
+	}
+	return pki.Pair{Cert: cert, Key: key}, nil
+}
+
+// requested requests a certificate and waits until it is signed.
+func requested(ctx context.Context, api kube.Connect, prefix string, spec certificatesv1.CertificateSigningRequestSpec) ([]byte, error) {
+	client, err := api.Client()
+	if err != nil {
+		return nil, err
 	}
 	var made *certificatesv1.CertificateSigningRequest
 	err = step.Until(ctx, func(ctx context.Context) (err error) {
 		made, err = client.CertificatesV1().CertificateSigningRequests().Create(ctx, &certificatesv1.CertificateSigningRequest{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: "flannel-"},
-			Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: FlannelSigner, Usages: flannelUsages},
+			ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}, Spec: spec,
 		}, metav1.CreateOptions{})
 		return err
 	}, nil)
 	if err != nil {
-		return pki.Pair{}, fmt.Errorf("request flannel's certificate: %w", err)
+		return nil, err
 	}
-	cert, err := issued(ctx, client, made.Name)
-	return pki.Pair{Cert: cert, Key: key}, err
+	return issued(ctx, client, made.Name)
 }
 
 // issued waits for the certificate.
@@ -132,11 +173,11 @@ func issued(ctx context.Context, client kubernetes.Interface, name string) (cert
 			return step.Final(refused)
 		}
 		if len(cert) == 0 {
-			return fmt.Errorf("no control plane has signed flannel's certificate yet (request %s)", name)
+			return fmt.Errorf("no control plane has signed the request %s yet", name)
 		}
 		return nil
 	}, func() string {
-		return "the agents of control planes sign it: `systemctl status kube-bootstrap-agent` there"
+		return "control planes sign it: `systemctl status kube-bootstrap-agent` there"
 	})
 	return cert, err
 }
@@ -145,7 +186,7 @@ func issued(ctx context.Context, client kubernetes.Interface, name string) (cert
 func deniedBy(csr *certificatesv1.CertificateSigningRequest) error {
 	for _, c := range csr.Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed {
-			return &step.Problem{Name: "certificate-denied", Firm: true, Text: "the control plane refuses flannel's certificate: " + c.Message,
+			return &step.Problem{Name: "certificate-denied", Firm: true, Text: "the control plane refuses the certificate: " + c.Message,
 				Remedy: "give this host a name that no other host has (--host-name), or, if it is that node, use a token of `kube-bootstrap token create --node` with its name"}
 		}
 	}

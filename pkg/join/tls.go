@@ -8,8 +8,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -20,6 +22,13 @@ var hashPattern = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
 func CAHash(ca *x509.Certificate) string {
 	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// hasCA reports whether a PEM contains the CA with a hash. While a CA is replaced,
+// it contains two.
+func hasCA(caPEM []byte, hash string) bool {
+	certs, err := pki.ParseCertificates(caPEM)
+	return err == nil && slices.ContainsFunc(certs, func(ca *x509.Certificate) bool { return CAHash(ca) == hash })
 }
 
 // CAHashOf is CAHash of the first certificate in PEM.
@@ -83,8 +92,10 @@ func verify(server, name, caHash string, chain []*x509.Certificate) (*x509.Certi
 	return ca, nil
 }
 
+// pick returns the CA with a hash. It is the last one of the chain: after a
+// rotation, the chain also contains the same CA signed by the one before it.
 func pick(chain []*x509.Certificate, caHash string) *x509.Certificate {
-	for _, c := range chain {
+	for _, c := range slices.Backward(chain) {
 		if c.IsCA && CAHash(c) == caHash {
 			return c
 		}

@@ -157,23 +157,23 @@ func (k Kubelet) identify(ctx context.Context) error {
 		return err
 	}
 	if k.ControlPlane {
-		if err := k.issuePair(); err != nil {
+		if err := k.issuePair(ctx); err != nil {
 			return err
 		}
 	}
 	return k.writeKubeconfig()
 }
 
-func (k Kubelet) issuePair() error {
+func (k Kubelet) issuePair(ctx context.Context) error {
 	reason, err := k.pairProblem()
 	if err != nil || reason == "" {
 		return err
 	}
-	return k.writePair()
+	return k.writePair(ctx)
 }
 
-func (k Kubelet) writePair() error {
-	pair, err := k.Certificate()
+func (k Kubelet) writePair(ctx context.Context) error {
+	pair, err := k.Certificate(ctx)
 	if err != nil {
 		return fmt.Errorf("certificate of the kubelet: %w", err)
 	}

@@ -1,14 +1,18 @@
 package kubelet
 
 import (
+	"bytes"
+	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // currentCertificate reads the certificate behind the link.
@@ -27,7 +31,7 @@ func (k Kubelet) currentCertificate() (*x509.Certificate, error) {
 	return pki.ParseCertificate(data)
 }
 
-// signerProblem notices an authority that was replaced by hand.
+// signerProblem reports that the authority was replaced.
 func (k Kubelet) signerProblem() (string, error) {
 	data, err := k.Files.Read(clientCA)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,15 +40,62 @@ func (k Kubelet) signerProblem() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ca, err := pki.ParseCertificate(data)
+	cert, err := k.currentCertificate()
 	if err != nil {
 		return "", err
 	}
-	cert, err := k.currentCertificate()
-	if err == nil && cert.CheckSignatureFrom(ca) != nil {
-		return "signed by another authority", nil
+	return pki.OtherSigner(pki.EncodeCertificate(cert), data)
+}
+
+// FollowAuthority has the kubelet trust the authorities in the file of this host,
+// and gives it a certificate of the first one. The step that starts the kubelet
+// then replaces its container.
+func (k Kubelet) FollowAuthority() step.Step {
+	return step.Step{
+		Name: "have the kubelet follow the certificate authority",
+		Check: func(context.Context) (step.Diff, error) {
+			diff, err := k.kubeconfigDiff()
+			if err != nil {
+				return nil, err
+			}
+			reason, err := k.signerProblem()
+			if reason != "" {
+				diff = append(diff, "issue "+currentPair+": "+reason)
+			}
+			return diff, err
+		},
+		Apply: k.followAuthority,
 	}
-	return "", err
+}
+
+func (k Kubelet) followAuthority(ctx context.Context) error {
+	reason, err := k.signerProblem()
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		if err := k.writePair(ctx); err != nil {
+			return err
+		}
+		// A control plane that is behind may have signed it.
+		if reason, err = k.signerProblem(); err != nil || reason != "" {
+			return errors.Join(err, fmt.Errorf("the new %s: %s", currentPair, reason))
+		}
+	}
+	return k.writeKubeconfig()
+}
+
+// trusted returns the authorities that the kubelet reads from its kubeconfig when
+// it starts. The kubelet of a worker writes this file itself when it joins.
+func (k Kubelet) trusted() []byte {
+	if config, err := k.readKubeconfig(); err == nil {
+		return bytes.TrimSpace(config.Authority)
+	}
+	data, err := k.Files.Read(clientCA)
+	if err != nil {
+		return nil
+	}
+	return bytes.TrimSpace(data)
 }
 
 func (k Kubelet) readKubeconfig() (pki.Kubeconfig, error) {

@@ -3,6 +3,7 @@
 package kubelet
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -46,10 +47,11 @@ type Kubelet struct {
 
 	// Server is the URL of the API server, which the kubeconfig names.
 	// Certificate issues the first certificate of a control plane's kubelet, with
-	// its key, in PEM. A worker's kubelet gets its own by the token in
-	// BootstrapConfig.
+	// its key, in PEM. A worker's kubelet gets its first one by the token in
+	// BootstrapConfig, and another one from Certificate after a change of the
+	// authority.
 	Server      string
-	Certificate func() ([]byte, error)
+	Certificate func(context.Context) ([]byte, error)
 
 	Now func() time.Time // the clock; nil: the host's
 }

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,14 +67,11 @@ func TestConfigHasNoFieldThatAVersionLacks(t *testing.T) {
 }
 
 // certificate makes an authority as the step before leaves it.
-func certificate(t *testing.T, k Kubelet) func() ([]byte, error) {
+func certificate(t *testing.T, k Kubelet) func(context.Context) ([]byte, error) {
 	t.Helper()
-	ca, err := pki.NewAuthority("kubernetes", nil, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := authorityOf(t)
 	put(t, k, clientCA, string(ca.PEM().Cert))
-	return func() ([]byte, error) {
+	return func(context.Context) ([]byte, error) {
 		pair, err := ca.Issue(pki.Request{CommonName: "system:node:node-1", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
 		return append(pair.Cert, pair.Key...), err
 	}

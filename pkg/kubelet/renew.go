@@ -57,9 +57,9 @@ func (k Kubelet) renew(ctx context.Context, old map[string][]byte) error {
 		}
 		replace := k.writePair
 		if path == servingPair {
-			replace = func() error { return k.Files.Remove(servingPair) }
+			replace = func(context.Context) error { return k.Files.Remove(servingPair) }
 		}
-		if err := replace(); err != nil {
+		if err := replace(ctx); err != nil {
 			return err
 		}
 	}

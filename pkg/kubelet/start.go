@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,7 +167,7 @@ func (k Kubelet) mounts() []docker.Mount {
 func (k Kubelet) reads() (string, error) {
 	path, _ := k.resolv()
 	config, err := k.config(path)
-	sum := sha256.Sum256(append(config, k.Server...))
+	sum := sha256.Sum256(slices.Concat(config, []byte(k.Server), k.trusted()))
 	return hex.EncodeToString(sum[:8]), err
 }
 

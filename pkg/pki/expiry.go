@@ -14,8 +14,8 @@ import (
 // kubelets renew earlier.
 const soon = 30 * 24 * time.Hour
 
-// NewCluster is the remedy for an authority that ends.
-const NewCluster = "set up a new cluster before the certificate authority expires, and move to it"
+// RotateAuthorities is the remedy for an authority that expires soon.
+const RotateAuthorities = "run `kube-bootstrap certs rotate --ca` on a control plane before the certificate authority expires"
 
 // endsSoon reports whether less than soon is left, or, of a certificate with a
 // short lifetime, less than the part of it that soon is of a year.

@@ -55,8 +55,8 @@ func (a *Authority) chain(r Request) []byte {
 }
 
 // NewRequest makes a key, and has it sign a request for a certificate in its
-// common name. Both are PEM.
-func NewRequest(commonName string) (request, key []byte, err error) {
+// common name and organizations. Both are PEM.
+func NewRequest(commonName string, organizations ...string) (request, key []byte, err error) {
 	if key, err = NewKey(); err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func NewRequest(commonName string) (request, key []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: commonName}}, signer)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: commonName, Organization: organizations}}, signer)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), key, err
 }
 
@@ -115,7 +115,7 @@ func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
 	case !samePublic(cert.PublicKey, key.Public()):
 		return ErrKeyMismatch.Error()
 	case cert.CheckSignatureFrom(a.Cert) != nil:
-		return "signed by another authority"
+		return otherSigner
 	case !bytes.HasSuffix(bytes.TrimSpace(pair.Cert), bytes.TrimSpace(a.chain(r))):
 		return "its chain lacks the authority"
 	}
@@ -125,7 +125,27 @@ func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
 	return r.differs(cert)
 }
 
-const day = "2006-01-02"
+const (
+	day         = "2006-01-02"
+	otherSigner = "signed by another authority"
+)
+
+// OtherSigner reports that the first authority of a PEM, the one that signs, has
+// not signed a certificate; "" if it has.
+func OtherSigner(cert, authorities []byte) (string, error) {
+	leaf, err := ParseCertificate(cert)
+	if err != nil {
+		return "", err
+	}
+	ca, err := ParseCertificate(authorities)
+	if err != nil {
+		return "", err
+	}
+	if leaf.CheckSignatureFrom(ca) != nil {
+		return otherSigner, nil
+	}
+	return "", nil
+}
 
 // StaleClient says why a client's certificate must be issued again, as far as
 // that is known without its authority; "" if it need not. Its common name is the

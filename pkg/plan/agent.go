@@ -66,6 +66,9 @@ func (r Resident) Run(ctx context.Context) error {
 		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchRotation(ctx, in) }
 		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
 	}
+	if err == nil && saved.Role == Worker {
+		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchTrust(ctx, in) }
+	}
 	var all sync.WaitGroup
 	for name, part := range parts {
 		all.Go(func() { agent.Forever(ctx, part, r.failed(name)) })
@@ -104,16 +107,18 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 	}
 	access := etcd.Access{Files: r.Files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
 	return balancer.Serve(ctx, r.Files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
-		client, err := access.Client(ctx, "https://"+s.EtcdAddress())
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
-			tell(controlPlanesOf(list))
-			in.Put(agent.Cluster)
-			r.refreshGuard(ctx)
-		})
+		return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
+			client, err := access.Client(ctx, "https://"+s.EtcdAddress())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
+				tell(controlPlanesOf(list))
+				in.Put(agent.Cluster)
+				r.refreshGuard(ctx)
+			})
+		}, s.EtcdCA)
 	}, func(outage time.Duration) {
 		if r.outages.note(outage) {
 			in.Put(agent.API)
@@ -239,10 +244,12 @@ func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
 		<-ctx.Done()
 		return nil
 	}
-	return h.flanneld().WatchLeases(ctx, func() {
-		in.Put(agent.Lease)
-		r.refreshGuard(ctx)
-	})
+	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
+		return h.flanneld().WatchLeases(ctx, func() {
+			in.Put(agent.Lease)
+			r.refreshGuard(ctx)
+		})
+	}, join.EtcdCAFile)
 }
 
 func (r Resident) engines() []agent.Engine {

@@ -111,6 +111,10 @@ func (h *Host) kubelet(role string) kubelet.Kubelet {
 			CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,
 		},
 	}
+	k.Certificate = func(ctx context.Context) ([]byte, error) {
+		pair, err := join.RequestNode(ctx, kube.Kubeconfig(kubelet.Kubeconfig), h.Config.HostName)
+		return append(pair.Cert, pair.Key...), err
+	}
 	if role == Master {
 		control := h.controlPlane()
 		k.ControlPlane, k.Schedulable = true, h.Config.NoDedicated

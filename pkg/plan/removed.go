@@ -83,8 +83,11 @@ func (r Resident) refuse(ctx context.Context) error {
 	}
 	told := agent.NewSignal()
 	go kube.Follow(ctx, join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch, func(watch.Event) { told.Give() })
-	go agent.Forever(ctx, func(ctx context.Context) error {
+	follow := func(ctx context.Context) error {
 		return h.withEtcd(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
+	}
+	go agent.Forever(ctx, func(ctx context.Context) error {
+		return agent.WhileUnchanged(ctx, r.Files, follow, join.EtcdCAFile)
 	}, r.failed("follow removed nodes"))
 	agent.Follow(ctx, told, h.RefuseRemoved, r.failed("refuse removed nodes"))
 	return nil

@@ -24,12 +24,14 @@ type rotating struct {
 // dropped. Run again after an interruption, it continues.
 func (h *Host) Rotation(subject string) step.Plan {
 	r := h.rotating(subject)
-	plan := step.Plan{{r.begin()}, {r.withdraw()}, {r.reach(rotation.Accept)}, {r.reach(rotation.Use)}}
+	plan := step.Plan{{r.begin()}, {r.withdraw()}}
 	switch subject {
 	case controlplane.EncryptionKey:
-		plan = append(plan, []step.Step{r.encryptAgain()})
+		plan = append(plan, r.reach(rotation.Accept), r.reach(rotation.Use), []step.Step{r.encryptAgain()})
 	case controlplane.AccountKey:
-		plan = append(plan, []step.Step{r.signAgain()}, []step.Step{r.noteUntil()})
+		plan = append(plan, r.reach(rotation.Accept), r.reach(rotation.Use), []step.Step{r.signAgain()}, []step.Step{r.noteUntil()})
+	case rotation.Authorities:
+		plan = append(plan, []step.Step{r.dropTokens()}, r.reach(rotation.Accept), r.tell(rotation.Accept), r.reach(rotation.Use), r.tell(rotation.Use))
 	}
 	return plan.Within(max(h.timeout(), renewalLimit))
 }
@@ -37,7 +39,11 @@ func (h *Host) Rotation(subject string) step.Plan {
 // EndRotation drops the old key after Rotation, and RotationWaits.
 func (h *Host) EndRotation(subject string) step.Plan {
 	r := h.rotating(subject)
-	return step.Plan{{r.reach(rotation.Drop)}, {r.end()}}.Within(max(h.timeout(), renewalLimit))
+	plan := step.Plan{r.reach(rotation.Drop)}
+	if subject == rotation.Authorities {
+		plan = append(plan, r.tell(rotation.Drop), []step.Step{h.publish()}, []step.Step{h.applyAddons()})
+	}
+	return append(plan, []step.Step{r.end()}).Within(max(h.timeout(), renewalLimit))
 }
 
 // RotationWaits returns until when something may depend on the old key; zero if
@@ -56,14 +62,18 @@ func (h *Host) rotating(subject string) rotating {
 
 // begin stores the new key before any control plane uses it.
 func (r rotating) begin() step.Step {
+	name := "make a new " + rotation.Title(r.subject)
+	if r.subject == rotation.Authorities {
+		name = "make new " + rotation.Title(r.subject)
+	}
 	return step.Step{
-		Name: "make a new " + rotation.Title(r.subject),
+		Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			now, err := r.store.Read(ctx)
 			if err != nil || now != nil {
 				return nil, err
 			}
-			return step.Diff{"make a new " + rotation.Title(r.subject)}, nil
+			return step.Diff{name}, nil
 		},
 		Apply: func(ctx context.Context) error {
 			key, err := r.controlPlane().NewKey(r.subject)
@@ -103,9 +113,9 @@ func (r rotating) withdraw() step.Step {
 }
 
 // reach has all control planes reach a phase.
-func (r rotating) reach(phase rotation.Phase) step.Step {
-	name := "have every control plane " + phase.String()
-	return step.Step{
+func (r rotating) reach(phase rotation.Phase) []step.Step {
+	name := "have every control plane " + phase.Of(r.subject)
+	return []step.Step{{
 		Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			now, err := r.current(ctx)
@@ -115,7 +125,7 @@ func (r rotating) reach(phase rotation.Phase) step.Step {
 			case now.Phase < phase:
 				return step.Diff{name}, nil
 			}
-			names, err := r.behind(ctx, now)
+			names, err := r.behind(ctx, now, r.controlPlaneNames)
 			if err != nil || len(names) == 0 {
 				return nil, err
 			}
@@ -126,20 +136,20 @@ func (r rotating) reach(phase rotation.Phase) step.Step {
 			if err := r.set(ctx, phase); err != nil {
 				return err
 			}
-			return r.await(ctx, phase)
+			return r.await(ctx, phase, r.controlPlaneNames)
 		},
-	}
+	}}
 }
 
-// await waits until all control planes have reached the phase.
-func (r rotating) await(ctx context.Context, phase rotation.Phase) error {
+// await waits until all of these hosts have reached the phase.
+func (r rotating) await(ctx context.Context, phase rotation.Phase, hosts hostNames) error {
 	var last []string
 	err := step.Until(ctx, func(ctx context.Context) error {
 		now, err := r.current(ctx)
 		if err != nil {
 			return err
 		}
-		names, err := r.behind(ctx, now)
+		names, err := r.behind(ctx, now, hosts)
 		if err != nil || len(names) == 0 {
 			return err
 		}
@@ -147,7 +157,7 @@ func (r rotating) await(ctx context.Context, phase rotation.Phase) error {
 		return errors.New("wait for " + strings.Join(names, ", "))
 	}, nil)
 	if err != nil && ctx.Err() == nil && len(last) > 0 {
-		err = hostAway(last, "do not "+phase.String())
+		err = hostAway(last, "do not "+phase.Of(r.subject))
 	}
 	return err
 }
@@ -173,9 +183,12 @@ func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
 	return *now, nil
 }
 
-// behind returns the control planes that have not reached the phase.
-func (r rotating) behind(ctx context.Context, now rotation.Rotation) ([]string, error) {
-	all, err := r.controlPlaneNames(ctx)
+// hostNames returns the names of some hosts of the cluster.
+type hostNames func(context.Context) ([]string, error)
+
+// behind returns those of the hosts that have not reached the phase.
+func (r rotating) behind(ctx context.Context, now rotation.Rotation, hosts hostNames) ([]string, error) {
+	all, err := hosts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +199,7 @@ func (r rotating) behind(ctx context.Context, now rotation.Rotation) ([]string, 
 func hostAway(names []string, what string) *step.Problem {
 	list := strings.Join(names, ", ")
 	return &step.Problem{
-		Name: "host-away", Firm: true, Text: "control planes " + list + " " + what,
+		Name: "host-away", Firm: true, Text: "hosts " + list + " " + what,
 		Remedy: "start them and their agent, or, if one is gone for good, run `kube-bootstrap forget NAME`; then run the same command again",
 	}
 }
@@ -201,6 +214,11 @@ func (r rotating) end() step.Step {
 			}
 			return step.Diff{"end the rotation"}, nil
 		},
-		Apply: r.store.Remove,
+		Apply: func(ctx context.Context) error {
+			if err := r.store.RemoveTrust(ctx); err != nil {
+				return err
+			}
+			return r.store.Remove(ctx)
+		},
 	}
 }

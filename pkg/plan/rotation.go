@@ -16,11 +16,11 @@ import (
 // rotations is the state of a rotation as the agent of a control plane reads it.
 var rotations = rotation.Store{API: kube.Kubeconfig(controlplane.AgentConf)}
 
-// followRotation is the step with which the agent of a control plane reaches the
-// phase of the rotation that is under way.
+// followRotation is the step with which the agent of a host reaches the phase of
+// the rotation that is under way.
 func (h *Host) followRotation() step.Step {
 	if h.saved.Role != Master {
-		return step.Step{}
+		return h.followTrust()
 	}
 	return step.Step{
 		Name: "follow a rotation",
@@ -66,11 +66,16 @@ func (h *Host) toFollow(ctx context.Context) (*rotation.Rotation, error) {
 // agent finish that if it is interrupted, even while no API server runs.
 func (h *Host) rotate(r rotation.Rotation) step.Plan {
 	control := h.controlPlane()
-	plan := step.Plan{{h.markRenewal()}, {control.Rotate(r)}}
+	plan := step.Plan{
+		{h.markRenewal()}, {control.Rotate(r)}, {control.Reissue()},
+		{h.member()},
+		{h.onDocker0(h.flanneld().Start())},
+	}
 	for _, s := range control.UseRenewed() {
 		plan = append(plan, []step.Step{s})
 	}
-	return append(plan, []step.Step{h.endRenewal()}).Within(h.timeout())
+	plan = append(plan, h.kubeletFollows(r)...)
+	return append(plan, []step.Step{h.endRenewal()}).Compact().Within(h.timeout())
 }
 
 // watchRotation reports when the state of a rotation changes.

@@ -25,7 +25,7 @@ func (h *Host) Rotates(ctx context.Context, subject string) error {
 	if now != nil && now.Subject != subject {
 		return underWay(*now)
 	}
-	names, err := h.controlPlaneNames(ctx)
+	names, err := h.followers(subject)(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,6 +45,16 @@ func (h *Host) NotRotating(ctx context.Context) error {
 	return underWay(*now)
 }
 
+// Joinable returns the problem that no host can join now, because its cluster
+// replaces the certificate authorities by which the host would know it.
+func (h *Host) Joinable(ctx context.Context) error {
+	now, err := rotations.Read(ctx)
+	if err != nil || now == nil || now.Subject != rotation.Authorities {
+		return err
+	}
+	return underWay(*now)
+}
+
 // underWay is the problem of what must wait for the end of a rotation
 // [rotation-under-way].
 func underWay(now rotation.Rotation) *step.Problem {
@@ -58,7 +68,7 @@ func underWay(now rotation.Rotation) *step.Problem {
 type RotationStatus struct {
 	Subject  string   `json:"subject"`
 	Phase    string   `json:"phase"`
-	WaitsFor []string `json:"waitsFor,omitempty"` // control planes
+	WaitsFor []string `json:"waitsFor,omitempty"` // hosts
 	// Until is when the old key can be dropped, if that is a matter of time.
 	Until time.Time `json:"until,omitzero"`
 }
@@ -72,15 +82,19 @@ func (h *Host) RotationStatus(ctx context.Context) *RotationStatus {
 	if err != nil || now == nil {
 		return nil
 	}
-	status := &RotationStatus{Subject: now.Subject, Phase: now.Phase.String(), Until: now.Until}
-	if names, err := h.controlPlaneNames(ctx); err == nil {
+	status := &RotationStatus{Subject: now.Subject, Phase: now.Phase.Of(now.Subject), Until: now.Until}
+	if names, err := h.followers(now.Subject)(ctx); err == nil {
 		status.WaitsFor, _ = rotations.Behind(ctx, *now, names)
 	}
 	return status
 }
 
 func (s RotationStatus) String() string {
-	text := "a rotation of the " + rotation.Title(s.Subject) + " is under way: the control planes " + s.Phase
+	who := "control planes"
+	if s.Subject == rotation.Authorities {
+		who = "hosts"
+	}
+	text := "a rotation of the " + rotation.Title(s.Subject) + " is under way: the " + who + " " + s.Phase
 	if len(s.WaitsFor) > 0 {
 		text += ", " + strings.Join(s.WaitsFor, " and ") + " not yet"
 	}

@@ -1,6 +1,7 @@
 // Package rotation keeps the state of a rotation: the replacement, without an
-// outage, of a key that all control planes have. The state is a Secret of the
-// cluster, so a command that was interrupted continues where it stopped:
+// outage, of a key that all control planes have, or of the certificate
+// authorities. The state is a Secret of the cluster, so a command that was
+// interrupted continues where it stopped:
 //
 //	phase    what a control plane does           what the command does when all control planes do so
 //	accept   it also accepts the new key         sets the next phase
@@ -8,7 +9,9 @@
 //	drop     it no longer accepts the old key    removes the state
 //
 // The command only sets the phases. The agent of each control plane follows, and
-// notes the phase that it has reached in an annotation of its node.
+// notes the phase that it has reached in an annotation of its node. Workers trust
+// the authorities too. Their agents follow each phase after the control planes, and
+// read it from a ConfigMap, because the Secret contains the new keys.
 package rotation
 
 import (
@@ -28,20 +31,27 @@ const (
 	Drop
 )
 
-func (p Phase) String() string {
+// Of states what a host does in a phase of the rotation of a subject: "accept the
+// new key".
+func (p Phase) Of(subject string) string {
+	words := strings.Fields(Title(subject))
+	what := words[len(words)-1]
 	switch p {
 	case Accept:
-		return "accept the new key"
+		return "accept the new " + what
 	case Use:
-		return "use the new key"
+		return "use the new " + what
 	}
-	return "drop the old key"
+	return "drop the old " + what
 }
+
+// Authorities is the subject of a rotation that workers follow too.
+const Authorities = "ca"
 
 // Rotation is the state of a rotation.
 type Rotation struct {
 	ID      string `json:"id"`      // of this rotation, and of no other
-	Subject string `json:"subject"` // what is replaced: "encryption-key"
+	Subject string `json:"subject"` // what is replaced: "encryption-key", "ca"
 	Phase   Phase  `json:"phase"`
 	New     []byte `json:"new"` // the new key, in the form of its subject
 	// Until is when nothing depends on the old key any more; zero if that is not
@@ -51,13 +61,20 @@ type Rotation struct {
 	version string // of the Secret that was read
 }
 
-func (r Rotation) String() string { return fmt.Sprintf("rotate the %s: %s", Title(r.Subject), r.Phase) }
+func (r Rotation) String() string {
+	return fmt.Sprintf("rotate the %s: %s", Title(r.Subject), r.Phase.Of(r.Subject))
+}
 
 // mark is what the annotation of a node says once its host has reached the phase.
 func (r Rotation) mark() string { return fmt.Sprintf("%s/%d", r.ID, r.Phase) }
 
 // Title returns a subject in words.
-func Title(subject string) string { return strings.ReplaceAll(subject, "-", " ") }
+func Title(subject string) string {
+	if subject == Authorities {
+		return "certificate authorities"
+	}
+	return strings.ReplaceAll(subject, "-", " ")
+}
 
 // Order returns the keys that a control plane has in a phase: first the
 // key that it uses, then the keys that it accepts. have are the previous keys.

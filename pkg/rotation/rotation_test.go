@@ -21,10 +21,10 @@ func TestOrderOfTheKeys(t *testing.T) {
 	} {
 		have := slices.Clone(c.have)
 		if got := Order(c.phase, c.have, "new"); !slices.Equal(got, c.want) {
-			t.Errorf("%s, before %q: %q, want %q", c.phase, c.have, got, c.want)
+			t.Errorf("phase %d, before %q: %q, want %q", c.phase, c.have, got, c.want)
 		}
 		if !slices.Equal(c.have, have) {
-			t.Errorf("%s changed its argument to %q", c.phase, c.have)
+			t.Errorf("phase %d changed its argument to %q", c.phase, c.have)
 		}
 	}
 }
@@ -38,6 +38,21 @@ func TestEachPhaseOfEachRotationHasAMarkOfItsOwn(t *testing.T) {
 				t.Errorf("%v and %v", r, other)
 			}
 			seen[r.mark()] = r
+		}
+	}
+}
+
+func TestWordsOfARotation(t *testing.T) {
+	for _, c := range []struct {
+		of   Rotation
+		want string
+	}{
+		{Rotation{Subject: "encryption-key", Phase: Accept}, "rotate the encryption key: accept the new key"},
+		{Rotation{Subject: Authorities, Phase: Use}, "rotate the certificate authorities: use the new authorities"},
+		{Rotation{Subject: Authorities, Phase: Drop}, "rotate the certificate authorities: drop the old authorities"},
+	} {
+		if got := c.of.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

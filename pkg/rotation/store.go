@@ -102,7 +102,11 @@ func (s Store) Watch(ctx context.Context) (watch.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return secrets.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, SecretName).String()})
+	return secrets.Watch(ctx, named(SecretName))
+}
+
+func named(name string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }
 
 // Note notes that the host of a node has reached the phase of r. A kubelet may

@@ -12,8 +12,8 @@ import (
 
 // TestRenewals runs a cluster of three control planes and two workers with
 // certificates that are valid for a quarter of an hour, until each has been
-// renewed twice and each key that can be has been rotated, and loses no request
-// to the API or to a Service.
+// renewed twice and each key and each authority has been rotated, and loses no
+// request to the API or to a Service.
 func TestRenewals(t *testing.T) {
 	l := clusterUser{cluster: "e2e-w", subnet: "10.221.0.0/16", dir: t.TempDir()}
 	t.Cleanup(func() {
@@ -40,6 +40,11 @@ func TestRenewals(t *testing.T) {
 	service := all[0].kubectl(t, "get service probe -o 'jsonpath={.spec.clusterIP}'")
 
 	toAPI, toService := requests(t, workers[0], ownNode(workers[0])), requests(t, workers[1], "http://"+service+":8080/")
+	// First, because it renews every certificate itself.
+	t.Run("new certificate authorities", func(t *testing.T) {
+		rotateAuthorities(t, all[:3], workers...)
+		l.sh(t, "kube-bootstrap node add --name three --progress none && kube-bootstrap node remove three --yes --progress none")
+	})
 	seen := map[string][]time.Time{}
 	_ = renewedTwice(t, all, seen) // notes the certificates of now
 	t.Run("a new encryption key", func(t *testing.T) { rotateEncryptionKey(t, all[:3]...) })
