@@ -21,6 +21,7 @@ type compilation struct {
 	arch      string
 	source    string
 	beside    string
+	sums      []byte // go.sum
 	goVersion string
 	env       []string
 	args      []string
@@ -46,6 +47,9 @@ func newCompilation(r recipe, arch, goVersion string) (compilation, error) {
 		return c, err
 	}
 	if c.beside, err = r.beside(); err != nil {
+		return c, err
+	}
+	if c.sums, err = r.sums(); err != nil {
 		return c, err
 	}
 	c.env = []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"}
@@ -75,6 +79,9 @@ func (c compilation) inModule(do func(work string) error) error {
 	defer os.RemoveAll(work)
 	mod := c.recipe.goMod(strings.TrimPrefix(c.goVersion, "go"))
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(mod), 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(work, "go.sum"), c.sums, 0o644); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(work, "main.go"), []byte(c.source), 0o644); err != nil {

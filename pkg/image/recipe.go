@@ -91,6 +91,30 @@ func (r recipe) beside() (string, error) {
 	return recipeFile(r.Beside)
 }
 
+// sumsFile returns the name of the go.sum of a recipe, below recipes; "" for a
+// recipe without modules. It contains all versions of the catalogue.
+func (r recipe) sumsFile() string {
+	switch {
+	case r.Require["k8s.io/kubernetes"] != "":
+		return "kubernetes.sum"
+	case len(r.Require) == 0:
+		return ""
+	}
+	return r.Name + ".sum"
+}
+
+// sums returns the checksums that the toolchain insists on, also where the
+// environment turns the checksum database off. The toolchain verifies modules
+// that are not listed, such as those of other versions, with that database.
+func (r recipe) sums() ([]byte, error) {
+	name := r.sumsFile()
+	if name == "" {
+		return nil, nil
+	}
+	data, err := recipeFile(name)
+	return []byte(data), err
+}
+
 func recipeFile(name string) (string, error) {
 	data, err := recipes.ReadFile(path.Join("recipes", name))
 	return string(data), err

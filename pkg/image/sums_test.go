@@ -1,0 +1,132 @@
+package image
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// catalogueRecipes returns all recipes of all versions in the catalogue.
+func catalogueRecipes(t *testing.T) (all []recipe) {
+	t.Helper()
+	for _, m := range catalog.Minors() {
+		v, err := For(m.Patch, Versions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni"} {
+			all = append(all, v.recipe(name))
+		}
+	}
+	return all
+}
+
+// TestTheCatalogueIsPinned: the modules that recipes name are in their go.sum.
+// With UPDATE_GOLDEN=1, it writes the files first, which takes minutes and
+// needs a module proxy and a checksum database.
+func TestTheCatalogueIsPinned(t *testing.T) {
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		updateSums(t)
+	}
+	for _, r := range catalogueRecipes(t) {
+		sums, err := os.ReadFile(filepath.Join("recipes", r.sumsFile()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for module, version := range r.Require {
+			for _, line := range []string{module + " " + version + " h1:", module + " " + version + "/go.mod h1:"} {
+				if !strings.Contains("\n"+string(sums), "\n"+line) {
+					t.Errorf("recipes/%s lacks %s; run UPDATE_GOLDEN=1 go test ./pkg/image -run Pinned", r.sumsFile(), line)
+				}
+			}
+		}
+	}
+}
+
+func updateSums(t *testing.T) {
+	all := map[string]map[string]bool{}
+	for _, r := range catalogueRecipes(t) {
+		file := r.sumsFile()
+		if all[file] == nil {
+			all[file] = map[string]bool{}
+		}
+		for _, arch := range config.Arches {
+			for line := range strings.Lines(string(sumsFor(t, r, arch))) {
+				all[file][line] = true
+			}
+		}
+	}
+	for file, lines := range all {
+		text := strings.Join(slices.Sorted(maps.Keys(lines)), "")
+		if err := os.WriteFile(filepath.Join("recipes", file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sumsFor has the toolchain find all packages, and returns the go.sum that it
+// writes.
+func sumsFor(t *testing.T, r recipe, arch string) (sums []byte) {
+	t.Helper()
+	b := &Builder{Cache: CacheDir()}
+	if err := b.prepare(t.Context(), &r); err != nil {
+		t.Fatal(err)
+	}
+	c := compilationOf(t, b, r, arch)
+	c.sums = nil
+	err := c.inModule(func(work string) error {
+		find := host.Command{Args: append([]string{"go", "list", "-deps"}, r.Packages...), Dir: work, Env: append(slices.Clone(goEnv), c.env...)}
+		if _, err := find.Run(t.Context()); err != nil {
+			return err
+		}
+		var err error
+		sums, err = os.ReadFile(filepath.Join(work, "go.sum"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+func compilationOf(t *testing.T, b *Builder, r recipe, arch string) compilation {
+	t.Helper()
+	if err := b.findGo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCompilation(r, arch, b.goVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestAnotherModuleIsRefused: a module whose content differs from its pinned
+// checksum is not compiled, also where no checksum database is asked.
+func TestAnotherModuleIsRefused(t *testing.T) {
+	v, err := For(catalog.Newest().Patch, Versions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := compilationOf(t, &Builder{Cache: CacheDir()}, v.recipe("cni"), hostArch())
+	const sum = "github.com/containernetworking/plugins v1.9.1 h1:"
+	at := bytes.Index(c.sums, []byte(sum))
+	if at < 0 {
+		t.Fatalf("%s is not pinned", sum)
+	}
+	c.sums = slices.Clone(c.sums)
+	copy(c.sums[at+len(sum):], "AAAAAAAA")
+	c.env = append(c.env, "GONOSUMDB=*", "GOFLAGS=-mod=mod -modcacherw")
+	err = c.run(t.Context(), t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "checksum mismatch") {
+		t.Errorf("got %v", err)
+	}
+}
