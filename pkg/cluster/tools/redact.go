@@ -89,7 +89,7 @@ func redactAll(values any) {
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|secret$|token$|credentials?$|api[-_]?key$|(private|certificate|access|secret|client|encryption)[-_]?key([-_]?(id|data))?$`)
+	secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|[-_]pwd$|secret$|token$|credentials?$|api[-_]?key$|(private|certificate|access|account|secret|client|encryption|signing|session|shared)[-_]?key([-_]?(id|data|base))?$`)
 	// Each is a name, what separates it from its value, and the value.
 	assignments = []*regexp.Regexp{
 		regexp.MustCompile(`(--[A-Za-z0-9-]+)(=|[ \t]+)` + anyValue),
@@ -113,6 +113,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), removed},     // a JSON web token
 	{regexp.MustCompile(`(?i)\b(Basic|Bearer)\s+[A-Za-z0-9._~+/=-]{6,}`), "$1 " + removed},         // of a header
 	{regexp.MustCompile(`([a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@`), "${1}" + removed + "@"},      // of a URL
+	{regexp.MustCompile(`(?i)(;[ \t]*[a-z ]*(key|password|pwd)=)[^;\s"']+`), "${1}" + removed},     // of a connection string
 	{regexp.MustCompile(`(^|[^:0-9a-f])([0-9a-f]{12})[0-9a-f]{52}\b`), "${1}${2}" + "(shortened)"}, // a certificate key; also the ID of a container
 }
 

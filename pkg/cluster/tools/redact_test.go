@@ -14,7 +14,8 @@ func TestRedactText(t *testing.T) {
 		"Authorization: Basic hunter22hunter22==", "authorization: Bearer hunter22.x", "postgres://u:hunter22@db:5432/x",
 		"run --password hunter22 --verbose", "run --password=hunter22", "run --token hunter22x", "password = hunter22",
 		`{"auth":{"password":"hunter22"}}`, "passphrase: 'hunter22 two'", "sessionToken: hunter22",
-		"KUBE_BOOTSTRAP_CERTIFICATE_KEY=hunter22",
+		"KUBE_BOOTSTRAP_CERTIFICATE_KEY=hunter22", "DB_PWD=hunter22", "SECRET_KEY_BASE=hunter22", "JWT_SIGNING_KEY: hunter22",
+		"AccountName=x;AccountKey=hunter22==",
 	} {
 		if got := string(redactText([]byte(text))); strings.Contains(got, "hunter22") || strings.Contains(got, "and more") {
 			t.Errorf("%s became %s", text, got)
@@ -26,7 +27,7 @@ func TestRedactText(t *testing.T) {
 func TestRedactTextKeeps(t *testing.T) {
 	for _, text := range []string{
 		"secretName: web-tls", "tokenFile: /var/run/secrets/token", "the token expired at 12:00", "--service-account-key-file=/etc/sa.pub",
-		"image: x@sha256:" + strings.Repeat("0a", 32), "https://10.0.0.1:6443/healthz", "--authentication-token-webhook true",
+		"image: x@sha256:" + strings.Repeat("0a", 32), "https://10.0.0.1:6443/healthz", "--authentication-token-webhook true", "PWD=/root", "--service-account-signing-key-file=/etc/kubernetes/pki/sa.key",
 	} {
 		if got := string(redactText([]byte(text))); got != text {
 			t.Errorf("%s became %s", text, got)
