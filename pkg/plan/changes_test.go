@@ -113,6 +113,14 @@ func TestAVerificationKeyStays(t *testing.T) {
 	}
 }
 
+func TestImagesLoadedByHandHaveNoSignature(t *testing.T) {
+	h := &Host{byHand: true}
+	h.Config.VerifyKey = "/etc/our.pub"
+	if problems := step.Problems(h.byHandProblem(t.Context())); len(problems) != 1 || problems[0].Name != "bundle" {
+		t.Errorf("got %v", problems)
+	}
+}
+
 func TestAChangeThatCannotBeIsRefusedByName(t *testing.T) {
 	saved := Saved{Role: Master, Config: config.Default()}
 	saved.Config.IPAddress = "10.0.0.1"

@@ -58,6 +58,10 @@ func (h *Host) byHandProblem(ctx context.Context) error {
 	if !h.byHand {
 		return nil
 	}
+	if h.Config.VerifyKey != "" {
+		return &step.Problem{Name: "bundle", Text: "verifyKey requires a signed bundle, and images that were loaded into Docker have no signature",
+			Remedy: "give a signed bundle with --bundle, or remove the key with --verify-key \"\""}
+	}
 	docker, err := mainDocker()
 	if err != nil {
 		return err
