@@ -35,7 +35,7 @@ func (s *run) rows() step.Plan {
 	}
 	var mirrors []step.Step
 	for _, n := range s.nodes {
-		row, mirrors = append(row, s.load(n.Name)), append(mirrors, s.mirrorFor(n.Name))
+		row, mirrors = append(row, s.load(n.Name)), append(mirrors, s.mirrorFor(n.Name), s.reject(n.Name))
 	}
 	return step.Plan{row, append(mirrors, s.digest())}
 }
@@ -202,7 +202,7 @@ func (s *run) leave(ctx context.Context) error {
 	defer cancel()
 	row := []step.Step{s.tidy("end the tests and remove what they left")}
 	for _, n := range s.nodes {
-		row = append(row, s.removeMirror(n.Name))
+		row = append(row, s.removeMirror(n.Name), s.accept(n.Name))
 	}
 	return s.session.Run(ctx, step.Plan{row})
 }

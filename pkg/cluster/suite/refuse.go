@@ -1,0 +1,58 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Some tests expect that nobody answers on a Service port that was removed.
+// kube-proxy has no rule for such a port, so the node sends the packets to its
+// default gateway, and a transparent proxy behind it may accept the connection.
+// During a run the nodes reject packets that still have the address of a Service
+// after kube-proxy's rules.
+
+const rejectMark = "kube-bootstrap-e2e"
+
+// networkScript prints the network of the Services.
+const networkScript = `docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig + ` get servicecidrs kubernetes -o 'jsonpath={.spec.cidrs[0]}'`
+
+// rejectScript adds the rules for the network $1.
+const rejectScript = `for chain in FORWARD OUTPUT; do
+	rule="$chain -d $1 -m comment --comment ` + rejectMark + ` -j REJECT"
+	iptables -w -C $rule 2>/dev/null || iptables -w -I $rule || exit
+done`
+
+// acceptScript deletes the rules, whatever their network is.
+const acceptScript = `iptables -w -S | sed -n '/--comment ` + rejectMark + ` /s/^-A/iptables -w -D/p' | sh -e`
+
+// reject returns the step that rejects packets to unknown Services on a node.
+func (s *run) reject(name string) step.Step {
+	return step.Always("reject packets to unknown Services on "+name, func(ctx context.Context) error {
+		var network bytes.Buffer
+		if err := s.onMaster().Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", networkScript}, Stdout: &network}); err != nil {
+			return err
+		}
+		return s.session.Node(name).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", rejectScript, "sh", network.String()}})
+	})
+}
+
+// accept returns the step that undoes reject.
+func (s *run) accept(name string) step.Step {
+	node := s.session.Node(name)
+	return step.Step{
+		Name: "accept packets to unknown Services on " + name, Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			var out bytes.Buffer
+			err := node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", "iptables -w -S | grep -e '--comment " + rejectMark + " ' || true"}, Stdout: &out})
+			return strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' }), err
+		},
+		Apply: func(ctx context.Context) error {
+			return node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", acceptScript}})
+		},
+	}
+}
