@@ -83,6 +83,40 @@ func (r Runtime) repairServices(ctx context.Context) error {
 	return step.Until(ctx, whole, nil)
 }
 
+// RestartProxyAfter returns the step that replaces a kube-proxy that started before
+// the time that end returns. The zero time requires nothing. Its rules stay in the
+// kernel meanwhile.
+func (r Runtime) RestartProxyAfter(end func() time.Time) step.Step {
+	before := func(ctx context.Context) (*runtime.Container, error) {
+		at := end()
+		if at.IsZero() {
+			return nil, nil
+		}
+		proxy, err := r.proxy(ctx)
+		if err != nil || proxy == nil || !time.Unix(0, proxy.CreatedAt).Before(at) {
+			return nil, err
+		}
+		return proxy, nil
+	}
+	return step.Step{
+		Name: "restart kube-proxy after an outage of the control plane",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			proxy, err := before(ctx)
+			if err != nil || proxy == nil {
+				return nil, err
+			}
+			return step.Diff{"restart kube-proxy, which may wait up to a minute until it watches Services again"}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			proxy, err := before(ctx)
+			if err != nil || proxy == nil {
+				return err
+			}
+			return r.removeContainer(ctx, proxy.Id)
+		},
+	}
+}
+
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
 // removeContainer removes a running container. The kubelet replaces a missing

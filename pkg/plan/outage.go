@@ -6,9 +6,10 @@ import (
 )
 
 // longOutage is the shortest outage of the control plane after which the kubelet
-// is restarted. By then the node controller has marked the pods of a host that
-// is cut off as not Ready (after 50 s), and the watches of client-go pause for up
-// to a minute between two attempts. A new kubelet lists its pods at once.
+// and kube-proxy are restarted. By then the node controller has marked the pods of
+// a host that is cut off as not Ready (after 50 s), and the watches of client-go
+// pause for up to a minute between two attempts. A new kubelet lists its pods at
+// once, and a new kube-proxy the endpoints of Services.
 const longOutage = 50 * time.Second
 
 // outages holds the end of the last long outage of the control plane, as seen

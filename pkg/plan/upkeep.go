@@ -36,6 +36,7 @@ func (h *Host) Upkeep(past *outages) agent.Groups {
 			{Step: h.onDocker0(h.bridge().Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 			{Step: h.kubelet(role).Start(), On: agent.MainDocker},
 			{Step: h.kubelet(role).RestartAfter(past.end), On: agent.API},
+			{Step: h.runtime().RestartProxyAfter(past.end), On: agent.API},
 			{Step: h.onDocker0(h.keepPods()), On: agent.MainDocker | agent.Link},
 		},
 		"hosts": {
