@@ -67,6 +67,10 @@ func (c ControlPlane) rotatedAuthorities(r rotation.Rotation) (files []host.File
 	return files, nil
 }
 
+// Signer returns the authority of the cluster that signs now. In each phase of a
+// rotation, the hosts that have reached the one before trust it.
+func (c ControlPlane) Signer() (*pki.Authority, error) { return c.signer(clusterCA) }
+
 // signer reads the authority that signs with the key of a path.
 func (c ControlPlane) signer(path string) (*pki.Authority, error) {
 	pair, err := c.pair(path)

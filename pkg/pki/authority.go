@@ -110,6 +110,24 @@ func (a *Authority) CrossSign(other *x509.Certificate) ([]byte, error) {
 	return sign(template, a.Cert, other.PublicKey, a.key)
 }
 
+// SignText signs a text, for hosts that trust the authority.
+func (a *Authority) SignText(text []byte) ([]byte, error) {
+	sum := sha256.Sum256(text)
+	return a.key.Sign(rand.Reader, sum[:], crypto.SHA256)
+}
+
+// Vouched reports whether one of the authorities of a PEM has signed a text.
+func Vouched(authorities, text, signature []byte) bool {
+	certs, err := ParseCertificates(authorities)
+	return err == nil && slices.ContainsFunc(certs, func(cert *x509.Certificate) bool {
+		algorithm := x509.ECDSAWithSHA256
+		if cert.PublicKeyAlgorithm == x509.RSA {
+			algorithm = x509.SHA256WithRSA
+		}
+		return cert.CheckSignature(algorithm, text, signature) == nil
+	})
+}
+
 // Hash pins a certificate's public key, in the form of kubeadm's
 // discovery-token-ca-cert-hash: "sha256:<hex>".
 func Hash(cert *x509.Certificate) string {

@@ -73,3 +73,27 @@ func TestACrossSignedServerIsAcceptedByClientsOfEitherAuthority(t *testing.T) {
 		}
 	}
 }
+
+func TestVouched(t *testing.T) {
+	old, new, third := authority(t), authority(t), authority(t)
+	text := []byte("trust these")
+	signature, err := old.SignText(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		trusted []byte
+		text    string
+		want    bool
+	}{
+		{"the authority that signed", slices.Concat(new.PEM().Cert, old.PEM().Cert), string(text), true},
+		{"other authorities", slices.Concat(new.PEM().Cert, third.PEM().Cert), string(text), false},
+		{"another text", old.PEM().Cert, "trust those", false},
+		{"no authority", nil, string(text), false},
+	} {
+		if got := Vouched(c.trusted, []byte(c.text), signature); got != c.want {
+			t.Errorf("%s: %t, want %t", c.name, got, c.want)
+		}
+	}
+}

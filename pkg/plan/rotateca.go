@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -49,7 +50,10 @@ func (h *Host) followTrust() step.Step {
 
 // toTrust returns the phase that this worker has not reached; nil if there is none.
 func (h *Host) toTrust(ctx context.Context) (*rotation.Trust, error) {
-	t, err := trust.ReadTrust(ctx)
+	t, err := trust.ReadTrust(ctx, func(text, signature []byte) bool {
+		trusted, err := h.Files.Read(join.ClusterCAFile)
+		return err == nil && pki.Vouched(trusted, text, signature)
+	})
 	if err != nil || t == nil {
 		return nil, err
 	}
@@ -207,7 +211,11 @@ func (r rotating) publishTrust(ctx context.Context) error {
 	if t.EtcdCA, err = r.Files.Read(join.EtcdCAFile); err != nil {
 		return err
 	}
-	return r.store.WriteTrust(ctx, t)
+	signer, err := r.controlPlane().Signer()
+	if err != nil {
+		return err
+	}
+	return r.store.WriteTrust(ctx, t, signer.SignText)
 }
 
 // dropTokens deletes the bootstrap tokens: the commands that were printed with

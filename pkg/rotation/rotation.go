@@ -34,8 +34,8 @@ const (
 // Of states what a host does in a phase of the rotation of a subject: "accept the
 // new key".
 func (p Phase) Of(subject string) string {
-	words := strings.Fields(Title(subject))
-	what := words[len(words)-1]
+	title := Title(subject)
+	what := title[strings.LastIndex(title, " ")+1:]
 	switch p {
 	case Accept:
 		return "accept the new " + what

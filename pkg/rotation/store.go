@@ -30,21 +30,21 @@ const (
 // Store gives access to the state.
 type Store struct{ API kube.Connect }
 
-func (s Store) secrets() (typedv1.SecretInterface, error) {
+func (s Store) core() (typedv1.CoreV1Interface, error) {
 	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().Secrets(metav1.NamespaceSystem), nil
+	return client.CoreV1(), nil
 }
 
 // Read returns the rotation that is under way; nil if none is.
 func (s Store) Read(ctx context.Context) (*Rotation, error) {
-	secrets, err := s.secrets()
+	core, err := s.core()
 	if err != nil {
 		return nil, err
 	}
-	secret, err := secrets.Get(ctx, SecretName, metav1.GetOptions{})
+	secret, err := core.Secrets(metav1.NamespaceSystem).Get(ctx, SecretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func (s Store) Read(ctx context.Context) (*Rotation, error) {
 // Write creates the state, or replaces the state that r was read from. It fails if
 // another command has changed the state since.
 func (s Store) Write(ctx context.Context, r Rotation) error {
-	secrets, err := s.secrets()
+	core, err := s.core()
 	if err != nil {
 		return err
 	}
@@ -73,6 +73,7 @@ func (s Store) Write(ctx context.Context, r Rotation) error {
 		ObjectMeta: metav1.ObjectMeta{Name: SecretName, ResourceVersion: r.version},
 		Data:       map[string][]byte{stateKey: data},
 	}
+	secrets := core.Secrets(metav1.NamespaceSystem)
 	if r.version == "" {
 		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: kube.FieldManager})
 	} else {
@@ -86,11 +87,11 @@ func (s Store) Write(ctx context.Context, r Rotation) error {
 
 // Remove removes the state.
 func (s Store) Remove(ctx context.Context) error {
-	secrets, err := s.secrets()
+	core, err := s.core()
 	if err != nil {
 		return err
 	}
-	if err := secrets.Delete(ctx, SecretName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := core.Secrets(metav1.NamespaceSystem).Delete(ctx, SecretName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove the state of the rotation: %w", err)
 	}
 	return nil
@@ -98,11 +99,11 @@ func (s Store) Remove(ctx context.Context) error {
 
 // Watch opens a watch of the state.
 func (s Store) Watch(ctx context.Context) (watch.Interface, error) {
-	secrets, err := s.secrets()
+	core, err := s.core()
 	if err != nil {
 		return nil, err
 	}
-	return secrets.Watch(ctx, named(SecretName))
+	return core.Secrets(metav1.NamespaceSystem).Watch(ctx, named(SecretName))
 }
 
 func named(name string) metav1.ListOptions {
@@ -112,12 +113,12 @@ func named(name string) metav1.ListOptions {
 // Note notes that the host of a node has reached the phase of r. A kubelet may
 // write it on its own node.
 func (s Store) Note(ctx context.Context, r Rotation, node string) error {
-	client, err := s.API.Client()
+	core, err := s.core()
 	if err != nil {
 		return err
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, followed, r.mark())
-	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: kube.FieldManager}); err != nil {
+	if _, err := core.Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: kube.FieldManager}); err != nil {
 		return fmt.Errorf("note on node %s the phase of the rotation: %w", node, err)
 	}
 	return nil
@@ -125,12 +126,12 @@ func (s Store) Note(ctx context.Context, r Rotation, node string) error {
 
 // Behind returns those of the hosts that have not reached the phase of r.
 func (s Store) Behind(ctx context.Context, r Rotation, hosts []string) (names []string, err error) {
-	client, err := s.API.Client()
+	core, err := s.core()
 	if err != nil {
 		return nil, err
 	}
 	for _, host := range hosts {
-		node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
+		node, err := core.Nodes().Get(ctx, host, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("read the phase of node %s: %w", host, err)
 		}

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -19,61 +18,65 @@ import (
 const TrustName = "kube-bootstrap-trust"
 
 const (
-	clusterCAKey = "ca.crt"
-	etcdCAKey    = "etcd-ca.crt"
+	trustKey     = "trust.json"
+	signatureKey = "signature"
 )
 
 // Trust is what a worker does in a phase: it trusts these authorities, and has
 // certificates of the first ones.
 type Trust struct {
-	Rotation  Rotation // without the new keys
-	ClusterCA []byte   // PEM
-	EtcdCA    []byte   // PEM
+	Rotation  Rotation `json:"rotation"`  // without the new keys
+	ClusterCA []byte   `json:"clusterCA"` // PEM
+	EtcdCA    []byte   `json:"etcdCA"`    // PEM
 }
 
-func (s Store) configMaps() (typedv1.ConfigMapInterface, error) {
-	client, err := s.API.Client()
+// ReadTrust returns what workers have to do; nil if nothing. genuine reports
+// whether an authority that the worker trusts has signed it: with write access to
+// the ConfigMap alone, nobody can replace the authorities of a worker.
+func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byte) bool) (*Trust, error) {
+	core, err := s.core()
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().ConfigMaps(metav1.NamespaceSystem), nil
-}
-
-// ReadTrust returns what workers have to do; nil if nothing.
-func (s Store) ReadTrust(ctx context.Context) (*Trust, error) {
-	maps, err := s.configMaps()
-	if err != nil {
-		return nil, err
-	}
-	found, err := maps.Get(ctx, TrustName, metav1.GetOptions{})
+	found, err := core.ConfigMaps(metav1.NamespaceSystem).Get(ctx, TrustName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
 	}
-	t := Trust{ClusterCA: []byte(found.Data[clusterCAKey]), EtcdCA: []byte(found.Data[etcdCAKey])}
-	if err := json.Unmarshal([]byte(found.Data[stateKey]), &t.Rotation); err != nil {
+	text := found.BinaryData[trustKey]
+	if !genuine(text, found.BinaryData[signatureKey]) {
+		return nil, fmt.Errorf("ConfigMap %s/%s: it is not signed by a certificate authority that this host trusts", metav1.NamespaceSystem, TrustName)
+	}
+	var t Trust
+	if err := json.Unmarshal(text, &t); err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
 	}
 	return &t, nil
 }
 
-// WriteTrust tells the workers.
-func (s Store) WriteTrust(ctx context.Context, t Trust) error {
-	maps, err := s.configMaps()
+// WriteTrust tells the workers what they have to do, signed by an authority that
+// they trust.
+func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) ([]byte, error)) error {
+	core, err := s.core()
 	if err != nil {
 		return err
 	}
 	t.Rotation.New = nil
-	state, err := json.Marshal(t.Rotation)
+	text, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
+	signature, err := sign(text)
+	if err != nil {
+		return fmt.Errorf("sign ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
+	}
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: TrustName},
-		Data:       map[string]string{stateKey: string(state), clusterCAKey: string(t.ClusterCA), etcdCAKey: string(t.EtcdCA)},
+		BinaryData: map[string][]byte{trustKey: text, signatureKey: signature},
 	}
+	maps := core.ConfigMaps(metav1.NamespaceSystem)
 	_, err = maps.Update(ctx, object, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 	if apierrors.IsNotFound(err) {
 		_, err = maps.Create(ctx, object, metav1.CreateOptions{FieldManager: kube.FieldManager})
@@ -86,11 +89,12 @@ func (s Store) WriteTrust(ctx context.Context, t Trust) error {
 
 // RemoveTrust removes it.
 func (s Store) RemoveTrust(ctx context.Context) error {
-	maps, err := s.configMaps()
+	core, err := s.core()
 	if err != nil {
 		return err
 	}
-	if err := maps.Delete(ctx, TrustName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	err = core.ConfigMaps(metav1.NamespaceSystem).Delete(ctx, TrustName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
 	}
 	return nil
@@ -98,9 +102,9 @@ func (s Store) RemoveTrust(ctx context.Context) error {
 
 // WatchTrust opens a watch of it.
 func (s Store) WatchTrust(ctx context.Context) (watch.Interface, error) {
-	maps, err := s.configMaps()
+	core, err := s.core()
 	if err != nil {
 		return nil, err
 	}
-	return maps.Watch(ctx, named(TrustName))
+	return core.ConfigMaps(metav1.NamespaceSystem).Watch(ctx, named(TrustName))
 }
