@@ -45,6 +45,9 @@ type hostStatus struct {
 	// NetworkPolicy is the problem that NetworkPolicies exist that the network
 	// plugin does not enforce; only a control plane knows them.
 	NetworkPolicy string `json:"networkPolicy,omitempty"`
+	// NodesExpired is the problem that workers were off for longer than their
+	// certificates are valid; only a control plane knows it.
+	NodesExpired string `json:"nodesExpired,omitempty"`
 	// Rotation is the rotation that is under way; only a control plane knows it.
 	Rotation *plan.RotationStatus `json:"rotation,omitempty"`
 	// Repairs are the last repairs by the agent, oldest first.
@@ -145,6 +148,8 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	}()
 	policies := make(chan error, 1)
 	go func() { policies <- h.UnenforcedPolicies(looking) }()
+	expired := make(chan error, 1)
+	go func() { expired <- h.ExpiredNodes(looking) }()
 	for _, f := range (&step.Runner{}).Look(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.InPlace = status.InPlace && one.InPlace
@@ -156,6 +161,9 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	}
 	if err := <-policies; err != nil {
 		status.NetworkPolicy = err.Error()
+	}
+	if err := <-expired; err != nil {
+		status.NodesExpired = err.Error()
 	}
 	if saved.Role == plan.Master {
 		status.Rotation = h.RotationStatus(ctx)
@@ -198,6 +206,9 @@ func (s hostStatus) print(w io.Writer) {
 	s.printExpiry(w)
 	if s.NetworkPolicy != "" {
 		fmt.Fprintln(w, s.NetworkPolicy)
+	}
+	if s.NodesExpired != "" {
+		fmt.Fprintln(w, s.NodesExpired)
 	}
 	if s.Rotation != nil {
 		fmt.Fprintln(w, s.Rotation)

@@ -119,10 +119,10 @@ func (k Kubelet) workerProblem() error {
 		return nil // it has yet to join
 	}
 	if err != nil {
-		return notHere(err.Error())
+		return k.lapsed(err.Error())
 	}
 	if k.now().After(cert.NotAfter) {
-		return notHere(pki.Expiring(cert, k.now()))
+		return k.lapsed(pki.Expiring(cert, k.now()))
 	}
 	return nil
 }

@@ -4,11 +4,11 @@ package kubelet
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Where things lie on the host.
@@ -73,7 +73,11 @@ func Ports(controlPlane bool) []int {
 	return ports
 }
 
-// notHere explains an expired certificate to who can do something about it.
-func notHere(reason string) error {
-	return fmt.Errorf("%s: %s; remove it and join again with a fresh token", currentPair, reason)
+// lapsed is the problem that a worker's kubelet has no certificate with which it
+// could request another one [node-certificate].
+func (k Kubelet) lapsed(reason string) error {
+	return &step.Problem{
+		Name: "node-certificate", Firm: true, Text: currentPair + ": " + reason,
+		Remedy: "run `kube-bootstrap token create --node NAME` with the name of this host, " + k.HostName + ", on a control plane, and the command that it prints here",
+	}
 }

@@ -261,7 +261,7 @@ func TestControlPlaneCertificate(t *testing.T) {
 		t.Errorf("years later: %q, %v", diff, err)
 	}
 	k.ControlPlane = false
-	if _, err := k.identityDiff(); err == nil || !strings.Contains(err.Error(), "fresh token") {
+	if _, err := k.identityDiff(); err == nil || !strings.Contains(err.Error(), "[node-certificate]") {
 		t.Errorf("years later on a worker: %v", err)
 	}
 }
