@@ -180,8 +180,8 @@ func (c ControlPlane) clientArgs(kubeconfig string) []string {
 	}
 }
 
-// trusted returns the certificates of an authority, in an order of their own: the
-// API server does not restart when another of them begins to sign.
+// trusted returns the certificates in the file of an authority, sorted. The API
+// server must not restart when only the signer changes.
 func (c ControlPlane) trusted(path string) []byte {
 	certs := blocks(c.content(path + ".crt"))
 	slices.Sort(certs)

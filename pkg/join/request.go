@@ -124,8 +124,8 @@ func RequestFlannel(ctx context.Context, api kube.Connect, user string) (pki.Pai
 	return pki.Pair{Cert: cert, Key: key}, nil
 }
 
-// RequestNode requests the client certificate of a node with the one that it has,
-// as its kubelet does before it expires.
+// RequestNode requests a client certificate for a node. The node authenticates
+// with its current certificate, as its kubelet does before that expires.
 func RequestNode(ctx context.Context, api kube.Connect, node string) (pki.Pair, error) {
 	request, key, err := pki.NewRequest(nodeUserPrefix+node, nodesGroup)
 	if err != nil {

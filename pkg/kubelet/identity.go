@@ -31,7 +31,8 @@ func (k Kubelet) currentCertificate() (*x509.Certificate, error) {
 	return pki.ParseCertificate(data)
 }
 
-// signerProblem reports that the authority was replaced.
+// signerProblem states why the certificate does not belong to the authority in the
+// file of this host; "" if it does.
 func (k Kubelet) signerProblem() (string, error) {
 	data, err := k.Files.Read(clientCA)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +78,7 @@ func (k Kubelet) followAuthority(ctx context.Context) error {
 		if err := k.writePair(ctx); err != nil {
 			return err
 		}
-		// A control plane that is behind may have signed it.
+		// A control plane that has not reached this phase may have signed it.
 		if reason, err = k.signerProblem(); err != nil || reason != "" {
 			return errors.Join(err, fmt.Errorf("the new %s: %s", currentPair, reason))
 		}

@@ -172,8 +172,8 @@ func (h *Host) workerNames(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(controlPlanes, name) }), err
 }
 
-// tell has all workers reach a phase that the control planes have reached.
-func (r rotating) tell(phase rotation.Phase) []step.Step {
+// reachWorkers has all workers reach a phase that the control planes have reached.
+func (r rotating) reachWorkers(phase rotation.Phase) []step.Step {
 	name := "have every worker " + phase.Of(r.subject)
 	return []step.Step{{
 		Name: name,

@@ -31,7 +31,7 @@ func (h *Host) Rotation(subject string) step.Plan {
 	case controlplane.AccountKey:
 		plan = append(plan, r.reach(rotation.Accept), r.reach(rotation.Use), []step.Step{r.signAgain()}, []step.Step{r.noteUntil()})
 	case rotation.Authorities:
-		plan = append(plan, []step.Step{r.dropTokens()}, r.reach(rotation.Accept), r.tell(rotation.Accept), r.reach(rotation.Use), r.tell(rotation.Use))
+		plan = append(plan, []step.Step{r.dropTokens()}, r.reach(rotation.Accept), r.reachWorkers(rotation.Accept), r.reach(rotation.Use), r.reachWorkers(rotation.Use))
 	}
 	return plan.Within(max(h.timeout(), renewalLimit))
 }
@@ -41,7 +41,7 @@ func (h *Host) EndRotation(subject string) step.Plan {
 	r := h.rotating(subject)
 	plan := step.Plan{r.reach(rotation.Drop)}
 	if subject == rotation.Authorities {
-		plan = append(plan, r.tell(rotation.Drop), []step.Step{h.publish()}, []step.Step{h.applyAddons()})
+		plan = append(plan, r.reachWorkers(rotation.Drop), []step.Step{h.publish()}, []step.Step{h.applyAddons()})
 	}
 	return append(plan, []step.Step{r.end()}).Within(max(h.timeout(), renewalLimit))
 }
@@ -186,7 +186,7 @@ func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
 // hostNames returns the names of some hosts of the cluster.
 type hostNames func(context.Context) ([]string, error)
 
-// behind returns those of the hosts that have not reached the phase.
+// behind returns the hosts that have not reached the phase.
 func (r rotating) behind(ctx context.Context, now rotation.Rotation, hosts hostNames) ([]string, error) {
 	all, err := hosts(ctx)
 	if err != nil {
