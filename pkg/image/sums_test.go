@@ -51,6 +51,21 @@ func TestTheCatalogueIsPinned(t *testing.T) {
 	}
 }
 
+// TestImagesOfTestsNeedNoFurtherSums: a recipe of a test image is not in the catalogue.
+func TestImagesOfTestsNeedNoFurtherSums(t *testing.T) {
+	v, err := For(catalog.Newest().Patch, Versions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, img := range suiteImages() {
+		for name, program := range img.programs {
+			if _, err := program(v, v.Etcd).sums(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 func updateSums(t *testing.T) {
 	all := map[string]map[string]bool{}
 	for _, r := range catalogueRecipes(t) {
