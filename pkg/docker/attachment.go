@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -20,11 +21,12 @@ type Attachment struct {
 	Cluster, Network string
 	Addr             netip.Addr
 	Ports            map[uint16]uint16 `json:"-"` // port of the container: port on the engine's machine
+	HostIP           netip.Addr        `json:"-"` // address of the engine's machine on which Ports are published
 }
 
 // apply sets the network, the ports and the confinement of the container: a
 // read-only root file system and an unprivileged user.
-func (a Attachment) apply(o *client.ContainerCreateOptions, publishOn netip.Addr) {
+func (a Attachment) apply(o *client.ContainerCreateOptions) {
 	if a.Network == "" {
 		return
 	}
@@ -32,14 +34,18 @@ func (a Attachment) apply(o *client.ContainerCreateOptions, publishOn netip.Addr
 	o.Config.User = "65534:65534"
 	o.HostConfig.ReadonlyRootfs = true
 	o.HostConfig.NetworkMode = container.NetworkMode(a.Network)
-	o.Config.ExposedPorts, o.HostConfig.PortBindings = published(a.Ports, publishOn)
+	o.Config.ExposedPorts, o.HostConfig.PortBindings = published(a.Ports, a.HostIP)
 	o.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
 		a.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: a.Addr}},
 	}}
 }
 
-// ErrPortTaken is the error that a port of the engine's machine is in use.
-var ErrPortTaken = errors.New("the port is taken")
+// ErrPortTaken is the error that a port of the engine's machine is in use,
+// ErrNoHostIP that this machine does not have the address HostIP.
+var (
+	ErrPortTaken = errors.New("the port is taken")
+	ErrNoHostIP  = errors.New("the engine's machine does not have this address")
+)
 
 func published(ports map[uint16]uint16, on netip.Addr) (network.PortSet, network.PortMap) {
 	exposed, published := network.PortSet{}, network.PortMap{}
@@ -52,25 +58,39 @@ func published(ports map[uint16]uint16, on netip.Addr) (network.PortSet, network
 }
 
 // portError returns ErrPortTaken for the two messages by which an engine
-// reports a port in use: by another container, or by any other process.
+// reports a port in use: by another container, or by any other process. It
+// returns ErrNoHostIP for the message about a foreign address.
 func portError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use") {
-		return fmt.Errorf("%w: %w", ErrPortTaken, err)
+	for message, kind := range map[string]error{
+		"port is already allocated": ErrPortTaken, "address already in use": ErrPortTaken, "cannot assign requested address": ErrNoHostIP,
+	} {
+		if strings.Contains(err.Error(), message) {
+			return fmt.Errorf("%w: %w", kind, err)
+		}
 	}
 	return err
 }
 
-// publishOn returns the address on which ports are published: loopback if the
-// engine runs on this machine, and all addresses for a remote engine, whose
-// loopback is not reachable from here.
-func (d *Engine) publishOn() netip.Addr {
-	if d.Remote() {
-		return netip.IPv4Unspecified()
+// PublishAddr returns the address of the engine's machine on which ports are
+// published: loopback if the engine runs on this machine, and otherwise the
+// address by which this machine reaches the engine. It returns the unspecified
+// address if this machine cannot resolve the engine's, as behind a jump host.
+func (d *Engine) PublishAddr(ctx context.Context) (netip.Addr, error) {
+	name, err := d.MachineName(ctx)
+	switch {
+	case err != nil:
+		return netip.Addr{}, err
+	case name == "":
+		return netip.MustParseAddr("127.0.0.1"), nil
 	}
-	return netip.MustParseAddr("127.0.0.1")
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
+	if err != nil || len(found) == 0 {
+		return netip.IPv4Unspecified(), nil
+	}
+	return found[0].Unmap(), nil
 }
 
 // Attached is the observed state of a helper container of a cluster.
@@ -98,7 +118,7 @@ func (d *Engine) Attached(ctx context.Context, cluster, name string) (at Attache
 			if err != nil {
 				return at, false, err
 			}
-			at.Ports[inside.Num()] = uint16(port)
+			at.Ports[inside.Num()], at.HostIP = uint16(port), one.HostIP
 		}
 	}
 	return at, true, nil

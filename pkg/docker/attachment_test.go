@@ -5,17 +5,35 @@ import (
 	"testing"
 )
 
-func TestOnlyAPortInUseIsAPortInUse(t *testing.T) {
-	for text, want := range map[string]bool{
-		"Bind for 127.0.0.1:6443 failed: port is already allocated": true,
-		"listen tcp4 127.0.0.1:6443: bind: address already in use":  true,
-		"failed to create shim task: OCI runtime create failed":     false,
+func TestPortErrorsAreToldApart(t *testing.T) {
+	for text, want := range map[string]error{
+		"Bind for 127.0.0.1:6443 failed: port is already allocated":                                          ErrPortTaken,
+		"listen tcp4 127.0.0.1:6443: bind: address already in use":                                           ErrPortTaken,
+		"Error starting userland proxy: listen tcp4 203.0.113.9:6443: bind: cannot assign requested address": ErrNoHostIP,
+		"failed to create shim task: OCI runtime create failed":                                              nil,
 	} {
-		if got := errors.Is(portError(errors.New(text)), ErrPortTaken); got != want {
-			t.Errorf("%s: %v", text, got)
+		got := portError(errors.New(text))
+		for _, kind := range []error{ErrPortTaken, ErrNoHostIP} {
+			if errors.Is(got, kind) != errors.Is(want, kind) {
+				t.Errorf("%s: %v", text, got)
+			}
 		}
 	}
 	if err := portError(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPublishAddr: only where this machine cannot resolve the name of the engine's
+// machine are all addresses used.
+func TestPublishAddr(t *testing.T) {
+	for address, want := range map[string]string{
+		"unix:///run/docker.sock": "127.0.0.1", "tcp://127.0.0.1:2375": "127.0.0.1", "tcp://localhost:2375": "127.0.0.1",
+		"tcp://192.0.2.7:2376": "192.0.2.7", "tcp://kube-bootstrap.invalid:2376": "0.0.0.0", "tcp://[2001:db8::1]:2376": "0.0.0.0",
+	} {
+		got, err := (&Engine{Address: address}).PublishAddr(t.Context())
+		if err != nil || got.String() != want {
+			t.Errorf("%s: got %s, %v; want %s", address, got, err, want)
+		}
 	}
 }

@@ -128,7 +128,7 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 			return err
 		}
 		options := c.createOptions()
-		c.On.apply(&options, d.publishOn())
+		c.On.apply(&options)
 		_, err := d.ContainerCreate(ctx, options)
 		return err
 	})

@@ -137,6 +137,9 @@ func (r remote) run(t *testing.T, env []string, args ...string) string {
 func (r remote) answers(t *testing.T, env []string) {
 	t.Helper()
 	r.run(t, env, "cluster", "status", "--name", "e2e-r")
+	if published := r.sh(t, `docker -H "unix://$1/docker.sock" port e2e-r.api`); !strings.Contains(published, "-> "+remoteAddr+":") || strings.Contains(published, "0.0.0.0") {
+		t.Errorf("the API server is published on other addresses: %s", published)
+	}
 	if config := r.run(t, env, "cluster", "kubeconfig", "--name", "e2e-r"); !strings.Contains(config, "server: https://"+remoteAddr+":") {
 		t.Errorf("the kubeconfig does not lead to the engine's machine:\n%s", config)
 	}

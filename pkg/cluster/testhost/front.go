@@ -66,7 +66,12 @@ func (f Front) container(ctx context.Context) (docker.Container, error) {
 	if err != nil {
 		return docker.Container{}, err
 	}
-	port, ports := uint16(f.Port), now.Ports
+	port, ports, on := uint16(f.Port), now.Ports, now.HostIP
+	if !on.IsValid() {
+		if on, err = f.session.Engine.PublishAddr(ctx); err != nil {
+			return docker.Container{}, err
+		}
+	}
 	if f.Publish && !exists {
 		ports = map[uint16]uint16{port: port}
 	}
@@ -78,7 +83,7 @@ func (f Front) container(ctx context.Context) (docker.Container, error) {
 		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
-		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports},
+		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
 	}, nil
 }
 
@@ -107,7 +112,7 @@ func (f Front) start(ctx context.Context) error {
 func (f Front) publish(ctx context.Context, c docker.Container) error {
 	const tries = 10
 	if len(c.On.Ports) > 0 {
-		return f.session.Engine.Run(ctx, c)
+		return f.run(ctx, c)
 	}
 	choice := fnv.New64a()
 	_, _ = choice.Write([]byte(f.session.Name))
@@ -115,7 +120,7 @@ func (f Front) publish(ctx context.Context, c docker.Container) error {
 	for try := 1; ; try++ {
 		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
 		c.On.Ports = map[uint16]uint16{uint16(f.Port): uint16(20000 + ports.IntN(10000))}
-		err := f.session.Engine.Run(ctx, c)
+		err := f.run(ctx, c)
 		if !errors.Is(err, docker.ErrPortTaken) || try == tries {
 			return err
 		}
@@ -123,6 +128,20 @@ func (f Front) publish(ctx context.Context, c docker.Container) error {
 			return err
 		}
 	}
+}
+
+// run publishes the ports on all addresses if the engine's machine does not have
+// the address by which this machine reaches it, as behind address translation.
+func (f Front) run(ctx context.Context, c docker.Container) error {
+	err := f.session.Engine.Run(ctx, c)
+	if !errors.Is(err, docker.ErrNoHostIP) {
+		return err
+	}
+	if err := f.session.Engine.Remove(ctx, c.Name); err != nil {
+		return err
+	}
+	c.On.HostIP = netip.IPv4Unspecified()
+	return f.session.Engine.Run(ctx, c)
 }
 
 // dropOld removes the front images of earlier program versions.
