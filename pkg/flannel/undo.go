@@ -38,10 +38,10 @@ func (d Daemon) undo(ctx context.Context) error {
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
 }
 
-// Left lists the links of flanneld and the table of Guard that still exist.
+// Left lists the links of flanneld and the table of HostFilter that still exist.
 func Left(ctx context.Context) (left []string, err error) {
-	if exists, findErr := guardExists(ctx); exists || findErr != nil {
-		left, err = append(left, "table "+guardTable+" of nftables"), findErr
+	if exists, findErr := filterExists(ctx); exists || findErr != nil {
+		left, err = append(left, "table "+filterTable+" of nftables"), findErr
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Values(links))...) {
 		_, exists, findErr := host.FindLink(name)

@@ -116,7 +116,7 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 			return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
 				tell(controlPlanesOf(list))
 				in.Put(agent.Cluster)
-				r.refreshGuard(ctx)
+				r.refreshHostFilter(ctx)
 			})
 		}, s.EtcdCA)
 	}, func(outage time.Duration) {
@@ -247,7 +247,7 @@ func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
 	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
 		return h.flanneld().WatchLeases(ctx, func() {
 			in.Put(agent.Lease)
-			r.refreshGuard(ctx)
+			r.refreshHostFilter(ctx)
 		})
 	}, join.EtcdCAFile)
 }

@@ -23,7 +23,7 @@ func (h *Host) Master() step.Plan {
 		{h.admitted()},
 		{h.onDocker0(h.flanneld().Start()), h.onOtherCNI(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
 		{h.onDocker0(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.onDocker0(h.cni()), h.onDocker0(h.flanneld().Overlay())},
-		{h.onDocker0(bridge.Open()), h.onDocker0(h.guard(Master).Step()), h.keepSysctls()},
+		{h.onDocker0(bridge.Open()), h.onDocker0(h.hostFilter(Master).Step()), h.keepSysctls()},
 		{kubelet.Configure(), kubelet.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
 		{h.runtime().Pods()},
 		append(h.reviveLate(), kubelet.Start(), h.reviveAPIServer()),

@@ -41,7 +41,7 @@ func (h *Host) Upkeep(past *outages) agent.Groups {
 		},
 		"hosts": {
 			{Step: h.onDocker0(h.listed()), On: agent.Link},
-			{Step: h.onDocker0(h.guard(role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
+			{Step: h.onDocker0(h.hostFilter(role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
 		},
 		"kernel":     {{Step: h.keepSysctls(), On: agent.Link | agent.Forwarding | agent.Tick}},
 		"Services":   {{Step: h.runtime().FollowServices(), On: agent.Firewall}},

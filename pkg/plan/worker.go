@@ -20,7 +20,7 @@ func (h *Host) Worker() step.Plan {
 		{h.startAgent(Worker)},
 		{h.onDocker0(h.flanneld().Start()), h.onOtherCNI(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
 		{h.onDocker0(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.onDocker0(h.cni()), h.onDocker0(h.flanneld().Overlay())},
-		{h.onDocker0(bridge.Open()), h.onDocker0(h.guard(Worker).Step()), h.keepSysctls()},
+		{h.onDocker0(bridge.Open()), h.onDocker0(h.hostFilter(Worker).Step()), h.keepSysctls()},
 		{kubelet.Configure(), kubelet.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
 		{h.runtime().Pods()},
 		{kubelet.Start()},

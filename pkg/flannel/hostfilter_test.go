@@ -14,24 +14,24 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 )
 
-func aGuard() Guard {
-	return Guard{
+func testFilter() HostFilter {
+	return HostFilter{
 		Daemon:  Daemon{Backend: "vxlan", PublicIP: "192.0.2.1", Network: netip.MustParsePrefix("10.1.0.0/16")},
 		Trusted: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")}, KubeletPort: 10250, PeerPort: 2380,
 	}
 }
 
-func aFilter(t *testing.T) guarded {
+func appliedFilter(t *testing.T) filterState {
 	t.Helper()
-	f := aGuard().filter([]string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, []string{"192.0.2.3", "192.0.2.4"})
+	f := testFilter().filter([]string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, []string{"192.0.2.3", "192.0.2.4"})
 	if err := host.SetNftTable(t.Context(), f.table); err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-// TestGuardNoticesDamage damages the filter in each way.
-func TestGuardNoticesDamage(t *testing.T) {
+// TestHostFilterIsRestored damages the filter in each way.
+func TestHostFilterIsRestored(t *testing.T) {
 	hosttest.InNetns(t)
 	const replace = "replace the filter of hosts"
 	for do, want := range map[string]string{
@@ -43,7 +43,7 @@ func TestGuardNoticesDamage(t *testing.T) {
 		"nft flush set inet kube-bootstrap-hosts control-planes":                 "accept control-planes from 192.0.2.3, 192.0.2.4 (now )",
 		"iptables -A INPUT -p tcp --dport 22 -j ACCEPT\niptables -F":             "",
 	} {
-		f := aFilter(t)
+		f := appliedFilter(t)
 		hosttest.Shell(t, do)
 		diff, err := f.diff(t.Context())
 		if err != nil || diff.String() != want {
@@ -51,7 +51,7 @@ func TestGuardNoticesDamage(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := aGuard().Step().Undo(context.Background()); err != nil {
+		if err := testFilter().Step().Undo(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,10 +60,10 @@ func TestGuardNoticesDamage(t *testing.T) {
 	}
 }
 
-// TestGuardWithoutControlPlanes: the first host of a cluster is not listed yet.
-func TestGuardWithoutControlPlanes(t *testing.T) {
+// TestHostFilterWithoutControlPlanes: the first host of a cluster is not listed yet.
+func TestHostFilterWithoutControlPlanes(t *testing.T) {
 	hosttest.InNetns(t)
-	f := aGuard().filter([]string{"192.0.2.1"}, nil)
+	f := testFilter().filter([]string{"192.0.2.1"}, nil)
 	if err := host.SetNftTable(t.Context(), f.table); err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,11 @@ func TestGuardWithoutControlPlanes(t *testing.T) {
 	}
 }
 
-// TestGuardIsOffForEverybody: with 0.0.0.0/0, an existing filter is removed.
-func TestGuardIsOffForEverybody(t *testing.T) {
+// TestHostFilterIsRemoved: with 0.0.0.0/0, an existing filter is removed.
+func TestHostFilterIsRemoved(t *testing.T) {
 	hosttest.InNetns(t)
-	aFilter(t)
-	g := aGuard()
+	appliedFilter(t)
+	g := testFilter()
 	g.Trusted = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	if diff, err := g.check(t.Context()); err != nil || diff.String() != "remove the filter of hosts" {
 		t.Errorf("got %q, %v", diff, err)
@@ -89,11 +89,11 @@ func TestGuardIsOffForEverybody(t *testing.T) {
 	}
 }
 
-// TestGuardDropsPacketsOfStrangers sends packets to each port from each kind of
+// TestHostFilterDropsPacketsOfOtherHosts sends packets to each port from each kind of
 // address, as another machine of the network would.
-func TestGuardDropsPacketsOfStrangers(t *testing.T) {
+func TestHostFilterDropsPacketsOfOtherHosts(t *testing.T) {
 	hosttest.InNetns(t)
-	neighbour := fmt.Sprintf("kb-guard-%d", os.Getpid())
+	neighbour := fmt.Sprintf("kb-filter-%d", os.Getpid())
 	hosttest.Shell(t, "ip netns add "+neighbour)
 	t.Cleanup(func() { hosttest.Shell(t, "ip netns del "+neighbour) })
 	hosttest.Shell(t, "ip link set lo up\nip link add eth0 type veth peer name eth0 netns "+neighbour)
@@ -101,7 +101,7 @@ func TestGuardDropsPacketsOfStrangers(t *testing.T) {
 	for _, address := range []string{"192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.99", "198.51.100.7", "10.1.9.5"} {
 		hosttest.Shell(t, "ip -n "+neighbour+" addr add "+address+"/24 dev eth0")
 	}
-	aFilter(t)
+	appliedFilter(t)
 	overlay, err := net.ListenPacket("udp4", "192.0.2.1:8472")
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +115,10 @@ func TestGuardDropsPacketsOfStrangers(t *testing.T) {
 		defer l.Close()
 	}
 	for _, c := range []struct{ from, open string }{
-		{"192.0.2.99", "6443"},                   // a stranger
+		{"192.0.2.99", "6443"},                   // a machine outside of the cluster
 		{"192.0.2.2", "8472 10250 6443"},         // a worker
 		{"192.0.2.3", "8472 10250 2380 6443"},    // a control plane
-		{"192.0.2.4", "10250 2380 6443"},         // a further address of a control plane, or one that has no lease yet
+		{"192.0.2.4", "10250 2380 6443"},         // a further address of a control plane, or a control plane without a lease
 		{"10.1.9.5", "10250 6443"},               // a pod
 		{"198.51.100.7", "8472 10250 2380 6443"}, // a trusted network
 	} {

@@ -13,16 +13,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// guard returns the filter of packets between hosts.
-func (h *Host) guard(role string) flannel.Guard {
-	g := flannel.Guard{Daemon: h.flanneld(), KubeletPort: 10250, ControlPlanes: controlPlaneAddresses}
+// hostFilter returns the filter of packets between hosts.
+func (h *Host) hostFilter(role string) flannel.HostFilter {
+	f := flannel.HostFilter{Daemon: h.flanneld(), KubeletPort: 10250, ControlPlanes: controlPlaneAddresses}
 	if role == Master {
-		g.PeerPort = 2380
+		f.PeerPort = 2380
 	}
 	for _, network := range h.Config.TrustedNetworks {
-		g.Trusted = append(g.Trusted, mustPrefix(network))
+		f.Trusted = append(f.Trusted, mustPrefix(network))
 	}
-	return g
+	return f
 }
 
 func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []string, err error) {
@@ -33,16 +33,16 @@ func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []
 	return all, err
 }
 
-// refreshGuard updates the addresses of the filter, without the lock of this
+// refreshHostFilter updates the addresses of the filter, without the lock of this
 // host. The duty of the filter reports errors.
-func (r Resident) refreshGuard(ctx context.Context) {
+func (r Resident) refreshHostFilter(ctx context.Context) {
 	h, err := r.host()
 	if err != nil || !h.ownNetwork() {
 		return
 	}
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	_ = h.guard(h.saved.Role).Refresh(ctx)
+	_ = h.hostFilter(h.saved.Role).Refresh(ctx)
 }
 
 // dockerBridge matches a bridge that Docker has created for a network.

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	guardFamily = "inet"
-	guardTable  = "kube-bootstrap-hosts"
-	hostSet     = "hosts"
-	peerSet     = "control-planes"
-	vxlanPort   = 8472
+	filterFamily = "inet"
+	filterTable  = "kube-bootstrap-hosts"
+	hostSet      = "hosts"
+	peerSet      = "control-planes"
+	vxlanPort    = 8472
 )
 
-// Guard drops packets to ports between the hosts of a cluster that no host of
+// HostFilter drops packets to ports between the hosts of a cluster that no host of
 // the cluster has sent. Hosts are the addresses of the leases in etcd, because
 // a host has a lease before it sends the first packet to such a port:
 //
@@ -33,7 +33,7 @@ const (
 //
 // It uses nftables, which filters packets in addition to the rules of
 // iptables-nft and iptables-legacy. Without nftables it does nothing.
-type Guard struct {
+type HostFilter struct {
 	Daemon
 	Trusted []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
 	// KubeletPort is the kubelet's port. PeerPort is etcd's port for members, or 0
@@ -44,36 +44,36 @@ type Guard struct {
 	ControlPlanes func(ctx context.Context, client *clientv3.Client) ([]string, error)
 }
 
-// guarded is the state that Guard establishes.
-type guarded struct {
+// filterState is the nftables table and its sets that HostFilter requires.
+type filterState struct {
 	table host.NftTable
 	sets  map[string][]string
 }
 
 // Step is the step that establishes the filter, and removes it with Undo.
-func (g Guard) Step() step.Step {
+func (g HostFilter) Step() step.Step {
 	return step.Step{
 		Name:  "filter the ports between hosts",
 		Check: g.check,
 		Apply: func(ctx context.Context) error { return step.Until(ctx, g.pass, nil) },
-		Undo:  func(ctx context.Context) error { return host.DeleteNftTable(ctx, guardFamily, guardTable) },
+		Undo:  func(ctx context.Context) error { return host.DeleteNftTable(ctx, filterFamily, filterTable) },
 	}
 }
 
-func (g Guard) check(ctx context.Context) (step.Diff, error) {
+func (g HostFilter) check(ctx context.Context) (step.Diff, error) {
 	_, diff, err := g.look(ctx)
 	return diff, err
 }
 
 // pass sets the table if it differs, and returns the difference as an error,
 // because a host may have joined meanwhile.
-func (g Guard) pass(ctx context.Context) error {
+func (g HostFilter) pass(ctx context.Context) error {
 	want, diff, err := g.look(ctx)
 	if err != nil || len(diff) == 0 {
 		return err
 	}
 	if want.sets == nil {
-		err = host.DeleteNftTable(ctx, guardFamily, guardTable)
+		err = host.DeleteNftTable(ctx, filterFamily, filterTable)
 	} else {
 		err = host.SetNftTable(ctx, want.table)
 	}
@@ -86,8 +86,8 @@ func (g Guard) pass(ctx context.Context) error {
 // Refresh writes the current addresses into an existing table. It never creates
 // or removes the table, so it needs no lock: a user's run on this host must not
 // delay hosts that join.
-func (g Guard) Refresh(ctx context.Context) error {
-	if exists, err := guardExists(ctx); err != nil || !exists {
+func (g HostFilter) Refresh(ctx context.Context) error {
+	if exists, err := filterExists(ctx); err != nil || !exists {
 		return err
 	}
 	want, diff, err := g.look(ctx)
@@ -99,11 +99,11 @@ func (g Guard) Refresh(ctx context.Context) error {
 
 // look returns the wanted state, without sets if no filter is wanted, and the
 // difference of the host.
-func (g Guard) look(ctx context.Context) (want guarded, diff step.Diff, err error) {
+func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff, err error) {
 	if !host.HasNftables(ctx) {
 		return want, nil, nil
 	}
-	exists, err := guardExists(ctx)
+	exists, err := filterExists(ctx)
 	if err != nil {
 		return want, nil, err
 	}
@@ -121,19 +121,19 @@ func (g Guard) look(ctx context.Context) (want guarded, diff step.Diff, err erro
 }
 
 // wanted reads the addresses from etcd.
-func (g Guard) wanted(ctx context.Context) (guarded, error) {
+func (g HostFilter) wanted(ctx context.Context) (filterState, error) {
 	client, err := g.client(ctx)
 	if err != nil {
-		return guarded{}, err
+		return filterState{}, err
 	}
 	defer client.Close()
 	all, err := leases(ctx, client)
 	if err != nil {
-		return guarded{}, err
+		return filterState{}, err
 	}
 	planes, err := g.ControlPlanes(ctx, client)
 	if err != nil {
-		return guarded{}, step.NoAnswer(err)
+		return filterState{}, step.NoAnswer(err)
 	}
 	hosts := []string{g.PublicIP}
 	for _, l := range all {
@@ -142,7 +142,7 @@ func (g Guard) wanted(ctx context.Context) (guarded, error) {
 	return g.filter(hosts, planes), nil
 }
 
-func (g Guard) filter(hosts, planes []string) guarded {
+func (g HostFilter) filter(hosts, planes []string) filterState {
 	slices.Sort(hosts)
 	slices.Sort(planes)
 	hosts, planes = slices.Compact(hosts), slices.Compact(planes)
@@ -159,8 +159,8 @@ func (g Guard) filter(hosts, planes []string) guarded {
 		}
 		body += "\t}\n"
 	}
-	return guarded{
-		table: host.NftTable{Family: guardFamily, Name: guardTable, Body: body, Comment: comment},
+	return filterState{
+		table: host.NftTable{Family: filterFamily, Name: filterTable, Body: body, Comment: comment},
 		sets:  map[string][]string{hostSet: hosts, peerSet: planes},
 	}
 }
@@ -172,19 +172,19 @@ func addressSet(name string, addresses []string) string {
 	return "\tset " + name + " { type ipv4_addr; elements = { " + strings.Join(addresses, ", ") + " }; }\n"
 }
 
-type guardChain struct {
+type filterChain struct {
 	name, hook string
 	rules      []string
 }
 
 // rules returns the chains. A chain precedes those that lead to it.
-func (g Guard) rules() []guardChain {
-	trusted := guardChain{name: "trusted"}
+func (g HostFilter) rules() []filterChain {
+	trusted := filterChain{name: "trusted"}
 	for _, p := range g.Trusted {
 		trusted.rules = append(trusted.rules, "ip saddr "+p.String()+" accept")
 	}
 	trusted.rules = append(trusted.rules, "drop")
-	input := guardChain{name: "input", hook: "type filter hook input priority -10; policy accept;", rules: []string{"iif \"lo\" accept"}}
+	input := filterChain{name: "input", hook: "type filter hook input priority -10; policy accept;", rules: []string{"iif \"lo\" accept"}}
 	if g.Backend == "vxlan" {
 		input.rules = append(input.rules, fmt.Sprintf("udp dport %d goto overlay", vxlanPort))
 	}
@@ -193,7 +193,7 @@ func (g Guard) rules() []guardChain {
 		input.rules = append(input.rules, fmt.Sprintf("tcp dport %d goto etcd", g.PeerPort))
 	}
 	fromHosts, fromPeers := "ip saddr @"+hostSet+" accept", "ip saddr @"+peerSet+" accept"
-	return []guardChain{
+	return []filterChain{
 		trusted,
 		{name: "overlay", rules: []string{fromHosts, "goto trusted"}},
 		{name: "kubelet", rules: []string{fromHosts, fromPeers, "ip saddr " + g.Network.String() + " accept", "goto trusted"}},
@@ -202,13 +202,13 @@ func (g Guard) rules() []guardChain {
 	}
 }
 
-func (w guarded) diff(ctx context.Context) (diff step.Diff, err error) {
+func (w filterState) diff(ctx context.Context) (diff step.Diff, err error) {
 	has, err := host.HasNftTable(ctx, w.table)
 	if err != nil || !has {
 		return step.Diff{"replace the filter of hosts"}, err
 	}
 	for name, want := range w.sets {
-		now, err := host.NftSet(ctx, guardFamily, guardTable, name)
+		now, err := host.NftSet(ctx, filterFamily, filterTable, name)
 		if err != nil {
 			return nil, err
 		}
@@ -221,7 +221,7 @@ func (w guarded) diff(ctx context.Context) (diff step.Diff, err error) {
 	return diff, nil
 }
 
-func guardExists(ctx context.Context) (bool, error) {
+func filterExists(ctx context.Context) (bool, error) {
 	tables, err := host.NftTables(ctx)
-	return slices.Contains(tables, guardFamily+" "+guardTable), err
+	return slices.Contains(tables, filterFamily+" "+filterTable), err
 }
