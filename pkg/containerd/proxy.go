@@ -16,10 +16,14 @@ import (
 const (
 	// proxyTable is the nftables table of kube-proxy in nftables mode.
 	proxyTable = "ip kube-proxy"
-	// proxyPatience is the time for kube-proxy to add its rules after its start,
-	// or by itself: it checks one chain every 30 s.
+	// proxyPatience is the time for a running kube-proxy to add its rules again by
+	// itself: it checks one chain every 30 s.
 	proxyPatience = time.Second
-	proxyStarts   = 10 * time.Second
+	// proxyStarts is the time for kube-proxy to add its rules after its start. It
+	// doubles up to slowProxyStarts with each repair that fails, because a new
+	// kube-proxy on a slow host must not be replaced while it starts.
+	proxyStarts     = 10 * time.Second
+	slowProxyStarts = 2 * time.Minute
 )
 
 // proxyJumps are the jumps to kube-proxy's chains in iptables mode.
@@ -43,6 +47,7 @@ func (r Runtime) FollowServices() step.Step { return r.keepServices(0) }
 
 // keepServices ignores a kube-proxy that is younger than young.
 func (r Runtime) keepServices(young time.Duration) step.Step {
+	starts := proxyStarts
 	return step.Step{
 		Name: "keep kube-proxy's rules",
 		Check: func(ctx context.Context) (step.Diff, error) {
@@ -56,11 +61,26 @@ func (r Runtime) keepServices(young time.Duration) step.Step {
 			}
 			return missing, nil
 		},
-		Apply: r.repairServices,
+		Apply: func(ctx context.Context) error {
+			err := r.repairServices(ctx, starts)
+			starts = nextStarts(starts, err)
+			return err
+		},
 	}
 }
 
-func (r Runtime) repairServices(ctx context.Context) error {
+// nextStarts returns the time for kube-proxy to start after a repair that ended
+// with err.
+func nextStarts(starts time.Duration, err error) time.Duration {
+	if err == nil {
+		return proxyStarts
+	}
+	return min(2*starts, slowProxyStarts)
+}
+
+// repairServices restarts a kube-proxy that does not add its rules within starts
+// after its start.
+func (r Runtime) repairServices(ctx context.Context, starts time.Duration) error {
 	whole := func(ctx context.Context) error {
 		missing, err := r.missingServices(ctx)
 		if err == nil && len(missing) > 0 {
@@ -72,7 +92,7 @@ func (r Runtime) repairServices(ctx context.Context) error {
 	if err != nil || proxy == nil {
 		return err
 	}
-	patience := max(proxyPatience, proxyStarts-age(proxy))
+	patience := max(proxyPatience, starts-age(proxy))
 	if step.Until(step.WithLimit(ctx, patience), whole, nil) == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
