@@ -34,7 +34,7 @@ func SignedBy(keyFile string) Option {
 		}
 		key, err := readVerificationKey(keyFile)
 		if err != nil {
-			return fmt.Errorf("verify key: %w", err)
+			return fmt.Errorf("%w: %w", ErrKey, err)
 		}
 		return verifySignature(key, b.raw, b.signature)
 	}

@@ -20,8 +20,12 @@ type signature struct {
 	Signature []byte `json:"signature"`
 }
 
-// ErrUntrusted means that a bundle is not signed by the required key.
-var ErrUntrusted = errors.New("it is not to be trusted")
+var (
+	// ErrUntrusted means that a bundle is not signed by the required key.
+	ErrUntrusted = errors.New("it is not to be trusted")
+	// ErrKey means that the public key of the signer cannot be read.
+	ErrKey = errors.New("verify key")
+)
 
 func sign(key ed25519.PrivateKey, manifest []byte) signature {
 	return signature{fingerprint(key.Public().(ed25519.PublicKey)), ed25519.Sign(key, manifest)}

@@ -84,6 +84,9 @@ func TestSignatureOfSomethingElse(t *testing.T) {
 	private, public := keys(t)
 	path := writeSigned(t, private)
 	forged := save(t, changed(t, path, manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte(catalog.Newest().Patch), []byte("v1.36.1"), 1) }))
+	if _, err := Open(forged, SignedBy(public+".missing")); !errors.Is(err, ErrKey) {
+		t.Errorf("without the key: %v", err)
+	}
 	if _, err := Open(forged, SignedBy(public)); !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "not of what it holds") {
 		t.Errorf("got %v", err)
 	}

@@ -108,6 +108,9 @@ func (h *Host) bundleProblem(ctx context.Context, role string) error {
 	if errors.Is(err, fs.ErrNotExist) && h.saved.Role != "" && h.saved.Config.Bundle == h.Config.Bundle {
 		return h.imagesProblem(ctx, role) // an installed host may not need the bundle any more
 	}
+	if errors.Is(err, bundle.ErrKey) {
+		return problem(err, "set --verify-key to the file of the signer's public key")
+	}
 	if err != nil {
 		return problem(err, "create it with `kube-bootstrap offline build`")
 	}
