@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"slices"
 	"strings"
@@ -62,6 +63,9 @@ func (g HostFilter) Step() step.Step {
 
 func (g HostFilter) check(ctx context.Context) (step.Diff, error) {
 	_, diff, err := g.look(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return diff, nil // this host has no certificate for etcd yet
+	}
 	return diff, err
 }
 

@@ -72,6 +72,17 @@ func TestHostFilterWithoutControlPlanes(t *testing.T) {
 	}
 }
 
+// TestHostFilterOnABareHost: a dry run lists the filter before the host has a
+// certificate for etcd.
+func TestHostFilterOnABareHost(t *testing.T) {
+	hosttest.InNetns(t)
+	f := testFilter()
+	f.CA, f.Cert, f.Key = "/nowhere/ca.crt", "/nowhere/flannel.crt", "/nowhere/flannel.key"
+	if diff, err := f.Step().Check(t.Context()); err != nil || diff.String() != "add the filter of hosts" {
+		t.Errorf("got %q, %v", diff, err)
+	}
+}
+
 // TestHostFilterIsRemoved: with 0.0.0.0/0, an existing filter is removed.
 func TestHostFilterIsRemoved(t *testing.T) {
 	hosttest.InNetns(t)
