@@ -69,7 +69,7 @@ func (l clusterUser) noTests(t *testing.T, after string) {
 	t.Helper()
 	master := l.cluster + "-master-1"
 	left := l.sh(t, "kubectl get namespaces -l e2e-run -o name; docker exec "+master+" docker ps -aq --filter name=kube-bootstrap-e2e; "+
-		"for node in "+master+" "+l.cluster+"-worker-1; do docker exec $node find /etc/containerd/certs.d -name hosts.toml; docker exec $node iptables -S | grep kube-bootstrap-e2e; done; true")
+		"for node in "+master+" "+l.cluster+"-worker-1; do docker exec $node find /etc/containerd/certs.d -name hosts.toml; docker exec $node sh -c 'iptables -S | grep kube-bootstrap-e2e || true'; done")
 	if left != "" {
 		t.Errorf("after %s a run of the tests left:\n%s", after, left)
 	}
