@@ -90,7 +90,7 @@ type Config struct {
 	Nodes         []Node // instead of Masters and Workers
 }
 
-// Registry is the private registry that images are in, and the way to it.
+// Registry is the private registry with the images, and its credentials.
 type Registry struct {
 	Address      string // registry[:port][/prefix]
 	Username     string

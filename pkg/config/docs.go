@@ -39,8 +39,8 @@ refused or has failed, the settings before it are still in force, and the same v
 	for _, s := range settings {
 		b.WriteString(s.row())
 	}
-	b.WriteString("\nFields with a dot are written as a block: \"registry: {address: registry.example.com:5000/k8s}\". The way to the registry, " +
-		"password included, is handed to a host when it joins.\n")
+	b.WriteString("\nFields with a dot are written as a block: \"registry: {address: registry.example.com:5000/k8s}\". The settings of the " +
+		"registry, with the password, are sent to a host when it joins.\n")
 	b.WriteString(nodesReference)
 	b.WriteString("\nThe settings that all hosts of a cluster must agree on are handed to a host when it joins: " + strings.Join(sharedFields(), ", ") + ".\n")
 	return b.String()

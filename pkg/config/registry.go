@@ -5,8 +5,8 @@ import "github.com/distribution/reference"
 const registryVerbs = loads | Push
 
 // registrySettings are the block "registry" of a file. A host that uses a
-// registry keeps the way to it in a file of its own, with what the files named
-// here held then.
+// registry saves these settings in a separate file, with the contents of the files
+// that they name.
 var registrySettings = []Setting{
 	{
 		Field: "registry.address", Flag: "registry", Group: GroupRegistry, Env: "REG_PREFIX", Verbs: registryVerbs, Once: true, Change: Freely,

@@ -212,7 +212,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		into       any
 	}{
 		{"/api/v1/namespaces/kube-system/configmaps/" + settingsName, "its settings", &settings},
-		{"/api/v1/namespaces/kube-system/secrets/" + registryName, "the way to its registry", &registry},
+		{"/api/v1/namespaces/kube-system/secrets/" + registryName, "the settings of its registry", &registry},
 		{"/version", "its version", &server},
 	} {
 		if err := d.get(ctx, part.path, part.what, part.into); err != nil {

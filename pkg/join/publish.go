@@ -38,7 +38,7 @@ type Publisher struct {
 	ClusterCA []byte       // PEM
 	Settings  []byte       // of the whole cluster, YAML; Handover.Settings gives it back
 	EtcdCA    []byte       // PEM
-	Registry  []byte       // the way to a private registry, of the caller; Handover.Registry gives it back
+	Registry  []byte       // the settings of a private registry, of the caller; Handover.Registry returns them
 }
 
 // Publish is the step that lets hosts join: cluster-info, the handover, and

@@ -13,7 +13,7 @@ func (h *Host) Master() step.Plan {
 	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)
 	return step.Plan{
 		{h.remember(Master), h.room()},
-		append(h.saveHandover(), bridge.Resume(), kubelet.RememberSysctls(), h.registryWay(), h.runtime().EnableCRI()),
+		append(h.saveHandover(), bridge.Resume(), kubelet.RememberSysctls(), h.registryFiles(), h.runtime().EnableCRI()),
 		{control.Certificates(), h.bootstrap().Containerd()},
 		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()),
 		{h.loadBootstrap("etcd")},

@@ -18,7 +18,7 @@ const Loaded = "loaded"
 func (h *Host) Load() step.Plan {
 	return step.Plan{
 		{h.remember(Loaded)},
-		{h.bridge().Resume(), h.registryWay(), h.runtime().EnableCRI()},
+		{h.bridge().Resume(), h.registryFiles(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.source().InstallCNIPlugins()},
 		{h.loadContainerd(), h.loadMain(), h.loadBootstrap("etcd"), h.loadBootstrap("flannel")},

@@ -41,19 +41,19 @@ func (h *Host) fromRegistry() bool { return h.registry != nil && h.Config.Bundle
 
 // handedRegistry adopts the registry of the join data, unless this host has
 // one.
-func (h *Host) handedRegistry(way []byte) error {
+func (h *Host) handedRegistry(configuration []byte) error {
 	if h.registry != nil {
 		return nil
 	}
 	var err error
-	h.registry, err = registry.Parse(way)
+	h.registry, err = registry.Parse(configuration)
 	return err
 }
 
-// registryWay is the step that configures containerd, Docker and the kubelet
+// registryFiles is the step that configures containerd, Docker and the kubelet
 // for the registry.
-func (h *Host) registryWay() step.Step {
-	return registry.Lay(h.Files, func() ([]host.File, error) {
+func (h *Host) registryFiles() step.Step {
+	return registry.ConfigureHost(h.Files, func() ([]host.File, error) {
 		if h.registryLost != nil {
 			return nil, &step.Problem{Name: "registry-settings", Text: "the configuration of the private registry is lost: " + h.registryLost.Error(),
 				Remedy: "set the registry again with --registry, its user and its certificates"}

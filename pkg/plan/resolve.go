@@ -72,7 +72,7 @@ func (h *Host) askMaster(ctx context.Context) error {
 // host does not ask its saved registry, which may not be reachable any more.
 func (h *Host) askRegistry(ctx context.Context) error {
 	if h.registryLost != nil {
-		_, err := h.registryWay().Check(ctx)
+		_, err := h.registryFiles().Check(ctx)
 		return err
 	}
 	if h.registry == nil || h.saved.Role != "" && h.Config.Registry.Address == "" {

@@ -13,7 +13,7 @@ func (h *Host) Worker() step.Plan {
 	bridge, kubelet, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
 	return step.Plan{
 		{h.remember(Worker), h.room()},
-		{bridge.Resume(), kubelet.RememberSysctls(), h.join.Save(), h.flannelCertificate(), h.registryWay(), h.runtime().EnableCRI()},
+		{bridge.Resume(), kubelet.RememberSysctls(), h.join.Save(), h.flannelCertificate(), h.registryFiles(), h.runtime().EnableCRI()},
 		{h.bootstrap().Containerd()},
 		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
 		{h.loadBootstrap("flannel")},

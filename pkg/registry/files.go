@@ -11,91 +11,91 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// laidPath is the file that lists the files that ConfigureClients wrote.
-const laidPath = host.StateDir + "/registry-files.json"
+// writtenPath is the file that lists the files that ConfigureHost wrote.
+const writtenPath = host.StateDir + "/registry-files.json"
 
-// laidNames are the base names of these files.
-var laidNames = []string{"hosts.toml", "ca.crt", "client.cert", "client.key", "config.json"}
+// writtenNames are the base names of these files.
+var writtenNames = []string{"hosts.toml", "ca.crt", "client.cert", "client.key", "config.json"}
 
-var laidRecord = host.Record[[]string]{Path: laidPath, Valid: func(paths []string) error {
+var writtenRecord = host.Record[[]string]{Path: writtenPath, Valid: func(paths []string) error {
 	for _, p := range paths {
-		if !path.IsAbs(p) || !slices.Contains(laidNames, path.Base(p)) {
+		if !path.IsAbs(p) || !slices.Contains(writtenNames, path.Base(p)) {
 			return fmt.Errorf("%q is not a file of a registry", p)
 		}
 	}
 	return nil
 }}
 
-// Lay is the step that configures Docker and containerd of a host for the
-// registry by writing the wanted files. It restores the original of a file
+// ConfigureHost is the step that configures Docker and containerd of a host for
+// the registry by writing the wanted files. It restores the original of a file
 // that is no longer wanted. Undo restores all originals.
-func Lay(files host.Files, wanted func() ([]host.File, error)) step.Step {
-	l := lay{files, wanted}
-	return step.Step{Name: "show the way to the registry", Check: l.check, Apply: l.apply, Undo: l.undo}
+func ConfigureHost(files host.Files, wanted func() ([]host.File, error)) step.Step {
+	h := hostFiles{files, wanted}
+	return step.Step{Name: "configure Docker and containerd for the registry", Check: h.check, Apply: h.apply, Undo: h.undo}
 }
 
-type lay struct {
+type hostFiles struct {
 	files  host.Files
 	wanted func() ([]host.File, error)
 }
 
-func (l lay) check(context.Context) (step.Diff, error) {
-	tree, err := l.wanted()
+func (h hostFiles) check(context.Context) (step.Diff, error) {
+	tree, err := h.wanted()
 	if err != nil {
 		return nil, err
 	}
-	diff, err := l.files.Missing(tree)
+	diff, err := h.files.Missing(tree)
 	if err != nil {
 		return nil, err
 	}
-	old, err := l.outdated(tree)
+	old, err := h.outdated(tree)
 	for _, path := range old {
-		diff = append(diff, "put back "+path)
+		diff = append(diff, "restore "+path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	records, err := l.recordDiff()
+	records, err := h.recordDiff()
 	return append(diff, records...), err
 }
 
-// laid returns the files that Lay wrote. If the record is lost, these are the
+// written returns the files that ConfigureHost wrote. If the record is lost, these are the
 // replaced files with such a base name.
-func (l lay) laid() ([]string, error) {
-	paths, err := laidRecord.Read(l.files)
+func (h hostFiles) written() ([]string, error) {
+	paths, err := writtenRecord.Read(h.files)
 	if !host.Lost(err) {
 		return paths, err
 	}
-	return slices.DeleteFunc(l.files.Replaced(), func(p string) bool { return !slices.Contains(laidNames, path.Base(p)) }), nil
+	return slices.DeleteFunc(h.files.Replaced(), func(p string) bool { return !slices.Contains(writtenNames, path.Base(p)) }), nil
 }
 
 // recordDiff reports a damaged record or original, if there are such files.
-func (l lay) recordDiff() (step.Diff, error) {
-	paths, err := l.laid()
-	if err != nil || len(paths) == 0 && !l.files.Exists(laidPath) {
+func (h hostFiles) recordDiff() (step.Diff, error) {
+	paths, err := h.written()
+	if err != nil || len(paths) == 0 && !h.files.Exists(writtenPath) {
 		return nil, err
 	}
-	diff, err := laidRecord.Diff(l.files)
+	diff, err := writtenRecord.Diff(h.files)
 	for _, p := range paths {
-		original, originalErr := l.files.OriginalDiff(p)
+		original, originalErr := h.files.OriginalDiff(p)
 		diff, err = append(diff, original...), errors.Join(err, originalErr)
 	}
 	return diff, err
 }
 
-func (l lay) outdated(tree []host.File) ([]string, error) {
-	paths, err := l.laid()
+func (h hostFiles) outdated(tree []host.File) ([]string, error) {
+	paths, err := h.written()
 	return slices.DeleteFunc(paths, func(path string) bool {
 		return slices.ContainsFunc(tree, func(f host.File) bool { return f.Path == path })
 	}), err
 }
 
-func (l lay) apply(ctx context.Context) error {
-	tree, err := l.wanted()
+func (h hostFiles) apply(ctx context.Context) error {
+	tree, err := h.wanted()
 	if err != nil {
 		return err
 	}
-	old, err := l.outdated(tree)
+	old, err := h.outdated(tree)
 	if err != nil {
 		return err
 	}
@@ -103,26 +103,26 @@ func (l lay) apply(ctx context.Context) error {
 	for _, f := range tree {
 		paths = append(paths, f.Path)
 	}
-	if err := l.remember(paths); err != nil {
+	if err := h.remember(paths); err != nil {
 		return err
 	}
 	for _, f := range tree {
-		if err := l.replace(f); err != nil {
+		if err := h.replace(f); err != nil {
 			return err
 		}
 	}
-	if err := l.putBack(ctx, old); err != nil {
+	if err := h.restore(ctx, old); err != nil {
 		return err
 	}
-	return l.remember(slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(old, path) }))
+	return h.remember(slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(old, path) }))
 }
 
-func (l lay) replace(f host.File) error {
-	diff, err := l.files.Missing([]host.File{f})
+func (h hostFiles) replace(f host.File) error {
+	diff, err := h.files.Missing([]host.File{f})
 	if err != nil {
 		return err
 	}
-	record, err := l.files.OriginalDiff(f.Path)
+	record, err := h.files.OriginalDiff(f.Path)
 	if err != nil || len(diff)+len(record) == 0 {
 		return err
 	}
@@ -130,31 +130,31 @@ func (l lay) replace(f host.File) error {
 	if mode == 0 {
 		mode = 0o600
 	}
-	return l.files.Replace(f.Path, f.Data, mode)
+	return h.files.Replace(f.Path, f.Data, mode)
 }
 
-func (l lay) remember(paths []string) error {
+func (h hostFiles) remember(paths []string) error {
 	if len(paths) == 0 {
-		return l.files.Remove(laidPath)
+		return h.files.Remove(writtenPath)
 	}
-	return laidRecord.Write(l.files, paths)
+	return writtenRecord.Write(h.files, paths)
 }
 
-func (l lay) putBack(ctx context.Context, paths []string) error {
+func (h hostFiles) restore(ctx context.Context, paths []string) error {
 	var errs []error
 	for _, path := range paths {
-		errs = append(errs, l.files.PutBack(ctx, path))
+		errs = append(errs, h.files.PutBack(ctx, path))
 	}
 	return errors.Join(errs...)
 }
 
-func (l lay) undo(ctx context.Context) error {
-	paths, err := l.laid()
+func (h hostFiles) undo(ctx context.Context) error {
+	paths, err := h.written()
 	if err != nil {
 		return err
 	}
-	if err := l.putBack(ctx, paths); err != nil {
+	if err := h.restore(ctx, paths); err != nil {
 		return err
 	}
-	return l.files.Remove(laidPath)
+	return h.files.Remove(writtenPath)
 }

@@ -258,21 +258,21 @@ func TestLayContract(t *testing.T) {
 	}
 	tree := []host.File{{Path: owners, Data: []byte("ours")}, {Path: "/etc/containerd/certs.d/reg:5000/ca.crt", Data: []byte("ca"), Mode: 0o644}}
 	wanted := tree
-	lay := Lay(files, func() ([]host.File, error) { return wanted, nil })
-	hosttest.Contract(t, func() string { return world(t, files) }, lay)
+	configure := ConfigureHost(files, func() ([]host.File, error) { return wanted, nil })
+	hosttest.Contract(t, func() string { return world(t, files) }, configure)
 
-	if err := lay.Apply(t.Context()); err != nil {
+	if err := configure.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wanted = tree[1:]
-	if diff, err := lay.Check(t.Context()); err != nil || diff.String() != "put back "+owners {
+	if diff, err := configure.Check(t.Context()); err != nil || diff.String() != "restore "+owners {
 		t.Errorf("no longer wanted: %v %v", diff, err)
 	}
-	if err := lay.Apply(t.Context()); err != nil {
+	if err := configure.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := files.Read(owners); err != nil || string(text) != "the owner's" {
-		t.Errorf("put back: %q %v", text, err)
+		t.Errorf("restored: %q %v", text, err)
 	}
 }
 

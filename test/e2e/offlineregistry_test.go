@@ -34,7 +34,7 @@ func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
 	r.stop() // a second run does not need the registry
 	master.sh(t, "kube-bootstrap master")
 	r.start(t)
-	// The worker has nothing at all: it is handed the way to the registry.
+	// The worker has no settings: the control plane sends it those of the registry.
 	worker.sh(t, joinCommand(t, master))
 	for _, m := range []machine{master, worker} {
 		sameImages(t, m, r, pushed)

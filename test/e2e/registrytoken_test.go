@@ -86,7 +86,7 @@ func pushArchs(t *testing.T, r *privateRegistry, tokens *tokenServer) {
 	}
 }
 
-// masterByToken makes a cluster with nothing but the way to the registry.
+// masterByToken makes a cluster with the settings of the registry only.
 func masterByToken(t *testing.T, m machine, r *privateRegistry) {
 	owned(t, m)
 	before := m.world(t)
