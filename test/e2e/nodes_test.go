@@ -35,7 +35,7 @@ func TestNodes(t *testing.T) {
 	})
 	l.sh(t, "mkdir app && cp "+built.probe+" app/probe && printf 'FROM scratch\nCOPY probe /probe\n' >app/Dockerfile && tar -C app -c . | docker import - my/app:dev")
 	l.sh(t, "kube-bootstrap cluster up -f cluster.yaml --progress none")
-	use, end := clusters.split(t, "## Off and away")
+	use, end := clusters.split(t, "## Stop and remove")
 	for _, block := range use.commands() {
 		l.sh(t, block)
 	}
