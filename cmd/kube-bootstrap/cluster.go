@@ -91,12 +91,11 @@ them, with the same commands that real hosts get. Run again, it creates what is
 missing and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off comes
 back as it was.
 
-A cluster that exists keeps its settings: those that are not given are the ones
-it was created with, whatever the defaults are now. More workers and what hosts
-can change are taken over. Any other setting that differs is an error, and
-nothing is changed. With --recreate the cluster is removed and created again, with
-its own settings and those that are given now; saved snapshots stay, and the
-snapshot "` + snapshot.First + `" is replaced. It lists what is removed and asks first; --yes
+An existing cluster keeps the settings that it was created with, even if the
+defaults have changed. "cluster up" adds workers and applies the settings that
+hosts can change. Any other different setting is an error, and nothing is changed.
+With --recreate the cluster is removed and created again, with its settings and
+the flags of this command. Saved snapshots stay, and the snapshot "` + snapshot.First + `" is replaced. It lists what is removed and asks first; --yes
 confirms it where there is no terminal.
 
 The admin's kubeconfig is merged into yours and becomes the current context, as

@@ -23,11 +23,12 @@ func (p *program) clusterReup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reup",
 		Short: "Build Kubernetes from a checkout and relaunch what changed",
-		Long: `Build programs of Kubernetes from a checkout and have a cluster that is up run
-them: all that changed, or those that flags name. Only what differs from what
-runs is relaunched, and only on the nodes that run it; nodes, pods and the state
-of the cluster stay. When the checkout does not compile, nothing is touched. Run
-again, it finds nothing to do, or finishes what was cut short.
+		Long: `Build Kubernetes components from a checkout and run them in a running cluster:
+all changed components, or the components that flags select. Only a component that
+differs from the running one is restarted, and only on the nodes that run it.
+Nodes, pods and the state of the cluster stay. If the checkout does not compile,
+nothing is changed. A second run finds nothing to do, or continues an interrupted
+run.
 
 A program that was built calls itself by the version of the cluster and a key of
 what it is compiled to: v1.36.3+5d7e3f0a91b2. One that comes out as the release

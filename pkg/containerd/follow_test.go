@@ -23,8 +23,8 @@ func note(t *testing.T, files host.Files, pod, address string) {
 	}
 }
 
-// TestFollowLease finds pods on another subnet and pods without their bridge,
-// and none that is gone.
+// TestFollowLease finds pods on another subnet and pods without their bridge. It
+// ignores removed pods.
 func TestFollowLease(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, `

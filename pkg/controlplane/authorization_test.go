@@ -34,8 +34,8 @@ func TestRemovedNodesAreRefused(t *testing.T) {
 	}{
 		"a node that was removed":                     {"system:node:gone", "old", true},
 		"one without a certificate":                   {"system:node:gone", "", true},
-		"one that joined again":                       {"system:node:back", "new", false},
-		"one that has renewed its certificate":        {"system:node:back", "newer", false},
+		"a node that joined again":                    {"system:node:back", "new", false},
+		"a node with a renewed certificate":           {"system:node:back", "newer", false},
 		"the certificate of the one before":           {"system:node:back", "old", true},
 		"a certificate that is part of another one's": {"system:node:back", "ne", true},
 		"a name without a certificate":                {"system:node:back", "", true},

@@ -38,8 +38,9 @@ type authority struct{ path, name string }
 // signers are the authorities with which the controller manager signs.
 var signers = []string{clusterCA, kubeletCA}
 
-// signingFile is the certificate that belongs to the key of an authority. While
-// it is rotated, its own file contains two, which the controller manager refuses.
+// signingFile returns the path of the certificate with which the controller manager
+// signs. It accepts a file with one certificate only, and during a rotation the file
+// of the authority contains two.
 func signingFile(path string) string { return path + "-signing.crt" }
 
 var authorities = []authority{

@@ -40,8 +40,8 @@ type HostFilter struct {
 	// KubeletPort is the kubelet's port. PeerPort is etcd's port for members, or 0
 	// on a worker.
 	KubeletPort, PeerPort int
-	// ControlPlanes reads all addresses of the control planes from etcd, also of
-	// those that are joining.
+	// ControlPlanes reads all addresses of the control planes from etcd. The list
+	// includes joining control planes.
 	ControlPlanes func(ctx context.Context, client *clientv3.Client) ([]string, error)
 }
 
@@ -181,7 +181,8 @@ type filterChain struct {
 	rules      []string
 }
 
-// rules returns the chains. A chain precedes those that lead to it.
+// rules returns the chains. nft requires that a chain is defined before a rule
+// jumps to it.
 func (g HostFilter) rules() []filterChain {
 	trusted := filterChain{name: "trusted"}
 	for _, p := range g.Trusted {

@@ -73,7 +73,7 @@ func TestMissingWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = Missing(t.Context(), Kubeconfig(path), objects); err == nil {
-		t.Error("a kubeconfig that is broken was taken for one that is absent")
+		t.Error("a damaged kubeconfig was reported as missing")
 	}
 }
 

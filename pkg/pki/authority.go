@@ -75,8 +75,9 @@ func NewAuthority(name string, key []byte, now time.Time) (*Authority, error) {
 	return ParseAuthority(Pair{Cert: cert, Key: key})
 }
 
-// ParseAuthority reads an authority. While it is replaced, the PEM contains the
-// certificates of two authorities: the one that belongs to the key signs.
+// ParseAuthority reads an authority. During a rotation the PEM contains two
+// certificates. ParseAuthority selects the certificate with the public key of
+// pair.Key.
 func ParseAuthority(pair Pair) (*Authority, error) {
 	certs, err := ParseCertificates(pair.Cert)
 	if err != nil {

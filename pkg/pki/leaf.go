@@ -130,8 +130,8 @@ const (
 	otherSigner = "signed by another authority"
 )
 
-// OtherSigner reports that the first authority of a PEM, the one that signs, has
-// not signed a certificate; "" if it has.
+// OtherSigner returns a text if cert is not signed by the first certificate in
+// authorities, which is the current signer, and "" otherwise.
 func OtherSigner(cert, authorities []byte) (string, error) {
 	leaf, err := ParseCertificate(cert)
 	if err != nil {

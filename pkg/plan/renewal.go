@@ -116,7 +116,7 @@ func Renewable() []string {
 }
 
 // Present returns the names of the certificates that a renewal without names
-// issues: all but those that an administrator has removed.
+// issues. It omits the certificates that an administrator has removed.
 func Present(files host.Files) []string {
 	var names []string
 	for _, held := range heldBy(Master) {

@@ -93,7 +93,7 @@ var spans = map[string]string{
 	"pkg/plan.loadedImages":          "a run of a user waits for a repair; it is tried again",
 	"pkg/plan.renewalLimit":          "a run of a user waits for a repair; it is tried again",
 	"pkg/plan.longOutage":            "length of an outage, which is not waited for",
-	"pkg/host.WaitLock":              "another run of ours",
+	"pkg/host.WaitLock":              "another run of kube-bootstrap",
 	"pkg/maindocker.bootSlack":       "added to step.Limit",
 	"pkg/imagestore.loadGrace":       "after an interruption",
 
