@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -40,9 +41,9 @@ func (n Node) Depart(ctx context.Context) error {
 // for removed hosts does not exist.
 func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInternalError(err) }
 
-// Departing returns the names of the nodes that ask to be removed.
-func (n Node) Departing(ctx context.Context) (names []string, err error) {
-	client, err := n.API.Client()
+// List returns all nodes of the cluster.
+func List(ctx context.Context, api kube.Connect) ([]corev1.Node, error) {
+	client, err := api.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +51,18 @@ func (n Node) Departing(ctx context.Context) (names []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
-	for i := range nodes.Items {
-		if Departs(&nodes.Items[i]) {
-			names = append(names, nodes.Items[i].Name)
+	return nodes.Items, nil
+}
+
+// Names returns the names of the nodes for which selected returns true.
+func Names(ctx context.Context, api kube.Connect, selected func(*corev1.Node) bool) (names []string, err error) {
+	nodes, err := List(ctx, api)
+	for i := range nodes {
+		if selected(&nodes[i]) {
+			names = append(names, nodes[i].Name)
 		}
 	}
-	return names, nil
+	return names, err
 }
 
 // Departs reports whether a node asks to be removed.

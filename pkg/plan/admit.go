@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -162,7 +163,7 @@ func (h *Host) Issue(ctx context.Context) error {
 func (h *Host) LetGo(ctx context.Context) error {
 	ctx, cancel := step.Limited(h.limited(ctx))
 	defer cancel()
-	names, err := h.node(controlplane.AgentConf).Departing(ctx)
+	names, err := node.Names(ctx, kube.Kubeconfig(controlplane.AgentConf), node.Departs)
 	if err != nil || len(names) == 0 {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -29,16 +28,12 @@ func (h *Host) ExpiredNodes(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	client, err := rotations.API.Client()
-	if err != nil {
-		return nil
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := node.List(ctx, rotations.API)
 	if err != nil {
 		return nil
 	}
 	since := time.Now().Add(-cmp.Or(h.leafLife(), pki.LeafLife))
-	return expiredNodes(nodes.Items, controlPlanes, since)
+	return expiredNodes(nodes, controlPlanes, since)
 }
 
 // expiredNodes names the nodes that have reported nothing since then. Control

@@ -2,11 +2,10 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
@@ -15,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -148,19 +148,8 @@ func (h *Host) followers(subject string) hostNames {
 	return h.controlPlaneNames
 }
 
-func (h *Host) nodeNames(ctx context.Context) (names []string, err error) {
-	client, err := rotations.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list the nodes: %w", err)
-	}
-	for i := range nodes.Items {
-		names = append(names, nodes.Items[i].Name)
-	}
-	return names, nil
+func (h *Host) nodeNames(ctx context.Context) ([]string, error) {
+	return node.Names(ctx, rotations.API, func(*corev1.Node) bool { return true })
 }
 
 func (h *Host) workerNames(ctx context.Context) ([]string, error) {
