@@ -91,8 +91,16 @@ func (s Store) Remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := core.Secrets(metav1.NamespaceSystem).Delete(ctx, SecretName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove the state of the rotation: %w", err)
+	return remove(ctx, core.Secrets(metav1.NamespaceSystem), SecretName)
+}
+
+// remove deletes an object of the rotation. A missing object is not an error.
+func remove(ctx context.Context, objects interface {
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}, name string,
+) error {
+	if err := objects.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove %s/%s: %w", metav1.NamespaceSystem, name, err)
 	}
 	return nil
 }
@@ -124,7 +132,7 @@ func (s Store) Note(ctx context.Context, r Rotation, node string) error {
 	return nil
 }
 
-// Behind returns those of the hosts that have not reached the phase of r.
+// Behind returns the hosts that have not reached the phase of r.
 func (s Store) Behind(ctx context.Context, r Rotation, hosts []string) (names []string, err error) {
 	core, err := s.core()
 	if err != nil {

@@ -22,17 +22,17 @@ const (
 	signatureKey = "signature"
 )
 
-// Trust is what a worker does in a phase: it trusts these authorities, and has
-// certificates of the first ones.
+// Trust states the authorities that a worker trusts in a phase. The first of each
+// list signs the certificates of the worker.
 type Trust struct {
 	Rotation  Rotation `json:"rotation"`  // without the new keys
 	ClusterCA []byte   `json:"clusterCA"` // PEM
 	EtcdCA    []byte   `json:"etcdCA"`    // PEM
 }
 
-// ReadTrust returns what workers have to do; nil if nothing. genuine reports
-// whether an authority that the worker trusts has signed it: with write access to
-// the ConfigMap alone, nobody can replace the authorities of a worker.
+// ReadTrust returns the content of the ConfigMap, nil if there is none. genuine
+// reports whether an authority that the worker trusts has signed the text. Write
+// access to the ConfigMap alone therefore cannot replace the authorities of a worker.
 func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byte) bool) (*Trust, error) {
 	core, err := s.core()
 	if err != nil {
@@ -56,7 +56,7 @@ func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byt
 	return &t, nil
 }
 
-// WriteTrust tells the workers what they have to do, signed by an authority that
+// WriteTrust publishes t for the workers, with the signature of an authority that
 // they trust.
 func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) ([]byte, error)) error {
 	core, err := s.core()
@@ -87,20 +87,16 @@ func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) (
 	return nil
 }
 
-// RemoveTrust removes it.
+// RemoveTrust removes the ConfigMap.
 func (s Store) RemoveTrust(ctx context.Context) error {
 	core, err := s.core()
 	if err != nil {
 		return err
 	}
-	err = core.ConfigMaps(metav1.NamespaceSystem).Delete(ctx, TrustName, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
-	}
-	return nil
+	return remove(ctx, core.ConfigMaps(metav1.NamespaceSystem), TrustName)
 }
 
-// WatchTrust opens a watch of it.
+// WatchTrust opens a watch of the ConfigMap.
 func (s Store) WatchTrust(ctx context.Context) (watch.Interface, error) {
 	core, err := s.core()
 	if err != nil {
