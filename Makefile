@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 # The tests in files that are built with the tag.
 LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && long' test/e2e/*_test.go) | cut -c6- | paste -sd'|'))$$
 
-.PHONY: help build up down test unit e2e long conformance check fix docs bench bench-cluster bench-offline arches dist install uninstall clean
+.PHONY: help build up down test unit e2e long conformance check fix docs flags bench bench-cluster bench-offline arches dist install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -75,6 +75,9 @@ uninstall: ## what install has written
 docs: | $(OUT) ## the pages of docs/ that are made from the program
 	go run ./test/problems pkg cmd > $(OUT)/problems.json && mv $(OUT)/problems.json cmd/kube-bootstrap/problems.json
 	go run ./cmd/kube-bootstrap gendocs docs
+
+flags: ## the lists of the components' flags in pkg/catalog/flags, from the programs that builds have left on this machine
+	go run ./test/flags $${XDG_CACHE_HOME:-$$HOME/.cache}/kube-bootstrap/parts pkg/catalog/flags
 
 bench: build ## medians of five fresh runs on test hosts, beside kubeadm's
 	scripts/install-tools.sh
