@@ -73,6 +73,9 @@ type Config struct {
 	KeepImages         bool
 	IgnorePreflight    []string
 
+	Components   Components
+	FeatureGates map[string]bool
+
 	NodeLabels    []string // KEY=VALUE
 	NodeTaints    []string // KEY=VALUE:EFFECT
 	NodeCPUs      string

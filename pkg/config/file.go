@@ -88,8 +88,8 @@ func (d decoder) mapping(c *Config, root *yaml.Node, block string, origins Origi
 			continue
 		}
 		seen[key.Value] = key.Line
-		if val.Kind == yaml.MappingNode && block == "" && isBlock(key.Value) {
-			_, err := d.mapping(c, val, key.Value+".", origins)
+		if val.Kind == yaml.MappingNode && isBlock(block+key.Value) {
+			_, err := d.mapping(c, val, block+key.Value+".", origins)
 			errs = append(errs, err)
 			continue
 		}
@@ -155,10 +155,11 @@ func fieldsOf(block string) string {
 	var names []string
 	for _, s := range settings {
 		if name, ok := strings.CutPrefix(s.Field, block+"."); ok && !s.Secret {
+			name, _, _ = strings.Cut(name, ".")
 			names = append(names, name+": ...")
 		}
 	}
-	return strings.Join(names[:2], ", ")
+	return strings.Join(names[:min(2, len(names))], ", ")
 }
 
 func (d decoder) wrong(at *yaml.Node, name, text string) error {
@@ -186,6 +187,8 @@ func scalar(val *yaml.Node, kind string) (string, error) {
 		return strings.Join(words, ","), nil
 	case val.Kind == yaml.MappingNode && kind == "list":
 		return pairs(val)
+	case val.Kind == yaml.MappingNode && (kind == "arguments" || kind == "gates"):
+		return argumentsOf(val)
 	case val.Kind == yaml.MappingNode && kind == "mapping":
 		text, err := yaml.Marshal(val)
 		return string(text), err

@@ -22,10 +22,14 @@ type flagValue struct {
 func (f *flagValue) String() string { return f.typed }
 func (f *flagValue) Type() string   { return f.kind }
 
+// separators are what stands between the values of a flag that was given several
+// times. Other flags keep the last value.
+var separators = map[string]string{"list": ",", "arguments": "\n", "gates": "\n"}
+
 // Set replaces the value; a list grows each time its flag is given.
 func (f *flagValue) Set(s string) error {
-	if f.kind == "list" && f.set {
-		s = f.typed + "," + s
+	if separator := separators[f.kind]; separator != "" && f.set {
+		s = f.typed + separator + s
 	}
 	f.typed, f.set = s, true
 	return nil

@@ -8,6 +8,7 @@ const (
 	GroupContainers Group = "Cluster of containers"
 	GroupJoin       Group = "Joining a cluster"
 	GroupCluster    Group = "Kubernetes"
+	GroupComponents Group = "Components of Kubernetes"
 	GroupNetwork    Group = "Network"
 	GroupHost       Group = "Host and node"
 	GroupImages     Group = "Images"
@@ -15,7 +16,7 @@ const (
 )
 
 // Groups are all groups.
-var Groups = []Group{GroupContainers, GroupJoin, GroupCluster, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
+var Groups = []Group{GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
 
 // GroupOf returns the group of a flag; "" if it is no setting.
 func GroupOf(flag string) Group {

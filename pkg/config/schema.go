@@ -29,6 +29,7 @@ type types []string
 var kinds = map[string]types{
 	"string": {"string", "number"}, "bool": {"boolean"}, "int": {"integer"}, "duration": {"string", "integer"},
 	"list": {"array", "string", "object"}, "mapping": {"object", "string"},
+	"arguments": {"object", "string"}, "gates": {"object", "string"},
 }
 
 // Schema returns a JSON Schema of configuration files, for editors. It checks

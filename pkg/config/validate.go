@@ -101,6 +101,7 @@ func (c Config) together() field.ErrorList {
 		wrong("flannelBackend", c.FlannelBackend, "exists on amd64 only, not on %s; use vxlan", c.Arch)
 	}
 	c.newerFields(wrong)
+	c.unknownNames(wrong)
 	c.Registry.pairs(func(name, because string) { errs = append(errs, field.Required(field.NewPath(name), because)) })
 	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs

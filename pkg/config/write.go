@@ -89,7 +89,7 @@ func (c Config) WithShared(data []byte) (Config, error) {
 		return c, fmt.Errorf("settings handed out by the control plane: %w", err)
 	}
 	if root != nil {
-		root.Content = onlyShared(root.Content)
+		root.Content = onlyShared(root.Content, "")
 	}
 	if err := (decoder{path: "settings handed out by the control plane"}).decode(&c, root, Origins{}); err != nil {
 		return c, err
@@ -97,13 +97,20 @@ func (c Config) WithShared(data []byte) (Config, error) {
 	return c.complete(), nil
 }
 
-func onlyShared(pairs []*yaml.Node) []*yaml.Node {
+// onlyShared returns the shared settings among the fields of a block; "" is the
+// whole document.
+func onlyShared(pairs []*yaml.Node, block string) []*yaml.Node {
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(pairs); i += 2 {
-		s, known := byField(pairs[i].Value)
-		_, isHeader := header[pairs[i].Value]
-		if isHeader || known && s.Shared {
-			kept = append(kept, pairs[i], pairs[i+1])
+		key, val := pairs[i], pairs[i+1]
+		s, known := byField(block + key.Value)
+		_, isHeader := header[key.Value]
+		inner := val.Kind == yaml.MappingNode && isBlock(block+key.Value)
+		if inner {
+			val.Content = onlyShared(val.Content, block+key.Value+".")
+		}
+		if inner || isHeader && block == "" || known && s.Shared {
+			kept = append(kept, key, val)
 		}
 	}
 	return kept
@@ -164,7 +171,7 @@ func encode(s Setting, kind, raw string) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: raw}
 	case kind == "int":
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: raw}
-	case kind == "mapping":
+	case kind == "mapping", kind == "arguments", kind == "gates":
 		return flow(raw)
 	case kind == "list":
 		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -53,10 +54,11 @@ type ControlPlane struct {
 	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
 	ServerVersion     string                      // what the API server says that it is
 	EtcdEndpoints     []string
-	EtcdUser          string           // as which flannel on this host is known to etcd
-	Single            bool             // no other control plane: no leader election, which costs seconds
-	Joins             bool             // a further control plane: it is handed what control planes share and makes none of it
-	Sealed            bool             // etcd holds a cluster: what control planes share is not made again
+	EtcdUser          string // as which flannel on this host is known to etcd
+	Single            bool   // no other control plane: no leader election, which costs seconds
+	Joins             bool   // a further control plane: it is handed what control planes share and makes none of it
+	Sealed            bool   // etcd holds a cluster: what control planes share is not made again
+	ExtraArgs         func(program string) config.Arguments
 	LeafLife          time.Duration    // how long certificates are valid; 0: pki.LeafLife
 	Now               func() time.Time // the clock; nil: the host's
 

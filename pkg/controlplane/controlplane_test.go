@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -30,7 +31,7 @@ func fresh(t *testing.T) ControlPlane {
 		Files: files, HostName: "node-1", IP: "10.0.0.1", APIPort: 6443,
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), DNSDomain: "cluster.local",
 		Image: func(string) string { return "registry.example/hyperkube:v1.36.3" }, EtcdEndpoints: []string{"https://127.0.0.1:2379"},
-		KubernetesVersion: "v1.36.3", Single: true, Now: func() time.Time { return now },
+		KubernetesVersion: "v1.36.3", Single: true, ExtraArgs: config.Config{}.ExtraArgs, Now: func() time.Time { return now },
 	}
 }
 

@@ -44,7 +44,7 @@ func (c ControlPlane) container(p component) corev1.Container {
 		Name:            p.name,
 		Image:           c.Image(p.name),
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         append([]string{p.name}, p.args...),
+		Command:         append([]string{p.name}, c.ExtraArgs(p.name).Over(p.args)...),
 		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &no,

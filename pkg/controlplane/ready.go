@@ -26,6 +26,17 @@ func (c ControlPlane) Ready() step.Step {
 	return step.Wait("wait for the API server", c.serves, c.explain)
 }
 
+// Healthy returns the steps that wait for the controller manager and the
+// scheduler. watch ends such a wait when the component crashes.
+func (c ControlPlane) Healthy(watch func(pod string) func(context.Context) error) []step.Step {
+	var all []step.Step
+	for _, p := range []component{c.manager(), c.scheduler()} {
+		healthy := func(ctx context.Context) error { return step.Serves(p.healthy(ctx)) }
+		all = append(all, step.Wait("wait for "+p.name, healthy, nil).Watched(watch(p.name+"-"+c.HostName)))
+	}
+	return all
+}
+
 // serves is Answers for an API server that runs the current manifest, not for a
 // server that the kubelet is about to replace.
 func (c ControlPlane) serves(ctx context.Context) error {

@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -23,9 +25,9 @@ import (
 // DataDir is the data directory of etcd on a host.
 const DataDir = host.StateDir + "/etcd"
 
-// quota is the size of etcd's database in bytes at which it refuses writes. A
-// 32-bit host cannot map more.
-const quota int64 = 2 << 30
+// defaultQuota is the quota of a host without a setting for it. A 32-bit host
+// cannot map more.
+const defaultQuota int64 = 2 << 30
 
 const (
 	container = "etcd"
@@ -42,6 +44,7 @@ type Member struct {
 	IP            string
 	Addresses     []string // further addresses of the host
 	RestartPolicy string   // "unless-stopped"
+	ExtraArgs     config.Arguments
 
 	CA, Cert, Key     string // the CA of clients, and etcd's serving certificate
 	RootCert, RootKey string // a client certificate with the common name root
@@ -126,7 +129,7 @@ func (m Member) container() (docker.Container, error) {
 	return docker.Container{
 		Name:    container,
 		Image:   m.Image,
-		Command: m.command(cluster),
+		Command: m.ExtraArgs.Over(m.command(cluster)),
 		Env:     m.env(print),
 		Restart: m.RestartPolicy,
 		Mounts:  m.mounts(),
@@ -165,11 +168,19 @@ func (m Member) command(cluster string) []string {
 		"--peer-key-file=" + m.PeerKey,
 		"--tls-min-version=TLS1.2",
 		"--listen-metrics-urls=http://127.0.0.1:2381",
-		fmt.Sprintf("--quota-backend-bytes=%d", quota),
+		fmt.Sprintf("--quota-backend-bytes=%d", m.quota()),
 		"--auto-compaction-mode=periodic",
 		"--auto-compaction-retention=8h", // the API server compacts more often; this covers the time before it runs
 		"--snapshot-count=10000",
 	}
+}
+
+// quota returns the size of the database in bytes at which etcd refuses writes.
+func (m Member) quota() int64 {
+	if own, err := strconv.ParseInt(m.ExtraArgs["quota-backend-bytes"], 10, 64); err == nil && own > 0 {
+		return own
+	}
+	return defaultQuota
 }
 
 func (m Member) url(port int) string { return fmt.Sprintf("https://%s:%d", m.IP, port) }

@@ -71,6 +71,22 @@ func (l line) String() string {
 	return l.Msg + ": " + l.Error
 }
 
+// badFlag returns the complaint about a flag or its value. etcd then prints its
+// usage.
+func badFlag(log string) string {
+	for text := range strings.Lines(log) {
+		var l line
+		text = strings.TrimSpace(text)
+		switch {
+		case strings.HasPrefix(text, "invalid value "), strings.HasPrefix(text, "flag provided but not defined"):
+			return text
+		case json.Unmarshal([]byte(text), &l) == nil && l.Msg == "failed to verify flags":
+			return l.Error
+		}
+	}
+	return ""
+}
+
 // lastComplaint returns the last fatal line or panic of a log, else the last
 // error.
 func lastComplaint(log string) string {
@@ -97,6 +113,10 @@ func lastComplaint(log string) string {
 }
 
 func (m Member) problemIn(log string) error {
+	if reason := badFlag(log); reason != "" {
+		return &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason,
+			Remedy: "correct the flag in components.etcd.extraArgs or --etcd-arg"}
+	}
 	reason := lastComplaint(log)
 	if reason == "" {
 		return nil
@@ -176,7 +196,7 @@ func (m Member) fullProblem(ctx context.Context, client *clientv3.Client) error 
 	if status, err := client.Status(ctx, m.url(2379)); err == nil {
 		size = fmt.Sprintf(": %d MiB, of which %d MiB are in use", status.DbSize>>20, status.DbSizeInUse>>20)
 	}
-	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", quota>>20, size),
+	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", m.quota()>>20, size),
 		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which compacts the database"}
 }
 
@@ -237,7 +257,7 @@ func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
 	if err != nil {
 		return err
 	}
-	if status.DbSize > quota/10*9 {
+	if status.DbSize > m.quota()/10*9 {
 		return m.fullProblem(ctx, client)
 	}
 	for _, alarm := range list.Alarms {

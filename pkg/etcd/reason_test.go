@@ -13,6 +13,8 @@ func TestTheReasonOfEtcd(t *testing.T) {
 	for file, c := range map[string]struct{ problem, says string }{
 		"damaged-wal.log": {"etcd-data", "its WAL was damaged"},
 		"full-disk.log":   {"etcd-disk", "failed to create WAL: no space left on device"},
+		"bad-value.log":   {"etcd-start", `invalid value "abc" for flag -snapshot-count`},
+		"bad-flags.log":   {"etcd-start", "--election-timeout[1000ms] should be at least as 5 times"},
 		"taken-port.log":  {"etcd-start", "listen tcp 10.233.0.2:2380: bind: address already in use"},
 	} {
 		log, err := os.ReadFile("testdata/" + file)

@@ -31,6 +31,7 @@ func (h *Host) Master() step.Plan {
 		append(h.sharing(), control.GrantAdmin()),
 		{h.applyNetwork(), control.Late(), h.onDocker0(h.keepPods()), h.runtime().KeepServices(), h.onDocker0(h.runtime().KeepHostPorts())},
 		{etcd.List(), h.publish(), h.applyAddons(), h.watched(node.Mark(h.marks(Master))), h.watched(h.servingCertificate())},
+		control.Healthy(h.runtime().Watch),
 		append(h.furtherAddons(), h.madeDirs(), kubelet.InstallKubectl(Binary), h.watched(h.ifNetwork(node.WaitReady())), h.ifNetwork(h.addons().WaitDNS())),
 		h.spendToken(),
 		{h.accept(Master)},

@@ -58,7 +58,7 @@ func (h *Host) etcd() etcd.Member {
 		PeerCA:   controlplane.EtcdPeerCA + ".crt",
 		PeerCert: controlplane.EtcdPeer + ".crt",
 		PeerKey:  controlplane.EtcdPeer + ".key",
-		PeerName: controlplane.PeerName,
+		PeerName: controlplane.PeerName, ExtraArgs: h.Config.ExtraArgs("etcd"),
 		RootCert: controlplane.EtcdRoot + ".crt",
 		RootKey:  controlplane.EtcdRoot + ".key",
 		Peers:    h.others(),
@@ -117,6 +117,7 @@ func (h *Host) controlPlane() controlplane.ControlPlane {
 		// down.
 		EtcdEndpoints: []string{h.etcdURL(), h.balancedEtcd()}, Single: !h.several(), Joins: h.Config.Join,
 		Sealed: h.etcd().HasData(), EtcdUser: etcd.HostUser(h.Config.HostName), LeafLife: h.leafLife(),
+		ExtraArgs: h.Config.ExtraArgs,
 	}
 }
 

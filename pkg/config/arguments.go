@@ -1,0 +1,136 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Arguments are flags of a component with their values, by name without dashes.
+type Arguments map[string]string
+
+// additive are flags with a list of names whose defaults the cluster needs:
+// Over adds to them.
+var additive = []string{"enable-admission-plugins", "controllers"}
+
+// Over returns args with the values of a in place of the ones that args has, and
+// with the further flags of a, sorted.
+func (a Arguments) Over(args []string) []string {
+	all := slices.Clone(args)
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		at := slices.IndexFunc(all, func(arg string) bool { return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=") })
+		switch {
+		case at < 0:
+			all = append(all, "--"+name+"="+a[name])
+		case slices.Contains(additive, name):
+			all[at] += "," + a[name]
+		default:
+			all[at] = "--" + name + "=" + a[name]
+		}
+	}
+	return all
+}
+
+// arguments is a mapping in a file, and NAME=VALUE as a flag, which may be
+// repeated. A mapping on one line is accepted everywhere.
+func arguments(field func(*Config) *Arguments) func(*Config) value {
+	return func(c *Config) value {
+		p := field(c)
+		set := func(s string) (err error) {
+			*p, err = parseArguments(s, "\n")
+			return err
+		}
+		return value{kind: "arguments", set: set, get: func() string { return asJSON(*p) }}
+	}
+}
+
+// gates are arguments that are true or false, and that commas may separate.
+func gates(field func(*Config) *map[string]bool) func(*Config) value {
+	return func(c *Config) value {
+		p := field(c)
+		set := func(s string) error {
+			given, err := parseArguments(s, "\n,")
+			if err != nil {
+				return err
+			}
+			*p = nil
+			for name, raw := range given {
+				on, err := strconv.ParseBool(raw)
+				if err != nil {
+					return fmt.Errorf("%s=%s must be true or false", name, raw)
+				}
+				if *p == nil {
+					*p = map[string]bool{}
+				}
+				(*p)[name] = on
+			}
+			return nil
+		}
+		return value{kind: "gates", set: set, get: func() string { return asJSON(*p) }}
+	}
+}
+
+// asJSON returns a mapping with sorted names; "" if it is empty.
+func asJSON[V any](m map[string]V) string {
+	if len(m) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // words and booleans
+	}
+	return string(data)
+}
+
+// parseArguments reads one mapping or NAME=VALUE from each line. Separators
+// are the characters that end a NAME=VALUE.
+func parseArguments(text, separators string) (Arguments, error) {
+	var all Arguments
+	for line := range strings.SplitSeq(text, "\n") {
+		given := Arguments{}
+		var err error
+		if strings.HasPrefix(strings.TrimSpace(line), "{") {
+			err = yaml.Unmarshal([]byte(line), &given)
+		} else {
+			err = given.add(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(separators, r) }))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("must be NAME=VALUE without dashes, such as v=4, or names with single values: {v: 4}")
+		}
+		for name, value := range given {
+			if all == nil {
+				all = Arguments{}
+			}
+			all[name] = value
+		}
+	}
+	return all, nil
+}
+
+func (a Arguments) add(words []string) error {
+	for _, word := range words {
+		if strings.TrimSpace(word) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(strings.TrimSpace(word), "=")
+		if !ok || name == "" || strings.HasPrefix(name, "-") {
+			return fmt.Errorf("%q is no NAME=VALUE", word)
+		}
+		a[name] = value
+	}
+	return nil
+}
+
+// argumentsOf returns the mapping of a file on one line.
+func argumentsOf(val *yaml.Node) (string, error) {
+	var given Arguments
+	if err := val.Decode(&given); err != nil {
+		return "", fmt.Errorf("must be names with single values, such as {v: 4}")
+	}
+	return asJSON(given), nil
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+)
+
+// ExtraArgs returns the further flags of a component, with the feature gates.
+func (c Config) ExtraArgs(program string) Arguments {
+	for _, one := range c.components() {
+		if one.name == program {
+			return c.withGates(one)
+		}
+	}
+	return nil
+}
+
+func (c Config) withGates(of component) Arguments {
+	if of.name == "etcd" || len(c.FeatureGates) == 0 {
+		return of.args
+	}
+	all := Arguments{}
+	maps.Copy(all, of.args)
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
+		words = append(words, name+"="+strconv.FormatBool(c.FeatureGates[name]))
+	}
+	all["feature-gates"] = strings.Join(words, ",")
+	return all
+}
+
+// release returns the version of a component, as far as the settings state it.
+func (c Config) release(program string) string {
+	if program != "etcd" {
+		return c.KubernetesVersion
+	}
+	if _, m, err := catalog.Kubernetes(c.KubernetesVersion); err == nil && c.EtcdVersion == "" {
+		return m.Etcd
+	}
+	return c.EtcdVersion
+}
+
+// unknownNames reports the flags and feature gates that a component does not
+// have at its version, and the flags that the cluster depends on.
+func (c Config) unknownNames(wrong func(name, value, format string, args ...any)) {
+	for _, one := range c.components() {
+		known, err := catalog.KnownFlags(one.name, c.release(one.name))
+		for _, name := range slices.Sorted(maps.Keys(one.args)) {
+			if must := flagOf(one.name, name, one.args[name]); must != "" {
+				wrong(one.field, name, "%s", must)
+			} else if must := knownName(name, "flag of "+one.name+" "+c.release(one.name), known, err); must != "" {
+				wrong(one.field, name, "%s", must)
+			}
+		}
+	}
+	known, err := catalog.KnownGates(c.KubernetesVersion)
+	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
+		if must := knownName(name, "alpha or beta feature gate of Kubernetes "+c.KubernetesVersion, known, err); must != "" {
+			wrong("featureGates", name, "%s", must)
+		}
+	}
+}
+
+func knownName(name, what string, known []string, err error) string {
+	switch {
+	case err != nil:
+		return err.Error() + "; leave it out"
+	case slices.Contains(known, name):
+		return ""
+	}
+	must := "is no " + what
+	if best := Nearest(name, known); best != "" {
+		return must + ", did you mean " + best + "?"
+	}
+	return must + "; its --help lists all of them"
+}
+
+// flagOf returns the reason why a flag cannot be set, with the setting to use
+// instead.
+func flagOf(program, name, value string) string {
+	tables := []map[string]string{keptFlags[program]}
+	if program != "etcd" {
+		tables = append(tables, keptByKubernetes)
+	}
+	for _, kept := range tables {
+		for form, remedy := range kept {
+			prefix, isPrefix := strings.CutSuffix(form, "*")
+			if name == form || isPrefix && strings.HasPrefix(name, prefix) {
+				return "cannot be set here: " + remedy
+			}
+		}
+	}
+	if name == "disable-admission-plugins" && slices.Contains(strings.Split(value, ","), "NodeRestriction") {
+		return fmt.Sprintf("cannot contain NodeRestriction: it %s", keepsNodesApart)
+	}
+	return ""
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+)
+
+func TestComponentNames(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"apiserver-arg", "v=4", ""},
+		{"apiserver-arg", "enable-admission-plugins=AlwaysPullImages,NamespaceExists", ""},
+		{"apiserver-arg", "disable-admission-plugins=PodSecurity", ""},
+		{"controller-manager-arg", "{node-monitor-grace-period: 20s, v: 2}", ""},
+		{"scheduler-arg", "leader-elect-lease-duration=20s", ""},
+		{"etcd-arg", "feature-gates=InitialCorruptCheck=true", ""},
+		{"feature-gates", "AllAlpha=false,APIServerIdentity=true", ""},
+		{"apiserver-arg", "enable-admision-plugins=x", `"enable-admision-plugins": is no flag of kube-apiserver v1.37.2, did you mean enable-admission-plugins?`},
+		{"scheduler-arg", "node-monitor-grace-period=20s", "is no flag of kube-scheduler v1.37.2; its --help"},
+		{"etcd-arg", "snapshot-cout=1", "did you mean snapshot-count?"},
+		{"apiserver-arg", "etcd-servers=http://x", "cannot be set here: the API server uses the etcd"},
+		{"apiserver-arg", "secure-port=1", "use apiServerPort"},
+		{"apiserver-arg", "tls-min-version=VersionTLS10", "cannot be set here: the certificates"},
+		{"apiserver-arg", "anonymous-auth=true", "cannot be set here"},
+		{"apiserver-arg", "authorization-mode=AlwaysAllow", "cannot be set here"},
+		{"apiserver-arg", "encryption-provider-config=/x", "cannot be set here"},
+		{"apiserver-arg", "client-ca-file=/x", "cannot be set here"},
+		{"apiserver-arg", "feature-gates=A=true", "use featureGates"},
+		{"apiserver-arg", "disable-admission-plugins=PodSecurity,NodeRestriction", "cannot contain NodeRestriction"},
+		{"controller-manager-arg", "leader-elect=false", "follows the number of control planes"},
+		{"etcd-arg", "unsafe-no-fsync=true", "a power failure"},
+		{"feature-gates", "APIServerIdentiy=true", "is no alpha or beta feature gate of Kubernetes v1.37.2, did you mean APIServerIdentity?"},
+		{"apiserver-arg", "--v=4", "must be NAME=VALUE"},
+		{"apiserver-arg", "v", "must be NAME=VALUE"},
+		{"apiserver-arg", "{v: [1]}", "must be NAME=VALUE"},
+		{"feature-gates", "AllAlpha=maybe", "AllAlpha=maybe must be true or false"},
+	} {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		AddFlags(flags, Master)
+		if err := flags.Parse([]string{"--" + c.flag, c.value}); err != nil {
+			t.Fatal(err)
+		}
+		cfg, origins, err := Load("", noEnv, flags)
+		if err == nil {
+			err = origins.Tell(cfg.Validate(RoleMaster))
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("--%s %s: got %v, want %q", c.flag, c.value, err, c.want)
+		}
+	}
+}
+
+func TestArgumentsOverDefaults(t *testing.T) {
+	defaults := []string{"--v=1", "--client-cert-auth", "--controllers=*", "--verbose"}
+	own := Arguments{"v": "2", "client-cert-auth": "false", "controllers": "-ttl", "new": "a,b"}
+	want := []string{"--v=2", "--client-cert-auth=false", "--controllers=*,-ttl", "--verbose", "--new=a,b"}
+	if got := own.Over(defaults); !slices.Equal(got, want) || defaults[0] != "--v=1" {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestComponentsEverywhere takes the same values from a file and from flags, and
+// keeps them in the saved and in the shared settings.
+func TestComponentsEverywhere(t *testing.T) {
+	path := write(t, head+`components:
+  apiserver: {extraArgs: {v: 4, enable-admission-plugins: "AlwaysPullImages,NamespaceExists"}}
+  etcd:
+    extraArgs:
+      snapshot-count: 20000
+featureGates: {APIServerIdentity: true, AllAlpha: false}
+`)
+	fromFile, _, err := Load(path, noEnv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(flags, Master)
+	if err := flags.Parse([]string{"--apiserver-arg=v=4", "--apiserver-arg", "enable-admission-plugins=AlwaysPullImages,NamespaceExists",
+		"--etcd-arg={snapshot-count: 20000}", "--feature-gates", "APIServerIdentity=true,AllAlpha=false"}); err != nil {
+		t.Fatal(err)
+	}
+	fromFlags, _, err := Load("", noEnv, flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := fromFlags.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := ReadSaved(write(t, string(saved)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined, err := Default().WithShared(fromFlags.Shared())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]Config{"file": fromFile, "flags": fromFlags, "saved": kept, "joined": joined} {
+		if got := got.ExtraArgs("kube-apiserver"); len(got) != 3 || got["v"] != "4" || got["feature-gates"] != "APIServerIdentity=true,AllAlpha=false" ||
+			got["enable-admission-plugins"] != "AlwaysPullImages,NamespaceExists" {
+			t.Errorf("%s: kube-apiserver has %v", name, got)
+		}
+		if got := got.ExtraArgs("etcd"); len(got) != 1 || got["snapshot-count"] != "20000" {
+			t.Errorf("%s: etcd has %v", name, got)
+		}
+	}
+}
+
+// TestKeptFlagsExist checks that every flag that is refused by name exists.
+func TestKeptFlagsExist(t *testing.T) {
+	has := func(form string, programs ...string) bool {
+		prefix, isPrefix := strings.CutSuffix(form, "*")
+		return slices.ContainsFunc(programs, func(program string) bool {
+			known, err := catalog.KnownFlags(program, Default().release(program))
+			return err == nil && slices.ContainsFunc(known, func(k string) bool { return k == form || isPrefix && strings.HasPrefix(k, prefix) })
+		})
+	}
+	var kubernetes []string
+	for program, kept := range keptFlags {
+		if program != "etcd" {
+			kubernetes = append(kubernetes, program)
+		}
+		for form := range kept {
+			if !has(form, program) {
+				t.Errorf("%s has no flag %s", program, form)
+			}
+		}
+	}
+	for form := range keptByKubernetes {
+		if !has(form, kubernetes...) {
+			t.Errorf("no component has a flag %s", form)
+		}
+	}
+}
+
+func TestMistypedBlocks(t *testing.T) {
+	for file, want := range map[string]string{
+		"components: {apiServer: {extraArgs: {v: 1}}}":     "components.apiServer: unknown field",
+		"components: {apiserver: {extraArg: {v: 1}}}":      "components.apiserver.extraArg: unknown field, did you mean components.apiserver.extraArgs?",
+		"components: {apiserver: [v]}":                     "components.apiserver: must be a block of fields",
+		"components: {apiserver: {extraArgs: [a]}}":        "components.apiserver.extraArgs: ",
+		"components: {apiserver: {extraArgs: {v: [1,2]}}}": "must be names with single values",
+	} {
+		if _, _, err := Load(write(t, head+file+"\n"), noEnv, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
+}
