@@ -7,7 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
 )
 
 // agentCommand is what the init system of a host runs.
@@ -22,7 +22,7 @@ func (p *program) agentCommand() *cobra.Command {
 			lock := func(ctx context.Context) (context.Context, func(), error) {
 				return host.LockInBackground(ctx, lockPath)
 			}
-			return plan.Resident{Lock: lock, Log: p.say}.Run(c.Context())
+			return upkeep.Resident{Lock: lock, Log: p.say}.Run(c.Context())
 		},
 	}
 }
@@ -43,7 +43,7 @@ func (p *program) keepCommand() *cobra.Command {
 					return err
 				}
 				defer release()
-				return h.Keep(ctx)
+				return upkeep.Keep(ctx, h)
 			})
 		},
 	}

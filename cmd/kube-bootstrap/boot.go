@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 )
 
 // bootCommand is what the boot unit runs just before Docker starts.
@@ -29,15 +30,15 @@ func (p *program) bootCommand() *cobra.Command {
 				return err
 			}
 			defer release()
-			saved, err := plan.ReadSaved(host.Files{})
+			saved, err := local.ReadSaved(host.Files{})
 			if err = errors.Join(err, saved.Lost); err != nil || saved.Role == "" {
 				return err
 			}
-			h, err := plan.Open(saved.Config)
+			h, err := local.Open(saved.Config)
 			if err != nil {
 				return err
 			}
-			return h.Boot(c.Context())
+			return plan.Boot(c.Context(), h)
 		},
 	}
 }

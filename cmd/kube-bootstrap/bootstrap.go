@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -48,21 +49,21 @@ With a registry, later pods and containers pull from there too.`,
 		}
 		defer release()
 		h.TakeLoaded()
-		if h, err = p.lookFirst(c.Context(), h, plan.Loaded); err != nil {
+		if h, err = p.lookFirst(c.Context(), h, local.Loaded); err != nil {
 			return err
 		}
 		if *dryRun {
-			return p.printChanges(c.Context(), *format, h.Load())
+			return p.printChanges(c.Context(), *format, plan.Load(h))
 		}
 		return p.fill(c.Context(), h)
 	}
 	return c
 }
 
-func (p *program) fill(ctx context.Context, h *plan.Host) error {
+func (p *program) fill(ctx context.Context, h *local.Host) error {
 	started := time.Now()
 	runner := &step.Runner{Emit: p.report.event}
-	if err := runner.Do(ctx, h.Load()); err != nil {
+	if err := runner.Do(ctx, plan.Load(h)); err != nil {
 		return &resumeError{err, resumeAdvice}
 	}
 	p.endProgress()

@@ -9,7 +9,8 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -50,7 +51,7 @@ func certificatesHere() ([]pki.Listed, error) {
 	if err := asRoot(); err != nil {
 		return nil, err
 	}
-	saved, err := plan.ReadSaved(host.Files{})
+	saved, err := local.ReadSaved(host.Files{})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func certificatesHere() ([]pki.Listed, error) {
 		return nil, &step.Problem{Name: "role", Text: "this host is not part of a cluster, so it has no certificates", Firm: true,
 			Remedy: "run this on a host where `kube-bootstrap master` or `kube-bootstrap worker` has run"}
 	}
-	return plan.Certificates(host.Files{}, saved.Role), nil
+	return renewal.Certificates(host.Files{}, saved.Role), nil
 }
 
 func expires(one pki.Listed) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 )
 
 func (p *program) certsRenew() *cobra.Command {
@@ -31,11 +31,11 @@ A super-admin.conf that you have removed is issued only if you name it.`,
 	_ = c.Flags().MarkHidden("lifetime")
 	c.RunE = func(c *cobra.Command, names []string) error {
 		if len(names) == 0 {
-			names = plan.Present(host.Files{})
+			names = renewal.Present(host.Files{})
 		}
 		for _, name := range names {
-			if !slices.Contains(plan.Renewable(), name) {
-				return &usageError{fmt.Errorf("%s: must be one of %s", name, strings.Join(plan.Renewable(), ", "))}
+			if !slices.Contains(renewal.Renewable(), name) {
+				return &usageError{fmt.Errorf("%s: must be one of %s", name, strings.Join(renewal.Renewable(), ", "))}
 			}
 		}
 		return p.renew(c.Context(), names, *life)
@@ -44,7 +44,7 @@ A super-admin.conf that you have removed is issued only if you name it.`,
 }
 
 func completeRenewable(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	names := plan.Renewable()
+	names := renewal.Renewable()
 	for _, name := range given {
 		names = slices.DeleteFunc(names, func(one string) bool { return one == name })
 	}
@@ -61,11 +61,11 @@ func (p *program) renew(ctx context.Context, names []string, life time.Duration)
 		return err
 	}
 	defer release()
-	if err := h.Renews(); err != nil {
+	if err := renewal.Renews(h); err != nil {
 		return err
 	}
 	if life != 0 {
-		if err := h.SetLeafLife(life); err != nil {
+		if err := renewal.SetLeafLife(h, life); err != nil {
 			return &usageError{err}
 		}
 	}
@@ -76,9 +76,9 @@ func (p *program) renew(ctx context.Context, names []string, life time.Duration)
 	started := time.Now()
 	waits := time.AfterFunc(2*time.Second, func() { p.say("wait until no other control plane renews certificates") })
 	defer waits.Stop()
-	err = h.Alone(ctx, func(ctx context.Context) error {
+	err = renewal.Alone(ctx, h, func(ctx context.Context) error {
 		waits.Stop()
-		return runner.Do(ctx, h.Renewal(names))
+		return runner.Do(ctx, renewal.Renewal(h, names))
 	})
 	if err != nil {
 		return &resumeError{err, "run the same command again to finish"}

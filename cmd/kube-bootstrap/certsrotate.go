@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
 )
 
@@ -62,7 +63,7 @@ func (p *program) rotate(ctx context.Context, subject string, dropNow bool) erro
 	if err != nil {
 		return err
 	}
-	if err := h.Rotates(ctx, subject); err != nil {
+	if err := renewal.Rotates(ctx, h, subject); err != nil {
 		return err
 	}
 	runner, err := p.begin()
@@ -71,10 +72,10 @@ func (p *program) rotate(ctx context.Context, subject string, dropNow bool) erro
 	}
 	started := time.Now()
 	const again = "run the same command again to finish"
-	if err := runner.Do(ctx, h.Rotation(subject)); err != nil {
+	if err := runner.Do(ctx, renewal.Rotation(h, subject)); err != nil {
 		return &resumeError{err, again}
 	}
-	until, err := h.RotationWaits(ctx, subject)
+	until, err := renewal.RotationWaits(ctx, h, subject)
 	if err != nil {
 		return &resumeError{err, again}
 	}
@@ -84,7 +85,7 @@ func (p *program) rotate(ctx context.Context, subject string, dropNow bool) erro
 			rotation.Title(subject), took(time.Since(started)), until.Local().Format(time.DateTime)))
 		return nil
 	}
-	if err := runner.Do(ctx, h.EndRotation(subject)); err != nil {
+	if err := runner.Do(ctx, renewal.EndRotation(h, subject)); err != nil {
 		return &resumeError{err, again}
 	}
 	p.endProgress()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 )
 
 // fileFlags are the flags that take a file or, without extensions, any path.
@@ -64,7 +64,7 @@ func (p *program) values(flag string) cobra.CompletionFunc {
 	case "restart-policy":
 		return cobra.FixedCompletions([]string{"no", "on-failure", "always", "unless-stopped"}, only)
 	case "ignore-preflight":
-		return cobra.FixedCompletions(plan.ProblemNames(), only)
+		return cobra.FixedCompletions(preflight.ProblemNames(), only)
 	}
 	return cobra.NoFileCompletions
 }

@@ -144,8 +144,8 @@ func names(problems []*step.Problem) string {
 // flatten takes joined errors apart, so that each gets a line of its own.
 func flatten(err error) []error {
 	var all []error
-	for _, e := range parts(err) {
-		if more := parts(e); len(more) > 0 {
+	for _, e := range joined(err) {
+		if more := joined(e); len(more) > 0 {
 			all = append(all, flatten(e)...)
 			continue
 		}
@@ -157,14 +157,14 @@ func flatten(err error) []error {
 	return all
 }
 
-func parts(err error) []error {
+func joined(err error) []error {
 	switch e := err.(type) {
 	case *usageError:
-		return parts(e.err)
+		return joined(e.err)
 	case *resumeError:
-		return parts(e.err)
+		return joined(e.err)
 	case *firmError:
-		return parts(e.err)
+		return joined(e.err)
 	case utilerrors.Aggregate:
 		return e.Errors()
 	case interface{ Unwrap() []error }:

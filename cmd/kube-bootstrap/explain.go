@@ -1,7 +1,7 @@
 package main
 
 import (
-	_ "embed" // problems.json
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 )
 
 // problemTable is written by test/problems from the source.
@@ -48,7 +48,7 @@ func (e explained) is(name string) bool {
 }
 
 func (e explained) ignorable() bool {
-	return len(plan.CheckIgnored([]string{strings.ReplaceAll(e.Name, "NAME", "1")})) == 0 || strings.HasPrefix(e.Name, "cgroup-")
+	return len(preflight.CheckIgnored([]string{strings.ReplaceAll(e.Name, "NAME", "1")})) == 0 || strings.HasPrefix(e.Name, "cgroup-")
 }
 
 func (p *program) explainCommand() *cobra.Command {

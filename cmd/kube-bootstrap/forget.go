@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 )
 
 func (p *program) forgetCommand() *cobra.Command {
@@ -27,7 +29,7 @@ func (p *program) forget(ctx context.Context, name string) error {
 		return err
 	}
 	return p.do(ctx, "forget "+name, func(ctx context.Context) error {
-		if err := h.Forget(ctx, name); err != nil {
+		if err := membership.Forget(ctx, h, name); err != nil {
 			return &firmError{err}
 		}
 		return nil

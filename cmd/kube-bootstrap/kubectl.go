@@ -12,7 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -61,7 +61,7 @@ func (p *program) hostKubectl(ctx context.Context) (path string, env []string, e
 			}
 		}
 	}
-	path, running, err := plan.Kubectl(ctx)
+	path, running, err := parts.Kubectl(ctx)
 	if err != nil {
 		return "", nil, err
 	}

@@ -8,7 +8,8 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -26,21 +27,21 @@ func (p *program) markCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.do(c.Context(), "label node "+args[0], func(ctx context.Context) error { return h.Mark(ctx, args[0], *labels, *taints) })
+		return p.do(c.Context(), "label node "+args[0], func(ctx context.Context) error { return membership.Mark(ctx, h, args[0], *labels, *taints) })
 	}
 	return c
 }
 
-func openControlPlane() (*plan.Host, error) {
+func openControlPlane() (*local.Host, error) {
 	if err := asRoot(); err != nil {
 		return nil, err
 	}
-	saved, err := plan.ReadSaved(host.Files{})
+	saved, err := local.ReadSaved(host.Files{})
 	if err = errors.Join(err, saved.Lost); err != nil {
 		return nil, err
 	}
 	if saved.Role != config.RoleMaster {
 		return nil, &step.Problem{Name: "role", Text: "this host is no control plane", Remedy: "run it on one", Firm: true}
 	}
-	return plan.Open(saved.Config)
+	return local.Open(saved.Config)
 }

@@ -25,7 +25,7 @@ rest unchanged.`,
 	return p.addHostVerb(c, hostVerb{
 		role: config.RoleMaster,
 		verb: config.Master,
-		plan: (*plan.Host).Master,
+		plan: plan.Master,
 		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
 	})
 }

@@ -12,7 +12,8 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -24,7 +25,7 @@ const resumeAdvice = "run the same command again to finish, or `kube-bootstrap t
 type hostVerb struct {
 	role string
 	verb config.Verb
-	plan func(*plan.Host) step.Plan
+	plan func(*local.Host) step.Plan
 	next string // what the user may do afterwards
 }
 
@@ -67,11 +68,11 @@ func (p *program) addTimeline(c *cobra.Command) {
 
 // openHost takes the lock and looks at this machine, in the order in which a
 // user can put things right.
-func (p *program) openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*plan.Host, func(), error) {
+func (p *program) openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*local.Host, func(), error) {
 	if err := asRoot(); err != nil {
 		return nil, nil, err
 	}
-	saved, err := plan.ReadSaved(host.Files{})
+	saved, err := local.ReadSaved(host.Files{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,7 +85,7 @@ func (p *program) openHost(ctx context.Context, cfg config.Config, given config.
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := plan.OpenWith(cfg, given)
+	h, err := local.OpenWith(cfg, given)
 	if err != nil {
 		release()
 		return nil, nil, err
@@ -101,7 +102,7 @@ func asRoot() error {
 
 // lookFirst resolves the host and runs its preflight checks. The checks are
 // shown as one step, and their problems are reported together at the end.
-func (p *program) lookFirst(ctx context.Context, h *plan.Host, role string) (*plan.Host, error) {
+func (p *program) lookFirst(ctx context.Context, h *local.Host, role string) (*local.Host, error) {
 	runner, err := p.begin()
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (p *program) lookFirst(ctx context.Context, h *plan.Host, role string) (*pl
 	e := step.Event{At: time.Now(), Row: -1, Step: "preflight", Kind: step.Started}
 	runner.Emit(e)
 	h = h.Resolve(ctx, role)
-	e.Err = (&step.Runner{}).Do(ctx, h.Preflight(role))
+	e.Err = (&step.Runner{}).Do(ctx, preflight.Plan(h, role))
 	e.At, e.Kind = time.Now(), step.Done
 	if e.Err != nil {
 		e.Kind = step.Failed
@@ -121,7 +122,7 @@ func (p *program) lookFirst(ctx context.Context, h *plan.Host, role string) (*pl
 // onlyProblems drops the names of the checks from around their problems.
 func onlyProblems(err error) error {
 	var all []error
-	for _, e := range parts(err) {
+	for _, e := range joined(err) {
 		found := step.Problems(e)
 		if len(found) == 0 {
 			all = append(all, e)
@@ -136,7 +137,7 @@ func onlyProblems(err error) error {
 	return errors.Join(all...)
 }
 
-func (p *program) walk(ctx context.Context, v hostVerb, h *plan.Host) error {
+func (p *program) walk(ctx context.Context, v hostVerb, h *local.Host) error {
 	started := time.Now()
 	runner := &step.Runner{Emit: p.report.event}
 	if h.Changing() {
@@ -155,7 +156,7 @@ func (p *program) walk(ctx context.Context, v hostVerb, h *plan.Host) error {
 
 // advice returns the next step after a failure, which has not saved new
 // settings.
-func (v hostVerb) advice(h *plan.Host) string {
+func (v hostVerb) advice(h *local.Host) string {
 	if !h.Changing() || h.Upgrading() {
 		return resumeAdvice
 	}

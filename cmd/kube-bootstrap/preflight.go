@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -57,11 +58,11 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 		if err := asRoot(); err != nil {
 			return err
 		}
-		h, err := plan.OpenWith(cfg, origins)
+		h, err := local.OpenWith(cfg, origins)
 		if err != nil {
 			return err
 		}
-		return p.printPreflight(c.Context(), *format, h.Resolve(c.Context(), role).Preflight(role))
+		return p.printPreflight(c.Context(), *format, preflight.Plan(h.Resolve(c.Context(), role), role))
 	}
 	return c
 }

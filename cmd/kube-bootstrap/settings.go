@@ -12,7 +12,8 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 )
 
 // containerVerbs are the commands about clusters of containers. They do not use the
@@ -51,7 +52,7 @@ func (p *program) load(flags *pflag.FlagSet, verb config.Verb, role string) (con
 	if verb&config.ClusterUp != 0 {
 		err = errors.Join(err, config.OldClusterVariables(p.env))
 	}
-	err = errors.Join(err, origins.Tell(plan.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
+	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(p.possible(cfg, origins, verb).Validate(role)))
 	if err != nil {
 		return cfg, origins, &usageError{err}
 	}
@@ -64,7 +65,7 @@ func (p *program) possible(cfg config.Config, origins config.Origins, verb confi
 	if verb&(config.Master|config.Worker|config.Preflight) == 0 {
 		return cfg
 	}
-	saved, err := plan.ReadSaved(host.Files{})
+	saved, err := local.ReadSaved(host.Files{})
 	if err != nil || saved.Lost != nil {
 		return cfg // reported where the saved settings are needed
 	}
@@ -106,7 +107,7 @@ func (p *program) settingsLost(verb config.Verb) error {
 	if !ofThisHost(verb) || p.namedFile(verb) != "" {
 		return nil
 	}
-	saved, err := plan.ReadSaved(host.Files{})
+	saved, err := local.ReadSaved(host.Files{})
 	if err != nil {
 		return nil // told where the settings are needed; only root may read them
 	}
@@ -133,11 +134,11 @@ func readable(path string) bool {
 
 // tellSettings prints the settings for logs, in the format of the previous
 // scripts, with the derived versions.
-func (p *program) tellSettings(h *plan.Host, origins config.Origins, verb config.Verb) {
+func (p *program) tellSettings(h *local.Host, origins config.Origins, verb config.Verb) {
 	if p.terminal && p.progress == "auto" || p.progress != "auto" && p.progress != "plain" {
 		return
 	}
-	derived := map[string]string{"etcdVersion": "v" + h.Versions().Etcd, "flannelVersion": "v" + h.Versions().Flannel}
+	derived := map[string]string{"etcdVersion": "v" + h.Versions.Etcd, "flannelVersion": "v" + h.Versions.Flannel}
 	for _, v := range h.Config.Values(verb, origins) {
 		if v.Value == "" {
 			v.Value = derived[v.Field]

@@ -18,6 +18,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -49,7 +53,7 @@ type hostStatus struct {
 	// certificates are valid; only a control plane knows it.
 	NodesExpired string `json:"nodesExpired,omitempty"`
 	// Rotation is the rotation that is under way; only a control plane knows it.
-	Rotation *plan.RotationStatus `json:"rotation,omitempty"`
+	Rotation *renewal.RotationStatus `json:"rotation,omitempty"`
 	// Repairs are the last repairs by the agent, oldest first.
 	Repairs []agent.Repair `json:"repairs,omitempty"`
 }
@@ -121,7 +125,7 @@ within 30 days.`,
 
 func lookAtHost(ctx context.Context) (hostStatus, error) {
 	status := hostStatus{Steps: []stepStatus{}}
-	saved, err := plan.ReadSaved(host.Files{})
+	saved, err := local.ReadSaved(host.Files{})
 	if err != nil || saved.Role == "" {
 		return status, err
 	}
@@ -147,15 +151,15 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 		members <- all
 	}()
 	policies := make(chan error, 1)
-	go func() { policies <- h.UnenforcedPolicies(looking) }()
+	go func() { policies <- plan.UnenforcedPolicies(looking, h) }()
 	expired := make(chan error, 1)
-	go func() { expired <- h.ExpiredNodes(looking) }()
+	go func() { expired <- membership.ExpiredNodes(looking, h) }()
 	for _, f := range (&step.Runner{}).Look(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.InPlace = status.InPlace && one.InPlace
 		status.Steps = append(status.Steps, one)
 	}
-	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), h.ControlPlanes(), <-members
+	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), parts.ControlPlanes(h), <-members
 	if err := etcd.Quorum(status.Etcd); err != nil {
 		status.Quorum = err.Error()
 	}
@@ -165,14 +169,14 @@ func lookAtHost(ctx context.Context) (hostStatus, error) {
 	if err := <-expired; err != nil {
 		status.NodesExpired = err.Error()
 	}
-	if saved.Role == plan.Master {
-		status.Rotation = h.RotationStatus(ctx)
+	if saved.Role == local.Master {
+		status.Rotation = renewal.UnderWay(ctx, h)
 	}
 	return status, ctx.Err()
 }
 
 func (s *hostStatus) lookAtCertificates() {
-	all := plan.Certificates(host.Files{}, s.Role)
+	all := renewal.Certificates(host.Files{}, s.Role)
 	s.NextExpiry = pki.FirstToExpire(all)
 	if err := pki.ExpiryProblem(all); err != nil {
 		s.CertificateExpiry, s.InPlace = err.Error(), false
@@ -181,11 +185,11 @@ func (s *hostStatus) lookAtCertificates() {
 
 // membersOf returns no members if this host's own etcd cannot be asked. The
 // step of etcd reports that.
-func membersOf(ctx context.Context, h *plan.Host, role string) []etcd.MemberStatus {
+func membersOf(ctx context.Context, h *local.Host, role string) []etcd.MemberStatus {
 	if role != config.RoleMaster {
 		return nil
 	}
-	members, err := h.EtcdMembers(ctx)
+	members, err := membership.EtcdMembers(ctx, h)
 	if err != nil {
 		return nil
 	}
@@ -197,7 +201,7 @@ func (s hostStatus) print(w io.Writer) {
 		fmt.Fprintln(w, "this host is no part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
 		return
 	}
-	if s.Role == plan.Loaded {
+	if s.Role == local.Loaded {
 		fmt.Fprintln(w, "this host has the images of a cluster and is no part of one yet")
 	} else {
 		fmt.Fprintf(w, "this host is a %s\n", s.Role)
@@ -236,7 +240,7 @@ func (s hostStatus) print(w io.Writer) {
 // in time.
 func (s hostStatus) hint() string {
 	repair := s.Role
-	if s.Role == plan.Loaded {
+	if s.Role == local.Loaded {
 		repair = "offline bootstrap"
 	}
 	inPlace := !slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return !one.InPlace })

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 )
 
 // hostIdentity is what identifies a host in its cluster.
@@ -18,13 +18,13 @@ type hostIdentity struct {
 	Subnet     string `json:"subnet,omitempty"` // of its containers and pods; empty: none yet
 }
 
-func identityOf(h *plan.Host) hostIdentity {
+func identityOf(h *local.Host) hostIdentity {
 	return hostIdentity{h.Config.HostName, h.Config.IPAddress, h.Config.KubernetesVersion, h.Subnet()}
 }
 
 // printSummary prints the state of the host in a few lines, before the steps.
 func (s hostStatus) printSummary(w io.Writer) {
-	if s.Role == plan.Loaded {
+	if s.Role == local.Loaded {
 		return
 	}
 	rows := [][2]string{

@@ -16,7 +16,9 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -119,11 +121,11 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if err != nil {
 		return made, err
 	}
-	h, err := plan.Open(saved)
+	h, err := local.Open(saved)
 	if err != nil {
 		return made, err
 	}
-	if err := h.Joinable(ctx); err != nil {
+	if err := renewal.Joinable(ctx, h); err != nil {
 		return made, err
 	}
 	token, err := join.CreateToken(ctx, client, ttl, scope, description)
@@ -135,7 +137,7 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 		made.Command = join.JoinCommand(saved.IPAddress, token, hash)
 		return made, nil
 	}
-	key, err := h.Share(ctx)
+	key, err := membership.Share(ctx, h)
 	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(saved.IPAddress, token, hash, key)
 	return made, err
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -67,7 +69,7 @@ or with --yes.`,
 // lossesOfTurndown lists what no other host of the cluster has.
 func lossesOfTurndown(context.Context) ([]string, error) {
 	h, done, err := installed(true)
-	if err != nil || done == nil || !h.HoldsLastCopy() {
+	if err != nil || done == nil || !membership.HoldsLastCopy(h) {
 		return nil, err
 	}
 	return []string{
@@ -107,7 +109,7 @@ func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 		return &resumeError{err, "run the same command again to finish"}
 	}
 	p.endProgress()
-	if lost := h.SettingsLost(); lost != nil {
+	if lost := h.Saved.Lost; lost != nil {
 		p.say(lost.Error() + "; so this host was taken back as one with default settings")
 	}
 	p.sayLeft(runner.Left(), took(time.Since(started)))
@@ -130,8 +132,8 @@ func (p *program) sayLeft(left []string, took string) {
 }
 
 // leave has a control plane say good-bye to the others, while it still can.
-func (p *program) leave(ctx context.Context, h *plan.Host, force bool) ([]string, error) {
-	left, err := h.Leave(ctx, force)
+func (p *program) leave(ctx context.Context, h *local.Host, force bool) ([]string, error) {
+	left, err := membership.Leave(ctx, h, force)
 	if err != nil {
 		return nil, &firmError{err}
 	}
@@ -140,8 +142,8 @@ func (p *program) leave(ctx context.Context, h *plan.Host, force bool) ([]string
 
 // installed returns the plan that made this host what it is; an empty plan if
 // it is not part of a cluster and has no images of a cluster to remove.
-func installed(keepImages bool) (*plan.Host, step.Plan, error) {
-	saved, err := plan.ReadSaved(host.Files{})
+func installed(keepImages bool) (*local.Host, step.Plan, error) {
+	saved, err := local.ReadSaved(host.Files{})
 	role := saved.Role
 	if role == "" && !keepImages {
 		role = saved.Kept
@@ -150,17 +152,17 @@ func installed(keepImages bool) (*plan.Host, step.Plan, error) {
 		return nil, nil, err
 	}
 	saved.Config.KeepImages = keepImages
-	h, err := plan.Open(saved.Config)
+	h, err := local.Open(saved.Config)
 	if err != nil {
 		return nil, nil, err
 	}
 	switch role {
 	case config.RoleMaster:
-		return h, h.Master(), nil
-	case plan.Loaded:
-		return h, h.Load(), nil
+		return h, plan.Master(h), nil
+	case local.Loaded:
+		return h, plan.Load(h), nil
 	}
-	return h, h.Worker(), nil
+	return h, plan.Worker(h), nil
 }
 
 func (p *program) printUndo(format string, keepImages bool) error {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 )
 
 func (p *program) userKubeconfig() *cobra.Command {
@@ -41,7 +41,7 @@ kubeconfig contains the private key; --file writes it with mode 0600.`,
 		if err := onControlPlane(); err != nil {
 			return err
 		}
-		data, err := plan.UserKubeconfig(u)
+		data, err := parts.UserKubeconfig(u)
 		switch {
 		case err != nil:
 			return err

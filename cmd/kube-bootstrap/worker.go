@@ -20,7 +20,7 @@ repairs missing or changed parts and leaves the rest unchanged.`,
 	return p.addHostVerb(c, hostVerb{
 		role: config.RoleWorker,
 		verb: config.Worker,
-		plan: (*plan.Host).Worker,
+		plan: plan.Worker,
 		next: "`kube-bootstrap status` shows what runs here; `kube-bootstrap turndown` takes it all back",
 	})
 }

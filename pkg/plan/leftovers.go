@@ -13,19 +13,21 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // nothingLeft returns a problem if something is left on the host after all
 // other steps were undone. It only uses names, labels and marks, because a
 // step whose record was lost may not find its own objects.
-func (h *Host) nothingLeft(ctx context.Context) error {
+func nothingLeft(ctx context.Context, h *local.Host) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	var left []string
 	var errs []error
 	for _, look := range []func(context.Context) ([]string, error){
-		h.filesLeft, containersLeft, h.runtime().Left, flannel.Left, rulesLeft,
+		func(context.Context) ([]string, error) { return filesLeft(h), nil }, containersLeft, parts.Runtime(h).Left, flannel.Left, rulesLeft,
 		func(context.Context) ([]string, error) { return mountsLeft(h.Files.Path(kubelet.Dir)) },
 	} {
 		found, err := look(ctx)
@@ -41,19 +43,19 @@ func (h *Host) nothingLeft(ctx context.Context) error {
 }
 
 // filesLeft lists unit files and the CNI configuration.
-func (h *Host) filesLeft(context.Context) (left []string, err error) {
+func filesLeft(h *local.Host) (left []string) {
 	for _, path := range append(slices.Clone(bootstrapdocker.ServiceFiles), containerd.ConfigFile) {
 		if h.Files.Exists(path) {
 			left = append(left, path)
 		}
 	}
-	return left, nil
+	return left
 }
 
 // containersLeft lists the labelled containers of the main Docker, except the
 // nodes of clusters of containers.
 func containersLeft(ctx context.Context) (left []string, err error) {
-	engine, err := mainDocker()
+	engine, err := local.MainDocker()
 	if err != nil || engine.Answers(ctx) != nil {
 		return nil, err // the step of the main Docker reports a stopped Docker
 	}

@@ -1,40 +1,81 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Master returns the plan of a control plane, the first one of its cluster or
 // a joining one: a second Docker for etcd and flanneld, the main Docker in
 // flannel's subnet, and a kubelet that runs the control plane as static pods.
-func (h *Host) Master() step.Plan {
-	etcd, network, bridge := h.etcd(), h.network(), h.bridge()
-	control, kubelet, node := h.controlPlane(), h.kubelet(Master), h.node(controlplane.AdminConf)
+func Master(h *local.Host) step.Plan {
+	return slices.Concat(
+		masterEngines(h),
+		masterEtcd(h),
+		podNetwork(h, local.Master),
+		beforeKubelet(h, local.Master),
+		apiServer(h),
+		cluster(h),
+		end(h, local.Master),
+	).Compact().Within(h.Timeout())
+}
+
+// masterEngines is the stage that starts the bootstrap Docker and loads images.
+func masterEngines(h *local.Host) step.Plan {
+	bootstrap := parts.Bootstrap(h)
 	return step.Plan{
-		{h.remember(Master), h.room()},
-		append(h.saveHandover(), bridge.Resume(), kubelet.RememberSysctls(), h.registryFiles(), h.runtime().EnableCRI()),
-		{control.Certificates(), h.bootstrap().Containerd()},
-		append(h.announced(), h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()),
-		{h.loadBootstrap("etcd")},
-		{h.member(), h.startAgent(Master), h.loadBootstrap("flannel")},
+		{remember(h, local.Master), preflight.Room(h)},
+		{
+			ifJoining(h, h.Join.Save()), parts.Bridge(h).Resume(), parts.Kubelet(h, local.Master).RememberSysctls(),
+			parts.RegistryFiles(h), parts.Runtime(h).EnableCRI(),
+		},
+		{parts.ControlPlane(h).Certificates(), bootstrap.Containerd()},
+		// The others enable leader election while this host starts.
+		{ifJoining(h, parts.Etcd(h).Announce()), bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},
+		{parts.LoadBootstrap(h, "etcd")},
+	}
+}
+
+// masterEtcd is the stage that starts etcd, in which each host then has its place.
+func masterEtcd(h *local.Host) step.Plan {
+	etcd := parts.Etcd(h)
+	return step.Plan{
+		{parts.Member(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel")},
 		{etcd.Room()},
-		{etcd.EnableAuth(), h.onDocker0(network.Publish(etcd)), control.StaticPods()},
-		{h.admitted()},
-		{h.onDocker0(h.flanneld().Start()), h.onOtherCNI(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
-		{h.onDocker0(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.onDocker0(h.cni()), h.onDocker0(h.flanneld().Overlay())},
-		{h.onDocker0(bridge.Open()), h.onDocker0(h.hostFilter(Master).Step()), h.keepSysctls()},
-		{kubelet.Configure(), kubelet.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
-		{h.runtime().Pods()},
-		append(h.reviveLate(), kubelet.Start(), h.reviveAPIServer()),
-		{h.apiServerReady()},
-		append(h.sharing(), control.GrantAdmin()),
-		{h.applyNetwork(), control.Late(), h.onDocker0(h.keepPods()), h.runtime().KeepServices(), h.onDocker0(h.runtime().KeepHostPorts())},
-		{etcd.List(), h.publish(), h.applyAddons(), h.watched(node.Mark(h.marks(Master))), h.watched(h.servingCertificate())},
-		control.Healthy(h.runtime().Watch),
-		append(h.furtherAddons(), h.madeDirs(), kubelet.InstallKubectl(Binary), h.watched(h.ifNetwork(node.WaitReady())), h.ifNetwork(h.addons().WaitDNS())),
-		h.spendToken(),
-		{h.accept(Master)},
-		h.dropReplaced(),
-	}.Compact().Within(h.timeout())
+		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.ControlPlane(h).StaticPods()},
+		{membership.Admitted(h)},
+	}
+}
+
+// apiServer is the stage that starts the kubelet and waits for the API server.
+func apiServer(h *local.Host) step.Plan {
+	control := parts.ControlPlane(h)
+	return step.Plan{
+		append(reviveLate(h), parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h)),
+		{apiServerReady(h)},
+		{ifJoining(h, control.AwaitElection()), control.GrantAdmin()},
+	}
+}
+
+// cluster is the stage that applies the objects of the cluster.
+func cluster(h *local.Host) step.Plan {
+	control, node := parts.ControlPlane(h), parts.Node(h, controlplane.AdminConf)
+	return step.Plan{
+		append(keepNetwork(h), applyNetwork(h), control.Late()),
+		{
+			parts.Etcd(h).List(), parts.Publish(h), parts.ApplyAddons(h),
+			parts.Watched(h, node.Mark(marks(h, local.Master))), parts.Watched(h, membership.ServingCertificate(h)),
+		},
+		control.Healthy(parts.Runtime(h).Watch),
+		append(parts.FurtherAddons(h), madeDirs(h), parts.Kubelet(h, local.Master).InstallKubectl(local.Binary),
+			parts.Watched(h, ifNetwork(h, node.WaitReady())), ifNetwork(h, parts.Addons(h).WaitDNS())),
+		{ifJoining(h, h.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)))},
+	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -19,14 +21,14 @@ const namedPolicies = 3
 // UnenforcedPolicies returns the problem that NetworkPolicies exist and the
 // network plugin does not enforce them [network-policy]. It returns nil if no
 // API server answers, and on a worker, which may not list them.
-func (h *Host) UnenforcedPolicies(ctx context.Context) error {
+func UnenforcedPolicies(ctx context.Context, h *local.Host) error {
 	plugin := h.Config.CNIPlugin
-	if h.saved.Role != Master || plugin != config.CNIBridge && plugin != config.CNIFlannel {
+	if h.Saved.Role != local.Master || plugin != config.CNIBridge && plugin != config.CNIFlannel {
 		return nil
 	}
-	ctx, cancel := step.Checking(h.limited(ctx))
+	ctx, cancel := step.Checking(h.Limited(ctx))
 	defer cancel()
-	client, err := h.anyServer(controlplane.AdminConf).Client()
+	client, err := parts.AnyServer(h, controlplane.AdminConf).Client()
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -19,24 +20,24 @@ import (
 // and the units. On an installed host, the settings in force stay until
 // accept, so that a failed run does not change them. Turndown does not depend
 // on settings that can change.
-func (h *Host) remember(role string) step.Step {
+func remember(h *local.Host, role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
 		Name:  "remember the settings",
 		Check: m.check,
 		Apply: m.apply,
 		Undo: func(ctx context.Context) error {
-			if err := h.nothingLeft(ctx); err != nil {
+			if err := nothingLeft(ctx, h); err != nil {
 				return err
 			}
-			return h.forget(role)
+			return forget(h, role)
 		},
 	}
 }
 
 // accept saves the settings of a run after all other steps have succeeded,
 // and allows the agent to repair the host.
-func (h *Host) accept(role string) step.Step {
+func accept(h *local.Host, role string) step.Step {
 	m := memory{h, role}
 	return step.Step{
 		Name: "keep the settings",
@@ -45,20 +46,20 @@ func (h *Host) accept(role string) step.Step {
 			if err != nil {
 				return nil, err
 			}
-			return m.Files.Missing(append(files, completeMark))
+			return m.Files.Missing(append(files, local.CompleteMark))
 		},
 		Apply: func(context.Context) error {
 			files, err := m.settings()
 			if err != nil {
 				return err
 			}
-			return m.Files.Put(append(files, completeMark))
+			return m.Files.Put(append(files, local.CompleteMark))
 		},
 	}
 }
 
 type memory struct {
-	*Host
+	*local.Host
 	role string
 }
 
@@ -68,8 +69,8 @@ func (m memory) check(context.Context) (step.Diff, error) {
 		return nil, err
 	}
 	diff, err := m.Files.Missing(files)
-	if !m.Files.SelfInstalled(Binary) {
-		diff = append(diff, "write "+Binary)
+	if !m.Files.SelfInstalled(local.Binary) {
+		diff = append(diff, "write "+local.Binary)
 	}
 	return diff, err
 }
@@ -82,14 +83,14 @@ func (m memory) apply(context.Context) error {
 	if err := m.Files.Put(files); err != nil {
 		return err
 	}
-	return errors.Join(m.Files.InstallSelf(Binary), m.Files.Remove(keptFile))
+	return errors.Join(m.Files.InstallSelf(local.Binary), m.Files.Remove(local.KeptFile))
 }
 
 // first returns the files that are saved at the start of the first run. The
 // role is the last one, because it states that the other files are complete.
 func (m memory) first() ([]host.File, error) {
-	role := host.File{Path: roleFile, Data: []byte(m.role + "\n")}
-	if m.saved.Role == m.role {
+	role := host.File{Path: local.RoleFile, Data: []byte(m.role + "\n")}
+	if m.Saved.Role == m.role {
 		return []host.File{role}, nil
 	}
 	files, err := m.settings()
@@ -101,38 +102,33 @@ func (m memory) settings() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := json.Marshal(m.versionsOf(m.role))
+	versions, err := json.Marshal(m.VersionsOf(m.role))
 	if err != nil {
 		return nil, err
 	}
-	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: versionsFile, Data: versions}}
-	if m.registry == nil {
+	files := []host.File{{Path: config.SavedPath, Data: settings}, {Path: local.VersionsFile, Data: versions}}
+	if m.Registry == nil {
 		return files, nil
 	}
-	way, err := m.registry.Marshal()
+	way, err := m.Registry.Marshal()
 	return append(files, host.File{Path: registry.SavedPath, Data: way}), err
 }
 
-// keptFile contains the role of a host after a turndown with kept images. The
-// host is not part of a cluster any more, but a second turndown can remove
-// the images.
-const keptFile = host.StateDir + "/kept"
-
 // forget removes all saved state, or all but the record of kept images.
-func (h *Host) forget(role string) error {
+func forget(h *local.Host, role string) error {
 	if !h.Config.KeepImages {
 		return h.Files.RemoveAll(host.StateDir)
 	}
-	if err := h.Files.Write(keptFile, []byte(role+"\n"), 0o600); err != nil {
+	if err := h.Files.Write(local.KeptFile, []byte(role+"\n"), 0o600); err != nil {
 		return err
 	}
-	return h.Files.Drop(Binary, completeFile, registry.SavedPath, roleFile)
+	return h.Files.Drop(local.Binary, local.CompleteFile, registry.SavedPath, local.RoleFile)
 }
 
 // madeDirs is the step that repairs the record of created directories, with
 // the directories that any host may have. /etc/cni/net.d is not among them,
 // because containerd creates it and exits when it is removed.
-func (h *Host) madeDirs() step.Step {
+func madeDirs(h *local.Host) step.Step {
 	return h.Files.MadeDirs([]string{
 		controlplane.Dir, controlplane.ConfigDir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",
 		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes",

@@ -1,33 +1,52 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Worker returns the plan of a worker: flannel with a certificate that a
 // control plane signs, the main Docker in flannel's subnet, and a kubelet
 // that gets its certificate by the token.
-func (h *Host) Worker() step.Plan {
-	h = h.withImages(h.imagesOf(Worker))
-	bridge, kubelet, node := h.bridge(), h.kubelet(Worker), h.node(kubelet.Kubeconfig)
+func Worker(h *local.Host) step.Plan {
+	h = h.WithImages(h.ImagesOf(local.Worker))
+	return slices.Concat(
+		workerEngines(h),
+		podNetwork(h, local.Worker),
+		beforeKubelet(h, local.Worker),
+		joinCluster(h),
+		end(h, local.Worker),
+	).Compact().Within(h.Timeout())
+}
+
+// workerEngines is the stage that starts the bootstrap Docker and loads images.
+func workerEngines(h *local.Host) step.Plan {
+	bootstrap := parts.Bootstrap(h)
 	return step.Plan{
-		{h.remember(Worker), h.room()},
-		{bridge.Resume(), kubelet.RememberSysctls(), h.join.Save(), h.flannelCertificate(), h.registryFiles(), h.runtime().EnableCRI()},
-		{h.bootstrap().Containerd()},
-		{h.bootstrap().Start(), h.loadMain(), h.loadContainerd(), h.source().InstallCNIPlugins()},
-		{h.loadBootstrap("flannel")},
-		{h.startAgent(Worker)},
-		{h.onDocker0(h.flanneld().Start()), h.onOtherCNI(h.runtime().LeaveCNI(mustPrefix(h.Config.FlannelNetwork)))},
-		{h.onDocker0(bridge.Move()), bridge.BootUnit(Binary, h.timeout()), h.onDocker0(h.cni()), h.onDocker0(h.flanneld().Overlay())},
-		{h.onDocker0(bridge.Open()), h.onDocker0(h.hostFilter(Worker).Step()), h.keepSysctls()},
-		{kubelet.Configure(), kubelet.RouteServices(mustPrefix(h.Config.ServiceNetwork))},
-		{h.runtime().Pods()},
-		{kubelet.Start()},
-		{kubelet.Joined()},
-		{h.onDocker0(h.keepPods()), h.runtime().KeepServices(), h.onDocker0(h.runtime().KeepHostPorts())},
-		{h.madeDirs(), h.join.Forget(), h.watched(node.Mark(h.marks(Worker))), h.watched(h.ifNetwork(node.WaitReady()))},
-		{h.accept(Worker)},
-		h.dropReplaced(),
-	}.Compact().Within(h.timeout())
+		{remember(h, local.Worker), preflight.Room(h)},
+		{
+			parts.Bridge(h).Resume(), parts.Kubelet(h, local.Worker).RememberSysctls(), h.Join.Save(),
+			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.Runtime(h).EnableCRI(),
+		},
+		{bootstrap.Containerd()},
+		{bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},
+		{parts.LoadBootstrap(h, "flannel")},
+		{startAgent(h, local.Worker)},
+	}
+}
+
+// joinCluster is the stage in which the kubelet joins and its node becomes Ready.
+func joinCluster(h *local.Host) step.Plan {
+	agent, node := parts.Kubelet(h, local.Worker), parts.Node(h, kubelet.Kubeconfig)
+	return step.Plan{
+		{agent.Start()},
+		{agent.Joined()},
+		keepNetwork(h),
+		{madeDirs(h), h.Join.Forget(), parts.Watched(h, node.Mark(marks(h, local.Worker))), parts.Watched(h, ifNetwork(h, node.WaitReady()))},
+	}
 }

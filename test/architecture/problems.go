@@ -11,10 +11,10 @@ import (
 
 // problemTable has the names that --ignore-preflight accepts. It is compared
 // with the names of the packages in which preflight looks.
-const problemTable = "pkg/plan/ignore.go"
+const problemTable = "pkg/plan/preflight/ignore.go"
 
 var looked = []string{
-	"pkg/plan", "pkg/maindocker", "pkg/containerd", "pkg/flannel", "pkg/kubelet", "pkg/join", "pkg/registry",
+	"pkg/plan", "pkg/plan/local", "pkg/plan/parts", "pkg/plan/preflight", "pkg/maindocker", "pkg/containerd", "pkg/flannel", "pkg/kubelet", "pkg/join", "pkg/registry",
 }
 
 // unlistedProblems returns a breach for each name of a problem or of a check of
@@ -50,21 +50,19 @@ func unlistedProblems(root string) ([]string, error) {
 	return all, nil
 }
 
-// problems returns the names in Problem{Name: "name"}, look("name", ...),
+// problems returns the names in Problem{Name: "name"}, check{"name", ...},
 // ask("name", ...) and problem("name", ...), which a registry has.
 func (s source) problems() (names []string) {
 	ast.Inspect(s.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if NameOf(n.Type) == "Problem" {
-				names = append(names, nameIn(n)...)
-			}
+			names = append(names, namesIn(n)...)
 		case *ast.CallExpr:
 			if len(n.Args) == 0 {
 				return true
 			}
 			switch NameOf(n.Fun) {
-			case "look", "ask":
+			case "ask":
 				names = append(names, literal(n.Args[0])...)
 			case "problem":
 				for _, name := range literal(n.Args[0]) {
@@ -87,6 +85,29 @@ func NameOf(n ast.Expr) string {
 		return n.Name
 	}
 	return ""
+}
+
+// namesIn returns the names in a Problem, in a check and in a list of checks.
+func namesIn(n *ast.CompositeLit) (names []string) {
+	switch kind := n.Type.(type) {
+	case *ast.ArrayType:
+		if NameOf(kind.Elt) != "check" {
+			return nil
+		}
+		for _, element := range n.Elts {
+			if one, ok := element.(*ast.CompositeLit); ok && len(one.Elts) > 0 {
+				names = append(names, literal(one.Elts[0])...)
+			}
+		}
+	case ast.Expr:
+		switch {
+		case NameOf(kind) == "Problem":
+			return nameIn(n)
+		case NameOf(kind) == "check" && len(n.Elts) > 0:
+			return literal(n.Elts[0])
+		}
+	}
+	return names
 }
 
 // nameIn returns the field Name, unless Firm is set: such a problem cannot be

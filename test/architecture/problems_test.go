@@ -20,16 +20,16 @@ func TestEveryProblemOfPreflightCanBeIgnored(t *testing.T) {
 func TestAnUnlistedProblemIsSeen(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"ignore.go": `package plan; var names = []string{"swap"}`,
-		"look.go": `package plan
+		"ignore.go": `package preflight; var names = []string{"swap"}`,
+		"checks.go": `package preflight
+var checks = []check{{"swap", ""}, {"clock", ""}}
 func f() {
-	look("swap", "")
-	look("clock", "")
+	_ = check{"images", ""}
 	_ = step.Problem{Name: "other", Text: "x"}
 	_ = step.Problem{Name: "firm", Firm: true}
 }`,
 	} {
-		path := filepath.Join(root, "pkg/plan", name)
+		path := filepath.Join(root, "pkg/plan/preflight", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -39,8 +39,9 @@ func f() {
 	}
 	found, err := unlistedProblems(root)
 	want := []string{
-		"pkg/plan/look.go: --ignore-preflight does not know the problem clock; add it to pkg/plan/ignore.go",
-		"pkg/plan/look.go: --ignore-preflight does not know the problem other; add it to pkg/plan/ignore.go",
+		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem clock; add it to pkg/plan/preflight/ignore.go",
+		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem images; add it to pkg/plan/preflight/ignore.go",
+		"pkg/plan/preflight/checks.go: --ignore-preflight does not know the problem other; add it to pkg/plan/preflight/ignore.go",
 	}
 	if err != nil || !slices.Equal(found, want) {
 		t.Errorf("%v, %q", err, found)

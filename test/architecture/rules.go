@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"cmd/kube-bootstrap"},
 }
 
-// parts are the layers within the package pkg/cluster, from the bottom.
+// parts are the layers within a package, from the bottom.
 var parts = [][]string{
 	{"pkg/cluster/topology"},
 	{"pkg/cluster/session"},
@@ -49,10 +49,17 @@ var parts = [][]string{
 	{"pkg/cluster/preflight"},
 	{"pkg/cluster/snapshot"},
 	{"pkg/cluster"},
+
+	{"pkg/plan/local"},
+	{"pkg/plan/parts"},
+	{"pkg/plan/preflight", "pkg/plan/renewal"},
+	{"pkg/plan/membership"},
+	{"pkg/plan", "pkg/plan/upkeep"},
 }
 
-// doors are the packages that alone may import what changes a host.
-var doors = map[string][]string{
+// exclusive lists the packages that alone may import the libraries that change a
+// host.
+var exclusive = map[string][]string{
 	"pkg/host": {
 		"os/exec",
 		"github.com/vishvananda/netlink",
@@ -180,8 +187,8 @@ func (s source) imports() []string {
 		if inner, ours := strings.CutPrefix(target, module); ours && !s.isTest() && !below(inner, s.dir) {
 			all = append(all, fmt.Sprintf("%s: imports %s, which is not below %s", s.name, inner, s.dir))
 		}
-		if door := doorOf(target); door != "" && door != room(s.dir) && !s.isTest() {
-			all = append(all, fmt.Sprintf("%s: imports %s; only %s may", s.name, target, door))
+		if owner := importerOf(target); owner != "" && owner != packageOf(s.dir) && !s.isTest() {
+			all = append(all, fmt.Sprintf("%s: imports %s; only %s may", s.name, target, owner))
 		}
 	}
 	return all
@@ -190,7 +197,7 @@ func (s source) imports() []string {
 // below reports whether dir may import inner. Within one package of the drawing,
 // the order of its parts applies.
 func below(inner, dir string) bool {
-	if room(inner) != room(dir) {
+	if packageOf(inner) != packageOf(dir) {
 		return layer(inner) < layer(dir)
 	}
 	part := func(dir string) int {
@@ -199,11 +206,11 @@ func below(inner, dir string) bool {
 	return part(dir) < 0 || part(inner) < part(dir)
 }
 
-// doorOf returns the one package that may import target; "" if all may.
-func doorOf(target string) string {
-	for door, theirs := range doors {
+// importerOf returns the one package that may import target; "" if all may.
+func importerOf(target string) string {
+	for owner, theirs := range exclusive {
 		if slices.ContainsFunc(theirs, func(t string) bool { return within(target, t) }) {
-			return door
+			return owner
 		}
 	}
 	return ""
@@ -211,12 +218,12 @@ func doorOf(target string) string {
 
 // layer returns how high dir stands; -1 if it has no place.
 func layer(dir string) int {
-	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, room(dir)) })
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, packageOf(dir)) })
 }
 
-// room is the package of the picture that dir belongs to: pkg/host/hosttest is
-// a corner of pkg/host.
-func room(dir string) string {
+// packageOf returns the package of the drawing that dir belongs to:
+// pkg/host/hosttest belongs to pkg/host.
+func packageOf(dir string) string {
 	parts := strings.SplitN(dir, "/", 3)
 	return strings.Join(parts[:min(len(parts), 2)], "/")
 }

@@ -23,6 +23,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -56,7 +59,7 @@ func unit(verb string) (code int) {
 		lock := func(ctx context.Context) (context.Context, func(), error) {
 			return host.LockInBackground(ctx, "/run/kube-bootstrap.lock")
 		}
-		log(fmt.Sprint(plan.Resident{Lock: lock, Log: log}.Run(context.Background())))
+		log(fmt.Sprint(upkeep.Resident{Lock: lock, Log: log}.Run(context.Background())))
 	}
 	return 0
 }
@@ -64,16 +67,16 @@ func unit(verb string) (code int) {
 func TestEveryStepOfAMaster(t *testing.T) {
 	cfg := config.Default()
 	cfg.Bundle = bundle(t)
-	h, err := plan.Open(cfg)
+	h, err := local.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var runner step.Runner
-	h = h.Resolve(t.Context(), plan.Master)
-	if err := runner.Do(t.Context(), h.Preflight(plan.Master)); err != nil {
+	h = h.Resolve(t.Context(), local.Master)
+	if err := runner.Do(t.Context(), preflight.Plan(h, local.Master)); err != nil {
 		t.Fatal(err)
 	}
-	master := h.Master()
+	master := plan.Master(h)
 	before := world(t)
 	t.Cleanup(func() { // also after a failure: the next run wants a fresh host
 		if err := errors.Join(h.Suspend(), runner.Undo(context.Background(), master)); err != nil {
@@ -100,7 +103,7 @@ func TestEveryStepOfAMaster(t *testing.T) {
 
 // firstContainer runs a container in the bootstrap Docker that ends at once: what
 // an engine creates for its first container stays until the engine is removed.
-func firstContainer(t *testing.T, h *plan.Host) {
+func firstContainer(t *testing.T, h *local.Host) {
 	_, err := host.Run(t.Context(), "docker", "-H", "unix://"+bootstrapdocker.Socket, "run", "--rm", "--network", "host", h.Image("etcd"), "etcd", "--version")
 	if err != nil {
 		t.Fatal(err)

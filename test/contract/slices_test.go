@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -27,11 +28,11 @@ for i in $(seq 100); do systemctl -q is-active cri-containerd-33.scope && exit 0
 // TestSlicesOfPods: Undo of the step that runs pods removes their slices.
 func TestSlicesOfPods(t *testing.T) {
 	before := world(t)
-	h, err := plan.Open(config.Default())
+	h, err := local.Open(config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := h.Master().Steps()
+	all := plan.Master(h).Steps()
 	pods := all[slices.IndexFunc(all, func(s step.Step) bool { return s.Name == "run pods in containerd" })]
 	if err := pods.Apply(t.Context()); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,40 @@
+package local
+
+import (
+	"fmt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// detectAddress detects the address if it is not set, or if the user sets
+// another interface.
+func (h *Host) detectAddress() {
+	moved := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost && !h.KeepsAddress()
+	if h.Config.IPAddress != "" && !moved {
+		return
+	}
+	link, ok, err := link(h)
+	switch {
+	case err != nil:
+		h.DetectErr = err
+	case !ok || len(link.Addrs) == 0:
+		h.DetectErr = fmt.Errorf("interface %s has no IPv4 address", h.Config.NetInterface)
+	default:
+		h.Config.NetInterface = link.Name
+		h.Config.IPAddress = link.Addrs[0].Addr().String()
+	}
+}
+
+func link(h *Host) (host.Link, bool, error) {
+	if h.Config.NetInterface != "" {
+		return host.FindLink(h.Config.NetInterface)
+	}
+	link, err := host.DefaultLink()
+	return link, err == nil, err
+}
+
+// KeepsAddress reports whether the address of this host cannot change. This
+// is so on a control plane, because etcd, its certificates and the other
+// hosts refer to the address.
+func (h *Host) KeepsAddress() bool { return h.Saved.Role == Master }

@@ -1,0 +1,118 @@
+// Package local determines everything that is known about this host before a
+// run: its settings, those in force, the versions, the images and the answers of
+// other machines. Plans, checks and operations are functions of a local.Host.
+package local
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Binary is the copy of this program on a host, for its units.
+const Binary = host.StateDir + "/bin/kube-bootstrap"
+
+// Host is this machine with its desired settings.
+type Host struct {
+	Config config.Config
+	Files  host.Files
+	Units  host.Units
+
+	Saved    Saved
+	Given    config.Origins      // where each setting comes from; nil: all are in force
+	Refused  []config.Difference // given settings that cannot change
+	Registry *registry.Registry  // nil: no registry
+	// RegistryLost is the problem that the saved registry configuration is
+	// damaged.
+	RegistryLost error
+	pushed       image.Versions // of the bundle in the registry; set by Resolve
+	ByHand       bool           // the user has loaded the images into the main Docker
+	Versions     image.Versions
+	Images       []image.Image
+	Answers      []Answer // set by Resolve
+	Loads        *bundle.Broadcast
+	Downloads    *Downloads
+	Join         *join.Joining
+	DetectErr    error
+}
+
+// Open returns the host with its settings in force. It detects host name,
+// address and architecture if they are not set, and the versions of the
+// components. It changes nothing.
+func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
+
+// OpenWith is Open for a run whose settings may differ from those in force.
+// given states where each setting comes from. Preflight refuses to change a
+// setting that cannot change.
+func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
+	h := &Host{Config: cfg, Given: given, Units: host.OpenUnits(), Loads: &bundle.Broadcast{}, Downloads: &Downloads{}}
+	var err error
+	if h.Saved, err = ReadSaved(h.Files); err != nil {
+		return nil, err
+	}
+	if h.Saved.Lost != nil {
+		if given != nil && !given.FromFile() {
+			return nil, h.Saved.Lost
+		}
+		h.Saved.Config = cfg
+	}
+	h.Config, h.Refused = h.Saved.Keep(cfg, given)
+	if h.Config.HostName == "" {
+		if h.Config.HostName, err = host.HostName(); err != nil {
+			return nil, err
+		}
+	}
+	h.detectAddress()
+	h.keepJoined()
+	h.Join = joining(h)
+	if err := h.findRegistry(); err != nil {
+		return nil, err
+	}
+	return h, h.UseCatalogue()
+}
+
+// Lease returns the lease of this host in its file on disk.
+func (h *Host) Lease() (flannel.Lease, error) {
+	return flannel.ReadLease(h.Files, h.Config.FlannelSubnetDir)
+}
+
+// Timeout returns the limit of a step.
+func (h *Host) Timeout() time.Duration { return h.Config.TimeoutForServices }
+
+// Limited applies the limit of steps to waits and requests outside of steps.
+func (h *Host) Limited(ctx context.Context) context.Context { return step.WithLimit(ctx, h.Timeout()) }
+
+// Prefix returns a network of the configuration. It is invalid if the setting is
+// empty.
+func Prefix(cidr string) netip.Prefix {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return netip.Prefix{} // the configuration was validated before
+	}
+	return p.Masked()
+}
+
+// CRISocket returns the path of the socket of the container runtime.
+func (h *Host) CRISocket() string {
+	if h.Config.CRISocket != "" {
+		return h.Config.CRISocket
+	}
+	return "/run/containerd/containerd.sock"
+}
+
+// OwnNetwork reports whether pods are attached to docker0. Otherwise docker0
+// does not change, and another CNI plugin provides the pod network.
+func (h *Host) OwnNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
+
+// Installed reports whether this host has a role, completely or partly. Its
+// ports and networks are then in use by itself.
+func (h *Host) Installed() bool { return h.Saved.Installed() }

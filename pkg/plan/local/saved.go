@@ -1,0 +1,133 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// The roles of a host.
+const (
+	Master = "master"
+	Worker = "worker"
+)
+
+// Loaded is the role of a host that has the images and the registry
+// configuration and is not part of a cluster yet.
+const Loaded = "loaded"
+
+// KeptFile contains the role of a host after a turndown with kept images. The
+// host is not part of a cluster any more, but a second turndown can remove
+// the images.
+const KeptFile = host.StateDir + "/kept"
+
+// Saved is the saved role and settings of a host.
+type Saved struct {
+	Role   string // Master, Worker, Loaded, or ""
+	Kept   string // the role before a turndown that kept the images
+	Config config.Config
+	// Lost is the problem that the settings cannot be read. Config then has the
+	// defaults, which only turndown may use.
+	Lost error
+}
+
+// Installed reports whether the host is set up completely or partly. A host
+// with loaded images only is not installed.
+func (s Saved) Installed() bool { return s.Role != "" && s.Role != Loaded }
+
+// Keep returns cfg with the saved values of all settings that cannot change on
+// this host, and the given values that differ from them.
+//
+// A verification key stays until a run gives another one, or an empty one: a
+// configuration file without it must not make a host accept unsigned bundles.
+func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []config.Difference) {
+	if s.Lost == nil && given["verifyKey"].Source <= config.FromHost {
+		cfg.VerifyKey = s.Config.VerifyKey
+	}
+	if !s.Installed() || s.Lost != nil {
+		return cfg, nil
+	}
+	return cfg.Keep(config.FixedFor(s.Role), s.Config, given)
+}
+
+// RoleFile contains the role of a host.
+const RoleFile = host.StateDir + "/role"
+
+// ReadSaved returns the role and settings of this host, the zero Saved if it
+// has none. It derives a missing or damaged role from other files.
+func ReadSaved(files host.Files) (Saved, error) {
+	var saved Saved
+	var err error
+	if saved.Kept, err = readRole(files, KeptFile); err != nil {
+		return saved, err
+	}
+	if saved.Role, err = readRole(files, RoleFile); err != nil {
+		return saved, err
+	}
+	if saved.Role == "" && !files.Exists(KeptFile) {
+		saved.Role = tellRole(files)
+	}
+	if saved.Role == "" && files.Exists(KeptFile) && saved.Kept == "" {
+		saved.Kept = Loaded
+	}
+	if saved.Role == "" && saved.Kept == "" {
+		return saved, nil
+	}
+	saved.Config, err = config.ReadSaved(files.Path(config.SavedPath))
+	if err != nil {
+		saved.Config, saved.Lost = config.Default(), settingsLost(saved.Role, err)
+	}
+	return saved, nil
+}
+
+// readRole returns "" if the role is missing or damaged.
+func readRole(files host.Files, path string) (string, error) {
+	data, err := files.Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	role := strings.TrimSpace(string(data))
+	if !slices.Contains([]string{Master, Worker, Loaded}, role) {
+		role = ""
+	}
+	return role, nil
+}
+
+// tellRole derives the role from the files that kube-bootstrap writes on
+// hosts of a role.
+func tellRole(files host.Files) string {
+	exists := func(path string) bool { return files.Exists(path) }
+	ours := slices.ContainsFunc(slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles), exists)
+	switch {
+	case !ours:
+		return ""
+	case slices.ContainsFunc([]string{etcd.DataDir, controlplane.APIServerPod, controlplane.EtcdCA + ".key"}, exists):
+		return Master
+	case slices.ContainsFunc([]string{join.HandoverFile, kubelet.Kubeconfig, kubelet.BootstrapConfig}, exists):
+		return Worker
+	}
+	return Loaded
+}
+
+func settingsLost(role string, err error) error {
+	command := "kube-bootstrap " + role
+	if role != Master && role != Worker {
+		command = "kube-bootstrap offline bootstrap"
+	}
+	return &step.Problem{
+		Name: "settings-lost", Firm: true, Text: fmt.Sprintf("the settings of this host, %s, cannot be read: %v", config.SavedPath, err),
+		Remedy: fmt.Sprintf("restore the file from a backup, run `%s --config FILE` with all settings that this host was set up with, or `kube-bootstrap turndown`", command),
+	}
+}

@@ -1,0 +1,171 @@
+// Package membership admits hosts to a cluster and removes them: certificates,
+// etcd users, subnets and nodes.
+package membership
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// admit reserves a subnet for a host, unless another CNI plugin provides the
+// network, and creates an etcd user that may write the lease of that subnet.
+func admit(ctx context.Context, h *local.Host, client *clientv3.Client, host, user string) error {
+	key := ""
+	if h.OwnNetwork() {
+		subnet, err := parts.Network(h).Reserve(ctx, client, host)
+		if err != nil {
+			return err
+		}
+		key = flannel.LeaseKey(subnet)
+	}
+	return etcd.Admit(ctx, client, host, user, key)
+}
+
+// expel removes a host's users and its subnet from etcd. The users go first,
+// so that the host cannot lease the subnet again.
+func expel(ctx context.Context, h *local.Host, client *clientv3.Client, host string) error {
+	if err := etcd.Revoke(ctx, client, host); err != nil {
+		return err
+	}
+	return flannel.Release(ctx, client, host)
+}
+
+// Admitted is the step with which a control plane admits itself. The agents
+// of control planes admit workers.
+func Admitted(h *local.Host) step.Step {
+	name := h.Config.HostName
+	user := etcd.HostUser(name)
+	new := step.Diff{"add etcd user " + user}
+	return step.Step{
+		Name: "give this host its place in etcd",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			return parts.Etcd(h).Look(ctx, new, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+				if !h.OwnNetwork() {
+					return etcd.MissingHost(ctx, client, name, user, "")
+				}
+				subnet, err := parts.Network(h).Reserved(ctx, client, name)
+				if err != nil || !subnet.IsValid() {
+					return step.Diff{"reserve a subnet for this host"}, err
+				}
+				return etcd.MissingHost(ctx, client, name, user, flannel.LeaseKey(subnet))
+			})
+		},
+		Apply: func(ctx context.Context) error {
+			return parts.WithEtcd(ctx, h, func(client *clientv3.Client) error {
+				// The user of a removed worker of this name is no longer refused: a
+				// control plane issues its own certificates.
+				return errors.Join(admit(ctx, h, client, name, user), etcd.DropRemoved(ctx, client, name))
+			})
+		},
+	}
+}
+
+func issuer(h *local.Host) join.Issuer {
+	return join.Issuer{
+		API: kube.Kubeconfig(controlplane.AgentConf), User: etcd.HostUser,
+		ControlPlanes:   parts.ControlPlaneNames(h),
+		CertificateUser: etcd.CertificateUser,
+		Admit: func(ctx context.Context, host, user string) error {
+			return parts.WithEtcd(ctx, h, func(client *clientv3.Client) error { return admit(ctx, h, client, host, user) })
+		},
+		Sign: func(user string, public crypto.PublicKey) ([]byte, error) {
+			authority, err := etcdAuthority(h)
+			if err != nil {
+				return nil, err
+			}
+			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: parts.LeafLife(h)}, public, time.Now())
+		},
+	}
+}
+
+func etcdAuthority(h *local.Host) (*pki.Authority, error) {
+	cert, err := h.Files.Read(controlplane.EtcdCA + ".crt")
+	if err != nil {
+		return nil, err
+	}
+	key, err := h.Files.Read(controlplane.EtcdCA + ".key")
+	if err != nil {
+		return nil, err
+	}
+	return pki.ParseAuthority(pki.Pair{Cert: cert, Key: key})
+}
+
+// knownHosts lists the control planes and the hosts with a flannel lease.
+func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error) {
+	err = parts.WithEtcd(ctx, h, func(client *clientv3.Client) error {
+		listed, err := etcd.Listed(ctx, client)
+		if err != nil {
+			return err
+		}
+		for _, e := range listed {
+			ip, _ := netip.ParseAddr(e.IP) // written by the host itself
+			all = append(all, join.Host{Name: e.Name, IP: ip, ControlPlane: true})
+		}
+		holders, err := flannel.Holders(ctx, client)
+		for name, ip := range holders {
+			all = append(all, join.Host{Name: name, IP: ip})
+		}
+		return err
+	})
+	return all, err
+}
+
+// WatchFlannel watches the requests for flannel's certificates.
+func WatchFlannel(h *local.Host) kube.Watch { return issuer(h).Watch }
+
+// Issue answers the pending requests for flannel's certificates. The agent
+// calls it.
+func Issue(ctx context.Context, h *local.Host) error {
+	ctx, cancel := step.Limited(h.Limited(ctx))
+	defer cancel()
+	return issuer(h).Issue(ctx)
+}
+
+// LetGo removes the workers that asked to leave the cluster. Control planes
+// remove themselves from etcd. The agent calls it.
+func LetGo(ctx context.Context, h *local.Host) error {
+	ctx, cancel := step.Limited(h.Limited(ctx))
+	defer cancel()
+	names, err := node.Names(ctx, kube.Kubeconfig(controlplane.AgentConf), node.Departs)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	controlPlanes, err := parts.ControlPlaneNames(h)(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if !slices.Contains(controlPlanes, name) {
+			errs = append(errs, removeHost(ctx, h, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeHost removes a worker's rights, and then its node.
+func removeHost(ctx context.Context, h *local.Host, name string) error {
+	if err := parts.WithEtcd(ctx, h, func(client *clientv3.Client) error {
+		return errors.Join(expel(ctx, h, client, name), banNode(ctx, h, client, name))
+	}); err != nil {
+		return err
+	}
+	return removeNode(ctx, h, name)
+}

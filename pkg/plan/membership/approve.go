@@ -1,0 +1,72 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// approver returns the approver of serving certificates for kubelets.
+func approver(h *local.Host, kubeconfig string) join.Approver {
+	return join.Approver{
+		API:      kube.Kubeconfig(kubeconfig),
+		Reserved: []netip.Prefix{local.Prefix(h.Config.FlannelNetwork), local.Prefix(h.Config.ServiceNetwork)},
+		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, h) },
+		Control:  h.Config.HostName, Certificate: func() (string, error) { return kubeletFingerprint(h) },
+	}
+}
+
+// kubeletFingerprint returns the SHA-256 of the client certificate of this
+// host's kubelet.
+func kubeletFingerprint(h *local.Host) (string, error) {
+	data, err := h.Files.Read(join.KubeletCertificate)
+	if err != nil {
+		return "", err
+	}
+	cert, err := pki.ParseCertificate(data)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", join.KubeletCertificate, err)
+	}
+	return pki.Fingerprint(cert), nil
+}
+
+// ServingCertificate approves the serving certificate of this control plane.
+func ServingCertificate(h *local.Host) step.Step {
+	return approver(h, controlplane.AdminConf).Own(h.Files, h.Config.HostName)
+}
+
+// WatchServing watches the requests of kubelets for serving certificates.
+func WatchServing(h *local.Host) kube.Watch { return approver(h, controlplane.AgentConf).Watch }
+
+// ApproveNodes answers the pending requests of joining kubelets. The agent
+// calls it.
+func ApproveNodes(ctx context.Context, h *local.Host) error {
+	ctx, cancel := step.Limited(h.Limited(ctx))
+	defer cancel()
+	approver := join.NodeApprover{
+		API:           kube.Kubeconfig(controlplane.AgentConf),
+		ControlPlanes: parts.ControlPlaneNames(h),
+	}
+	return errors.Join(approver.Approve(ctx), approver.DropUsed(ctx))
+}
+
+// Approve answers the pending requests for serving certificates. The agent
+// calls it.
+func Approve(ctx context.Context, h *local.Host) error {
+	ctx, cancel := step.Limited(h.Limited(ctx))
+	defer cancel()
+	_, refused, err := approver(h, controlplane.AgentConf).Approve(ctx)
+	for _, r := range refused {
+		err = errors.Join(err, fmt.Errorf("request %s of node %s was not approved: %w", r.Name, r.Node, r.Reason))
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package membership
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// ExpiredNodes returns the problem that workers were away for longer than the
+// certificates of their kubelets are valid [node-expired]: they cannot renew them
+// any more. It returns nil if no API server answers, and on a worker, which may
+// not list nodes.
+func ExpiredNodes(ctx context.Context, h *local.Host) error {
+	if h.Saved.Role != local.Master {
+		return nil
+	}
+	ctx, cancel := step.Checking(h.Limited(ctx))
+	defer cancel()
+	controlPlanes, err := parts.ControlPlaneNames(h)(ctx)
+	if err != nil {
+		return nil
+	}
+	nodes, err := node.List(ctx, renewal.State.API)
+	if err != nil {
+		return nil
+	}
+	since := time.Now().Add(-cmp.Or(parts.LeafLife(h), pki.LeafLife))
+	return expiredNodes(nodes, controlPlanes, since)
+}
+
+// expiredNodes names the nodes that have reported nothing since then. Control
+// planes issue the certificates of their kubelets themselves.
+func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) error {
+	var names, commands []string
+	for i := range nodes {
+		if slices.Contains(controlPlanes, nodes[i].Name) || node.Ready(&nodes[i]) || !lastReport(nodes[i]).Before(since) {
+			continue
+		}
+		names = append(names, nodes[i].Name)
+		commands = append(commands, "`kube-bootstrap token create --node "+nodes[i].Name+"`")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &step.Problem{
+		Name: "node-expired", Firm: true,
+		Text:   "the certificates of the kubelets of these workers have expired, because the workers were off: " + strings.Join(names, ", "),
+		Remedy: "run " + strings.Join(commands, " and ") + " here, and the command that it prints on that worker",
+	}
+}
+
+// lastReport returns when the kubelet has last reported the status of its node.
+func lastReport(n corev1.Node) time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.LastHeartbeatTime.Time
+		}
+	}
+	return n.CreationTimestamp.Time
+}

@@ -1,0 +1,54 @@
+package parts
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+)
+
+// HostFilter returns the filter of packets between hosts.
+func HostFilter(h *local.Host, role string) flannel.HostFilter {
+	f := flannel.HostFilter{Daemon: Flanneld(h), KubeletPort: 10250, ControlPlanes: controlPlaneAddresses}
+	if role == local.Master {
+		f.PeerPort = 2380
+	}
+	for _, network := range h.Config.TrustedNetworks {
+		f.Trusted = append(f.Trusted, local.Prefix(network))
+	}
+	return f
+}
+
+func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []string, err error) {
+	list, err := etcd.Listed(ctx, client)
+	for _, e := range list {
+		all = append(append(all, e.IP), e.Addresses...)
+	}
+	return all, err
+}
+
+// dockerBridge matches a bridge that Docker has created for a network.
+var dockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
+
+// addresses returns the IPv4 addresses of this host, other than its own, that
+// the kernel may choose for connections to other hosts.
+func addresses(h *local.Host) (all []string) {
+	links, _ := host.Links() // preflight reports errors
+	network := local.Prefix(h.Config.FlannelNetwork)
+	for _, l := range links {
+		for _, a := range l.Addrs {
+			ip := a.Addr()
+			if l.Up && !dockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip.String() != h.Config.IPAddress {
+				all = append(all, ip.String())
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,221 @@
+// Package parts builds the parts of a host from its settings: etcd, flanneld,
+// docker0, the kubelet, the control plane. It also contains the steps that plans,
+// renewals and the agent share.
+package parts
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Bootstrap returns the bootstrap Docker.
+func Bootstrap(h *local.Host) bootstrapdocker.Daemon {
+	return bootstrapdocker.Daemon{
+		Files: h.Files, Units: h.Units,
+		KeepImages: h.Config.KeepImages, WhileMainStopped: Bridge(h).WhileStopped,
+	}
+}
+
+// Etcd returns the etcd member of this host.
+func Etcd(h *local.Host) etcd.Member {
+	return etcd.Member{
+		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("etcd"), Version: h.Versions.Etcd,
+		Name: h.Config.HostName, IP: h.Config.IPAddress, Addresses: addresses(h), RestartPolicy: h.Config.RestartPolicy,
+		CA:       controlplane.EtcdCA + ".crt",
+		Cert:     controlplane.EtcdServer + ".crt",
+		Key:      controlplane.EtcdServer + ".key",
+		PeerCA:   controlplane.EtcdPeerCA + ".crt",
+		PeerCert: controlplane.EtcdPeer + ".crt",
+		PeerKey:  controlplane.EtcdPeer + ".key",
+		PeerName: controlplane.PeerName, ExtraArgs: h.Config.ExtraArgs("etcd"),
+		RootCert: controlplane.EtcdRoot + ".crt",
+		RootKey:  controlplane.EtcdRoot + ".key",
+		Peers:    Others(h),
+	}
+}
+
+func etcdURL(h *local.Host) string { return "https://" + net.JoinHostPort(h.Config.IPAddress, "2379") }
+
+// Network returns flannel's network.
+func Network(h *local.Host) flannel.Network {
+	own, _ := netip.ParseAddr(h.Config.IPAddress) // validated by preflight
+	return flannel.Network{CIDR: local.Prefix(h.Config.FlannelNetwork), Backend: h.Config.FlannelBackend, Own: own}
+}
+
+// Flanneld returns flanneld's settings. It reaches etcd through the balancer.
+func Flanneld(h *local.Host) flannel.Daemon {
+	return flannel.Daemon{
+		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: []string{local.BalancedEtcd(h)},
+		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile, Host: h.Config.HostName,
+		PublicIP: h.Config.IPAddress,
+		IPMasq:   h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
+		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
+		Network: local.Prefix(h.Config.FlannelNetwork), KeepModule: func(ctx context.Context, module string) bool { return keepModule(ctx, h, module) },
+	}
+}
+
+// Bridge returns docker0 of the main Docker.
+func Bridge(h *local.Host) maindocker.Bridge {
+	return maindocker.Bridge{
+		Files: h.Files, Units: h.Units, Docker: local.MainDocker, Backend: h.Config.FlannelBackend, Hosts: hostNetwork(h),
+		Lease: func() (maindocker.Lease, error) {
+			l, err := h.Lease()
+			return maindocker.Lease{Network: l.Network, Subnet: l.Subnet, MTU: l.MTU}, err
+		},
+	}
+}
+
+// hostNetwork returns the network of this host's interface. It is invalid if
+// no interface has the address.
+func hostNetwork(h *local.Host) netip.Prefix {
+	links, _ := host.Links() // preflight reports errors
+	for _, l := range links {
+		for _, a := range l.Addrs {
+			if a.Addr().String() == h.Config.IPAddress {
+				return a.Masked()
+			}
+		}
+	}
+	return netip.Prefix{}
+}
+
+// ControlPlane returns the static pods of this host and their files.
+func ControlPlane(h *local.Host) controlplane.ControlPlane {
+	return controlplane.ControlPlane{
+		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
+		ExtraNames: h.Config.TLSSANs, ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), PodCIDR: podCIDR(h), DNSDomain: h.Config.DNSDomain,
+		Image: h.Program, KubernetesVersion: h.Versions.Kubernetes, ServerVersion: h.Versions.ProgramVersion("kube-apiserver"),
+		// The API server uses the etcd of this host, or another one if that is
+		// down.
+		EtcdEndpoints: []string{etcdURL(h), local.BalancedEtcd(h)}, Single: !Several(h), Joins: h.Config.Join,
+		Sealed: Etcd(h).HasData(), EtcdUser: etcd.HostUser(h.Config.HostName), LeafLife: LeafLife(h),
+		ExtraArgs: h.Config.ExtraArgs,
+	}
+}
+
+// Publish is a deferred step, because it publishes certificates that an
+// earlier step issues.
+func Publish(h *local.Host) step.Step {
+	return later("let hosts join", func() (step.Step, error) {
+		clusterCA, err := h.Files.Read(join.ClusterCAFile)
+		if err != nil {
+			return step.Step{}, err
+		}
+		etcdCA, err := h.Files.Read(join.EtcdCAFile)
+		if err != nil {
+			return step.Step{}, err
+		}
+		way, err := h.Registry.Marshal()
+		if err != nil {
+			return step.Step{}, err
+		}
+		return join.Publisher{
+			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), ClusterCA: clusterCA, EtcdCA: etcdCA,
+			Settings: h.Config.Shared(), Registry: way,
+		}.Publish(), nil
+	})
+}
+
+// Addons returns kube-proxy, CoreDNS and other manifests of the cluster.
+func Addons(h *local.Host) addon.Addons {
+	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
+	return addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: addon.Settings{
+		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
+		Server: local.BalancedAPI(h), DNSServer: dnsServer(h),
+		Forward: forward(h), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		ClusterCA: ca,
+	}}
+}
+
+// dnsServer returns the API server for CoreDNS: host:port of a single control
+// plane, or "" for the kubernetes Service, which several control planes need
+// and which is usable slightly later.
+func dnsServer(h *local.Host) string {
+	if Several(h) {
+		return ""
+	}
+	return net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
+}
+
+// forward returns the upstream of CoreDNS for names outside of the cluster,
+// or "" on a host without a name server, where CoreDNS would otherwise refuse
+// to start.
+func forward(h *local.Host) string {
+	if Kubelet(h, local.Master).HasResolver() {
+		return "/etc/resolv.conf"
+	}
+	return ""
+}
+
+// ApplyAddons is the step that applies kube-proxy and CoreDNS.
+func ApplyAddons(h *local.Host) step.Step {
+	return later("apply kube-proxy and CoreDNS", func() (step.Step, error) {
+		if _, err := h.Files.Read(join.ClusterCAFile); err != nil {
+			return step.Step{}, err
+		}
+		return Addons(h).Apply(), nil
+	})
+}
+
+// Node returns the node of this host, as the owner of a kubeconfig reaches it.
+func Node(h *local.Host, kubeconfig string) node.Node {
+	agent := Kubelet(h, local.Worker)
+	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: agent.Explain, Started: agent.StartedAt}
+}
+
+// later returns a step that can only be built once earlier steps have been
+// applied. Before that, its Check returns a Diff.
+func later(name string, build func() (step.Step, error)) step.Step {
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			s, err := build()
+			if errors.Is(err, fs.ErrNotExist) {
+				return step.Diff{name}, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			return s.Check(ctx)
+		},
+		Apply: func(ctx context.Context) error {
+			s, err := build()
+			if err != nil {
+				return err
+			}
+			return s.Apply(ctx)
+		},
+	}
+}
+
+// keepModule reports whether a module must stay loaded: this host is a
+// container, which shares the kernel, or the user's configuration loads the
+// module at boot, or the main Docker needs br_netfilter, which it loads only
+// when it starts.
+func keepModule(ctx context.Context, h *local.Host, module string) bool {
+	return host.InContainer() || slices.Contains(h.Files.BootModules(), module) ||
+		module == "br_netfilter" && Bridge(h).NeedsNetfilter(ctx)
+}
+
+// LeafLife is how long the certificates that this host issues are valid; 0: as
+// usual.
+func LeafLife(h *local.Host) time.Duration { return controlplane.ReadLeafLife(h.Files) }

@@ -1,0 +1,49 @@
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// problemNames are the names that --ignore-preflight accepts: the names of
+// the preflight checks and of their problems. test/architecture compares them
+// with the source.
+var problemNames = []string{
+	"addon", "arch", "backend-module", "bridge-netfilter", "bundle", "ca-cert-hash", "certificate-key", "cgroup-cpu", "cgroup-memory", "cgroup-pids",
+	"clock", "cluster-identity", "cluster-info", "cluster-info-forged", "cni-config", "cni-plugin", "containerd", "containerd-config", "containerd-missing", "containerd-pods",
+	"containerd-registry", "containerd-version", "daemon-json", "disk-inodes", "disk-space", "docker", "docker-flags", "docker-missing", "docker-stopped", "docker-version",
+	"flannel-backend", "flannel-backend-arch", "flannel-network", "flannel-network-in-use", "flannel-network-size", "flannel-subnet-length", "handover-lost", "images",
+	"inotify", "ip-address", "joined-another", "kernel", "man-in-the-middle", "master", "master-address", "master-unreachable", "net-interface",
+	"network-overlap", "node-size", "node-taint", "node-unknown", "ports", "registry", "registry-answer", "registry-busy", "registry-ca", "registry-client-cert",
+	"registry-denied", "registry-host", "registry-login", "registry-name", "registry-plain-http", "registry-settings", "registry-unreachable", "role", "settings", "settings-lost",
+	"swap", "token-format", "token-kind", "token-node", "token-unknown", "unfinished", "version-skew",
+}
+
+// ProblemNames returns the names that --ignore-preflight accepts, without the
+// names of ports and settings.
+func ProblemNames() []string { return slices.Clone(problemNames) }
+
+var portName = regexp.MustCompile(`^port-[0-9]+$`)
+
+// CheckIgnored returns an error for each name that no problem has, because
+// ignoring it would have no effect.
+func CheckIgnored(names []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range names {
+		if slices.Contains(problemNames, name) || portName.MatchString(name) || config.IsSetting(name) { // a refused change has the name of its flag
+			continue
+		}
+		text := "preflight has no problem of this name"
+		if best := config.Nearest(name, problemNames); best != "" {
+			text += ", did you mean " + best + "?"
+		}
+		errs = append(errs, field.Invalid(field.NewPath("ignorePreflight"), name, fmt.Sprintf("%s; the names are port-NUMBER, %s", text, strings.Join(problemNames, ", "))))
+	}
+	return errs
+}

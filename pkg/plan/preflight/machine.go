@@ -1,0 +1,135 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// minFree is the disk space for the images of one Kubernetes version and the
+// state.
+const minFree = 2 << 30 // bytes
+
+// stores are the directories of images and state. Each may be a file system.
+var stores = []string{"/var/lib", "/var/lib/docker", "/var/lib/containerd"}
+
+func spaceProblem(_ context.Context, h request) error {
+	if h.Installed() {
+		return nil
+	}
+	return eachStore(h.Host, func(dir string) error { return lessThan(h.Host, minFree, dir) })
+}
+
+// eachStore calls look once per file system of the stores.
+func eachStore(h *local.Host, look func(dir string) error) error {
+	var errs []error
+	for i, dir := range stores {
+		seen := func(earlier string) bool { return h.Files.SameFileSystem(earlier, dir) }
+		if !slices.ContainsFunc(stores[:i], seen) {
+			errs = append(errs, look(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func lessThan(h *local.Host, need int64, dir string) error {
+	free, err := h.Files.FreeBytes(dir)
+	if err != nil || free >= need {
+		return err
+	}
+	return &step.Problem{Name: "disk-space", Text: fmt.Sprintf("%s has %d MiB free, %d MiB are required", dir, free>>20, need>>20),
+		Remedy: "free some space"}
+}
+
+// roomBytes and roomFiles are the free space and inodes below which the next
+// write of a daemon may fail.
+const (
+	roomBytes = 16 << 20
+	roomFiles = 256
+)
+
+// Room is the step that finds a full disk on an installed host. It has no
+// Apply: the administrator must free space [disk-space, disk-inodes].
+func Room(h *local.Host) step.Step {
+	return step.Step{Name: "find room on the disks", Waits: true, Check: func(context.Context) (step.Diff, error) {
+		return nil, eachStore(h, func(dir string) error { return errors.Join(lessThan(h, roomBytes, dir), fewFiles(h, dir)) })
+	}}
+}
+
+func fewFiles(h *local.Host, dir string) error {
+	free, err := h.Files.FreeFiles(dir)
+	if err != nil || free >= roomFiles {
+		return err
+	}
+	return &step.Problem{Name: "disk-inodes", Text: fmt.Sprintf("%s has %d free inodes, %d are required", dir, free, roomFiles),
+		Remedy: "delete files"}
+}
+
+// A clock outside of these limits was never set, as on boards without a
+// battery, or is wrong. Certificates that it dates are not valid on other
+// hosts.
+var (
+	notBefore = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	notAfter  = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func clockProblem(context.Context, request) error { return clockProblemAt(time.Now()) }
+
+func clockProblemAt(now time.Time) error {
+	where := ""
+	switch {
+	case now.Before(notBefore):
+		where = "in the past"
+	case now.After(notAfter):
+		where = "far in the future"
+	default:
+		return nil
+	}
+	return &step.Problem{Name: "clock", Text: "the clock is at " + now.UTC().Format(time.RFC3339) + ", which is " + where,
+		Remedy: "set it (`timedatectl set-time`, or start a time service)"}
+}
+
+// archProblem returns a problem if the wanted architecture is not the one of
+// this program: its images would need an emulator.
+func archProblem(_ context.Context, h request) error {
+	if h.Config.Arch == runtime.GOARCH {
+		return nil
+	}
+	return &step.Problem{Name: "arch", Text: fmt.Sprintf("arch: %s, but this program is for %s", h.Config.Arch, runtime.GOARCH),
+		Remedy: "remove ARCH and --arch"}
+}
+
+// minInotify is the number of inotify instances that containerd, two Docker
+// daemons, the kubelet and the control plane need. Without them they exit or
+// hang.
+const minInotify = 24
+
+func inotifyProblem(_ context.Context, h request) error {
+	if h.Installed() {
+		return nil
+	}
+	free, err := host.InotifyFree(minInotify)
+	if err != nil || free >= minInotify {
+		return err
+	}
+	return &step.Problem{Name: "inotify", Text: fmt.Sprintf("this user can create only %d more inotify instances, %d are required", free, minInotify),
+		Remedy: "raise the limit (`sysctl fs.inotify.max_user_instances=1024`, and in /etc/sysctl.d)"}
+}
+
+// swapProblem returns a problem if swap is on with cgroup v1. Kubelets of
+// 1.34 and later disable swap for pods by cgroup v2; with v1 pods could
+// exceed their memory limits.
+func swapProblem(context.Context, request) error {
+	if !host.SwapOn() || host.CgroupV2() {
+		return nil
+	}
+	return &step.Problem{Name: "swap", Text: "swap is on, and the kubelet cannot disable it for pods with cgroup v1",
+		Remedy: "disable it (`swapoff -a`, and remove its line in /etc/fstab)"}
+}

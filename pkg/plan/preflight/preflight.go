@@ -1,0 +1,114 @@
+// Package preflight finds the problems of a run before anything is changed.
+package preflight
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// check finds the problems of one kind. It changes nothing.
+type check struct {
+	name  string // for --ignore-preflight
+	title string
+	find  func(context.Context, request) error
+}
+
+// request is a host and the role that it is to get.
+type request struct {
+	*local.Host
+	role string
+}
+
+// checks are the checks of a master and a worker.
+var checks = []check{
+	{"role", "look for another cluster on this host", roleProblem},
+	{"cluster-identity", "look for the keys of the cluster", identityProblem},
+	{"version-skew", "compare the versions with the running versions", skewProblem},
+	{"settings", "compare the settings with those in force", settingsProblem},
+	{"ip-address", "check the address of this host", addressProblem},
+	{"network-overlap", "compare the networks with the host's routes", overlapProblem},
+	{"disk-space", "check free space", spaceProblem},
+	{"clock", "check the clock", clockProblem},
+	{"arch", "check the architecture", archProblem},
+	{"docker", "check Docker", dockerProblem},
+	{"kernel", "check the kernel", kernelProblem},
+	{"cni-config", "check for another CNI config", podProblems},
+	{"cni-plugin", "check the network of the pods", networkProblem},
+	{"addon", "check the addons", addonProblems},
+	{"bundle", "check the bundle", bundleProblem},
+	{"ports", "check ports", portProblem},
+	{"node-size", "check the resources of the node", sizeProblem},
+	{"node-taint", "compare the taints of the node", taintProblem},
+	{"swap", "check swap", swapProblem},
+	{"inotify", "check what can be watched", inotifyProblem},
+}
+
+// Plan returns the checks that run on a resolved host before anything is
+// changed. They are one row, so that all problems are reported at once.
+func Plan(h *local.Host, role string) step.Plan {
+	if role == local.Loaded {
+		return loadPlan(h)
+	}
+	return step.Plan{append(unanswered(h), steps(request{h, role}, checks)...)}.Within(h.Timeout())
+}
+
+func steps(r request, checks []check) []step.Step {
+	var all []step.Step
+	for _, c := range checks {
+		all = append(all, c.step(r))
+	}
+	return all
+}
+
+// step returns a step that is only a check. It omits the problems that the
+// user ignores, by their name or by the name of the check.
+func (c check) step(r request) step.Step {
+	return step.Step{Name: c.title, Check: func(ctx context.Context) (step.Diff, error) {
+		err := withoutIgnored(r.Host, c.find(ctx, r))
+		if slices.Contains(r.Config.IgnorePreflight, c.name) {
+			err = joinProblems(slices.DeleteFunc(step.Problems(err), func(p *step.Problem) bool { return !p.Firm }))
+		}
+		return nil, err
+	}}
+}
+
+// unanswered returns the checks that report unanswered questions.
+func unanswered(h *local.Host) []step.Step {
+	var all []check
+	for _, a := range h.Answers {
+		all = append(all, check{a.Name, a.Title, func(context.Context, request) error { return a.Err }})
+	}
+	return steps(request{Host: h}, all)
+}
+
+func withoutIgnored(h *local.Host, err error) error {
+	problems := step.Problems(err)
+	if err == nil || len(problems) == 0 {
+		return err
+	}
+	left := slices.DeleteFunc(problems, func(p *step.Problem) bool {
+		return !p.Firm && slices.Contains(h.Config.IgnorePreflight, p.Name)
+	})
+	return joinProblems(left)
+}
+
+func skewProblem(_ context.Context, h request) error { return local.SkewProblem(h.Host, h.role) }
+
+func dockerProblem(ctx context.Context, h request) error { return parts.Bridge(h.Host).Problems(ctx) }
+
+func sizeProblem(ctx context.Context, h request) error {
+	return parts.Kubelet(h.Host, h.role).Own.Problems(ctx)
+}
+
+func joinProblems(problems []*step.Problem) error {
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, p)
+	}
+	return errors.Join(errs...)
+}

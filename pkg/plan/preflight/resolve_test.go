@@ -1,0 +1,105 @@
+package preflight
+
+import (
+	"encoding/json"
+	"io"
+	"log"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	private "github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// withRegistry returns a host whose images come from a registry with a bundle
+// of these versions.
+func withRegistry(t *testing.T, pushed image.Versions) *local.Host {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	h := &local.Host{Files: host.Files{Root: t.TempDir()}, Config: config.Default(), Loads: &bundle.Broadcast{}, Downloads: &local.Downloads{},
+		Registry: &private.Registry{Address: strings.TrimPrefix(server.URL, "http://"), Insecure: true, PlainHTTP: true}}
+	if err := h.UseCatalogue(); err != nil {
+		t.Fatal(err)
+	}
+	manifest := digest.FromString("manifest")
+	text, err := json.Marshal(bundle.Manifest{
+		Format: 2, Versions: pushed,
+		Images: []bundle.Image{{Index: manifest, Platforms: map[string]bundle.PlatformImage{runtime.GOARCH: {Manifest: manifest, Config: manifest}}}},
+		Frames: []bundle.Frame{{OffsetFromEnd: 1, CompressedSize: 1, Digest: manifest}}, Blobs: map[digest.Digest]bundle.Blob{manifest: {Size: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const kind = "application/vnd.kube-bootstrap.bundle."
+	artifact, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(text, kind+"v1+json")},
+		mutate.Addendum{Layer: static.NewLayer([]byte("{}"), kind+"stored.v1+json")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := h.Registry.Repository(bundle.IndexPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(repo.Tag(pushed.Kubernetes), artifact); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
+	pushed, err := image.For("", image.Versions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed.Etcd = "3.4.99-0"
+	h := withRegistry(t, pushed)
+	before := h.Versions
+	resolved := h.Resolve(t.Context(), local.Master)
+	looks := Plan(resolved, local.Master)
+	for _, f := range (&step.Runner{}).Look(t.Context(), looks) { // they run at the same time: see -race
+		if f.Step == "reach the registry" && f.Err != nil {
+			t.Error(f.Err)
+		}
+	}
+	if resolved.Versions.Etcd != pushed.Etcd || !strings.HasSuffix(resolved.Image("etcd"), ":"+pushed.Etcd) {
+		t.Errorf("etcd %s, %s", resolved.Versions.Etcd, resolved.Image("etcd"))
+	}
+	if h.Versions.Etcd != before.Etcd {
+		t.Errorf("the host that was resolved has etcd %s now", h.Versions.Etcd)
+	}
+}
+
+func TestWhoDoesNotAnswerIsAProblem(t *testing.T) {
+	h := withRegistry(t, image.Versions{Kubernetes: "v1.1.1"})
+	find := func(h *local.Host) (found []string) {
+		for _, f := range (&step.Runner{}).Look(t.Context(), Plan(h, local.Master)) {
+			if f.Step == "reach the registry" && f.Err != nil {
+				found = append(found, f.Err.Error())
+			}
+		}
+		return found
+	}
+	if found := find(h.Resolve(t.Context(), local.Master)); len(found) != 1 || !strings.Contains(found[0], h.Registry.Address) {
+		t.Errorf("got %q", found)
+	}
+	h.Config.IgnorePreflight = slices.Concat(h.Config.IgnorePreflight, []string{"registry"})
+	if found := find(h.Resolve(t.Context(), local.Master)); len(found) > 0 {
+		t.Errorf("ignored, but got %q", found)
+	}
+}

@@ -1,0 +1,173 @@
+// Package renewal renews the certificates of a host, and replaces the keys of a
+// cluster.
+package renewal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Limit includes the wait for renewals of other control planes.
+const Limit = 10 * time.Minute
+
+// Renewal issues certificates of this control plane again, by the names of
+// Certificates, and then has each program use them, one after the other. What a
+// renewal that was interrupted left is done too.
+func Renewal(h *local.Host, names []string) step.Plan {
+	control := parts.ControlPlane(h)
+	plan := step.Plan{
+		{markRenewal(h)},
+		{control.Renew(names)},
+		{parts.Member(h)},
+		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
+	}
+	for _, s := range control.UseRenewed() {
+		plan = append(plan, []step.Step{s})
+	}
+	plan = append(plan, []step.Step{parts.Kubelet(h, local.Master).Renew(names)}, []step.Step{endRenewal(h)})
+	return plan.Compact().Within(h.Timeout())
+}
+
+// RenewDue is the step with which the agent renews the certificates of this host
+// that have less than a third of their lifetime left.
+func RenewDue(h *local.Host) step.Step {
+	if h.Saved.Role != local.Master {
+		return renewFlannel(h)
+	}
+	control := parts.ControlPlane(h)
+	return step.Step{
+		Name: "renew certificates",
+		Check: func(context.Context) (step.Diff, error) {
+			var diff step.Diff
+			for _, name := range control.Due() {
+				diff = append(diff, "renew "+name)
+			}
+			if len(diff) == 0 && h.Files.Exists(controlplane.RenewingFile) {
+				diff = step.Diff{"finish a renewal that was interrupted"}
+			}
+			return diff, nil
+		},
+		Apply: func(ctx context.Context) error {
+			return Alone(ctx, h, func(ctx context.Context) error {
+				return (&step.Runner{}).Do(ctx, Renewal(h, control.Due()))
+			})
+		},
+	}
+}
+
+// renewFlannel is renewDue of a worker, which asks with its kubelet's identity.
+func renewFlannel(h *local.Host) step.Step {
+	fetch := parts.FlannelCertificate(h)
+	return step.Step{
+		Name: "renew flannel's certificate", Check: fetch.Check,
+		Apply: func(ctx context.Context) error {
+			return (&step.Runner{}).Do(ctx, step.Plan{{fetch}, {parts.OnDocker0(h, parts.Flanneld(h).Start())}}.Compact())
+		},
+	}
+}
+
+func markRenewal(h *local.Host) step.Step {
+	mark := []host.File{{Path: controlplane.RenewingFile, Data: []byte("Certificates are being renewed.\n")}}
+	return step.Step{
+		Name:  "remember that certificates are renewed",
+		Check: func(context.Context) (step.Diff, error) { return h.Files.Missing(mark) },
+		Apply: func(context.Context) error { return h.Files.Put(mark) },
+	}
+}
+
+func endRenewal(h *local.Host) step.Step {
+	return step.Step{
+		Name: "forget that certificates are renewed",
+		Check: func(context.Context) (step.Diff, error) {
+			if h.Files.Exists(controlplane.RenewingFile) {
+				return step.Diff{"remove " + controlplane.RenewingFile}, nil
+			}
+			return nil, nil
+		},
+		Apply: func(context.Context) error { return h.Files.Remove(controlplane.RenewingFile) },
+	}
+}
+
+// Renews returns the problem that keeps this host from a renewal of its
+// certificates [unfinished].
+func Renews(h *local.Host) error {
+	if local.Complete(h.Files) {
+		return nil
+	}
+	return &step.Problem{
+		Name: "unfinished", Firm: true, Text: "the last run of `kube-bootstrap master` on this host did not finish",
+		Remedy: "run it again; it also issues the certificates that need it",
+	}
+}
+
+// Renewable returns the names of the certificates that a control plane can renew.
+func Renewable() []string {
+	var names []string
+	for _, held := range heldBy(local.Master) {
+		if held.RenewedBy != "" {
+			names = append(names, held.Name)
+		}
+	}
+	return names
+}
+
+// Present returns the names of the certificates that a renewal without names
+// issues. It omits the certificates that an administrator has removed.
+func Present(files host.Files) []string {
+	var names []string
+	for _, held := range heldBy(local.Master) {
+		if held.RenewedBy != "" && !removed(files, held) {
+			names = append(names, held.Name)
+		}
+	}
+	return names
+}
+
+// Alone calls do once no other control plane renews certificates, and the API
+// server of another one is ready. Where there is no other, or etcd cannot answer
+// because the certificates have expired, nobody is asked. Neither is anybody if a
+// renewal was interrupted while this host had no API server: others may wait for
+// that.
+func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) error {
+	if !parts.Several(h) || expired(h) || !h.Files.Exists(controlplane.APIServerPod) {
+		return do(ctx)
+	}
+	return parts.Etcd(h).Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
+		if err := step.Until(h.Limited(ctx), func(context.Context) error { return anotherServes(h) }, nil); err != nil {
+			return err
+		}
+		return do(ctx)
+	})
+}
+
+// anotherServes returns nil if the API server of another control plane is ready,
+// as the balancer of this host sees it.
+func anotherServes(h *local.Host) error {
+	if slices.ContainsFunc(parts.ControlPlanes(h), func(c balancer.ControlPlane) bool { return c.IP != h.Config.IPAddress && c.APIServer }) {
+		return nil
+	}
+	return errors.New("the API server of no other control plane is ready")
+}
+
+func expired(h *local.Host) bool {
+	return slices.ContainsFunc(Certificates(h.Files, local.Master), func(one pki.Listed) bool { return one.Problem == "expired" })
+}
+
+// SetLeafLife changes that.
+func SetLeafLife(h *local.Host, life time.Duration) error {
+	if err := controlplane.ValidLeafLife(life); err != nil {
+		return fmt.Errorf("--lifetime: %w", err)
+	}
+	return controlplane.SetLeafLife(h.Files, life)
+}

@@ -1,0 +1,54 @@
+package renewal
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
+)
+
+// A worker knows its cluster by a hash in its settings. Otherwise a later run takes
+// the rotated cluster for another one.
+func TestAWorkerKeepsTheHashOfTheAuthorityThatSigns(t *testing.T) {
+	authority := func() []byte {
+		a, err := pki.NewAuthority("kubernetes", nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.PEM().Cert
+	}
+	old, new := string(authority()), string(authority())
+	hash := func(pem string) string {
+		h, err := join.CAHashOf([]byte(pem))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	files := host.Files{Root: t.TempDir()}
+	for _, c := range []struct{ phase, trusted, want string }{
+		{"accept", old + new, hash(old)}, {"use", new + old, hash(new)}, {"drop", new, hash(new)},
+	} {
+		cfg := config.Default()
+		cfg.CACertHash = hash(old)
+		h := &local.Host{Files: files, Saved: local.Saved{Role: local.Worker, Config: cfg}}
+		if err := trustFiles(h, rotation.Trust{ClusterCA: []byte(c.trusted), EtcdCA: []byte(c.trusted)}).Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := keepHash(h).Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		saved, err := config.ReadSaved(files.Path(config.SavedPath))
+		if err != nil || saved.CACertHash != c.want {
+			t.Errorf("%s: the hash is %s, want %s (%v)", c.phase, saved.CACertHash, c.want, err)
+		}
+	}
+	if s := keepHash(&local.Host{Files: files}); s.Name != "" {
+		t.Error("the first control plane of a cluster has joined none, and gets a hash")
+	}
+}

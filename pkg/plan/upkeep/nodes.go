@@ -1,0 +1,35 @@
+package upkeep
+
+import (
+	"context"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// shared returns the steps that adapt a control plane to the number of
+// control planes: leader election is on if there are several. They also move
+// a CoreDNS pod to a second node.
+func shared(h *local.Host) []step.Step {
+	control := parts.ControlPlane(h)
+	spread := []step.Step{parts.Addons(h).Spread()}
+	switch {
+	case h.Saved.Role != local.Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
+		return nil
+	case control.Electing() != control.Single:
+		return spread
+	}
+	return append([]step.Step{control.StaticPods(), control.Late(), parts.ApplyAddons(h)}, spread...)
+}
+
+// Keep applies the steps that a control plane needs after a change of the
+// nodes.
+func Keep(ctx context.Context, h *local.Host) error {
+	var rows step.Plan
+	for _, s := range shared(h) {
+		rows = append(rows, []step.Step{s})
+	}
+	return (&step.Runner{}).Do(ctx, rows.Within(h.Timeout()))
+}

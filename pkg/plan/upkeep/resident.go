@@ -1,0 +1,228 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+)
+
+// Resident is the agent of this host. Its parts run independently of one
+// another, and each retries after an error.
+type Resident struct {
+	Files host.Files
+	Lock  agent.Lock // held during repairs
+	Log   func(string)
+
+	outages *outages
+}
+
+// Run runs the agent until ctx ends.
+func (r Resident) Run(ctx context.Context) error {
+	in := agent.NewInbox()
+	r.outages = &outages{}
+	if err := r.makeOverlay(); err != nil {
+		r.failed("make the link of the overlay")(err)
+	}
+	saved, err := local.ReadSaved(r.Files)
+	parts := map[string]func(context.Context) error{
+		"balance": func(ctx context.Context) error { return r.balance(ctx, in) },
+		"repair":  func(ctx context.Context) error { return r.repair(ctx, in) },
+	}
+	// A run that repairs an unreadable role restarts the agent.
+	if err == nil && saved.Role == local.Master {
+		parts["approve"] = r.approve
+		parts["issue"] = r.issue
+		parts["approve nodes"] = r.approveNodes
+		parts["let hosts go"] = r.letGo
+		parts["refuse removed nodes"] = r.refuse
+		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchRotation(ctx, in) }
+		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
+	}
+	if err == nil && saved.Role == local.Worker {
+		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchTrust(ctx, in) }
+	}
+	var all sync.WaitGroup
+	for name, part := range parts {
+		all.Go(func() { agent.Forever(ctx, part, r.failed(name)) })
+	}
+	if err := agent.Announce(r.Files); err != nil {
+		return err
+	}
+	all.Go(func() { agent.StaySmall(ctx) })
+	all.Wait()
+	return nil
+}
+
+func (r Resident) failed(part string) func(error) {
+	return func(err error) { r.Log(fmt.Sprintf("%s: %v", part, err)) }
+}
+
+// makeOverlay creates the overlay link before the balancer starts: otherwise
+// flanneld, which reaches etcd through the balancer, may create it first.
+func (r Resident) makeOverlay() error {
+	if !local.Complete(r.Files) {
+		return nil
+	}
+	h, err := r.host()
+	if err != nil || !h.OwnNetwork() {
+		return err
+	}
+	return parts.Flanneld(h).MakeLink()
+}
+
+// balance runs the balancer of this host until ctx ends. It reports changes of
+// the list of control planes, and the end of a long outage.
+func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
+	s, err := balancer.ReadSettings(r.Files)
+	if err != nil {
+		return err
+	}
+	access := etcd.Access{Files: r.Files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
+	return balancer.Serve(ctx, r.Files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
+		return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
+			client, err := access.Client(ctx, "https://"+s.EtcdAddress())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
+				tell(controlPlanesOf(list))
+				in.Put(agent.Cluster)
+				r.refreshHostFilter(ctx)
+			})
+		}, s.EtcdCA)
+	}, func(outage time.Duration) {
+		if r.outages.note(outage) {
+			in.Put(agent.API)
+		}
+	})
+}
+
+func controlPlanesOf(list []etcd.Entry) []balancer.ControlPlane {
+	var all []balancer.ControlPlane
+	for _, e := range list {
+		all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
+	}
+	return all
+}
+
+// host returns this host with the settings in force.
+func (r Resident) host() (*local.Host, error) {
+	saved, err := local.ReadSaved(r.Files)
+	if err = errors.Join(err, saved.Lost); err != nil {
+		return nil, err
+	}
+	return local.Open(saved.Config)
+}
+
+// approve approves requests of kubelets for serving certificates as they
+// arrive.
+func (r Resident) approve(ctx context.Context) error {
+	return r.answer(ctx, "approve", membership.WatchServing, membership.Approve)
+}
+
+// approveNodes approves requests of joining kubelets as they arrive.
+func (r Resident) approveNodes(ctx context.Context) error {
+	requests := join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}
+	return r.answer(ctx, "approve nodes", func(*local.Host) kube.Watch { return requests.Watch }, membership.ApproveNodes)
+}
+
+// issue answers requests for flannel's certificates as they arrive.
+func (r Resident) issue(ctx context.Context) error {
+	return r.answer(ctx, "issue", membership.WatchFlannel, membership.Issue)
+}
+
+// answer answers the requests that a watch reports.
+func (r Resident) answer(ctx context.Context, part string, open func(*local.Host) kube.Watch, do func(context.Context, *local.Host) error) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	asked := agent.NewSignal()
+	go kube.Follow(ctx, open(h), func(e watch.Event) {
+		if e.Type != watch.Modified {
+			asked.Give()
+		}
+	})
+	agent.Follow(ctx, asked, func(ctx context.Context) error { return do(ctx, h) }, r.failed(part))
+	return nil
+}
+
+// letGo removes workers from the cluster as they ask for it.
+func (r Resident) letGo(ctx context.Context) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	asked := agent.NewSignal()
+	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
+		if n, ok := e.Object.(*corev1.Node); ok && e.Type != watch.Deleted && node.Departs(n) {
+			asked.Give()
+		}
+	})
+	agent.Follow(ctx, asked, func(ctx context.Context) error { return membership.LetGo(ctx, h) }, r.failed("let hosts go"))
+	return nil
+}
+
+// repair watches the host and repairs it after each event.
+func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
+	units := host.OpenUnits()
+	for _, e := range r.engines() {
+		go e.Watch(ctx, units, in)
+	}
+	go agent.WatchKernel(ctx, in, r.failed("watch the kernel"))
+	go agent.Forever(ctx, func(ctx context.Context) error { return r.watchFiles(ctx, in) }, r.failed("watch files"))
+	go agent.Forever(ctx, func(ctx context.Context) error { return r.watchLeases(ctx, in) }, r.failed("watch the leases"))
+	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, in)
+}
+
+func (r Resident) engines() []agent.Engine {
+	dockerd := func(event agent.Event, unit, socket string) agent.Engine {
+		return agent.Engine{Event: event, Unit: unit, Socket: socket, Follow: func(ctx context.Context, up, changed func()) error {
+			return docker.Follow(ctx, socket, up, changed)
+		}}
+	}
+	return []agent.Engine{
+		dockerd(agent.MainDocker, "docker", local.MainSocket),
+		dockerd(agent.BootstrapDocker, "docker-bootstrap", bootstrapdocker.Socket),
+		{Event: agent.Containerd, Follow: func(ctx context.Context, up, changed func()) error {
+			h, err := r.host()
+			if err != nil {
+				return err
+			}
+			return parts.Runtime(h).Follow(ctx, up, changed)
+		}},
+	}
+}
+
+// duties returns no duties while a run has not completed, or while a newer
+// executable is installed that will replace this process.
+func (r Resident) duties() (agent.Groups, error) {
+	if !local.Complete(r.Files) || !r.Files.SelfInstalled(local.Binary) {
+		return nil, nil
+	}
+	h, err := r.host()
+	if err != nil {
+		return nil, err
+	}
+	return Upkeep(h, r.outages), nil
+}

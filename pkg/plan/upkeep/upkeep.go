@@ -1,0 +1,96 @@
+// Package upkeep contains the agent of a host: the events that it watches, and
+// the steps that it applies after each.
+package upkeep
+
+import (
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Upkeep returns the steps that the agent applies by itself, each with the
+// events after which it may be necessary. They change no setting. The agent
+// restarts Docker for two reasons only: docker0 is in another subnet than the
+// lease, or Docker's firewall chains are gone.
+//
+//	overlay      etcd ──▶ flanneld ──▶ routes
+//	main Docker  CNI config ──▶ docker0 ──▶ Docker's chains ──▶ kubelet ──▶ pods
+//	other groups are independent, or wait for one of these
+func Upkeep(h *local.Host, past *outages) agent.Groups {
+	role := h.Saved.Role
+	return agent.Groups{
+		"balancer": {{Step: parts.Balancer(h, role).Known(), On: agent.Tick}},
+		"overlay": {
+			{Step: ownEtcd(h), On: agent.BootstrapDocker},
+			{Step: parts.OnDocker0(h, parts.Flanneld(h).Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
+			{Step: parts.OnDocker0(h, parts.Flanneld(h).Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
+			// renewDue replaces the containers of this group, so it belongs to it.
+			{Step: renewal.RenewDue(h), On: agent.Files, Limit: renewal.Limit},
+			{Step: renewal.FollowRotation(h), On: agent.Cluster, Limit: renewal.Limit},
+		},
+		"main Docker": {
+			{Step: parts.OnDocker0(h, parts.CNI(h)), On: agent.Link | agent.Tick},
+			{Step: parts.OnDocker0(h, parts.Bridge(h).Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
+			{Step: parts.OnDocker0(h, parts.Bridge(h).Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
+			{Step: parts.Kubelet(h, role).Start(), On: agent.MainDocker},
+			{Step: parts.Kubelet(h, role).RestartAfter(past.end), On: agent.API},
+			{Step: parts.Runtime(h).RestartProxyAfter(past.end), On: agent.API},
+			{Step: parts.OnDocker0(h, parts.KeepPods(h)), On: agent.MainDocker | agent.Link},
+		},
+		"hosts": {
+			{Step: parts.OnDocker0(h, listed(h)), On: agent.Link},
+			{Step: parts.OnDocker0(h, parts.HostFilter(h, role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
+		},
+		"kernel":     {{Step: parts.KeepSysctls(h), On: agent.Link | agent.Forwarding | agent.Tick}},
+		"Services":   {{Step: parts.Runtime(h).FollowServices(), On: agent.Firewall}},
+		"host ports": {{Step: parts.OnDocker0(h, parts.Runtime(h).KeepHostPorts()), On: agent.Firewall}},
+		"images":     loadedImages(h, role),
+		"cluster":    ownShare(h),
+	}.Compact()
+}
+
+// ownShare returns the duties of a control plane after a change of the nodes.
+func ownShare(h *local.Host) (duties []agent.Duty) {
+	for _, s := range shared(h) {
+		duties = append(duties, agent.Duty{Step: s, On: agent.Cluster})
+	}
+	return duties
+}
+
+// loadedImages returns the duties that restore deleted images and CNI plugins
+// from the bundle or the registry.
+func loadedImages(h *local.Host, role string) []agent.Duty {
+	const limit = 10 * time.Minute // includes a slow registry
+	h = h.WithImages(h.ImagesOf(role))
+	duties := []agent.Duty{
+		{Step: parts.LoadBootstrap(h, "flannel"), On: agent.BootstrapDocker, Limit: limit},
+		{Step: parts.LoadMain(h), On: agent.MainDocker, Limit: limit},
+		{Step: parts.LoadContainerd(h), On: agent.Containerd, Limit: limit},
+		{Step: h.Source().InstallCNIPlugins(), On: agent.Files, Limit: limit},
+	}
+	if role == local.Master {
+		duties = append(duties, agent.Duty{Step: parts.LoadBootstrap(h, "etcd"), On: agent.BootstrapDocker, Limit: limit})
+	}
+	return duties
+}
+
+// listed returns the step that keeps the addresses of a control plane current
+// in the list.
+func listed(h *local.Host) step.Step {
+	if h.Saved.Role != local.Master {
+		return step.Step{}
+	}
+	return parts.Etcd(h).List()
+}
+
+// ownEtcd returns the etcd step of a control plane.
+func ownEtcd(h *local.Host) step.Step {
+	if h.Saved.Role != local.Master {
+		return step.Step{}
+	}
+	return parts.Member(h)
+}

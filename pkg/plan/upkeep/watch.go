@@ -1,0 +1,112 @@
+package upkeep
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// refreshHostFilter updates the addresses of the filter, without the lock of this
+// host. The duty of the filter reports errors.
+func (r Resident) refreshHostFilter(ctx context.Context) {
+	h, err := r.host()
+	if err != nil || !h.OwnNetwork() {
+		return
+	}
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	_ = parts.HostFilter(h, h.Saved.Role).Refresh(ctx)
+}
+
+// refuse calls RefuseRemoved after each change of the removed nodes and of
+// the requests.
+func (r Resident) refuse(ctx context.Context) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	told := agent.NewSignal()
+	go kube.Follow(ctx, join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch, func(watch.Event) { told.Give() })
+	follow := func(ctx context.Context) error {
+		return parts.WithEtcd(ctx, h, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
+	}
+	go agent.Forever(ctx, func(ctx context.Context) error {
+		return agent.WhileUnchanged(ctx, r.Files, follow, join.EtcdCAFile)
+	}, r.failed("follow removed nodes"))
+	agent.Follow(ctx, told, func(ctx context.Context) error { return membership.RefuseRemoved(ctx, h) }, r.failed("refuse removed nodes"))
+	return nil
+}
+
+// watchTrust reports when the authorities that workers trust change.
+func (r Resident) watchTrust(ctx context.Context, in *agent.Inbox) error {
+	kube.Follow(ctx, renewal.WorkerState.WatchTrust, func(watch.Event) { in.Put(agent.Cluster) })
+	return nil
+}
+
+// watchRotation reports when the state of a rotation changes.
+func (r Resident) watchRotation(ctx context.Context, in *agent.Inbox) error {
+	kube.Follow(ctx, renewal.State.Watch, func(watch.Event) { in.Put(agent.Cluster) })
+	return nil
+}
+
+// watchNodes reports nodes that are added, deleted or change between Ready
+// and NotReady. It reports each change several times with growing pauses,
+// because the node's pods follow later.
+func watchNodes(ctx context.Context, in *agent.Inbox) error {
+	turned, ready := agent.NewSignal(), map[string]bool{}
+	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
+		n, ok := e.Object.(*corev1.Node)
+		if !ok || e.Type == watch.Modified && ready[n.Name] == node.Ready(n) {
+			return
+		}
+		ready[n.Name] = node.Ready(n)
+		turned.Give()
+	})
+	agent.Follow(ctx, turned, func(context.Context) error { in.Put(agent.Cluster); return nil }, nil)
+	return nil
+}
+
+func (r Resident) watchFiles(ctx context.Context, in *agent.Inbox) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	dirs := []string{image.CNIDir}
+	if h.OwnNetwork() {
+		dirs = append(dirs, h.Config.FlannelSubnetDir)
+	}
+	return agent.WatchFiles(ctx, in, dirs...)
+}
+
+// watchLeases watches the leases of other hosts, in addition to flanneld,
+// which may miss one after its connection to etcd broke.
+func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	if !h.OwnNetwork() {
+		<-ctx.Done()
+		return nil
+	}
+	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
+		return parts.Flanneld(h).WatchLeases(ctx, func() {
+			in.Put(agent.Lease)
+			r.refreshHostFilter(ctx)
+		})
+	}, join.EtcdCAFile)
+}
