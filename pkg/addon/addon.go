@@ -25,6 +25,7 @@ type Settings struct {
 	Backend      string   // of flannel in pods: "vxlan"
 	ProxyCommand []string // command in ProxyImage; default ["kube-proxy"]
 	ProxyMode    string   // "iptables" (default) or "nftables"
+	ProxyFields  string   // further fields of the configuration of kube-proxy, as JSON
 	DNSImage     string
 	// Server is the API server that every host reaches without kube-proxy:
 	// "https://10.0.0.1:6443".

@@ -79,6 +79,27 @@ func TestProxyConfigStrict(t *testing.T) {
 	}
 }
 
+func TestProxyFields(t *testing.T) {
+	s := variants()["full"].withDefaults()
+	before, err := s.ProxyConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ProxyFields = `{"mode":"nftables","iptables":{"syncPeriod":"1m"},"featureGates":{"AllAlpha":false}}`
+	text, err := s.ProxyConfig()
+	var config proxy.KubeProxyConfiguration
+	if err == nil {
+		err = yaml.UnmarshalStrict([]byte(text), &config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Mode != "nftables" || config.IPTables.SyncPeriod.Minutes() != 1 || config.IPTables.MinSyncPeriod.Milliseconds() != 200 ||
+		config.ClusterCIDR != "10.1.0.0/16" || len(config.FeatureGates) != 1 || text == before {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // Neither lists nor empty documents make a difference.
 func TestObjects(t *testing.T) {
 	got, err := kube.Objects([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n---\n---\n" +

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,25 @@ func TestMinors(t *testing.T) {
 				t.Errorf("%s: which %s?", m, name)
 			}
 		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	m := Newest()
+	for component, c := range map[string]struct{ release, flag string }{
+		"kube-apiserver": {m.Patch, "etcd-servers"}, "kube-controller-manager": {m.Patch, "leader-elect"}, "kube-scheduler": {m.Patch, "leader-elect"},
+		"kubelet": {m.Patch, "node-ip"}, "etcd": {m.Etcd, "data-dir"},
+	} {
+		known, err := KnownFlags(component, c.release)
+		if err != nil || !slices.Contains(known, c.flag) || slices.Contains(known, "no-such-flag") {
+			t.Errorf("%s %s: %d flags, %v", component, c.release, len(known), err)
+		}
+	}
+	if gates, err := KnownGates(m.Patch); err != nil || !slices.Contains(gates, "AllAlpha") {
+		t.Errorf("%d gates, %v", len(gates), err)
+	}
+	if _, err := KnownFlags("kubelet", "v1.2.3"); err == nil || !strings.Contains(err.Error(), "kubelet 1.2 accepts are not known") {
+		t.Errorf("a version without a list: %v", err)
 	}
 }
 

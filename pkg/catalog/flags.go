@@ -66,3 +66,14 @@ func minorOf(release string) string {
 	parts := strings.SplitN(strings.TrimPrefix(release, "v"), ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
+
+// Listed returns the minor versions of Kubernetes whose flags are known.
+func Listed() []string {
+	var all []string
+	for _, m := range minors {
+		if _, err := flagList("kubernetes", m.String()); err == nil {
+			all = append(all, m.String())
+		}
+	}
+	return all
+}

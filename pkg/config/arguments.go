@@ -82,7 +82,7 @@ func asJSON[V any](m map[string]V) string {
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // words and booleans
+		panic(err) // of values that were read from text
 	}
 	return string(data)
 }

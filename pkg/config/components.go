@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,6 +33,18 @@ func (c Config) withGates(of component) Arguments {
 	}
 	all["feature-gates"] = strings.Join(words, ",")
 	return all
+}
+
+// ProxyFields returns the further fields of the configuration of kube-proxy, with
+// the feature gates, as JSON.
+func (c Config) ProxyFields() string {
+	if len(c.FeatureGates) == 0 {
+		return c.Components.KubeProxy.Config
+	}
+	fields := map[string]any{}
+	_ = json.Unmarshal([]byte(c.Components.KubeProxy.Config), &fields) // empty, or JSON, see mapping
+	fields["featureGates"] = c.FeatureGates
+	return asJSON(fields)
 }
 
 // release returns the version of a component, as far as the settings state it.

@@ -76,6 +76,10 @@ type Config struct {
 	Components   Components
 	FeatureGates map[string]bool
 
+	OIDC            OIDC
+	AuditPolicy     string // JSON
+	AuditPolicyFile string
+
 	NodeLabels    []string // KEY=VALUE
 	NodeTaints    []string // KEY=VALUE:EFFECT
 	NodeCPUs      string

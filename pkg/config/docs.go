@@ -41,7 +41,7 @@ refused or has failed, the settings before it are still in force, and the same v
 	}
 	b.WriteString("\nFields with a dot are written as a block: \"registry: {address: registry.example.com:5000/k8s}\". The settings of the " +
 		"registry, with the password, are sent to a host when it joins.\n")
-	b.WriteString(componentsReference)
+	b.WriteString(componentsReference())
 	b.WriteString(nodesReference)
 	b.WriteString("\nThe settings that all hosts of a cluster must agree on are handed to a host when it joins: " + strings.Join(sharedFields(), ", ") + ".\n")
 	return b.String()

@@ -42,6 +42,13 @@ var keptFlags = map[string]map[string]string{
 		"cluster-signing-legacy-*": ownCertificates,
 	},
 	"kube-scheduler": {"write-config-to": onlyPrints},
+	"kubelet": {
+		"bootstrap-kubeconfig": stays, "config-dir": "use kubeletConfig", "hostname-override": "use hostName", "node-ip": ownAddress, "address": stays,
+		"node-labels": "use nodeLabels", "register-with-taints": "use nodeTaints", "register-node": stays, "container-runtime-endpoint": "use criSocket",
+		"cluster-dns": "use dnsServerIP", "cluster-domain": "use dnsDomain", "cgroup-driver": "it follows the container runtime", "port": stays,
+		"pod-manifest-path": stays, "read-only-port": "it stays closed", "root-dir": stays, "rotate-*": ownCertificates, "system-reserved": "use nodeCPUs, nodeMemory and nodeDisk",
+		"manifest-url*": stays,
+	},
 	"etcd": {
 		"name": "use hostName", "data-dir": stays, "wal-dir": stays, "listen-*": ownAddress, "advertise-*": ownAddress, "initial-*": stays,
 		"discovery*": stays, "force-new-cluster": stays, "strict-reconfig-check": stays,

@@ -174,10 +174,16 @@ func (c *Config) readSecrets(origins Origins) error {
 			continue
 		}
 		origins[s.Holds] = origins[s.Field]
-		errs = append(errs, secret.at(c).set(string(data)))
+		if err := secret.at(c).set(string(data)); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(s.Field), path, fmt.Sprintf("its content %v", err)))
+		}
 	}
 	return errors.Join(errs...)
 }
+
+// mostRead is the size of the largest file with the value of a setting, in
+// bytes. A value is also a flag for other hosts, and the kernel limits flags.
+const mostRead = 64 << 10
 
 func readSmall(path string) ([]byte, error) {
 	in := os.Stdin
@@ -189,7 +195,11 @@ func readSmall(path string) ([]byte, error) {
 		defer opened.Close()
 		in = opened
 	}
-	return io.ReadAll(io.LimitReader(in, 4096))
+	data, err := io.ReadAll(io.LimitReader(in, mostRead+1))
+	if err == nil && len(data) > mostRead {
+		err = fmt.Errorf("it is larger than %d KiB", mostRead>>10)
+	}
+	return data, err
 }
 
 // Env looks up a variable and also returns the name under which it was found.

@@ -97,7 +97,7 @@ var (
 	}
 )
 
-var settings = slices.Concat(clusterSettings, componentSettings, nodeSettings, containerSettings, registrySettings)
+var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, containerSettings, registrySettings)
 
 var clusterSettings = []Setting{
 	{

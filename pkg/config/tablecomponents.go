@@ -3,11 +3,18 @@ package config
 // Components are the settings of single components. The components of one kind have
 // the same settings on all hosts.
 type Components struct {
-	APIServer, ControllerManager, Scheduler, Etcd Component
+	APIServer, ControllerManager, Scheduler, Etcd, Kubelet Component
+
+	KubeProxy KubeProxy
 }
 
 // Component is a component that is configured with flags.
 type Component struct{ ExtraArgs Arguments }
+
+// KubeProxy is configured with a file only.
+type KubeProxy struct {
+	Config string // JSON
+}
 
 // controlPlanes are the commands with settings of components that run on
 // control planes only.
@@ -37,6 +44,17 @@ var componentSettings = []Setting{
 		at:   arguments(func(c *Config) *Arguments { return &c.Components.Etcd.ExtraArgs }),
 	},
 	{
+		Field: "components.kubelet.extraArgs", Flag: "kubelet-arg", Group: GroupComponents, Verbs: hosts, Shared: true, Change: OnCluster,
+		Help: "further flag of the kubelets, NAME=VALUE; may be repeated",
+		at:   arguments(func(c *Config) *Arguments { return &c.Components.Kubelet.ExtraArgs }),
+	},
+	{
+		Field: "components.kubeProxy.config", Flag: "kube-proxy-config", Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster,
+		Help:  "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}",
+		at:    mapping(func(c *Config) *string { return &c.Components.KubeProxy.Config }),
+		check: kubeProxyConfig,
+	},
+	{
 		Field: "featureGates", Flag: "feature-gates", Group: GroupComponents, Verbs: hosts, Shared: true, Change: OnCluster,
 		Help: "alpha and beta features of Kubernetes to switch: NAME=true or NAME=false, comma separated",
 		at:   gates(func(c *Config) *map[string]bool { return &c.FeatureGates }),
@@ -56,5 +74,6 @@ func (c Config) components() []component {
 		{"kube-controller-manager", "components.controllerManager.extraArgs", c.Components.ControllerManager.ExtraArgs},
 		{"kube-scheduler", "components.scheduler.extraArgs", c.Components.Scheduler.ExtraArgs},
 		{"etcd", "components.etcd.extraArgs", c.Components.Etcd.ExtraArgs},
+		{"kubelet", "components.kubelet.extraArgs", c.Components.Kubelet.ExtraArgs},
 	}
 }

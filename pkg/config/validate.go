@@ -62,11 +62,20 @@ func (c Config) each() field.ErrorList {
 			errs = append(errs, field.NotSupported(path, raw, s.Values))
 		case s.check != nil:
 			if must := s.check(raw); must != "" {
-				errs = append(errs, field.Invalid(path, s.masked(raw), must))
+				errs = append(errs, field.Invalid(path, short(s.masked(raw)), must))
 			}
 		}
 	}
 	return errs
+}
+
+// short returns the beginning of a value, for an error.
+func short(raw string) string {
+	const most = 200
+	if len(raw) <= most {
+		return raw
+	}
+	return raw[:most] + "..."
 }
 
 // together checks what settings mean for one another. Each of them is good by
@@ -102,7 +111,9 @@ func (c Config) together() field.ErrorList {
 	}
 	c.newerFields(wrong)
 	c.unknownNames(wrong)
-	c.Registry.pairs(func(name, because string) { errs = append(errs, field.Required(field.NewPath(name), because)) })
+	missing := func(name, because string) { errs = append(errs, field.Required(field.NewPath(name), because)) }
+	c.Registry.pairs(missing)
+	c.OIDC.pairs(missing)
 	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs
 }

@@ -35,12 +35,23 @@ func (c ControlPlane) apiserverFiles() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	authentication, err := c.authenticationConfig()
+	if err != nil {
+		return nil, err
+	}
 	return []host.File{
 		{Path: encryptionFile, Data: encryption},
-		{Path: auditFile, Data: auditPolicy},
+		{Path: auditFile, Data: c.audit()},
 		{Path: admissionFile, Data: admission},
 		{Path: authenticationFile, Data: authentication},
 	}, nil
+}
+
+func (c ControlPlane) audit() []byte {
+	if c.AuditPolicy == "" {
+		return auditPolicy
+	}
+	return []byte(c.AuditPolicy)
 }
 
 // encryption returns the configuration with the keys that encrypt Secrets.

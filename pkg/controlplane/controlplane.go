@@ -59,6 +59,8 @@ type ControlPlane struct {
 	Joins             bool   // a further control plane: it is handed what control planes share and makes none of it
 	Sealed            bool   // etcd holds a cluster: what control planes share is not made again
 	ExtraArgs         func(program string) config.Arguments
+	OIDC              config.OIDC
+	AuditPolicy       string           // the user's, as JSON; "": our own
 	LeafLife          time.Duration    // how long certificates are valid; 0: pki.LeafLife
 	Now               func() time.Time // the clock; nil: the host's
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -44,6 +45,7 @@ type Kubelet struct {
 	KeepOOMScore bool // it may not be lowered on this host
 	FailSwapOn   bool
 	Own          Own
+	ExtraArgs    config.Arguments
 
 	// Server is the URL of the API server, which the kubeconfig names.
 	// Certificate issues the first certificate of a control plane's kubelet, with

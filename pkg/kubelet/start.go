@@ -144,7 +144,7 @@ func (k Kubelet) command() []string {
 	if len(k.Own.Labels) > 0 {
 		command = append(command, "--node-labels="+strings.Join(k.Own.Labels, ","))
 	}
-	return command
+	return k.ExtraArgs.Over(command)
 }
 
 func (k Kubelet) mounts() []docker.Mount {

@@ -67,7 +67,7 @@ func Kubelet(h *local.Host, role string) kubelet.Kubelet {
 		HostName: h.Config.HostName, NodeIP: h.Config.IPAddress,
 		ClusterDNS: h.Config.DNSServerIP, DNSDomain: h.Config.DNSDomain,
 		CgroupDriver: containerd.CgroupDriver(), CRISocket: h.CRISocket(), RestartPolicy: h.Config.RestartPolicy,
-		Server: local.BalancedAPI(h), SmallDisk: host.InContainer(), KeepOOMScore: !host.CanLowerOOMScore(),
+		Server: local.BalancedAPI(h), SmallDisk: host.InContainer(), KeepOOMScore: !host.CanLowerOOMScore(), ExtraArgs: h.Config.ExtraArgs("kubelet"),
 		Own: kubelet.Own{
 			Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Config: h.Config.KubeletConfig,
 			CPUs: h.Config.NodeCPUs, Memory: h.Config.NodeMemory, Disk: h.Config.NodeDisk,

@@ -108,7 +108,7 @@ func ControlPlane(h *local.Host) controlplane.ControlPlane {
 		// down.
 		EtcdEndpoints: []string{etcdURL(h), local.BalancedEtcd(h)}, Single: !Several(h), Joins: h.Config.Join,
 		Sealed: Etcd(h).HasData(), EtcdUser: etcd.HostUser(h.Config.HostName), LeafLife: LeafLife(h),
-		ExtraArgs: h.Config.ExtraArgs,
+		ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
 	}
 }
 
@@ -142,7 +142,7 @@ func Addons(h *local.Host) addon.Addons {
 		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
 		Server: local.BalancedAPI(h), DNSServer: dnsServer(h),
 		Forward: forward(h), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
-		ClusterCA: ca,
+		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(),
 	}}
 }
 
