@@ -57,6 +57,10 @@ func shapeOf(name string) shape {
 		return shape{program: "coredns", entrypoint: []string{"/coredns"}}
 	case "pause":
 		return shape{program: "pause", user: "65535:65535", entrypoint: []string{"/pause"}}
+	case "metrics-server":
+		return shape{program: "metrics-server", user: "65534:65534", entrypoint: []string{"/metrics-server"}}
+	case "local-path-provisioner":
+		return shape{program: "usr/bin/local-path-provisioner", user: "65534:65534"}
 	}
 	return shape{program: "usr/local/bin/" + name}
 }

@@ -28,6 +28,9 @@ type Image struct {
 	Name   string  `json:"name"` // "etcd"
 	Ref    string  `json:"ref"`  // "registry.k8s.io/etcd:3.7.3"
 	Stores []Store `json:"stores"`
+	// Addon is the name of the addon that uses the image; empty if every cluster
+	// uses it. A bundle may lack the image of an addon.
+	Addon string `json:"addon,omitempty"`
 }
 
 // In reports whether the image belongs into a store.
@@ -37,12 +40,13 @@ func (i Image) In(s Store) bool { return slices.Contains(i.Stores, s) }
 // are in a private registry: "reg:5000/k8s/coredns/coredns:v1.15.0".
 func Catalogue(v Versions, registryPrefix string) []Image {
 	all := []Image{
-		{"etcd", "registry.k8s.io/etcd:" + v.Etcd, []Store{Bootstrap}},
-		{"flannel", "ghcr.io/flannel-io/flannel:v" + v.Flannel, []Store{Bootstrap}},
-		{"hyperkube", OurRegistry + "/hyperkube:" + v.Kubernetes, []Store{Main, Containerd}},
-		{"coredns", "registry.k8s.io/coredns/coredns:v" + v.CoreDNS, []Store{Containerd}},
-		{"pause", "registry.k8s.io/pause:" + v.Pause, []Store{Containerd}},
+		{Name: "etcd", Ref: "registry.k8s.io/etcd:" + v.Etcd, Stores: []Store{Bootstrap}},
+		{Name: "flannel", Ref: "ghcr.io/flannel-io/flannel:v" + v.Flannel, Stores: []Store{Bootstrap}},
+		{Name: "hyperkube", Ref: OurRegistry + "/hyperkube:" + v.Kubernetes, Stores: []Store{Main, Containerd}},
+		{Name: "coredns", Ref: "registry.k8s.io/coredns/coredns:v" + v.CoreDNS, Stores: []Store{Containerd}},
+		{Name: "pause", Ref: "registry.k8s.io/pause:" + v.Pause, Stores: []Store{Containerd}},
 	}
+	all = append(all, addonImages(v)...)
 	all = append(all, ownPrograms(v)...)
 	if registryPrefix == "" {
 		return all

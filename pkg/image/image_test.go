@@ -52,7 +52,8 @@ func TestCatalogue(t *testing.T) {
 		refs = append(refs, i.Ref)
 	}
 	want := []string{"registry.k8s.io/etcd:3.6.8-0", "ghcr.io/flannel-io/flannel:v0.28.4", "kube-bootstrap.dev/hyperkube:v1.36.3",
-		"registry.k8s.io/coredns/coredns:v1.14.2", "registry.k8s.io/pause:3.10.2"}
+		"registry.k8s.io/coredns/coredns:v1.14.2", "registry.k8s.io/pause:3.10.2",
+		"registry.k8s.io/metrics-server/metrics-server:v0.9.0", "docker.io/rancher/local-path-provisioner:v0.0.30"}
 	if !slices.Equal(refs, want) {
 		t.Errorf("got %q", refs)
 	}
@@ -198,7 +199,7 @@ func TestTwoThatNeedOnePartMakeItOnce(t *testing.T) {
 
 func TestRecipes(t *testing.T) {
 	v, _ := For("", Versions{})
-	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause"} {
+	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause", "metrics-server", "local-path-provisioner"} {
 		r := v.recipe(name)
 		source, err := r.source()
 		if err != nil || !strings.Contains(source, "func main()") || r.Version == "" {

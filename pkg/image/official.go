@@ -1,6 +1,10 @@
 package image
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // OfficialArchs are the architectures of the official Kubernetes images.
 var OfficialArchs = []string{"amd64", "arm64", "ppc64le", "s390x"}
@@ -10,7 +14,11 @@ var OfficialArchs = []string{"amd64", "arm64", "ppc64le", "s390x"}
 const debianBase = "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6"
 
 // Registries are the registries of the official images.
-var Registries = []string{"registry.k8s.io", "ghcr.io"}
+var Registries = []string{"registry.k8s.io", "ghcr.io", "docker.io"}
+
+// unpublished lists the images that upstream does not publish for all of
+// OfficialArchs, with the architectures that lack them.
+var unpublished = map[string][]string{"local-path-provisioner": {"ppc64le", "s390x"}}
 
 // Sites are the base URLs of official files that are not in images.
 type Sites struct {
@@ -36,8 +44,10 @@ func (o Origin) Where() string { return o.Ref + o.URL }
 // Origins lists the origins of a bundle for an architecture.
 func Origins(v Versions, sites Sites, arch string) []Origin {
 	all := []Origin{{Name: "debian-base", Ref: debianBase}}
-	for _, name := range []string{"etcd", "flannel", "coredns", "pause"} {
-		all = append(all, Origin{Name: name, Ref: Ref(v, name)})
+	for _, img := range Published(v, arch) {
+		if !strings.HasPrefix(img.Ref, OurRegistry+"/") {
+			all = append(all, Origin{Name: img.Name, Ref: img.Ref})
+		}
 	}
 	for _, name := range imagePrograms {
 		all = append(all, Origin{Name: name, Ref: "registry.k8s.io/" + name + ":" + v.Kubernetes})
@@ -50,6 +60,12 @@ func Origins(v Versions, sites Sites, arch string) []Origin {
 		all[i].Arch = arch
 	}
 	return all
+}
+
+// Published lists the images of the catalogue that can be assembled from
+// official ones for an architecture.
+func Published(v Versions, arch string) []Image {
+	return slices.DeleteFunc(Catalogue(v, ""), func(i Image) bool { return slices.Contains(unpublished[i.Name], arch) })
 }
 
 // The components of hyperkube that upstream publishes as images, and the ones

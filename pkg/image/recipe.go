@@ -63,6 +63,12 @@ func (v Versions) recipe(name string) recipe {
 		r.LDFlags = []string{"-X " + plugins + "/pkg/utils/buildversion.BuildVersion=" + r.Version}
 	case "pause":
 		r.Version, r.Main = "v"+v.Pause, "pause.go.tmpl"
+	case "metrics-server":
+		r.Version, r.Require, r.Packages = "v"+v.MetricsServer, v.addonModules(), []string{metricsServer + "/cmd/metrics-server"}
+		r.LDFlags = []string{"-X " + metricsServer + "/pkg/version.gitVersion=" + r.Version}
+	case "local-path-provisioner":
+		r.Version, r.Require, r.Packages = "v"+v.LocalPath, v.addonModules(), []string{localPath}
+		r.LDFlags = []string{"-X main.VERSION=" + r.Version}
 	}
 	return r
 }
@@ -99,6 +105,8 @@ func (r recipe) sumsFile() string {
 	switch {
 	case r.Require["k8s.io/kubernetes"] != "":
 		return "kubernetes.sum"
+	case r.Require[metricsServer] != "":
+		return "addons.sum"
 	case slices.Contains([]string{"cni", "coredns", "etcd", "flannel"}, r.Name):
 		return r.Name + ".sum"
 	}

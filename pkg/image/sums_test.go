@@ -22,7 +22,7 @@ func catalogueRecipes(t *testing.T) (all []recipe) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni"} {
+		for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "metrics-server", "local-path-provisioner"} {
 			all = append(all, v.recipe(name))
 		}
 	}

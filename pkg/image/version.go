@@ -23,6 +23,10 @@ type Versions struct {
 	Pause      string `json:"pause"`
 	CNI        string `json:"cni"`
 
+	// Of addons.
+	MetricsServer string `json:"metricsServer,omitempty"`
+	LocalPath     string `json:"localPath,omitempty"`
+
 	// Programs of Kubernetes that were built from a checkout, and what they say
 	// that they are: "kubelet": "v1.36.3+5d7e3f0a91b2".
 	Programs map[string]string `json:"programs,omitempty"`
@@ -39,7 +43,8 @@ func For(kubernetes string, override Versions) (Versions, error) {
 	if err != nil {
 		return Versions{}, fmt.Errorf("kubernetes version %q %w", kubernetes, err)
 	}
-	v := Versions{Kubernetes: release, Etcd: m.Etcd, Flannel: m.Flannel, CoreDNS: m.CoreDNS, Pause: m.Pause, CNI: m.CNI, Programs: override.Programs}
+	v := Versions{Kubernetes: release, Etcd: m.Etcd, Flannel: m.Flannel, CoreDNS: m.CoreDNS, Pause: m.Pause, CNI: m.CNI,
+		MetricsServer: m.MetricsServer, LocalPath: m.LocalPath, Programs: override.Programs}
 	for _, o := range []struct {
 		name  string
 		into  *string
@@ -50,6 +55,8 @@ func For(kubernetes string, override Versions) (Versions, error) {
 		{"CoreDNS", &v.CoreDNS, override.CoreDNS},
 		{"pause", &v.Pause, override.Pause},
 		{"CNI plugins", &v.CNI, override.CNI},
+		{"metrics-server", &v.MetricsServer, override.MetricsServer},
+		{"local-path-provisioner", &v.LocalPath, override.LocalPath},
 	} {
 		if o.value == "" {
 			continue

@@ -158,7 +158,7 @@ func (l loading) allNamed(ctx context.Context) (bool, error) {
 func (l loading) ours() bool {
 	ours, err := l.recorded()
 	return err == nil && !l.Files.Exists(l.loadingPath()) && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
-		return i.In(l.into.Kind()) && !l.KeepImages && !slices.Contains(ours, i.Ref)
+		return i.In(l.into.Kind()) && i.Addon == "" && !l.KeepImages && !slices.Contains(ours, i.Ref)
 	})
 }
 
@@ -169,7 +169,7 @@ func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.Image,
 	}
 	var missing []bundle.Image
 	for _, img := range l.Images {
-		if !img.In(l.into.Kind()) {
+		if !img.In(l.into.Kind()) || l.lacks(from, img) {
 			continue
 		}
 		found := bundle.Image{Image: img}
@@ -187,6 +187,16 @@ func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.Image,
 		}
 	}
 	return missing, nil
+}
+
+// lacks reports whether a source lacks the image of an addon. A host needs such
+// an image only with the addon, and without a source its store needs none.
+func (l loading) lacks(from imageSource, img image.Image) bool {
+	if img.Addon == "" || from == nil {
+		return img.Addon != ""
+	}
+	found, err := from.Find(img.Ref, l.Arch)
+	return err != nil || len(found.Platforms[l.Arch].Layers) == 0
 }
 
 // wanted returns what a store must have of an image.

@@ -132,7 +132,7 @@ func (p *pull) compose(ctx context.Context) ([]image.Built, error) {
 	builder := &image.Builder{Cache: image.CacheDir()}
 	var built []image.Built
 	for _, arch := range p.Archs {
-		for _, img := range image.Catalogue(p.Versions, "") {
+		for _, img := range image.Published(p.Versions, arch) {
 			one, err := builder.Compose(ctx, p.Versions, img, arch, p.origins(arch))
 			if err != nil {
 				return nil, fmt.Errorf("put %s for %s together: %w", img.Ref, arch, err)

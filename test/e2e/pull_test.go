@@ -47,6 +47,7 @@ func (p *puller) args(more ...string) []string { return p.from(p.host(), more...
 func (p *puller) from(registry string, more ...string) []string {
 	args := []string{"offline", "pull", "--quick", "--progress", "plain", "--arch", "amd64", "--to", p.to, "--ca-file", p.caFile,
 		"--registry-mirror", "registry.k8s.io=" + registry + "/official", "--registry-mirror", "ghcr.io=" + registry + "/official",
+		"--registry-mirror", "docker.io=" + registry + "/official",
 		"--download-mirror", p.URL + "/files", "--cni-mirror", p.URL + "/files"}
 	return append(args, more...)
 }
