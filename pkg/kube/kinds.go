@@ -22,7 +22,7 @@ type kinds struct {
 }
 
 // unscoped are the cluster-scoped kinds of the built-in manifests.
-var unscoped = map[string]bool{"Namespace": true, "ClusterRole": true, "ClusterRoleBinding": true}
+var unscoped = map[string]bool{"Namespace": true, "ClusterRole": true, "ClusterRoleBinding": true, "StorageClass": true}
 
 func (k *kinds) resource(o *Object) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	kind := o.GroupVersionKind()
