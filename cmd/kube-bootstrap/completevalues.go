@@ -60,7 +60,7 @@ func (p *program) values(flag string) cobra.CompletionFunc {
 	case "cni-plugin":
 		return cobra.FixedCompletions(config.CNIPlugins, orFile)
 	case "addons":
-		return cobra.FixedCompletions([]string{config.AddonDashboard}, orFile)
+		return cobra.FixedCompletions(append(config.AddonNames(), config.NoAddons), orFile)
 	case "restart-policy":
 		return cobra.FixedCompletions([]string{"no", "on-failure", "always", "unless-stopped"}, only)
 	case "ignore-preflight":

@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -29,9 +30,9 @@ could not go on without it. What somebody has come to use or change meanwhile is
 left, and reported with the reason: an image that a container runs from, a
 configuration file that was edited. A worker asks the control planes to
 delete its node and its user of etcd. If none answers, "kube-bootstrap forget" on
-a control plane does that later. The last control
-plane holds the only copy of the cluster: that must be confirmed on the terminal
-or with --yes.`,
+a control plane does that later. The last control plane holds the only copy of
+the cluster, and any host may hold volumes of the addon local-path: their loss
+must be confirmed on the terminal or with --yes.`,
 		Example: `  kube-bootstrap turndown
   kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
 		Args: cobra.NoArgs,
@@ -69,14 +70,20 @@ or with --yes.`,
 // lossesOfTurndown lists what no other host of the cluster has.
 func lossesOfTurndown(context.Context) ([]string, error) {
 	h, done, err := installed(true)
-	if err != nil || done == nil || !membership.HoldsLastCopy(h) {
+	if err != nil || done == nil {
 		return nil, err
 	}
-	return []string{
-		"control plane " + h.Config.HostName + ", the last one of its cluster",
+	var losses []string
+	for _, claim := range parts.LocalVolumes(h.Files) {
+		losses = append(losses, "the data of PersistentVolumeClaim "+claim)
+	}
+	if !membership.HoldsLastCopy(h) {
+		return losses, nil
+	}
+	return append(losses,
+		"control plane "+h.Config.HostName+", the last one of its cluster",
 		"all objects of the cluster in etcd",
-		"the keys of its certificate authorities",
-	}, nil
+		"the keys of its certificate authorities"), nil
 }
 
 func (p *program) turndown(ctx context.Context, keepImages, force bool) error {

@@ -1,5 +1,6 @@
 // Package addon contains the applications that kube-bootstrap applies to a
-// cluster: kube-proxy, CoreDNS, and manifests of the user.
+// cluster: kube-proxy, CoreDNS, the addons that it contains, and manifests of
+// the user.
 package addon
 
 import (
@@ -43,6 +44,12 @@ type Settings struct {
 	DNSDomain string
 	DNSIP     string // address of the DNS Service
 	ClusterCA []byte // PEM
+
+	MetricsImage   string
+	KubeletCA      []byte // PEM; of the kubelets' serving certificates
+	LocalPathImage string
+	HelperImage    string // has a shell, and creates and deletes the volumes of local-path
+	VolumesDir     string // directory of these volumes on each host
 }
 
 // Addons applies the addons to the cluster that API reaches.

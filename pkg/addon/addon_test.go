@@ -11,7 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -51,6 +53,50 @@ func TestManifestsStrict(t *testing.T) {
 			if _, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil); err != nil {
 				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
 			}
+		}
+	}
+}
+
+// The manifests of contained addons render, and each object has the label by which it
+// is removed.
+func TestContainedAddons(t *testing.T) {
+	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
+	addons := variants()["full"]
+	addons.MetricsImage, addons.LocalPathImage, addons.HelperImage, addons.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
+	addons.KubeletCA = addons.ClusterCA
+	for _, name := range config.ContainedAddons {
+		text, err := addons.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := kube.Objects(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range all {
+			if got := o.GetLabels()[label]; got != name {
+				t.Errorf("%s: %s %s has the label %q", name, o.GetKind(), o.GetName(), got)
+			}
+			data, err := o.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil); err != nil && !runtime.IsNotRegisteredError(err) {
+				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
+			}
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	one := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-1"}}
+	one.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
+	for n, want := range []string{
+		"the data of PersistentVolume pvc-1, of PersistentVolumeClaim default/data, depends on it",
+		"the data of PersistentVolume pvc-1, of PersistentVolumeClaim default/data, and 1 more depend on it",
+	} {
+		if got := claims([]corev1.PersistentVolume{one, one}[:n+1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -51,7 +51,7 @@ type Config struct {
 	DNSDomain          string
 	DNSServerIP        string
 	CNIPlugin          string   // bridge, flannel, calico, none, a path or a URL
-	Addons             []string // each dashboard, a path or a URL
+	Addons             []string // each one of AddonNames, a path or a URL
 	ServiceNetwork     string   // IPv4 prefix, masked
 	APIServerPort      int
 	TLSSANs            []string // names and addresses

@@ -182,7 +182,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"KUBE_BOOTSTRAP_HOST_NAME", "My Host", `hostName: Invalid value: "My Host"`},
 		{"KUBE_BOOTSTRAP_CNI_PLUGIN", "cilium", `cniPlugin: Invalid value: "cilium": must be bridge, flannel, calico, none, or the path or URL`},
 		{"KUBE_BOOTSTRAP_CNI_PLUGIN", "http://x/net.yaml", `must begin with https://, or end in #sha256:`},
-		{"KUBE_BOOTSTRAP_ADDONS", "dashboard,weather", `addons: Invalid value: "dashboard,weather": must be dashboard, or the path or URL of a manifest; "weather" is neither`},
+		{"KUBE_BOOTSTRAP_ADDONS", "dashboard,weather", `addons: Invalid value: "dashboard,weather": must be none, metrics-server, local-path, dashboard, or the path or URL of a manifest; "weather" is not`},
 		{"KUBE_BOOTSTRAP_ADDONS", "https:///x", `addons: Invalid value: "https:///x": must be a whole URL`},
 		{"REG_PREFIX", "https://x", `registry.address: Invalid value: "https://x": must be a registry without scheme`},
 		{"KUBE_BOOTSTRAP_CRI_SOCKET", "cri", `criSocket: Invalid value: "cri": must be the path of a socket`},

@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,19 +29,33 @@ func wholeURL(s string) string {
 	return ""
 }
 
-// AddonDashboard is the addon that is known by name.
-const AddonDashboard = "dashboard"
+// The addons with a name.
+const (
+	AddonMetricsServer = "metrics-server"
+	AddonLocalPath     = "local-path"
+	AddonDashboard     = "dashboard"
+)
+
+// ContainedAddons are the addons whose manifests and images kube-bootstrap
+// contains.
+var ContainedAddons = []string{AddonMetricsServer, AddonLocalPath}
+
+// NoAddons is the value of the setting for a cluster without addons.
+const NoAddons = "none"
+
+// AddonNames are the addons with a name.
+func AddonNames() []string { return append(slices.Clone(ContainedAddons), AddonDashboard) }
 
 func addons(s string) string {
 	for _, name := range strings.Split(s, ",") {
 		switch {
-		case name == AddonDashboard, IsManifest(name):
+		case slices.Contains(AddonNames(), name), IsManifest(name):
 		case IsURL(name):
 			if wrong := wholeURL(name); wrong != "" {
 				return wrong
 			}
 		default:
-			return "must be " + AddonDashboard + ", or the path or URL of a manifest; " + strconv.Quote(name) + " is neither"
+			return "must be none, " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; " + strconv.Quote(name) + " is not"
 		}
 	}
 	return ""
@@ -73,6 +88,9 @@ func manifests(field func(*Config) *[]string) func(*Config) value {
 		v := list(field)(c)
 		split := v.set
 		v.set = func(s string) error {
+			if strings.TrimSpace(s) == NoAddons {
+				s = ""
+			}
 			if err := split(s); err != nil {
 				return err
 			}

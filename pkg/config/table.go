@@ -206,7 +206,7 @@ var clusterSettings = []Setting{
 	},
 	{
 		Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | ClusterUp, Change: Freely,
-		Help:  "additional manifests to apply, comma separated: dashboard, or the path or URL of a manifest",
+		Help:  "applications to add, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; none: no addon",
 		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
 		check: addons,
 	},

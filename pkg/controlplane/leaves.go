@@ -13,6 +13,8 @@ const (
 	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
 	FlannelClient = PKIDir + "/etcd/flannel"          // of this host's own user, see ControlPlane.EtcdUser
 
+	KubeletCAFile = kubeletCA + ".crt" // trusted for the serving certificates of kubelets
+
 	clusterCA     = PKIDir + "/ca"
 	crossFile     = PKIDir + "/ca-cross.crt" // clusterCA signed by the one before it; empty before a rotation
 	frontProxyCA  = PKIDir + "/front-proxy-ca"

@@ -114,11 +114,15 @@ func (k Kubelet) removeEmpty() error {
 	return errors.Join(errs...)
 }
 
+// VolumesDir contains the volumes of the addon local-path. The kubelet needs it
+// too: it resolves the subPath of a volume mount itself.
+const VolumesDir = host.StateDir + "/volumes"
+
 // directories are mounted at the same place, for what the kubelet tells the
 // container runtime are paths of the host.
 var directories = []string{
 	"/etc/kubernetes", Dir, "/var/log/pods", "/var/log/containers",
-	"/var/lib/containerd", "/var/lib/cni", "/etc/cni", "/opt/cni",
+	"/var/lib/containerd", "/var/lib/cni", "/etc/cni", "/opt/cni", VolumesDir,
 }
 
 func (k Kubelet) container() (docker.Container, error) {

@@ -3,9 +3,14 @@ package parts
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -16,9 +21,55 @@ import (
 func FurtherAddons(h *local.Host) []step.Step {
 	var all []step.Step
 	for _, name := range WantedAddons(h) {
-		all = append(all, ApplyManifest(h, "apply addon "+name, AddonManifest(h, name)))
+		if !addon.Contained(name) {
+			all = append(all, ApplyManifest(h, "apply addon "+name, AddonManifest(h, name)))
+		}
+	}
+	all = append(all, ContainedAddons(h)...)
+	for _, name := range DroppedAddons(h) {
+		all = append(all, Addons(h).RemoveNamed(name))
 	}
 	return all
+}
+
+// ContainedAddons returns the steps that apply the wanted addons that
+// kube-bootstrap contains. They are deferred, because a manifest contains a
+// certificate that an earlier step issues.
+func ContainedAddons(h *local.Host) (all []step.Step) {
+	for _, name := range WantedAddons(h) {
+		if !addon.Contained(name) {
+			continue
+		}
+		all = append(all, later("apply addon "+name, func() (step.Step, error) {
+			if _, err := h.Files.Read(controlplane.KubeletCAFile); err != nil {
+				return step.Step{}, err
+			}
+			return Addons(h).ApplyNamed(name), nil
+		}))
+	}
+	return all
+}
+
+// DroppedAddons returns the contained addons that the settings in force have,
+// and the new ones have not.
+func DroppedAddons(h *local.Host) []string {
+	if h.Saved.Role != local.Master || h.Config.Join {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(h.Saved.Config.Addons), func(name string) bool {
+		return !addon.Contained(name) || slices.Contains(h.Config.Addons, name)
+	})
+}
+
+// LocalVolumes lists the claims whose volumes of local-path have data on this
+// host. The name of a volume's directory is VOLUME_NAMESPACE_CLAIM.
+func LocalVolumes(files host.Files) (claims []string) {
+	entries, _ := os.ReadDir(files.Path(kubelet.VolumesDir)) // missing without such volumes
+	for _, e := range entries {
+		_, claim, _ := strings.Cut(e.Name(), "_")
+		claims = append(claims, strings.Replace(claim, "_", "/", 1))
+	}
+	return claims
 }
 
 // WantedAddons returns the names of the addons that this host applies.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -12,16 +13,56 @@ import (
 
 // addonProblems returns a problem for each addon whose manifest cannot be
 // read.
-func addonProblems(_ context.Context, h request) error {
+func addonProblems(ctx context.Context, h request) error {
 	if h.role != local.Master {
 		return nil
 	}
 	var errs []error
 	for _, name := range parts.WantedAddons(h.Host) {
+		if addon.Contained(name) {
+			errs = append(errs, containedProblem(h, name))
+			continue
+		}
 		if err := parts.AddonManifest(h.Host, name).Check(); err != nil {
 			errs = append(errs, &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
 				Remedy: "give the path or the URL of a manifest, or remove the addon from the setting"})
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, droppedProblem(ctx, h))...)
+}
+
+// containedProblem returns a problem if the bundle lacks an image of an addon.
+func containedProblem(h request, name string) error {
+	if h.Config.Bundle == "" {
+		return nil
+	}
+	b, err := h.Source().Open()
+	if err != nil {
+		return nil // bundleProblem reports it
+	}
+	defer b.Close()
+	for _, img := range h.Images {
+		if img.Addon != name {
+			continue
+		}
+		if _, err := b.Find(img.Ref, h.Config.Arch); err != nil {
+			return &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
+				Remedy: "build the bundle with `kube-bootstrap offline build`, or remove the addon from the setting"}
+		}
+	}
+	return nil
+}
+
+// droppedProblem returns a problem if volumes depend on an addon that the
+// settings do not have any more. If no API server answers, the step that removes
+// the addon returns it.
+func droppedProblem(ctx context.Context, h request) error {
+	ctx, cancel := step.Checking(h.Limited(ctx))
+	defer cancel()
+	for _, name := range parts.DroppedAddons(h.Host) {
+		if err := parts.Addons(h.Host).Needed(ctx, name); len(step.Problems(err)) > 0 {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -47,7 +48,7 @@ func byHandProblem(ctx context.Context, h request) error {
 	if err != nil {
 		return err
 	}
-	missing, err := offline.MissingIn(ctx, docker, h.Images)
+	missing, err := offline.MissingIn(ctx, docker, image.OfEveryCluster(h.Images))
 	if err == nil && len(missing) > 0 {
 		err = &step.Problem{Name: "images", Text: "the main Docker lacks " + strings.Join(missing, ", "),
 			Remedy: "load each by `docker save IMAGE | ssh HOST docker load`, or give --bundle or --registry"}

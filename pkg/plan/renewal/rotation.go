@@ -73,6 +73,7 @@ func rotate(h *local.Host, r rotation.Rotation) step.Plan {
 	for _, s := range control.UseRenewed() {
 		plan = append(plan, []step.Step{s})
 	}
+	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets
 	plan = append(plan, kubeletFollows(h, r)...)
 	return append(plan, []step.Step{endRenewal(h)}).Compact().Within(h.Timeout())
 }

@@ -1,0 +1,109 @@
+package addon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// label names the addon that an object belongs to.
+const label = "kube-bootstrap.dev/addon"
+
+// Contained reports whether kube-bootstrap contains the manifest and the images
+// of an addon.
+func Contained(name string) bool { return slices.Contains(config.ContainedAddons, name) }
+
+// Named returns the manifest of a contained addon.
+func (a Addons) Named(name string) ([]byte, error) {
+	var out bytes.Buffer
+	if err := templates.ExecuteTemplate(&out, name+".yaml", a.withDefaults()); err != nil {
+		return nil, fmt.Errorf("render %s.yaml: %w", name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// ApplyNamed is the step that applies a contained addon.
+func (a Addons) ApplyNamed(name string) step.Step {
+	return a.ApplyManifest("apply addon "+name, func() ([]byte, error) { return a.Named(name) })
+}
+
+// RemoveNamed is the step that deletes the objects of a contained addon, unless
+// volumes depend on it. It leaves an object that has lost the label of the addon.
+func (a Addons) RemoveNamed(name string) step.Step {
+	objects := func() ([]*kube.Object, error) {
+		text, err := a.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		return kube.Objects(text)
+	}
+	return step.Step{
+		Name:  "remove addon " + name,
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			all, err := objects()
+			if err != nil {
+				return nil, err
+			}
+			return kube.Present(ctx, a.API, all, label)
+		},
+		Apply: func(ctx context.Context) error {
+			if err := a.Needed(ctx, name); err != nil {
+				return err
+			}
+			all, err := objects()
+			if err != nil {
+				return err
+			}
+			return kube.Delete(ctx, a.API, all, label)
+		},
+	}
+}
+
+const (
+	provisioner   = "rancher.io/local-path"
+	provisionedBy = "pv.kubernetes.io/provisioned-by"
+)
+
+// Needed returns the problem that volumes depend on an addon, or nil.
+func (a Addons) Needed(ctx context.Context, name string) error {
+	if name != config.AddonLocalPath {
+		return nil
+	}
+	client, err := a.API.Client()
+	if err != nil {
+		return err
+	}
+	volumes, err := client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	own := slices.DeleteFunc(volumes.Items, func(v corev1.PersistentVolume) bool { return v.Annotations[provisionedBy] != provisioner })
+	if len(own) == 0 {
+		return nil
+	}
+	return &step.Problem{
+		Name: "addon-data", Firm: true, Text: fmt.Sprintf("the addon %s cannot be removed: %s", name, claims(own)),
+		Remedy: "keep the addon in --addons, or delete the PersistentVolumeClaims, which deletes their data",
+	}
+}
+
+// claims names the first volume, and the number of the others.
+func claims(volumes []corev1.PersistentVolume) string {
+	text := "the data of PersistentVolume " + volumes[0].Name
+	if c := volumes[0].Spec.ClaimRef; c != nil {
+		text += ", of PersistentVolumeClaim " + c.Namespace + "/" + c.Name + ","
+	}
+	if more := len(volumes) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more depend on it", text, more)
+	}
+	return text + " depends on it"
+}
