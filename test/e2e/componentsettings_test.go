@@ -1,0 +1,36 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// changeComponents changes flags of components and a feature gate on a control
+// plane that runs. A value that a component does not accept is reported with its
+// own words, and the next run restores the host.
+func changeComponents(t *testing.T, master machine) {
+	const gate = `kubernetes_feature_enabled{name="ContextualLogging",stage="BETA"} `
+	expect := func(event, enabled string) {
+		t.Helper()
+		command := master.kubectl(t, "-n kube-system get pod kube-apiserver-"+master.name+" -o 'jsonpath={.spec.containers[0].command}'")
+		if got := strings.Contains(command, "--event-ttl=2h"); got != (event != "") {
+			t.Errorf("the API server is started with %s", command)
+		}
+		if metrics := master.kubectl(t, "get --raw /metrics"); !strings.Contains(metrics, gate+enabled+"\n") {
+			t.Errorf("the metrics of the API server lack %s%s", gate, enabled)
+		}
+	}
+	expect("", "1")
+	master.sh(t, "kube-bootstrap master --apiserver-arg event-ttl=2h --feature-gates ContextualLogging=false")
+	expect("2h", "0")
+	if kept := master.sh(t, "kube-bootstrap config view"); !strings.Contains(kept, `extraArgs: {"event-ttl": "2h"}`) {
+		t.Errorf("config view shows\n%s", kept)
+	}
+	if code, says := master.ask(t, "", "master --scheduler-arg kube-api-qps=many", bundle); code != "1" || !strings.Contains(says, `invalid argument "many" for "--kube-api-qps"`) {
+		t.Errorf("a value that the scheduler does not accept: exit code %s:\n%s", code, says)
+	}
+	master.sh(t, "kube-bootstrap master --apiserver-arg= --feature-gates= && kube-bootstrap status")
+	expect("", "1")
+}
