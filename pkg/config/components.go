@@ -90,7 +90,7 @@ func knownName(name, what string, known []string, err error) string {
 	if best := Nearest(name, known); best != "" {
 		return must + ", did you mean " + best + "?"
 	}
-	return must + "; its --help lists all of them"
+	return must + "; --help of the component lists all of them"
 }
 
 // flagOf returns the reason why a flag cannot be set, with the setting to use

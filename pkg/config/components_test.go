@@ -20,7 +20,7 @@ func TestComponentNames(t *testing.T) {
 		{"etcd-arg", "feature-gates=InitialCorruptCheck=true", ""},
 		{"feature-gates", "AllAlpha=false,APIServerIdentity=true", ""},
 		{"apiserver-arg", "enable-admision-plugins=x", `"enable-admision-plugins": is no flag of kube-apiserver v1.37.2, did you mean enable-admission-plugins?`},
-		{"scheduler-arg", "node-monitor-grace-period=20s", "is no flag of kube-scheduler v1.37.2; its --help"},
+		{"scheduler-arg", "node-monitor-grace-period=20s", "is no flag of kube-scheduler v1.37.2; --help of the component"},
 		{"etcd-arg", "snapshot-cout=1", "did you mean snapshot-count?"},
 		{"apiserver-arg", "etcd-servers=http://x", "cannot be set here: the API server uses the etcd"},
 		{"apiserver-arg", "secure-port=1", "use apiServerPort"},

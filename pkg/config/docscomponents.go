@@ -97,6 +97,7 @@ each control plane reads it from /etc/kubernetes/apiserver/audit.yaml. caFile an
 other settings and handed to a control plane that joins.
 
 On a running cluster, run 'kube-bootstrap master' with the new settings on one control plane after the other, and 'kube-bootstrap worker' with
-new --kubelet-arg and --feature-gates on the workers. Each run ends when the components of its host are ready. If a component exits because of a
-value, the run fails with the last line of its log, and 'kube-bootstrap master' without the value restores the host.
+new --kubelet-arg and --feature-gates on the workers. In a cluster of containers, 'cluster up' with the new settings runs one control plane
+after the other. Each run ends when the components of its host are ready. If a component exits because of a value, the run fails with the last
+line of its log, and 'kube-bootstrap master' without the value restores the host.
 `
