@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -62,12 +64,12 @@ With a registry, later pods and containers pull from there too.`,
 
 func (p *program) fill(ctx context.Context, h *local.Host) error {
 	started := time.Now()
-	runner := &step.Runner{Emit: p.report.event}
+	runner := &step.Runner{Emit: p.report.Event}
 	if err := runner.Do(ctx, plan.Load(h)); err != nil {
 		return &resumeError{err, resumeAdvice}
 	}
 	p.endProgress()
-	p.say("this host has all images, in " + took(time.Since(started)))
+	p.say("this host has all images, in " + progress.Took(time.Since(started)))
 	p.say("`kube-bootstrap master` or `kube-bootstrap worker` makes it part of a cluster; `kube-bootstrap turndown` takes it all back")
 	return nil
 }

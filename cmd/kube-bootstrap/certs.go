@@ -5,6 +5,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -78,7 +80,7 @@ func left(one pki.Listed) string {
 	case one.DaysLeft >= 2:
 		return fmt.Sprintf("%d days", one.DaysLeft)
 	}
-	return took(time.Until(one.Expires))
+	return progress.Took(time.Until(one.Expires))
 }
 
 func renewedBy(one pki.Listed) string {

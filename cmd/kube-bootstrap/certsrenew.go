@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -84,6 +86,6 @@ func (p *program) renew(ctx context.Context, names []string, life time.Duration)
 		return &resumeError{err, "run the same command again to finish"}
 	}
 	p.endProgress()
-	p.say(fmt.Sprintf("renewed %d certificates, in %s", len(names), took(time.Since(started))))
+	p.say(fmt.Sprintf("renewed %d certificates, in %s", len(names), progress.Took(time.Since(started))))
 	return nil
 }

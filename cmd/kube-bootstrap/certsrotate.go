@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
@@ -82,14 +84,14 @@ func (p *program) rotate(ctx context.Context, subject string, dropNow bool) erro
 	if !until.IsZero() && !dropNow {
 		p.endProgress()
 		p.say(fmt.Sprintf("all control planes use the new %s, after %s; run the same command again after %s to drop the old one",
-			rotation.Title(subject), took(time.Since(started)), until.Local().Format(time.DateTime)))
+			rotation.Title(subject), progress.Took(time.Since(started)), until.Local().Format(time.DateTime)))
 		return nil
 	}
 	if err := runner.Do(ctx, renewal.EndRotation(h, subject)); err != nil {
 		return &resumeError{err, again}
 	}
 	p.endProgress()
-	p.say(fmt.Sprintf("rotated the %s, in %s", rotation.Title(subject), took(time.Since(started))))
+	p.say(fmt.Sprintf("rotated the %s, in %s", rotation.Title(subject), progress.Took(time.Since(started))))
 	if subject == controlplane.Authorities {
 		p.say("client certificates of the old authority no longer open the API: copy /etc/kubernetes/admin.conf again, and give users new kubeconfigs")
 		p.say("bootstrap tokens were deleted; create new ones with `kube-bootstrap token create`")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
@@ -155,5 +157,5 @@ func (h clusterHost) steps() string {
 	case report.InPlace:
 		return fmt.Sprintf("%d in place", len(report.Steps))
 	}
-	return cmp.Or(firstLine(h.Error), "none")
+	return cmp.Or(progress.FirstLine(h.Error), "none")
 }

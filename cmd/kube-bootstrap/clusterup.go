@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
@@ -63,7 +65,7 @@ func (p *program) up(c *cobra.Command, flags upFlags) error {
 		return err
 	}
 	p.endProgress()
-	p.say(fmt.Sprintf("cluster %s is up, in %s", o.Name, took(time.Since(started))))
+	p.say(fmt.Sprintf("cluster %s is up, in %s", o.Name, progress.Took(time.Since(started))))
 	return errors.Join(p.hint(c.Context(), o, flags.kubeconfig), p.mergeAfterUp(c, o, flags.kubeconfig))
 }
 

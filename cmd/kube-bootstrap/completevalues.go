@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -54,7 +56,7 @@ func (p *program) values(flag string) cobra.CompletionFunc {
 	case "name":
 		return clusterListing.complete(p)
 	case "progress":
-		return cobra.FixedCompletions(progressModes, only)
+		return cobra.FixedCompletions(progress.Modes, only)
 	case "kubernetes-version":
 		return cobra.FixedCompletions(versionNames(), only)
 	case "cni-plugin":

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
@@ -98,11 +100,11 @@ func printSuite(w io.Writer, r suite.Result) {
 	if len(r.Failed) > 0 {
 		fmt.Fprintln(w, "FAILED\tAFTER\tAT\tBECAUSE")
 		for _, f := range r.Failed {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, took(time.Duration(f.Seconds*float64(time.Second))), f.At, firstLine(f.Message))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, progress.Took(time.Duration(f.Seconds*float64(time.Second))), f.At, progress.FirstLine(f.Message))
 		}
 	}
 	fmt.Fprintf(w, "%d tests, %d passed, %d failed, %d skipped, %s with %d processes\n", r.Tests, r.Passed, len(r.Failed), r.Skipped,
-		took(time.Duration(r.Seconds*float64(time.Second))), r.Processes)
+		progress.Took(time.Duration(r.Seconds*float64(time.Second))), r.Processes)
 	if r.Report != "" {
 		fmt.Fprintf(w, "report: %s\nlog: %s\n", r.Report, r.Log)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
@@ -73,7 +75,7 @@ func (p *program) tell(ctx context.Context, err error) int {
 		p.complain("interrupted")
 	case exitUsage: // nothing has happened yet, so the time is of no interest
 		for _, e := range flatten(err) {
-			fmt.Fprintln(p.err, "!!! "+indented(e.Error()))
+			fmt.Fprintln(p.err, "!!! "+progress.Indented(e.Error()))
 		}
 	default:
 		for _, e := range flatten(err) {
@@ -174,14 +176,5 @@ func joined(err error) []error {
 }
 
 // complain and say write one line to stderr, in the form the scripts had.
-func (p *program) complain(text string) { fmt.Fprint(p.err, lines("!!!", time.Now(), text)) }
-func (p *program) say(text string)      { fmt.Fprint(p.err, lines("+++", time.Now(), text)) }
-
-// lines is text in the scripts' form; further lines of it are set in.
-func lines(mark string, at time.Time, text string) string {
-	return fmt.Sprintf("%s [%s] %s\n", mark, at.Format("0102 15:04:05"), indented(text))
-}
-
-func indented(text string) string {
-	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
-}
+func (p *program) complain(text string) { fmt.Fprint(p.err, progress.Lines("!!!", time.Now(), text)) }
+func (p *program) say(text string)      { fmt.Fprint(p.err, progress.Lines("+++", time.Now(), text)) }

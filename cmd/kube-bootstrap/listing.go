@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
@@ -36,7 +38,7 @@ var (
 	snapshotListing = listing[snapshot.Snapshot]{
 		snapshot.List, []string{"SNAPSHOT", "MADE", "HOSTS", "VERSION", "SIZE"},
 		func(s snapshot.Snapshot) []string {
-			return []string{s.Name, s.Made.Local().Format(time.DateTime), number(len(s.Hosts)), s.Kubernetes, amount(s.Bytes, 0)}
+			return []string{s.Name, s.Made.Local().Format(time.DateTime), number(len(s.Hosts)), s.Kubernetes, progress.Amount(s.Bytes, 0)}
 		},
 	}
 )

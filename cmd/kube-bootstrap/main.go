@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 )
 
 // outliveReaders makes a write to a closed pipe return an error instead of
@@ -41,7 +43,7 @@ func main() {
 		err:      os.Stderr,
 		env:      os.Getenv,
 		environ:  os.Environ,
-		terminal: redraws(os.Stderr, os.Getenv),
+		terminal: progress.Redraws(os.Stderr, os.Getenv),
 		asks:     asks(os.Stdin, os.Stderr, os.Getenv),
 	}
 	os.Exit(p.run(ctx, os.Args[1:]))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
@@ -108,7 +110,7 @@ func (p *program) change(ctx context.Context, do func(context.Context, func(sess
 		return &firmError{err}
 	}
 	p.endProgress()
-	p.say(done() + ", in " + took(time.Since(started)))
+	p.say(done() + ", in " + progress.Took(time.Since(started)))
 	return nil
 }
 

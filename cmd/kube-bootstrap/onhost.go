@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -139,7 +141,7 @@ func onlyProblems(err error) error {
 
 func (p *program) walk(ctx context.Context, v hostVerb, h *local.Host) error {
 	started := time.Now()
-	runner := &step.Runner{Emit: p.report.event}
+	runner := &step.Runner{Emit: p.report.Event}
 	if h.Changing() {
 		if err := h.Suspend(); err != nil {
 			return err
@@ -149,7 +151,7 @@ func (p *program) walk(ctx context.Context, v hostVerb, h *local.Host) error {
 		return &resumeError{err, v.advice(h)}
 	}
 	p.endProgress()
-	p.say(fmt.Sprintf("this host is a %s of the cluster, in %s", v.role, took(time.Since(started))))
+	p.say(fmt.Sprintf("this host is a %s of the cluster, in %s", v.role, progress.Took(time.Since(started))))
 	p.say(v.next)
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
@@ -119,7 +121,7 @@ func (p *program) reup(ctx context.Context, cfg config.Config, o cluster.Options
 		return &firmError{err}
 	}
 	p.endProgress()
-	p.say(fmt.Sprintf("cluster %s runs what the checkout is compiled to, in %s", o.Name, took(time.Since(started))))
+	p.say(fmt.Sprintf("cluster %s runs what the checkout is compiled to, in %s", o.Name, progress.Took(time.Since(started))))
 	return p.showReup(format, v, o, nodes)
 }
 

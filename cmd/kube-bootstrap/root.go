@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,8 +29,8 @@ type program struct {
 	progress string
 	timeline string
 	config   string
-	report   reporter // set while a plan is walked
-	ignores  bool     // the command has --ignore-preflight
+	report   progress.Reporter // set while a plan is walked
+	ignores  bool              // the command has --ignore-preflight
 }
 
 func (p *program) run(ctx context.Context, args []string) int {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
@@ -82,7 +84,7 @@ func (p *program) onSnapshot(what string, do func(context.Context, cluster.Optio
 			return &firmError{err}
 		}
 		p.endProgress()
-		p.say(fmt.Sprintf("%s %s of cluster %s: done in %s", what, args[0], o.Name, took(time.Since(started))))
+		p.say(fmt.Sprintf("%s %s of cluster %s: done in %s", what, args[0], o.Name, progress.Took(time.Since(started))))
 		return nil
 	}
 	return c

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -192,7 +194,7 @@ func expiry(at time.Time) string {
 	case at.Before(time.Now()):
 		return "expired"
 	}
-	return "in " + took(time.Until(at).Round(time.Minute))
+	return "in " + progress.Took(time.Until(at).Round(time.Minute))
 }
 
 func (p *program) tokenDelete() *cobra.Command {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -119,7 +121,7 @@ func (p *program) turndown(ctx context.Context, keepImages, force bool) error {
 	if lost := h.Saved.Lost; lost != nil {
 		p.say(lost.Error() + "; so this host was taken back as one with default settings")
 	}
-	p.sayLeft(runner.Left(), took(time.Since(started)))
+	p.sayLeft(runner.Left(), progress.Took(time.Since(started)))
 	for _, line := range left {
 		p.say("but the cluster was not told: " + line)
 	}

@@ -134,7 +134,7 @@ var times = []string{
 // spansOfTime returns the declarations of a file in pkg that contain a
 // duration.
 func (s source) spansOfTime() []string {
-	if s.isTest() || layer(s.dir) < 0 || s.dir == "cmd/kube-bootstrap" {
+	if s.isTest() || layer(s.dir) < 0 || packageOf(s.dir) == "cmd/kube-bootstrap" {
 		return nil
 	}
 	var all []string

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -63,10 +63,10 @@ func (r *bars) draw(now time.Time) {
 	}
 }
 
-func (r *bars) event(e step.Event) {
+func (r *bars) Event(e step.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	moved := r.moving.event(e)
+	moved := r.moving.Event(e)
 	switch e.Kind {
 	case step.Started:
 		r.running = append(r.running, &barLine{name: e.Step, started: e.At})
@@ -94,7 +94,7 @@ func (r *bars) find(name string) int {
 func (r *bars) end(e step.Event, mark string) {
 	elapsed := ""
 	if i := r.find(e.Step); i >= 0 {
-		elapsed = took(e.At.Sub(r.running[i].started))
+		elapsed = Took(e.At.Sub(r.running[i].started))
 		r.running = slices.Delete(r.running, i, i+1)
 	}
 	r.screen.draw([]string{head(mark, elapsed) + e.Step}, r.lines(e.At))
@@ -125,7 +125,7 @@ func (r *bars) lines(now time.Time) []string {
 	return append(all[:min(len(all), room)], last...)
 }
 
-func (r *bars) close() {
+func (r *bars) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stop == nil {
@@ -145,5 +145,5 @@ var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 func (l *barLine) draw(now time.Time, width int) string {
 	elapsed := max(now.Sub(l.started), 0)
 	frame := spinner[int(elapsed/redrawn)%len(spinner)]
-	return line(width, head(string(frame), took(elapsed)), l.name, l.moved, firstLine(l.message))
+	return line(width, head(string(frame), Took(elapsed)), l.name, l.moved, FirstLine(l.message))
 }

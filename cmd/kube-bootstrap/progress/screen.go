@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"io"
@@ -47,10 +47,10 @@ func (s *screen) rows() (n int) {
 	return min(n, height-1)
 }
 
-// redraws reports whether lines of a terminal can be redrawn. On a serial
+// Redraws reports whether lines of a terminal can be redrawn. On a serial
 // console, which has no size, they cannot, and in a log file the cursor codes
 // would stay as text.
-func redraws(file *os.File, env func(string) string) bool {
+func Redraws(file *os.File, env func(string) string) bool {
 	width, height, err := term.GetSize(int(file.Fd()))
 	if err != nil || width == 0 || height == 0 {
 		return false

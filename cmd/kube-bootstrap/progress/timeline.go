@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -27,7 +27,10 @@ type span struct {
 	failed     bool
 }
 
-func (t *timelineReporter) event(e step.Event) {
+// NewTimeline returns a reporter that writes an SVG picture to out and closes it.
+func NewTimeline(out io.WriteCloser) Reporter { return &timelineReporter{out: out} }
+
+func (t *timelineReporter) Event(e step.Event) {
 	if e.Kind == step.Started {
 		t.steps = append(t.steps, &span{row: e.Row, name: e.Step, begin: e.At})
 		return
@@ -39,7 +42,7 @@ func (t *timelineReporter) event(e step.Event) {
 	}
 }
 
-func (t *timelineReporter) close() {
+func (t *timelineReporter) Close() {
 	_, _ = io.WriteString(t.out, t.svg())
 	_ = t.out.Close()
 }
@@ -74,7 +77,7 @@ func (t *timelineReporter) svg() string {
 		}
 		b.WriteString(s.bar(i, left, begin, end.Sub(begin)))
 	}
-	fmt.Fprintf(&b, `<text x="8" y="%d">total %s</text>`+"\n</svg>\n", height-lineHeight/2, took(end.Sub(begin)))
+	fmt.Fprintf(&b, `<text x="8" y="%d">total %s</text>`+"\n</svg>\n", height-lineHeight/2, Took(end.Sub(begin)))
 	return b.String()
 }
 
@@ -115,5 +118,5 @@ func (s *span) bar(line, left int, begin time.Time, all time.Duration) string {
 	}
 	y := line*lineHeight + lineHeight
 	return fmt.Sprintf(`<text x="8" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="14" fill="%s"/><text x="%.1f" y="%d">%s</text>`+"\n",
-		y, html.EscapeString(s.name), x, y-12, width, color, x+width+4, y, took(s.end.Sub(s.begin)))
+		y, html.EscapeString(s.name), x, y-12, width, color, x+width+4, y, Took(s.end.Sub(s.begin)))
 }

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -52,7 +52,7 @@ func (t transfer) left() (time.Duration, bool) {
 
 // String says it in words: "12 of 130 MB, 3.4 MB/s, 35s left".
 func (t transfer) String() string {
-	text := amount(t.bytes, t.total)
+	text := Amount(t.bytes, t.total)
 	if t.rate >= 1 && t.bytes != t.total {
 		text += ", " + speed(t.rate)
 	}
@@ -69,7 +69,7 @@ func (t transfer) words() []string {
 	if t.bytes == 0 && t.total == 0 {
 		return nil
 	}
-	all := []string{t.String(), amount(t.bytes, t.total)}
+	all := []string{t.String(), Amount(t.bytes, t.total)}
 	if left, ok := t.left(); ok {
 		all = []string{t.String(), all[1] + ", " + remaining(left), all[1]}
 	}
@@ -93,7 +93,7 @@ type transfers struct {
 }
 
 // event updates the transfer of a step, and returns it; nil if it has none.
-func (a *transfers) event(e step.Event) *transfer {
+func (a *transfers) Event(e step.Event) *transfer {
 	if a.steps == nil || e.Row != a.row {
 		a.row, a.steps = e.Row, map[string]*transfer{}
 	}

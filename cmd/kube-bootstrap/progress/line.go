@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"strings"
@@ -72,7 +72,8 @@ func gauge(bytes, total int64) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
 }
 
-func firstLine(s string) string {
+// FirstLine returns the first line of a text.
+func FirstLine(s string) string {
 	first, _, _ := strings.Cut(s, "\n")
 	return first
 }

@@ -1,12 +1,10 @@
-package main
+package progress
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -37,11 +34,11 @@ func events() []step.Event {
 	}
 }
 
-func draw(r reporter) {
+func draw(r Reporter) {
 	for _, e := range events() {
-		r.event(e)
+		r.Event(e)
 	}
-	r.close()
+	r.Close()
 }
 
 func TestPlain(t *testing.T) {
@@ -63,9 +60,9 @@ func TestPlain(t *testing.T) {
 func TestPlainRemindsOfASilentStep(t *testing.T) {
 	var out bytes.Buffer
 	r := newPlain(&out)
-	defer r.close()
-	r.event(step.Event{At: at(0), Step: "build", Kind: step.Started})
-	r.event(step.Event{At: at(1), Step: "build", Kind: step.Progress, Message: "compile kubelet\nwith cgo"})
+	defer r.Close()
+	r.Event(step.Event{At: at(0), Step: "build", Kind: step.Started})
+	r.Event(step.Event{At: at(1), Step: "build", Kind: step.Progress, Message: "compile kubelet\nwith cgo"})
 	out.Reset()
 	r.remind(at(9))
 	r.remind(at(10))
@@ -76,12 +73,12 @@ func TestPlainRemindsOfASilentStep(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	r.event(step.Event{At: at(95), Step: "build", Kind: step.Note, Message: "kubelet is old"})
+	r.Event(step.Event{At: at(95), Step: "build", Kind: step.Note, Message: "kubelet is old"})
 	if want := "+++ [1121 05:51:36] kubelet is old\n"; out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	r.event(step.Event{At: at(96), Step: "build", Kind: step.Failed, Err: errors.New("no space")})
+	r.Event(step.Event{At: at(96), Step: "build", Kind: step.Failed, Err: errors.New("no space")})
 	r.remind(at(200))
 	if out.String() != "" {
 		t.Errorf("told of an ended step: %s", out.String())
@@ -93,17 +90,17 @@ func TestPlainRemindsOfASilentStep(t *testing.T) {
 func TestPlainRunOfTests(t *testing.T) {
 	var out bytes.Buffer
 	r := newPlain(&out)
-	defer r.close()
+	defer r.Close()
 	const long = "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"
 	const name = "run the tests"
-	r.event(step.Event{At: at(0), Step: name, Kind: step.Started})
-	r.event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "0 of 433, 0 passed, 0 failed", Doing: []string{"DNS should provide DNS", long}})
+	r.Event(step.Event{At: at(0), Step: name, Kind: step.Started})
+	r.Event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "0 of 433, 0 passed, 0 failed", Doing: []string{"DNS should provide DNS", long}})
 	r.remind(at(29))
-	r.event(step.Event{At: at(29), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960\nno diff"})
-	r.event(step.Event{At: at(30), Step: name, Kind: step.Progress, Message: "2 of 433, 1 passed, 1 failed", Doing: []string{long}})
+	r.Event(step.Event{At: at(29), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960\nno diff"})
+	r.Event(step.Event{At: at(30), Step: name, Kind: step.Progress, Message: "2 of 433, 1 passed, 1 failed", Doing: []string{long}})
 	r.remind(at(59))
 	r.remind(at(60))
-	r.event(step.Event{At: at(70), Step: name, Kind: step.Done})
+	r.Event(step.Event{At: at(70), Step: name, Kind: step.Done})
 	want := `+++ [1121 05:50:01] run the tests
 +++ [1121 05:50:30] failed: [sig-cli] Kubectl diff
     kubectl.go:960
@@ -141,7 +138,7 @@ func TestTimelineIsAnSVG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draw(&timelineReporter{out: file})
+	draw(NewTimeline(file))
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -152,70 +149,5 @@ func TestTimelineIsAnSVG(t *testing.T) {
 	}
 	if !errors.Is(err, io.EOF) || strings.Count(string(text), "<rect") != 4 || !strings.Contains(string(text), "load &lt;images&gt;") {
 		t.Errorf("%v\n%s", err, text)
-	}
-}
-
-func TestExitCodes(t *testing.T) {
-	problem := &step.Problem{Name: "swap", Text: "swap is on"}
-	stopped, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, c := range []struct {
-		ctx  context.Context
-		err  error
-		want int
-	}{
-		{context.Background(), nil, exitOK},
-		{context.Background(), errors.New("x"), exitFailure},
-		{context.Background(), &usageError{errors.New("x")}, exitUsage},
-		{context.Background(), errors.Join(fmt.Errorf("check swap: %w", problem), problem), exitPreflight},
-		{context.Background(), fmt.Errorf("%w (process 7)", host.ErrLocked), exitLocked},
-		{context.Background(), errNotInPlace, exitNotInPlace},
-		{context.Background(), &resumeError{problem, "again"}, exitFailure},
-		{stopped, &resumeError{context.Canceled, "again"}, exitInterrupted},
-	} {
-		if got := exitCode(c.ctx, c.err); got != c.want {
-			t.Errorf("%v: %d, want %d", c.err, got, c.want)
-		}
-	}
-}
-
-func TestEveryProblemIsTold(t *testing.T) {
-	one, two := &step.Problem{Name: "docker", Text: "no Docker"}, &step.Problem{Name: "swap", Text: "swap is on"}
-	err := onlyProblems(errors.Join(fmt.Errorf("check Docker: %w", errors.Join(one, two)), errors.New("check x: broken")))
-	if got := strings.ReplaceAll(err.Error(), "\n", "|"); got != "no Docker [docker]|swap is on [swap]|check x: broken" {
-		t.Error(got)
-	}
-}
-
-func TestEachErrorIsALineOfItsOwn(t *testing.T) {
-	var out bytes.Buffer
-	p := &program{err: &out}
-	p.tell(context.Background(), &resumeError{errors.Join(errors.New("one"), errors.Join(errors.New("two\ntail of its log"), errors.New("three"))), "do it again"})
-	text := out.String()
-	for _, want := range []string{"] one\n", "] two\n    tail of its log\n", "] three\n", "] do it again\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if n := strings.Count(text, "!!! ["); n != 4 {
-		t.Errorf("%d lines:\n%s", n, text)
-	}
-}
-
-func TestTokenLeavesTheArguments(t *testing.T) {
-	for _, c := range []struct{ args, left, token string }{
-		{"worker --token t --master-ip i", "worker --master-ip i", "t"},
-		{"worker --token=t", "worker", "t"},
-		{"worker --token-file f", "worker --token-file f", ""},
-		{"worker -- --token t", "worker -- --token t", ""},
-		{"worker --token", "worker --token", ""},
-		{"kubectl --token t get pods", "kubectl --token t get pods", ""},
-		{"cluster kubectl get pods --token t", "cluster kubectl get pods --token t", ""},
-	} {
-		left, hidden := withoutSecrets(strings.Fields(c.args))
-		token := strings.TrimPrefix(strings.Join(hidden, " "), "KUBE_BOOTSTRAP_TOKEN=")
-		if strings.Join(left, " ") != c.left || token != c.token {
-			t.Errorf("%s: %v, %q", c.args, left, token)
-		}
 	}
 }

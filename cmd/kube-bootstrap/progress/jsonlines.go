@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"encoding/json"
@@ -13,6 +13,6 @@ type jsonLines struct{ out *json.Encoder }
 func newJSONLines(out io.Writer) jsonLines { return jsonLines{json.NewEncoder(out)} }
 
 // A closed stderr must not stop the work.
-func (r jsonLines) event(e step.Event) { _ = r.out.Encode(e) }
+func (r jsonLines) Event(e step.Event) { _ = r.out.Encode(e) }
 
-func (r jsonLines) close() {}
+func (r jsonLines) Close() {}

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -75,11 +75,11 @@ func (r *plain) remind(now time.Time) {
 	}
 }
 
-func (r *plain) event(e step.Event) {
+func (r *plain) Event(e step.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.running[e.Step]
-	moved := r.moving.event(e)
+	moved := r.moving.Event(e)
 	switch e.Kind {
 	case step.Started:
 		r.running[e.Step] = &plainStep{name: e.Step, started: e.At, told: e.At}
@@ -88,7 +88,7 @@ func (r *plain) event(e step.Event) {
 		if s == nil {
 			return
 		}
-		s.message, s.doing = strings.TrimSpace(firstLine(e.Message)+" "+moved.String()), e.Doing
+		s.message, s.doing = strings.TrimSpace(FirstLine(e.Message)+" "+moved.String()), e.Doing
 		if e.At.Sub(s.told) >= s.quiet() {
 			r.progress(s, e.At)
 		}
@@ -106,7 +106,7 @@ func (r *plain) event(e step.Event) {
 func (r *plain) end(e step.Event, s *plainStep) {
 	text := fmt.Sprintf("%s: %s", e.Step, e.Kind)
 	if s != nil {
-		text += " in " + took(e.At.Sub(s.started))
+		text += " in " + Took(e.At.Sub(s.started))
 	}
 	delete(r.running, e.Step)
 	r.line(e.At, text)
@@ -114,7 +114,7 @@ func (r *plain) end(e step.Event, s *plainStep) {
 
 func (r *plain) progress(s *plainStep, at time.Time) {
 	s.told = at
-	text := s.name + ": " + took(at.Sub(s.started))
+	text := s.name + ": " + Took(at.Sub(s.started))
 	if s.message != "" {
 		text += ", " + s.message
 	}
@@ -124,6 +124,16 @@ func (r *plain) progress(s *plainStep, at time.Time) {
 	r.line(at, strings.Join(append([]string{text}, s.doing...), "\n"))
 }
 
-func (r *plain) line(at time.Time, text string) { fmt.Fprint(r.out, lines("+++", at, text)) }
+func (r *plain) line(at time.Time, text string) { fmt.Fprint(r.out, Lines("+++", at, text)) }
 
-func (r *plain) close() { close(r.stop) }
+func (r *plain) Close() { close(r.stop) }
+
+// Lines formats a text as the previous scripts did.
+func Lines(mark string, at time.Time, text string) string {
+	return fmt.Sprintf("%s [%s] %s\n", mark, at.Format("0102 15:04:05"), Indented(text))
+}
+
+// Indented indents all lines of a text but the first.
+func Indented(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}

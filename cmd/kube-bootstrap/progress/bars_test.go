@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestBars(t *testing.T) {
 	var out bytes.Buffer
 	r := newBars(&out, sized(80, 24))
 	draw(r)
-	r.close()
+	r.Close()
 	for _, want := range []string{"✓   1.2s  start etcd", "✗  1m30s  load <images>", "✓         1 steps were in place"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -71,9 +71,9 @@ func TestLinesFitIntoEveryTerminal(t *testing.T) {
 func TestWhatAStepDoesAtTheSameTime(t *testing.T) {
 	var out bytes.Buffer
 	r := newBars(&out, sized(80, 5))
-	defer r.close()
-	r.event(step.Event{At: at(0), Step: "run the tests", Kind: step.Started})
-	r.event(step.Event{At: at(1), Step: "run the tests", Kind: step.Progress, Message: "312 of 417, 310 passed, 2 failed, 11m left",
+	defer r.Close()
+	r.Event(step.Event{At: at(0), Step: "run the tests", Kind: step.Started})
+	r.Event(step.Event{At: at(1), Step: "run the tests", Kind: step.Progress, Message: "312 of 417, 310 passed, 2 failed, 11m left",
 		Doing: []string{"DNS should provide DNS", "Secrets should be consumable", "not drawn"}})
 	want := "⠋   1.2s  run the tests              312 of 417, 310 passed, 2 failed, 11m left\n" +
 		"            DNS should provide DNS\n            Secrets should be consumable"
@@ -87,10 +87,10 @@ func TestWhatAStepDoesAtTheSameTime(t *testing.T) {
 func TestARunOfTestsOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	r := newBars(&out, sized(80, 24))
-	defer r.close()
+	defer r.Close()
 	const name = "run the tests"
-	r.event(step.Event{At: at(0), Step: name, Kind: step.Started})
-	r.event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "312 of 433, 300 passed, 12 failed, 111m left",
+	r.Event(step.Event{At: at(0), Step: name, Kind: step.Started})
+	r.Event(step.Event{At: at(1), Step: name, Kind: step.Progress, Message: "312 of 433, 300 passed, 12 failed, 111m left",
 		Doing: []string{"DNS should provide DNS", "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"}})
 	want := "⠋   1m3s  run the tests            312 of 433, 300 passed, 12 failed, 111m left\n" +
 		"            DNS should provide DNS\n" +
@@ -100,7 +100,7 @@ func TestARunOfTestsOnATerminal(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	out.Reset()
-	r.event(step.Event{At: at(64), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960"})
+	r.Event(step.Event{At: at(64), Step: name, Kind: step.Note, Message: "failed: [sig-cli] Kubectl diff\nkubectl.go:960"})
 	if text := out.String(); !strings.Contains(text, "failed: [sig-cli] Kubectl diff\x1b[K\n    kubectl.go:960\x1b[K\n") || strings.Index(text, "failed") > strings.Index(text, name) {
 		t.Errorf("the failure is not above the moving lines:\n%q", text)
 	}
@@ -122,11 +122,11 @@ func TestNamesAreCutInTheMiddle(t *testing.T) {
 func TestMoreStepsThanRows(t *testing.T) {
 	var out bytes.Buffer
 	r := newBars(&out, sized(40, 10))
-	defer r.close()
+	defer r.Close()
 	for i := range 20 {
 		name := fmt.Sprintf("step %d", i)
-		r.event(step.Event{At: at(0), Step: name, Kind: step.Started})
-		r.event(step.Event{At: at(1), Step: name, Kind: step.Progress, Bytes: 1e6, Total: 5e6})
+		r.Event(step.Event{At: at(0), Step: name, Kind: step.Started})
+		r.Event(step.Event{At: at(1), Step: name, Kind: step.Progress, Bytes: 1e6, Total: 5e6})
 	}
 	got := r.lines(at(2))
 	if len(got) != 9 || !strings.HasSuffix(got[7], "… and 13 more") || !strings.Contains(got[8], "total") {
@@ -166,7 +166,7 @@ func TestLabelsOfATimelineAreLeftOfItsBars(t *testing.T) {
 func TestTransfer(t *testing.T) {
 	var all transfers
 	moved := func(name string, seconds float64, bytes, total int64) *transfer {
-		return all.event(step.Event{At: at(seconds), Step: name, Kind: step.Progress, Bytes: bytes, Total: total})
+		return all.Event(step.Event{At: at(seconds), Step: name, Kind: step.Progress, Bytes: bytes, Total: total})
 	}
 	if got := moved("etcd", 0, 50e6, 100e6).String(); got != "50 of 100 MB" {
 		t.Errorf("what was there before gives %q", got)
@@ -185,11 +185,11 @@ func TestTransfer(t *testing.T) {
 	if sum, _ := all.sum(); sum.String() != "55 of 101 MB, 5.5 MB/s, 8s left" {
 		t.Errorf("total: %q", sum)
 	}
-	all.event(step.Event{At: at(3), Step: "etcd", Kind: step.Done})
+	all.Event(step.Event{At: at(3), Step: "etcd", Kind: step.Done})
 	if sum, _ := all.sum(); sum.String() != "100 of 101 MB, 500 kB/s, 1s left" {
 		t.Errorf("total, once one is done: %q", sum)
 	}
-	all.event(step.Event{At: at(4), Row: 1, Step: "bundle", Kind: step.Started})
+	all.Event(step.Event{At: at(4), Row: 1, Step: "bundle", Kind: step.Started})
 	if sum, several := all.sum(); several {
 		t.Errorf("the next row still has %q", sum)
 	}

@@ -1,0 +1,76 @@
+// Package progress draws the events of steps on a terminal, in a log, as JSON or as
+// a timeline.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Reporter draws the events of steps as they happen. Close ends the drawing. The
+// caller reports errors afterwards.
+type Reporter interface {
+	Event(step.Event)
+	Close()
+}
+
+// Modes are the modes of New. "auto" is "bars" on a terminal, and otherwise
+// "plain".
+var Modes = []string{"auto", "bars", "plain", "json", "none"}
+
+// New returns the reporter of a mode. terminal states whether out is a terminal
+// that can redraw lines, see Redraws.
+func New(mode string, out io.Writer, terminal bool) Reporter {
+	switch {
+	case mode == "bars" || mode == "auto" && terminal:
+		return newBars(out, sizeOf(out))
+	case mode == "json":
+		return newJSONLines(out)
+	case mode == "none":
+		return All{}
+	}
+	return newPlain(out)
+}
+
+// All passes each event to several reporters.
+type All []Reporter
+
+// Event passes e to each reporter.
+func (all All) Event(e step.Event) {
+	for _, r := range all {
+		r.Event(e)
+	}
+}
+
+// Close closes each reporter.
+func (all All) Close() {
+	for _, r := range all {
+		r.Close()
+	}
+}
+
+// Took is a duration as a person says it.
+func Took(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// Amount says how far a transfer is: "12 of 130 MB".
+func Amount(bytes, total int64) string {
+	const mega = 1000 * 1000
+	switch {
+	case total > 0:
+		return fmt.Sprintf("%d of %d MB", bytes/mega, (total+mega-1)/mega)
+	case bytes > 0:
+		return fmt.Sprintf("%d MB", bytes/mega)
+	}
+	return ""
+}
