@@ -89,6 +89,15 @@ func (all Mirrors) plain() (hosts []string) {
 	return hosts
 }
 
+// registryName returns the registry of a reference as users write it:
+// "docker.io", whose host is index.docker.io.
+func registryName(of name.Reference) string {
+	if host := of.Context().RegistryStr(); host != name.DefaultRegistry {
+		return host
+	}
+	return "docker.io"
+}
+
 // find returns the reference to ask for: ref itself, or the same image at a
 // mirror.
 func (all Mirrors) find(ref string) (name.Reference, error) {
@@ -96,7 +105,7 @@ func (all Mirrors) find(ref string) (name.Reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	mirror, ok := all[parsed.Context().RegistryStr()]
+	mirror, ok := all[registryName(parsed)]
 	if !ok {
 		return parsed, nil
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 func TestMirrors(t *testing.T) {
-	mirrors, err := ParseMirrors([]string{"registry.k8s.io=mirror.example.com:5000/k8s/", "ghcr.io=http://10.0.0.1"}, []string{"registry.k8s.io", "ghcr.io"})
+	mirrors, err := ParseMirrors([]string{"registry.k8s.io=mirror.example.com:5000/k8s/", "ghcr.io=http://10.0.0.1", "docker.io=mirror.example.com/hub"},
+		[]string{"registry.k8s.io", "ghcr.io", "docker.io"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -14,7 +15,8 @@ func TestMirrors(t *testing.T) {
 		"registry.k8s.io/etcd:3.6.8-0":         "mirror.example.com:5000/k8s/etcd:3.6.8-0",
 		"registry.k8s.io/coredns/coredns:v1":   "mirror.example.com:5000/k8s/coredns/coredns:v1",
 		"ghcr.io/flannel-io/flannel:v0.28.9":   "10.0.0.1/flannel-io/flannel:v0.28.9",
-		"docker.io/library/debian:trixie-slim": "index.docker.io/library/debian:trixie-slim",
+		"docker.io/library/debian:trixie-slim": "mirror.example.com/hub/library/debian:trixie-slim",
+		"quay.io/metallb/speaker:v1":           "quay.io/metallb/speaker:v1",
 	} {
 		at, err := mirrors.find(ref)
 		if err != nil || at.Name() != want {
