@@ -11,7 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// answer is the result of a question to another machine before preflight.
+// Answer is the result of a question to another machine before preflight.
 type Answer struct {
 	Name, Title string
 	Err         error

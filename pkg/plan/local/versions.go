@@ -7,7 +7,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// versionsFile records the versions of the components on this host, because
+// VersionsFile records the versions of the components on this host, because
 // its bundle may be gone later.
 const VersionsFile = host.StateDir + "/versions.json"
 

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// manifest is a YAML file of the user, given by path or URL. A copy of it is
+// Manifest is a YAML file of the user, given by path or URL. A copy of it is
 // saved once it was applied, because a second run must not depend on the
 // user's file or on the internet. The first line of the copy is its origin.
 type Manifest struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// trust is the state of a rotation of the authorities as the agent of a worker
+// WorkerState is the state of a rotation of the authorities as the agent of a worker
 // reads and writes it.
 var WorkerState = rotation.Store{API: kube.Kubeconfig(kubelet.Kubeconfig)}
 

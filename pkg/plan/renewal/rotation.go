@@ -12,7 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// rotations is the state of a rotation as the agent of a control plane reads it.
+// State is the state of a rotation as the agent of a control plane reads it.
 var State = rotation.Store{API: kube.Kubeconfig(controlplane.AgentConf)}
 
 // FollowRotation is the step with which the agent of a host reaches the phase of
