@@ -73,7 +73,7 @@ uninstall: ## what install has written
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kube-bootstrap.fish
 
 docs: | $(OUT) ## the pages of docs/ that are made from the program
-	go run ./test/problems pkg cmd > $(OUT)/problems.json && mv $(OUT)/problems.json cmd/kube-bootstrap/problems.json
+	go run ./test/problems pkg cmd > $(OUT)/problems.json && mv $(OUT)/problems.json cmd/kube-bootstrap/manual/problems.json
 	go run ./cmd/kube-bootstrap gendocs docs
 
 flags: ## the lists of the components' flags in pkg/catalog/flags, from the programs that builds have left on this machine

@@ -3,11 +3,11 @@ package main
 import (
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/localcluster"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
@@ -25,7 +25,7 @@ var fileFlags = map[string][]string{
 
 // completeValues makes completion offer the values of a flag or an argument.
 // Without it the shell would offer files for all of them.
-func (p *program) completeValues(c *cobra.Command) {
+func completeValues(c *cobra.Command, env func(string) string) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if _, known := c.GetFlagCompletionFunc(f.Name); known || f.NoOptDefVal != "" {
 			return
@@ -37,7 +37,7 @@ func (p *program) completeValues(c *cobra.Command) {
 		case file:
 			_ = c.MarkFlagFilename(f.Name, extensions...)
 		default:
-			_ = c.RegisterFlagCompletionFunc(f.Name, p.values(f.Name))
+			_ = c.RegisterFlagCompletionFunc(f.Name, values(f.Name, env))
 		}
 	})
 	takesFile := strings.HasSuffix(c.Use, " FILE") || strings.HasSuffix(c.Use, " DIR")
@@ -45,16 +45,16 @@ func (p *program) completeValues(c *cobra.Command) {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, child := range c.Commands() {
-		p.completeValues(child)
+		completeValues(child, env)
 	}
 }
 
 // values returns what completes the values of a flag that takes no file.
-func (p *program) values(flag string) cobra.CompletionFunc {
+func values(flag string, env func(string) string) cobra.CompletionFunc {
 	const only, orFile = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveDefault
 	switch flag {
 	case "name":
-		return clusterListing.complete(p)
+		return localcluster.CompleteNames(env)
 	case "progress":
 		return cobra.FixedCompletions(progress.Modes, only)
 	case "kubernetes-version":

@@ -25,7 +25,7 @@ func TestFilesAreOfferedForFilesAlone(t *testing.T) {
 			look(child)
 		}
 	}
-	look(testProgram().root())
+	look(testRoot())
 	if seen < 200 {
 		t.Errorf("only %d flags were found", seen)
 	}

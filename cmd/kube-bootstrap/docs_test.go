@@ -8,21 +8,24 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/manual"
 )
 
-func testProgram() *program {
-	return &program{out: io.Discard, err: io.Discard, env: func(string) string { return "" }}
+func testRoot() *cobra.Command {
+	return newRoot(&console.Console{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}, nil)
 }
 
 // allCommands returns the root of all commands, those of cobra included.
 func allCommands() *cobra.Command {
-	root := testProgram().root()
+	root := testRoot()
 	root.InitDefaultCompletionCmd()
 	return root
 }
 
 func TestDocsAreUpToDate(t *testing.T) {
-	pages, err := testProgram().docs()
+	pages, err := manual.Pages(testRoot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func TestEveryCommandHasHelpAndExample(t *testing.T) {
 			look(child)
 		}
 	}
-	look(testProgram().root())
+	look(testRoot())
 }
 
 func TestExitCodesAreExplained(t *testing.T) {

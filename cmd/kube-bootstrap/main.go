@@ -1,17 +1,20 @@
 // Command kube-bootstrap turns hosts that run Docker into a Kubernetes cluster,
-// and restores them. No other package prints or exits: stdout is data, stderr is
-// progress and errors.
+// and restores them. Only this package and the packages below it print: stdout is
+// data, stderr is progress and errors.
 package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 )
 
 // outliveReaders makes a write to a closed pipe return an error instead of
@@ -19,32 +22,18 @@ import (
 // does not ignore SIGPIPE, because child processes would inherit that.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// output is stdout. It distinguishes a closed pipe from other broken
-// connections.
-type output struct{ io.Writer }
-
-func (o output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if errors.Is(err, syscall.EPIPE) {
-		err = errNotRead
-	}
-	return n, err
-}
-
 func main() {
 	hideSecrets(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// A second signal ends the process the hard way.
 	context.AfterFunc(ctx, stop)
 	outliveReaders()
-	p := &program{
-		in:       os.Stdin,
-		out:      output{os.Stdout},
-		err:      os.Stderr,
-		env:      os.Getenv,
-		environ:  os.Environ,
-		terminal: progress.Redraws(os.Stderr, os.Getenv),
-		asks:     asks(os.Stdin, os.Stderr, os.Getenv),
-	}
-	os.Exit(p.run(ctx, os.Args[1:]))
+	os.Exit(run(ctx, console.Open(), os.Environ(), os.Args[1:]))
+}
+
+func run(ctx context.Context, con *console.Console, environ, args []string) int {
+	klog.SetLogger(logr.Discard()) // client-go would write between our lines; what matters comes back as an error
+	c, err := command.Execute(ctx, newRoot(con, environ), args)
+	con.End()
+	return exit.Tell(ctx, con.Err, err, c.Flags().Lookup("ignore-preflight") != nil)
 }

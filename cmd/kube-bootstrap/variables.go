@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
@@ -21,12 +22,12 @@ var ownVariables = []string{
 
 // warnOfVariables tells of variables with a prefix of the program that no
 // command reads: a misspelt one would otherwise have no effect, silently.
-func (p *program) warnOfVariables(c *cobra.Command) {
-	if p.environ == nil || p.progress == "json" || c.Hidden {
+func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
+	if con.Mode() == "json" || c.Hidden {
 		return
 	}
 	known := readVariables(c.Root())
-	for _, entry := range p.environ() {
+	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if value == "" || !strings.HasPrefix(name, "KUBE_BOOTSTRAP_") && !strings.HasPrefix(name, "K8S_DIND_") || slices.Contains(known, name) {
 			continue
@@ -35,7 +36,7 @@ func (p *program) warnOfVariables(c *cobra.Command) {
 		if best := config.Nearest(name, known); best != "" {
 			text += ", did you mean " + best + "?"
 		}
-		p.say(text)
+		con.Say(text)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // TestEveryVariableOfTheSourceIsKnown: the program must not warn of a variable
 // that it, its scripts or its tests use.
 func TestEveryVariableOfTheSourceIsKnown(t *testing.T) {
-	known := readVariables(testProgram().root())
+	known := readVariables(testRoot())
 	name := regexp.MustCompile(`\b(KUBE_BOOTSTRAP|K8S_DIND)_[A-Z0-9_]*[A-Z0-9]`)
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !slices.Contains([]string{".go", ".md", ".sh"}, filepath.Ext(path)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
@@ -33,17 +34,17 @@ type versionInfo struct {
 	Kubernetes string `json:"kubernetes"` // the default
 }
 
-func (p *program) versionCommand() *cobra.Command {
+func versionCommand(out io.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of this program and of the Kubernetes it sets up",
 		Example: "  kube-bootstrap version -o json",
 		Args:    cobra.NoArgs,
 	}
-	format := addOutput(c)
+	format := output.AddFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		v := thisVersion()
-		return p.print(*format, v, func(w io.Writer) { fmt.Fprintln(w, v) })
+		return format.Print(out, v, func(w io.Writer) { fmt.Fprintln(w, v) })
 	}
 	return c
 }

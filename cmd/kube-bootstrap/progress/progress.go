@@ -17,19 +17,29 @@ type Reporter interface {
 	Close()
 }
 
-// Modes are the modes of New. "auto" is "bars" on a terminal, and otherwise
-// "plain".
+// Modes are the ways to show progress, and auto, which selects one of them.
 var Modes = []string{"auto", "bars", "plain", "json", "none"}
 
-// New returns the reporter of a mode. terminal states whether out is a terminal
-// that can redraw lines, see Redraws.
-func New(mode string, out io.Writer, terminal bool) Reporter {
+// Mode returns the mode that auto selects, and any other mode unchanged. redraws
+// states whether the output is a terminal that can redraw lines, see Redraws.
+func Mode(mode string, redraws bool) string {
 	switch {
-	case mode == "bars" || mode == "auto" && terminal:
+	case mode != "auto":
+		return mode
+	case redraws:
+		return "bars"
+	}
+	return "plain"
+}
+
+// New returns the reporter of a mode other than auto.
+func New(mode string, out io.Writer) Reporter {
+	switch mode {
+	case "bars":
 		return newBars(out, sizeOf(out))
-	case mode == "json":
+	case "json":
 		return newJSONLines(out)
-	case mode == "none":
+	case "none":
 		return All{}
 	}
 	return newPlain(out)

@@ -1,0 +1,151 @@
+// Package bundles has the commands about bundles of images, for hosts without a
+// network.
+package bundles
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+)
+
+// Commands returns the command "offline" and a hidden one. load is its command
+// that loads the images into the stores of this host.
+func Commands(con *console.Console, load *cobra.Command) []*cobra.Command {
+	return []*cobra.Command{
+		command.Parent("offline", "Bundles of images, for hosts without a network",
+			listCommand(con), pullCommand(con), buildCommand(con), verifyCommand(con), pushCommand(con), load),
+		serveImagesCommand(),
+	}
+}
+
+// versions returns the settings of a command, and the versions that they ask for.
+func versions(env func(string) string, c *cobra.Command) (config.Config, image.Versions, error) {
+	cfg, _, err := settings.Load(env, c.Flags(), config.Offline, "")
+	if err != nil {
+		return cfg, image.Versions{}, err
+	}
+	v, err := Versions(cfg)
+	return cfg, v, err
+}
+
+func listCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list [PREFIX]",
+		Short: "Print the images that a cluster needs, one name a line",
+		Long: `Print the images that a cluster needs, one name a line; with a prefix, as they
+are called in a private registry. They are those of a bundle that was built from
+source, or, with --bundle, those of that bundle.`,
+		Example: `  kube-bootstrap offline list
+  kube-bootstrap offline list --bundle kube.tar.zst
+  kube-bootstrap offline list registry.example.com:5000 --kubernetes-version 1.35.4`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	settings.AddFlags(c, config.Offline)
+	format := output.AddFlag(c)
+	path := c.Flags().String("bundle", "", "list what this bundle holds")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, v, err := versions(con.Env, c)
+		if err != nil {
+			return err
+		}
+		if *path != "" {
+			b, err := bundle.Open(*path)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			v = b.Versions
+		}
+		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
+		all := offline.List(v, prefix)
+		return format.Print(con.Out, all, func(w io.Writer) {
+			for _, name := range all {
+				fmt.Fprintln(w, name)
+			}
+		})
+	}
+	return c
+}
+
+func buildCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "build",
+		Short: "Build the images from source into a bundle and print its path",
+		Long: `Build the images of a cluster from source (Go modules at pinned versions) into
+one bundle, for one architecture or several, and print its path. What was built
+is cached, so that a second build of the same takes seconds.`,
+		Example: `  kube-bootstrap offline build
+  kube-bootstrap offline build --arch amd64,arm64 -o kube.tar.zst
+  kube-bootstrap offline build --k8s-dir ~/kubernetes
+  kube-bootstrap offline build --kubernetes-version 1.36.3 --base kube-1.36.1.tar.zst --to update.tar.zst`,
+		Args: cobra.NoArgs,
+	}
+	settings.AddFlags(c, config.Offline)
+	config.AddFlags(c.Flags(), config.Build|config.Sign)
+	con.AddTimeline(c.Flags())
+	var o offline.Options
+	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
+	output := addFileOutput(c)
+	c.Flags().StringSliceVar(&o.Images, "images", nil, "only these images, comma separated (default all that a cluster needs): etcd, flannel, hyperkube, coredns, pause")
+	c.Flags().StringVar(&o.BaseImage, "base-image", "", "image to take the userland from, instead of Debian packages: a reference, or a file of docker save")
+	c.Flags().StringVar(&o.Base, "base", "", "bundle whose contents are left out; hosts need both")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "compress in seconds instead of minutes, for use on this machine: the bundle is half as large again")
+	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var err error
+		if o.Archs, err = archs(o.Archs); err != nil {
+			return err
+		}
+		cfg, v, err := versions(con.Env, c)
+		if err != nil {
+			return err
+		}
+		o.Versions = v
+		if o.K8sDir, err = Checkout(cfg, v); err != nil {
+			return exit.Firm(err)
+		}
+		o.Output, o.SignKey = output.to, cfg.SignKey
+		return buildBundle(c.Context(), con, output.format, o)
+	}
+	return c
+}
+
+// archs are Go's names for what --arch was given, each once, in order.
+func archs(given []string) ([]string, error) {
+	var names []string
+	for _, arch := range given {
+		name, err := image.Arch(arch)
+		if err != nil {
+			return nil, exit.Usage(fmt.Errorf("--arch: %w", err))
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func buildBundle(ctx context.Context, con *console.Console, format output.Format, o offline.Options) error {
+	var path string
+	err := con.Do(ctx, "build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) (err error) {
+		path, err = offline.Build(ctx, o)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return printBundle(con.Out, format, bundleResult{path, o.Versions, o.Archs})
+}

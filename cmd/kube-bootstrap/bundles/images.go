@@ -1,0 +1,90 @@
+package bundles
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// probeLimit is how long `cluster up` waits to learn whether there is a way to
+// the official images.
+const probeLimit = 2 * time.Second
+
+// ForHosts returns the plan that makes the bundle that hosts of this machine's
+// architecture load, and its path: what the cache has, else what is official
+// where that can be reached, else what is built from source.
+func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Plan, string, error) {
+	v, err := Versions(cfg)
+	if err != nil {
+		return nil, "", err
+	}
+	if path := offline.PulledPath(v, runtime.GOARCH); holds(path, v) {
+		return nil, path, nil
+	}
+	if holds(offline.DefaultPath(v, runtime.GOARCH), v) {
+		return building(v)
+	}
+	client, err := fetch.New(fetch.Options{Cache: image.CacheDir()})
+	if err != nil {
+		return nil, "", err
+	}
+	registry := image.Registries[0]
+	if err := client.Reachable(ctx, "https://"+registry+"/v2/", probeLimit); err != nil {
+		say(registry + " cannot be reached from here: the images are built from source; `kube-bootstrap offline pull` knows mirrors")
+		return building(v)
+	}
+	say(registry + " answers: the official images are pulled")
+	return offline.Pull(offline.PullOptions{Versions: v, Sites: image.OfficialSites, Client: client, Quick: true})
+}
+
+// holds reports whether there is a bundle of those versions at the path.
+func holds(path string, v image.Versions) bool {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return false
+	}
+	defer b.Close()
+	return reflect.DeepEqual(b.Versions, v)
+}
+
+// building is the plan that builds a bundle, or finds that it is as it would be
+// built now.
+func building(v image.Versions) (step.Plan, string, error) {
+	path := offline.DefaultPath(v, runtime.GOARCH)
+	return step.Plan{{{
+		Name: "build the images of Kubernetes " + v.Kubernetes, Waits: true,
+		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + path}, nil },
+		Apply: func(ctx context.Context) error {
+			_, err := offline.Build(ctx, offline.Options{Versions: v, Quick: true})
+			return err
+		},
+	}}}, path, nil
+}
+
+// Versions are those of the components that the settings ask for.
+func Versions(cfg config.Config) (image.Versions, error) {
+	v, err := image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
+	return v, exit.Usage(err)
+}
+
+// Checkout is the directory to build Kubernetes from; "" if none was named.
+func Checkout(cfg config.Config, v image.Versions) (string, error) {
+	if cfg.K8sDir == "" {
+		return "", nil
+	}
+	dir, err := filepath.Abs(cfg.K8sDir)
+	if err != nil {
+		return "", err
+	}
+	return dir, image.CheckCheckout(dir, v)
+}

@@ -1,0 +1,112 @@
+package bundles
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+)
+
+// verifying is what `offline verify` was asked.
+type verifying struct {
+	path, base, key string
+	want            bundle.Wanted
+}
+
+func verifyCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Read a whole bundle, compare everything in it with its digests and say what is missing",
+		Long: `Read a whole bundle, compare everything in it with its digests, and say what it
+holds and what a host would look for in vain.`,
+		Example: `  kube-bootstrap offline verify kube.tar.zst
+  kube-bootstrap offline verify kube.tar.zst --arch arm64,arm --kubernetes-version 1.36.3
+  kube-bootstrap offline verify update.tar.zst --base kube.tar.zst --verify-key our.pub`,
+		Args: cobra.ExactArgs(1),
+	}
+	var v verifying
+	format := output.AddFlag(c)
+	c.Flags().StringSliceVar(&v.want.Archs, "arch", nil, "architectures that must be complete, comma separated (default those of the bundle)")
+	c.Flags().StringVar(&v.want.Kubernetes, "kubernetes-version", "", "Kubernetes version that it must hold (default any)")
+	c.Flags().StringVar(&v.base, "base", "", "bundle that this one was built on")
+	c.Flags().StringVar(&v.key, "verify-key", "", "file of the ed25519 public key that it must be signed by")
+	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(config.Arches, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		v.path = args[0]
+		if err := v.check(); err != nil {
+			return err
+		}
+		return verify(c.Context(), con, *format, v)
+	}
+	return c
+}
+
+func (v *verifying) check() (err error) {
+	if v.want.Archs, err = archs(v.want.Archs); err != nil || v.want.Kubernetes == "" {
+		return err
+	}
+	versions, err := image.For(v.want.Kubernetes, image.Versions{})
+	if err != nil {
+		return exit.Usage(fmt.Errorf("--kubernetes-version: %w", err))
+	}
+	v.want.Kubernetes = versions.Kubernetes
+	return nil
+}
+
+func verify(ctx context.Context, con *console.Console, format output.Format, v verifying) error {
+	if err := format.Check(); err != nil {
+		return err
+	}
+	var report bundle.Report
+	err := con.Do(ctx, "verify "+v.path, func(ctx context.Context) error {
+		b, err := bundle.Open(v.path, bundle.SignedBy(v.key), bundle.WithBase(v.base))
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		report = b.Report(v.want)
+		return b.Verify(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	if err := format.Print(con.Out, report, func(w io.Writer) { tellBundle(w, report) }); err != nil {
+		return err
+	}
+	if len(report.Missing) > 0 {
+		return fmt.Errorf("bundle %s is not damaged, but lacks: %s", v.path, strings.Join(report.Missing, "; "))
+	}
+	return nil
+}
+
+func tellBundle(w io.Writer, r bundle.Report) {
+	signer := r.Signer
+	if signer == "" {
+		signer = "nobody"
+	}
+	output.Row(w, "Kubernetes", r.Versions.Kubernetes)
+	output.Row(w, "architectures", strings.Join(r.Archs, ", "))
+	for _, ref := range r.Images {
+		output.Row(w, "image", ref)
+	}
+	output.Row(w, "size", fmt.Sprintf("%d MB, unpacked %d MB in %d blobs", r.CompressedSize/1e6, r.Size/1e6, r.Blobs))
+	output.Row(w, "signed by", signer)
+	if r.Base != nil {
+		output.Row(w, "base", "the bundle of Kubernetes "+r.Base.Kubernetes+" with the manifest "+r.Base.Manifest.String())
+	}
+	if len(r.Missing) == 0 {
+		output.Row(w, "verdict", "whole")
+	}
+	for _, what := range r.Missing {
+		output.Row(w, "missing", what)
+	}
+}

@@ -1,0 +1,175 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// suggested lists the names that other tools use for a command.
+var suggested = map[string][]string{
+	"master":                   {"init", "server", "controller"},
+	"worker":                   {"join"},
+	"turndown":                 {"uninstall", "clean"},
+	"cluster up":               {"create", "start", "apply", "new"},
+	"cluster down":             {"stop", "halt"},
+	"cluster clean":            {"delete", "remove", "rm", "destroy"},
+	"cluster list":             {"ls", "get", "ps", "profile"},
+	"cluster kubeconfig":       {"kubeconfig", "config", "credentials"},
+	"cluster load-image":       {"load", "import", "image"},
+	"cluster dump":             {"export", "logs", "sysinfo"},
+	"cluster snapshot save":    {"create", "take"},
+	"cluster snapshot list":    {"ls", "get"},
+	"cluster snapshot remove":  {"delete", "rm"},
+	"cluster snapshot restore": {"apply", "load"},
+	"node remove":              {"delete", "rm"},
+	"node list":                {"ls", "get"},
+	"node stop":                {"drain", "cordon"},
+	"node start":               {"uncordon"},
+	"node ssh":                 {"exec", "shell"},
+	"node add":                 {"create", "join"},
+	"token create":             {"add", "new"},
+	"token list":               {"ls", "get"},
+	"token delete":             {"remove", "rm"},
+	"offline build":            {"save"},
+	"offline bootstrap":        {"load", "import"},
+	"offline list":             {"ls", "images"},
+	"config view":              {"show", "print", "get"},
+	"config init":              {"defaults"},
+	"config explain":           {"describe", "help"},
+	"config migrate":           {"convert", "upgrade"},
+}
+
+// mindArguments makes the command and its subcommands report wrong arguments as
+// usage errors, in full sentences.
+func mindArguments(c *cobra.Command) {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	c.SuggestFor = append(c.SuggestFor, suggested[name]...)
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return exit.Usage(wrongArguments(c, args, err))
+			}
+			return nil
+		}
+	}
+	for _, child := range c.Commands() {
+		mindArguments(child)
+	}
+}
+
+// wrongArguments returns an error that names the missing or superfluous
+// argument.
+func wrongArguments(c *cobra.Command, args []string, err error) error {
+	names := strings.Fields(c.Use)[1:]
+	required := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
+	several := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(strings.Trim(name, "[]"), "...") })
+	switch {
+	case c.HasSubCommands():
+		return unknownCommand(c, args[0])
+	case len(args) < len(required):
+		return fmt.Errorf("%s is missing; write `%s %s`", strings.TrimSuffix(required[len(args)], "..."), c.CommandPath(), strings.Join(names, " "))
+	case len(names) == 0:
+		return fmt.Errorf("`%s` takes no arguments, and %q is one%s; `%s --help` lists its flags", c.CommandPath(), args[0], addressMeant(c, args[0]), c.CommandPath())
+	case len(args) > len(names) && !several:
+		return fmt.Errorf("%q is one argument too many; write `%s %s`", args[len(names)], c.CommandPath(), strings.Join(names, " "))
+	case len(c.ValidArgs) > 0:
+		return fmt.Errorf("%q: must be %s", args[0], strings.Join(c.ValidArgs, " or "))
+	}
+	return err
+}
+
+// addressMeant suggests the flag for an address that was given without one.
+func addressMeant(c *cobra.Command, arg string) string {
+	if _, err := netip.ParseAddr(arg); err != nil || c.Flags().Lookup("master-ip") == nil {
+		return ""
+	}
+	return ", did you mean --master-ip " + arg + "?"
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown command %q for %q", name, c.CommandPath())
+	if all := meant(c, name); len(all) > 0 {
+		text += ", did you mean " + eitherOf(all) + "?"
+	}
+	return errors.New(text + "; `" + c.CommandPath() + " --help` lists them")
+}
+
+// meant returns the commands below c that other tools call by this name, or
+// else those with similar names. Each is written as it is typed after c.
+func meant(c *cobra.Command, name string) []string {
+	if all := calledElsewhere(c, name); len(all) > 0 {
+		return all
+	}
+	return c.SuggestionsFor(name)
+}
+
+// calledElsewhere looks for the command at the nearest level: `cluster ls` means
+// `cluster list` and not `cluster snapshot list`.
+func calledElsewhere(c *cobra.Command, name string) (all []string) {
+	var below []string
+	for _, child := range c.Commands() {
+		if child.Hidden {
+			continue
+		}
+		if child.Name() == name || slices.Contains(child.SuggestFor, name) {
+			all = append(all, child.Name())
+		}
+		for _, one := range calledElsewhere(child, name) {
+			below = append(below, child.Name()+" "+one)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return below
+}
+
+func eitherOf(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
+}
+
+// argError replaces cobra's error about an unknown command, which has several
+// lines. Errors of this package wrap another one, unlike it.
+func argError(c *cobra.Command, err error) error {
+	if err == nil || errors.Unwrap(err) != nil || !strings.HasPrefix(err.Error(), "unknown command") {
+		return err
+	}
+	_, rest, _ := strings.Cut(err.Error(), "\"")
+	name, _, _ := strings.Cut(rest, "\"")
+	return exit.Usage(unknownCommand(c, name))
+}
+
+// flagError adds the flag that was probably meant.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if remedy, known := config.OldFlag(unknown.GetSpecifiedName()); known {
+			return exit.Usage(fmt.Errorf("%w; %s", err, remedy))
+		}
+		if of := c.Flags().Lookup("cluster"); of != nil && unknown.GetSpecifiedName() == "name" {
+			return exit.Usage(fmt.Errorf("%w; --cluster names the cluster", err))
+		}
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if best := config.Nearest(unknown.GetSpecifiedName(), known); best != "" {
+			err = fmt.Errorf("%w, did you mean --%s?", err, best)
+		}
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
+		return exit.Usage(fmt.Errorf("--%s %q: must be a duration in hours, minutes or seconds, such as 24h or 90s", invalid.GetFlag().Name, invalid.GetValue()))
+	}
+	return exit.Usage(fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath()))
+}

@@ -1,0 +1,138 @@
+// Package console is the environment of one run of the program: where it reads
+// and writes, and how it shows progress.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Console is where the program reads and writes: Out is data, Err is progress
+// and errors.
+type Console struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      func(string) string
+	Redraws  bool // Err is a terminal whose lines can be redrawn
+	Asks     bool // In and Err are a terminal on which a question can be answered
+
+	mode     string // of progress
+	timeline string // file to draw the steps into; empty: none
+	report   progress.Reporter
+}
+
+// Open returns the console of this process.
+func Open() *Console {
+	return &Console{
+		In:      os.Stdin,
+		Out:     stdout{os.Stdout},
+		Err:     os.Stderr,
+		Env:     os.Getenv,
+		Redraws: progress.Redraws(os.Stderr, os.Getenv),
+		Asks:    asks(os.Stdin, os.Stderr, os.Getenv),
+	}
+}
+
+// stdout distinguishes a closed pipe from other broken connections.
+type stdout struct{ file *os.File }
+
+func (o stdout) Write(p []byte) (int, error) {
+	n, err := o.file.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		err = exit.ErrNotRead
+	}
+	return n, err
+}
+
+// Width is the width of the terminal that help is printed on, within what can
+// be read well.
+func (con *Console) Width() int {
+	const narrow, wide = 80, 120
+	out, ok := con.Out.(stdout)
+	if !ok {
+		return narrow
+	}
+	width, _, err := term.GetSize(int(out.file.Fd()))
+	if err != nil || width == 0 {
+		return narrow
+	}
+	return min(max(width, 40), wide)
+}
+
+// Say writes one line to Err, in the form that the scripts had.
+func (con *Console) Say(text string) { fmt.Fprint(con.Err, progress.Lines("+++", time.Now(), text)) }
+
+// AddProgress adds the flag that all commands have.
+func (con *Console) AddProgress(flags *pflag.FlagSet) {
+	flags.StringVar(&con.mode, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
+}
+
+// AddTimeline adds the flag of the commands that run steps.
+func (con *Console) AddTimeline(flags *pflag.FlagSet) {
+	flags.StringVar(&con.timeline, "timeline", "", "file to draw where the time went into, as SVG")
+}
+
+// CheckProgress refuses an unknown progress mode, also for commands that show
+// no progress.
+func (con *Console) CheckProgress() error {
+	if slices.Contains(progress.Modes, con.mode) {
+		return nil
+	}
+	last := len(progress.Modes) - 1
+	return exit.Usage(fmt.Errorf("--progress %q: must be %s or %s", con.mode, strings.Join(progress.Modes[:last], ", "), progress.Modes[last]))
+}
+
+// Mode returns how progress is shown: bars, plain, json or none.
+func (con *Console) Mode() string { return progress.Mode(con.mode, con.Redraws) }
+
+// Begin starts to draw and returns the runner whose events are drawn.
+func (con *Console) Begin() (*step.Runner, error) {
+	all := progress.All{progress.New(con.Mode(), con.Err)}
+	if con.timeline != "" {
+		file, err := os.Create(con.timeline)
+		if err != nil {
+			return nil, exit.Usage(fmt.Errorf("--timeline: %w", err))
+		}
+		all = append(all, progress.NewTimeline(file))
+	}
+	con.report = all
+	return &step.Runner{Emit: all.Event}, nil
+}
+
+// End ends the drawing, so that later output does not overwrite it.
+func (con *Console) End() {
+	if con.report != nil {
+		con.report.Close()
+		con.report = nil
+	}
+}
+
+// Done ends the drawing and says what was done since a time.
+func (con *Console) Done(since time.Time, text string) {
+	con.End()
+	con.Say(text + ", in " + progress.Took(time.Since(since)))
+}
+
+// Do shows work that changes no host as a step.
+func (con *Console) Do(ctx context.Context, name string, work func(context.Context) error) error {
+	runner, err := con.Begin()
+	if err != nil {
+		return err
+	}
+	defer con.End()
+	return runner.Do(ctx, step.Plan{{step.Always(name, work)}})
+}

@@ -1,0 +1,247 @@
+// Package localcluster has the commands about clusters whose hosts are containers,
+// and about their nodes.
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Commands returns the commands "cluster" and "node".
+func Commands(con *console.Console) []*cobra.Command {
+	return []*cobra.Command{clusterCommand(con), nodeCommand(con)}
+}
+
+func clusterCommand(con *console.Console) *cobra.Command {
+	return command.Parent("cluster", "A cluster whose hosts are containers on a Docker engine",
+		clusterUp(con), clusterDown(con), clusterClean(con), clusterReup(con), clusterSnapshot(con), clusterStatusCommand(con), clusterKubeconfig(con), clusterKubectl(con), clusterList(con),
+		clusterLoadImage(con), clusterDump(con), clusterE2E(con), clusterE2ESerial(con))
+}
+
+// addNameFlags adds --name, the flags that select the engine and the
+// configuration file to a command. clusterOptions fills the returned options.
+func addNameFlags(c *cobra.Command) *cluster.Options {
+	settings.AddFlags(c, config.Named)
+	takeCluster(c)
+	return &cluster.Options{}
+}
+
+// takeCluster makes a command take --cluster for --name, as the commands about
+// nodes do, whose --name is the node.
+func takeCluster(c *cobra.Command) {
+	known := c.Flags().GetNormalizeFunc()
+	c.Flags().SetNormalizeFunc(func(flags *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "cluster" {
+			return "name"
+		}
+		return known(flags, name)
+	})
+}
+
+// clusterOptions fills o from flags, environment and file, and sets the other
+// flags of c from the environment.
+func clusterOptions(env func(string) string, c *cobra.Command, o *cluster.Options) error {
+	if err := settings.FromEnv(env, c); err != nil {
+		return err
+	}
+	cfg, origins, err := settings.Load(env, c.Flags(), config.Named, "")
+	if err != nil {
+		return err
+	}
+	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
+	if *o, err = toClusterOptions(cfg, origins); err != nil {
+		return err
+	}
+	// Where --cluster is another word for --name, the settings have its value.
+	if of := c.Flags().Lookup("cluster"); of != nil && of.Name == "cluster" && of.Value.String() != "" {
+		o.Name = of.Value.String()
+	}
+	return nil
+}
+
+func clusterUp(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Create a local cluster, or complete it",
+		Long: `Create hosts, which are containers that behave like machines, and a cluster on
+them, with the same commands that real hosts get. Run again, it creates what is
+missing and leaves the rest alone. A cluster that ` + "`cluster down`" + ` switched off comes
+back as it was.
+
+An existing cluster keeps the settings that it was created with, even if the
+defaults have changed. "cluster up" adds workers and applies the settings that
+hosts can change. Any other different setting is an error, and nothing is changed.
+With --recreate the cluster is removed and created again, with its settings and
+the flags of this command. Saved snapshots stay, and the snapshot "` + snapshot.First + `" is replaced. It lists what is removed and asks first; --yes
+confirms it where there is no terminal.
+
+The admin's kubeconfig is merged into yours and becomes the current context, as
+"cluster kubeconfig --merge" does. "cluster clean" removes it from there.
+
+Without --bundle the images are those of the cache; else the official ones, where
+they can be reached; else they are built from source, which takes minutes once.
+What was pulled or built is kept in the cache. With --k8s-dir, those programs of
+Kubernetes that differ from the release are built from a checkout.`,
+		Example: `  kube-bootstrap cluster up
+  kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw
+  kube-bootstrap cluster up -f cluster.yaml
+  kube-bootstrap cluster up --k8s-dir ~/kubernetes`,
+		Args: cobra.NoArgs,
+	}
+	settings.AddFlags(c, config.ClusterUp)
+	takeCluster(c)
+	con.AddTimeline(c.Flags())
+	var flags upFlags
+	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")
+	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")
+	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+snapshot.First+" of the cluster when it is up for the first time")
+	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
+	flags.yes = console.AddYes(c, true)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := settings.FromEnv(con.Env, c); err != nil {
+			return err
+		}
+		return up(con, c, flags)
+	}
+	return c
+}
+
+func clusterStatusCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the hosts of a cluster, what is in place on them, and their nodes",
+		Long: `Show the hosts of a cluster, what is in place on them, and their nodes. Nothing
+is changed. The exit code is 5 when something is missing or not Ready.`,
+		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
+		Args:    cobra.NoArgs,
+	}
+	o := addNameFlags(c)
+	format := output.AddFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(clusterOptions(con.Env, c, o), format.Check()); err != nil {
+			return err
+		}
+		return showCluster(c.Context(), con.Out, *format, *o)
+	}
+	return c
+}
+
+func clusterDown(con *console.Console) *cobra.Command {
+	return onCluster(con, "switch off cluster", cluster.Down, nil, &cobra.Command{
+		Use:   "down",
+		Short: "Switch the hosts of a cluster off; up brings it back as it was",
+		Long: `Switch the hosts of a cluster off, all at the same time. What is on them stays:
+the cluster's objects, its images, its volumes. ` + "`cluster up`" + ` with the same
+settings brings it back; ` + "`cluster clean`" + ` removes it.`,
+		Example: "  kube-bootstrap cluster down\n  kube-bootstrap cluster down --name second",
+	})
+}
+
+func clusterClean(con *console.Console) *cobra.Command {
+	c := onCluster(con, "remove cluster", cluster.Clean, cluster.CleanLosses, &cobra.Command{
+		Use:   "clean",
+		Short: "Remove a cluster: its hosts, all that is on them, and its snapshots",
+		Long: `Remove a cluster: its hosts, all that is on them, its snapshots, and its entries
+in the kubeconfig that "cluster kubeconfig --merge" wrote. It lists the hosts and
+snapshots and asks first; --yes confirms it where there is no terminal.`,
+		Example: "  kube-bootstrap cluster clean\n  kube-bootstrap cluster clean --name second --yes",
+	})
+	config.AddFlags(c.Flags(), config.Clean)
+	return c
+}
+
+// onCluster returns a command that acts on a whole cluster. If losses is not
+// nil, the user must confirm them.
+func onCluster(con *console.Console, what string, do func(context.Context, cluster.Options) error,
+	losses func(context.Context, cluster.Options) ([]string, error), c *cobra.Command,
+) *cobra.Command {
+	c.Args = cobra.NoArgs
+	o := addNameFlags(c)
+	yes := console.AddYes(c, losses != nil)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return err
+		}
+		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o) }); err != nil {
+			return err
+		}
+		return con.Do(c.Context(), what+" "+o.Name, func(ctx context.Context) error {
+			return exit.Firm(do(ctx, *o))
+		})
+	}
+	return c
+}
+
+func clusterList(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the clusters that an engine runs",
+		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
+	}
+	return clusterListing.run(con, c, addNameFlags(c))
+}
+
+func clusterLoadImage(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "load-image IMAGE...",
+		Short: "Copy images into all nodes of a cluster",
+		Long: `Copy images into all nodes that run, for pods and for plain containers: from the
+engine that runs the nodes, or with --from from the Docker of a node, where
+` + "`node docker-env`" + ` has built them. A pod that uses such an image needs
+"imagePullPolicy: IfNotPresent" or Never.`,
+		Example: `  kube-bootstrap cluster load-image my/app:dev
+  kube-bootstrap cluster load-image my/app:dev my/db:dev --name second
+  kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	o := addNameFlags(c)
+	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
+	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return err
+		}
+		return change(c.Context(), con, func(ctx context.Context, emit func(session.Event)) error {
+			return tools.LoadImage(ctx, o.Options, *from, args, emit)
+		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
+	}
+	return c
+}
+
+func clusterDump(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dump DIR",
+		Short: "Write what a bug report needs into a directory",
+		Long: `Write what a bug report needs into a directory, one below it for each node:
+status, logs, network, and the cluster's objects. Secrets are left out, and
+what looks like a key, a token or a password is blotted out.`,
+		Example: "  kube-bootstrap cluster dump ./report",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := addNameFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return err
+		}
+		return change(c.Context(), con, func(ctx context.Context, emit func(session.Event)) error {
+			return tools.Dump(ctx, o.Options, args[0], emit)
+		}, func() string { return "what a bug report needs is in " + args[0] })
+	}
+	return c
+}

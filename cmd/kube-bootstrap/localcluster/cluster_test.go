@@ -1,0 +1,24 @@
+package localcluster
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestTheNameOfTheCluster: --cluster is another word for --name, and neither
+// hides the variable.
+func TestTheNameOfTheCluster(t *testing.T) {
+	env := func(name string) string { return map[string]string{"KUBE_BOOTSTRAP_NAME": "env"}[name] }
+	for want, args := range map[string][]string{"env": nil, "one": {"--name", "one"}, "two": {"--cluster", "two"}} {
+		c := &cobra.Command{}
+		o := addNameFlags(c)
+		if err := c.ParseFlags(args); err != nil {
+			t.Fatal(err)
+		}
+		c.SetContext(t.Context())
+		if err := clusterOptions(env, c, o); err != nil || o.Name != want {
+			t.Errorf("%q: cluster %q, %v, want %q", args, o.Name, err, want)
+		}
+	}
+}

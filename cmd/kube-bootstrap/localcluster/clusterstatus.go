@@ -1,0 +1,163 @@
+package localcluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+)
+
+// clusterStatus is what `cluster status -o json` prints.
+type clusterStatus struct {
+	Name  string        `json:"name"`
+	Ready bool          `json:"ready"`
+	API   string        `json:"apiServer,omitempty"` // URL that does not depend on which control planes run
+	Hosts []clusterHost `json:"hosts"`
+	Error string        `json:"error,omitempty"` // why there are no nodes
+}
+
+type clusterHost struct {
+	remote.HostStatus
+	Node *apiserver.Node `json:"node,omitempty"`
+}
+
+func showCluster(ctx context.Context, out io.Writer, format output.Format, o cluster.Options, only ...string) error {
+	hosts, err := cluster.Status(ctx, o.Options, only...)
+	if err != nil {
+		return exit.Firm(err)
+	}
+	s := clusterStatus{Name: o.Name, Ready: len(hosts) > 0, Hosts: []clusterHost{}}
+	nodes := map[string]*apiserver.Node{}
+	if len(hosts) > 0 {
+		found, err := apiserver.Nodes(ctx, o.Options)
+		for _, n := range found {
+			nodes[n.Name] = &n
+		}
+		if err != nil {
+			s.Error = err.Error()
+		} else if s.API, err = apiserver.URL(ctx, o.Options); err != nil {
+			s.Error = err.Error()
+		}
+	}
+	for _, h := range hosts {
+		one := clusterHost{h, nodes[h.Name]}
+		s.Ready = s.Ready && one.ready()
+		s.Hosts = append(s.Hosts, one)
+	}
+	if err := format.Print(out, s, s.print); err != nil {
+		return err
+	}
+	if !s.Ready {
+		return exit.ErrNotInPlace
+	}
+	return nil
+}
+
+func (s clusterStatus) print(w io.Writer) {
+	output.Row(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
+	for _, h := range s.Hosts {
+		node := apiserver.Node{}
+		if h.Node != nil {
+			node = *h.Node
+		}
+		output.Row(w, h.Name, h.Addr.String(), h.State, h.steps(), node.Status(), node.Version)
+	}
+	if s.API != "" {
+		fmt.Fprintln(w, "\nAPI server: "+s.API+", which leads to any control plane that is ready")
+	}
+	if s.Error != "" {
+		fmt.Fprintln(w, "no answer about the nodes: "+s.Error)
+	}
+	switch {
+	case s.Ready:
+	case s.quorum() != "":
+		fmt.Fprintln(w, s.quorum())
+	case s.expiry() != "":
+		fmt.Fprintln(w, s.expiry())
+	default:
+		fmt.Fprintln(w, s.repair())
+	}
+}
+
+// quorum returns the report of a control plane about a lost etcd quorum.
+func (s clusterStatus) quorum() string {
+	for _, h := range s.Hosts {
+		if text := h.report().Quorum; text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// expiry returns the reports of hosts whose certificates expire soon.
+func (s clusterStatus) expiry() string {
+	var lines []string
+	for _, h := range s.Hosts {
+		if text := h.report().CertificateExpiry; text != "" {
+			lines = append(lines, h.Name+": "+text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// repair returns the command that repairs the cluster. If only some nodes are
+// off, it suggests to start one of them.
+func (s clusterStatus) repair() string {
+	o := session.Options{Name: s.Name}
+	off := slices.DeleteFunc(slices.Clone(s.Hosts), func(h clusterHost) bool { return h.State == "running" })
+	if len(off) == 0 || len(off) == len(s.Hosts) {
+		return "run `kube-bootstrap cluster up" + nameFlag(o) + "` to repair it"
+	}
+	return "run `kube-bootstrap node start " + off[0].Name + clusterFlag(o) + "` to switch that node on, or `kube-bootstrap cluster up" + nameFlag(o) + "` to repair all"
+}
+
+// report is what the kube-bootstrap on the host says of itself.
+func (h clusterHost) report() (s thishost.Status) {
+	_ = json.Unmarshal(h.Report, &s) // no report: nothing in place
+	return s
+}
+
+func (h clusterHost) ready() bool {
+	return h.Node != nil && h.Node.Ready && h.report().InPlace
+}
+
+// steps says in a few words what is in place. A step that got no answer is not
+// known to be missing.
+func (h clusterHost) steps() string {
+	report := h.report()
+	var missing, unknown []string
+	for _, one := range report.Steps {
+		switch {
+		case one.Error != "":
+			unknown = append(unknown, one.Step)
+		case !one.InPlace:
+			missing = append(missing, one.Step)
+		}
+	}
+	var texts []string
+	if len(missing) > 0 {
+		texts = append(texts, "missing: "+strings.Join(missing, ", "))
+	}
+	if len(unknown) > 0 {
+		texts = append(texts, "unknown: "+strings.Join(unknown, ", "))
+	}
+	switch {
+	case len(texts) > 0:
+		return strings.Join(texts, "; ")
+	case report.InPlace:
+		return fmt.Sprintf("%d in place", len(report.Steps))
+	}
+	return cmp.Or(progress.FirstLine(h.Error), "none")
+}

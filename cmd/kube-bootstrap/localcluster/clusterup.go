@@ -1,0 +1,148 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/bundles"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// upFlags are those of `cluster up` that are no settings of the cluster.
+type upFlags struct {
+	retain, snapshot, recreate bool
+	yes                        *bool
+	kubeconfig                 string // file to merge the admin's kubeconfig into; empty: the user's own, "-": none
+}
+
+// up creates a cluster: first the bundle that the hosts load, then the hosts.
+// It refuses what it can before it builds anything.
+func up(con *console.Console, c *cobra.Command, flags upFlags) error {
+	cfg, origins, err := settings.Load(con.Env, c.Flags(), config.ClusterUp, "")
+	if err != nil {
+		return err
+	}
+	c.SetContext(step.WithLimit(c.Context(), cfg.TimeoutForServices))
+	made, err := checkRequest(c.Context(), con, cfg, origins, flags)
+	if err != nil {
+		return err
+	}
+	o := made.options
+	if o.Bundle == "" {
+		o.Bundle = made.keptBundle
+	}
+	var images step.Plan
+	if o.Bundle == "" {
+		if images, o.Bundle, err = bundles.ForHosts(c.Context(), con.Say, made.settings); err != nil {
+			return err
+		}
+	}
+	runner, err := con.Begin()
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := runner.Do(c.Context(), images); err != nil {
+		return err
+	}
+	if o.Components, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
+		return err
+	}
+	if err := raise(c.Context(), runner, o); err != nil {
+		return err
+	}
+	con.Done(started, "cluster "+o.Name+" is up")
+	return errors.Join(hint(c.Context(), con, o, flags.kubeconfig), mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
+}
+
+// raise makes the hosts and the cluster. Before anything was begun, an error
+// needs no advice on how to go on.
+func raise(ctx context.Context, runner *step.Runner, o cluster.Options) error {
+	begun := false
+	err := cluster.Up(ctx, o, drawn(runner, &begun))
+	switch {
+	case err == nil:
+		return nil
+	case begun:
+		return exit.Resume(err, adviceAfterUp(ctx, o, err))
+	}
+	return exit.Firm(err)
+}
+
+// adviceAfterUp returns the next step for the user. A failed Up has removed
+// what it created, unless parts existed before or the user set --retain.
+func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
+	again, first := exit.RunAgain, ""
+	var refused *remote.Refused
+	if errors.As(err, &refused) {
+		again, first = "run the same command again", "put this right, then "
+		if ignorable := exit.Ignorable(refused.Problems); ignorable != "" {
+			first = "put this right, or add --ignore-preflight " + ignorable + ", then "
+		}
+	}
+	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	if left, err := cluster.Exists(ctx, o.Options); err == nil && !left {
+		return first + "run the same command again: nothing is left of this run"
+	}
+	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes the remaining containers and volumes"
+}
+
+// drawn passes the events of a cluster on to the runner, each with its host, and notes
+// that a step was started.
+func drawn(runner *step.Runner, begun *bool) func(session.Event) {
+	return func(e session.Event) {
+		*begun = *begun || e.Kind == step.Started
+		one := e.Event
+		one.Step = strings.TrimPrefix(e.Host+": "+one.Step, ": ")
+		runner.Emit(one)
+	}
+}
+
+// hint prints the nodes and what the user may do with them.
+func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconfig string) error {
+	nodes, err := apiserver.Nodes(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	err = output.Table.Print(con.Out, nodes, func(w io.Writer) {
+		output.Row(w, "NODE", "STATUS", "VERSION", "ADDRESS")
+		for _, n := range nodes {
+			output.Row(w, n.Name, n.Status(), n.Version, n.Address)
+		}
+	})
+	flag := nameFlag(o.Options)
+	if kubeconfig == noKubeconfig {
+		con.Say("to use it with your kubectl: kube-bootstrap cluster kubeconfig" + flag + " --merge")
+	}
+	con.Say("to use it: kube-bootstrap cluster kubectl" + flag + " get nodes")
+	con.Say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)
+	return err
+}
+
+// clusterFlag is nameFlag for the commands about nodes.
+func clusterFlag(o session.Options) string {
+	return strings.Replace(nameFlag(o), "--name", "--cluster", 1)
+}
+
+func nameFlag(o session.Options) string {
+	if o.Name == session.DefaultName {
+		return ""
+	}
+	return " --name " + o.Name
+}

@@ -1,0 +1,131 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func clusterKubeconfig(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the admin's kubeconfig of a cluster, or merge it into your own",
+		Long: `Print the admin's kubeconfig of a cluster, for use on this machine. Its address
+leads to any control plane that is ready, and stays the same when control planes
+come and go. With --merge it goes into the first file of $KUBECONFIG, or into ~/.kube/config, and
+becomes the current context; "cluster clean" takes it out again.`,
+		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
+  kube-bootstrap cluster kubeconfig --merge`,
+		Args: cobra.NoArgs,
+	}
+	o := addNameFlags(c)
+	merge := c.Flags().Bool("merge", false, "write it into $KUBECONFIG or ~/.kube/config")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return err
+		}
+		if *merge {
+			return mergeKubeconfig(c.Context(), con, *o, "")
+		}
+		data, err := apiserver.Kubeconfig(c.Context(), o.Options)
+		if err != nil {
+			return exit.Firm(err)
+		}
+		_, err = con.Out.Write(data)
+		return err
+	}
+	return c
+}
+
+// noKubeconfig is the file name that stands for no kubeconfig.
+const noKubeconfig = "-"
+
+// mergeKubeconfig merges the admin's kubeconfig of a cluster into a file; if it
+// has no name, into the user's own.
+func mergeKubeconfig(ctx context.Context, con *console.Console, o cluster.Options, file string) error {
+	if file == noKubeconfig {
+		return nil
+	}
+	path, err := kubeconfigPath(con.Env, file)
+	if err != nil {
+		return err
+	}
+	name, err := kubeconfig.Merge(ctx, o.Options, path)
+	if err != nil {
+		return exit.Firm(err)
+	}
+	con.Say("context " + name + " is the current one in " + path)
+	return nil
+}
+
+func kubeconfigPath(env func(string) string, file string) (string, error) {
+	if files := filepath.SplitList(env("KUBECONFIG")); file == "" && len(files) > 0 {
+		file = files[0]
+	}
+	if file == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("find the user's kubeconfig: %w; set KUBECONFIG", err)
+		}
+		file = filepath.Join(home, ".kube", "config")
+	}
+	return filepath.Abs(file)
+}
+
+func clusterKubectl(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kubectl [ARGS...]",
+		Short: "Run kubectl for a cluster, on this machine",
+		Long: `Run the kubectl of the cluster's Kubernetes version on this machine, with the
+administrator's kubeconfig. The program is copied from a control plane into the
+cache the first time. Flags before the first argument are those of this
+command, so write "--" before flags of kubectl.`,
+		Example: "  kube-bootstrap cluster kubectl get nodes\n  kube-bootstrap cluster kubectl --name second -- apply -f app.yaml",
+		Args:    cobra.ArbitraryArgs,
+	}
+	o := addNameFlags(c)
+	c.Flags().SetInterspersed(false)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return err
+		}
+		k, err := tools.OpenKubectl(c.Context(), o.Options)
+		if err != nil {
+			return exit.Firm(err)
+		}
+		err = host.Become(k.Program, append([]string{"kubectl"}, args...), "KUBECONFIG="+k.Kubeconfig)
+		if errors.Is(err, syscall.ENOEXEC) {
+			return exit.Firm(&step.Problem{
+				Name: "kubectl-arch", Text: "the kubectl of the cluster is a program for another architecture than this machine's",
+				Remedy: "run it on a control plane: `kube-bootstrap node ssh NODE -- kubectl ...`",
+			})
+		}
+		return err
+	}
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, last string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		k, err := tools.OpenKubectl(c.Context(), o.Options)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return command.CompleteWith(c.Context(), k.Program, []string{"KUBECONFIG=" + k.Kubeconfig}, append(args, last))
+	}
+	return c
+}

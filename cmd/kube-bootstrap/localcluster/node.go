@@ -1,0 +1,238 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func nodeCommand(con *console.Console) *cobra.Command {
+	return command.Parent("node", "Nodes of a cluster whose hosts are containers",
+		nodeAdd(con), nodeRemove(con), nodeStart(con), nodeStop(con), nodeSSH(con), nodeDockerEnv(con), nodeStatus(con), nodeList(con))
+}
+
+// addClusterFlags adds --cluster, the flags that select the engine and the
+// configuration file to a command about nodes. clusterOptions fills the returned
+// options.
+func addClusterFlags(env func(string) string, c *cobra.Command) *cluster.Options {
+	settings.AddFlags(c, config.Engine)
+	c.Flags().String("cluster", "", "name of the cluster (default "+session.DefaultName+")")
+	_ = c.RegisterFlagCompletionFunc("cluster", clusterListing.complete(env))
+	return &cluster.Options{}
+}
+
+func nodeAdd(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add",
+		Short: "Add a node to a cluster",
+		Long: `Add a node and wait until it is Ready. The default name is the role with the next
+number. Flags set what differs from the other nodes, like an entry of nodes in the
+configuration file.`,
+		Example: `  kube-bootstrap node add
+  kube-bootstrap node add --name db --node-label disk=ssd --node-taint dedicated=db:NoSchedule --node-memory 2Gi
+  kube-bootstrap node add --role control-plane --name second`,
+		Args: cobra.NoArgs,
+	}
+	o := addClusterFlags(con.Env, c)
+	name := c.Flags().String("name", "", "name of the node (empty: by role and number)")
+	config.AddFlags(c.Flags(), config.OneNode)
+	role := c.Flags().String("role", "worker", "worker or control-plane")
+	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
+	limit := addLimit(c)
+	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.RoleControlPlane}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return err
+		}
+		spec, err := oneNode(con.Env, c, *role, *name)
+		if err != nil {
+			return err
+		}
+		o.Retain = *retain
+		var made string
+		return change(step.WithLimit(c.Context(), *limit), con, func(ctx context.Context, emit func(session.Event)) (err error) {
+			made, err = cluster.AddNode(ctx, *o, spec, emit)
+			return err
+		}, func() string { return "node " + made + " is Ready" })
+	}
+	return c
+}
+
+// oneNode is the node that the flags describe.
+func oneNode(env func(string) string, c *cobra.Command, role, name string) (topology.Spec, error) {
+	cfg, _, err := settings.Load(env, c.Flags(), config.OneNode, "")
+	if err != nil {
+		return topology.Spec{}, err
+	}
+	n := config.Node{Role: config.RoleWorker, Name: name, Own: cfg}
+	switch role {
+	case config.RoleWorker:
+	case config.RoleMaster, config.RoleControlPlane:
+		n.Role = config.RoleMaster
+	default:
+		return topology.Spec{}, exit.Usage(fmt.Errorf("--role %q: must be worker or control-plane", role))
+	}
+	spec := nodeSpec(n)
+	if c.Flags().Changed("host-image") {
+		spec.HostImage = cfg.HostImage
+	}
+	return spec, nil
+}
+
+func addLimit(c *cobra.Command) *time.Duration {
+	return c.Flags().Duration("timeout", step.DefaultLimit, "how long to wait for the node, or for its pods to move away")
+}
+
+// change walks what changes nodes, and says at the end what came of it.
+func change(ctx context.Context, con *console.Console, do func(context.Context, func(session.Event)) error, done func() string) error {
+	runner, err := con.Begin()
+	if err != nil {
+		return err
+	}
+	started, begun := time.Now(), false
+	err = do(ctx, drawn(runner, &begun))
+	switch {
+	case err != nil && begun:
+		return exit.Resume(err, exit.RunAgain)
+	case err != nil:
+		return exit.Firm(err)
+	}
+	con.Done(started, done())
+	return nil
+}
+
+// nodeVerb is a verb about one existing node.
+type nodeVerb struct {
+	done   string // what the node is afterwards
+	force  bool   // the verb has --force
+	do     func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain, emit func(session.Event)) error
+	losses func(ctx context.Context, o cluster.Options, name string, force bool, drain node.Drain) ([]string, error) // to be confirmed; nil: none
+}
+
+func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Command {
+	c.Args = oneNodeArg
+	c.Flags().String("name", "", "the node, as `node add` takes it")
+	_ = c.Flags().MarkHidden("name")
+	c.ValidArgsFunction = command.FirstArg(nodeListing.complete(con.Env))
+	o := addClusterFlags(con.Env, c)
+	limit := addLimit(c)
+	forced, lose := new(bool), new(bool)
+	if v.force {
+		forced = c.Flags().Bool("force", false, "at once, without moving its pods away; also the last control plane")
+		lose = c.Flags().Bool("lose-pods", false, "also delete pods that no controller makes again")
+	}
+	yes := console.AddYes(c, v.losses != nil)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := clusterOptions(con.Env, c, o); err != nil {
+			return err
+		}
+		name, drain := nodeArg(c, args), node.Drain{Limit: *limit, LoseBare: *lose}
+		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) {
+			return v.losses(ctx, *o, name, *forced, drain)
+		}); err != nil {
+			return err
+		}
+		return change(step.WithLimit(c.Context(), *limit), con, func(ctx context.Context, emit func(session.Event)) error {
+			return v.do(ctx, *o, name, *forced, drain, emit)
+		}, func() string { return "node " + name + " is " + v.done })
+	}
+	return c
+}
+
+// oneNodeArg requires exactly one node, as an argument or by --name.
+func oneNodeArg(c *cobra.Command, args []string) error {
+	if c.Flags().Changed("name") {
+		return cobra.NoArgs(c, args)
+	}
+	return cobra.ExactArgs(1)(c, args)
+}
+
+func nodeArg(c *cobra.Command, args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	return c.Flags().Lookup("name").Value.String()
+}
+
+func nodeRemove(con *console.Console) *cobra.Command {
+	return oneNodeVerb(con, &cobra.Command{
+		Use:     "remove NODE",
+		Aliases: []string{"delete"},
+		Short:   "Move a node's pods away and remove it with everything that is on it",
+		Long: `Move a node's pods away, take it out of the cluster, and remove it with
+everything that is on it: its object, its share of the network, its place in
+etcd, its container and data. Disruption budgets are kept. A node of the same
+name is a new one. What can be refused is refused before anything is changed;
+when its pods do not move away in time, it takes pods again. The removal must be
+confirmed on the terminal or with --yes.`,
+		Example: "  kube-bootstrap node remove worker-2\n  kube-bootstrap node remove worker-2 --force --yes",
+	}, nodeVerb{done: "removed", force: true, do: cluster.RemoveNode, losses: cluster.NodeLosses})
+}
+
+func nodeStop(con *console.Console) *cobra.Command {
+	return oneNodeVerb(con, &cobra.Command{
+		Use:   "stop NODE",
+		Short: "Move a node's pods away and switch it off",
+		Long: `Move a node's pods away and switch it off. Disruption budgets are kept. What can
+be refused is refused before anything is changed; when its pods do not move away
+in time, it takes pods again. With --force it is switched off at once, as by its
+power button.`,
+		Example: "  kube-bootstrap node stop worker-1\n  kube-bootstrap node stop worker-1 --force",
+	}, nodeVerb{done: "off", force: true, do: cluster.StopNode})
+}
+
+func nodeStart(con *console.Console) *cobra.Command {
+	start := func(ctx context.Context, o cluster.Options, name string, _ bool, _ node.Drain, emit func(session.Event)) error {
+		return cluster.StartNode(ctx, o, name, emit)
+	}
+	return oneNodeVerb(con, &cobra.Command{
+		Use:     "start NODE",
+		Short:   "Switch a node on and let pods come again",
+		Example: "  kube-bootstrap node start worker-1",
+	}, nodeVerb{done: "Ready", do: start})
+}
+
+func nodeList(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the nodes of a cluster, as their engine sees them",
+		Example: "  kube-bootstrap node list\n  kube-bootstrap node list -o json",
+	}
+	return nodeListing.run(con, c, addClusterFlags(con.Env, c))
+}
+
+func nodeStatus(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status [NODE]",
+		Short: "Show what is in place on the nodes, or on one of them",
+		Long: `Show what is in place on the nodes, or on one of them. The exit code is 5 when
+something is missing or not Ready.`,
+		Example:           "  kube-bootstrap node status\n  kube-bootstrap node status worker-1 -o yaml",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
+	}
+	o := addClusterFlags(con.Env, c)
+	format := output.AddFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := errors.Join(clusterOptions(con.Env, c, o), format.Check()); err != nil {
+			return err
+		}
+		return showCluster(c.Context(), con.Out, *format, *o, args...)
+	}
+	return c
+}

@@ -1,0 +1,108 @@
+package localcluster
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// toClusterOptions says in the words of pkg/cluster what the settings mean.
+func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
+	subnet, err := netip.ParsePrefix(cfg.DindSubnet)
+	if err != nil {
+		return cluster.Options{}, err
+	}
+	return cluster.Options{
+		Options: session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}},
+		Request: topology.Request{
+			Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
+			Subnet: subnet, HostImage: cfg.HostImage,
+		},
+		Manifests:  manifestsOf(&cfg),
+		Bundle:     cfg.Bundle,
+		KeepImages: cfg.KeepImages,
+		APIPort:    cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
+		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins),
+	}, nil
+}
+
+func nodeSpecs(nodes []config.Node) []topology.Spec {
+	var all []topology.Spec
+	for _, n := range nodes {
+		spec := nodeSpec(n)
+		for i := range n.Count {
+			one := spec
+			if n.Name != "" && n.Count > 1 {
+				one.Name = fmt.Sprintf("%s-%d", n.Name, i+1)
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func nodeSpec(n config.Node) topology.Spec {
+	role := topology.Worker
+	if n.Role == config.RoleMaster {
+		role = topology.Master
+	}
+	return topology.Spec{
+		Name: n.Name, Role: role, HostImage: n.HostImage, Args: n.Args(),
+		NanoCPUs: quantity(n.Own.NodeCPUs).ScaledValue(resource.Nano), Memory: quantity(n.Own.NodeMemory).Value(), Disk: quantity(n.Own.NodeDisk).Value(),
+	}
+}
+
+// quantity is zero for nothing; the rest was checked with the settings.
+func quantity(text string) *resource.Quantity {
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return &resource.Quantity{}
+	}
+	return &q
+}
+
+// manifestsOf lists the manifests that are files of this machine, and has the
+// settings name them as hosts find them.
+func manifestsOf(cfg *config.Config) (all []cluster.Manifest) {
+	hand := func(path, name string) string {
+		if !config.IsManifest(path) {
+			return path
+		}
+		on := "/etc/kube-bootstrap-manifests/" + name + ".yaml"
+		all = append(all, cluster.Manifest{Path: path, On: on})
+		return on
+	}
+	cfg.CNIPlugin = hand(cfg.CNIPlugin, "network")
+	cfg.Addons = slices.Clone(cfg.Addons)
+	for i, name := range cfg.Addons {
+		cfg.Addons[i] = hand(name, fmt.Sprintf("addon-%d", i+1))
+	}
+	return all
+}
+
+// checkManifests reads each before there is a host.
+func checkManifests(all []cluster.Manifest) error {
+	var errs []error
+	for _, m := range all {
+		text, err := os.ReadFile(m.Path)
+		if err == nil {
+			err = addon.CheckManifest(text)
+		}
+		if err != nil {
+			errs = append(errs, &step.Problem{Name: "manifest", Text: fmt.Sprintf("manifest %s: %v", m.Path, err), Remedy: "give the path of a manifest"})
+		}
+	}
+	return errors.Join(errs...)
+}

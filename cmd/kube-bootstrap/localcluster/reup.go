@@ -1,0 +1,188 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/bundles"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func clusterReup(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "reup",
+		Short: "Build Kubernetes from a checkout and relaunch what changed",
+		Long: `Build Kubernetes components from a checkout and run them in a running cluster:
+all changed components, or the components that flags select. Only a component that
+differs from the running one is restarted, and only on the nodes that run it.
+Nodes, pods and the state of the cluster stay. If the checkout does not compile,
+nothing is changed. A second run finds nothing to do, or continues an interrupted
+run.
+
+A program that was built calls itself by the version of the cluster and a key of
+what it is compiled to: v1.36.3+5d7e3f0a91b2. One that comes out as the release
+does is that of the release again.`,
+		Example: `  kube-bootstrap cluster reup --k8s-dir ~/kubernetes
+  kube-bootstrap cluster reup --k8s-dir ~/kubernetes --build-apiserver --build-kubelet
+  kube-bootstrap cluster reup --name second --k8s-dir . -o json`,
+		Args: cobra.NoArgs,
+	}
+	settings.AddFlags(c, config.Named|config.Build)
+	takeCluster(c)
+	con.AddTimeline(c.Flags())
+	format := output.AddFlag(c)
+	build := map[string]*bool{}
+	for _, name := range image.Programs() {
+		build[name] = c.Flags().Bool(buildFlag(name), false, "build "+name+" alone, or with the others that are named")
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := errors.Join(settings.FromEnv(con.Env, c), format.Check()); err != nil {
+			return err
+		}
+		cfg, origins, err := settings.Load(con.Env, c.Flags(), config.Named|config.Build, "")
+		if err != nil {
+			return err
+		}
+		o, err := toClusterOptions(cfg, origins)
+		if err != nil {
+			return err
+		}
+		var named []string
+		for _, name := range image.Programs() {
+			if *build[name] {
+				named = append(named, name)
+			}
+		}
+		return reup(c.Context(), con, cfg, o, named, *format)
+	}
+	return c
+}
+
+func buildFlag(program string) string { return "build-" + strings.TrimPrefix(program, "kube-") }
+
+// reup brings what was built from a checkout into a cluster that is up.
+func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluster.Options, named []string, format output.Format) error {
+	started := time.Now()
+	if cfg.K8sDir == "" {
+		return exit.Usage(errors.New("k8sDir: missing; say with --k8s-dir where the checkout of Kubernetes is"))
+	}
+	made, v, err := whatToReup(ctx, cfg, o)
+	if err != nil {
+		return exit.Firm(err)
+	}
+	dir, err := bundles.Checkout(cfg, v)
+	if err != nil {
+		return exit.Firm(err)
+	}
+	runner, err := con.Begin()
+	if err != nil {
+		return err
+	}
+	if made.Bundle == "" {
+		if made.Bundle, err = imagesOf(ctx, con.Say, runner, cfg, made.Kubernetes); err != nil {
+			return err
+		}
+	}
+	o.Kubernetes, o.Bundle = made.Kubernetes, ""
+	if o.Components, err = buildPrograms(ctx, runner, o, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Components}); err != nil {
+		return exit.Firm(err)
+	}
+	begun := false
+	nodes, err := cluster.Reup(ctx, o, drawn(runner, &begun))
+	if err != nil && begun {
+		return exit.Resume(err, exit.RunAgain)
+	}
+	if err != nil {
+		return exit.Firm(err)
+	}
+	con.Done(started, "cluster "+o.Name+" runs what the checkout is compiled to")
+	return showReup(con.Out, format, v, o, nodes)
+}
+
+// whatToReup looks at the cluster, once the checkout has been found to be one of
+// a version that any cluster can have.
+func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (cluster.Made, image.Versions, error) {
+	dir, err := filepath.Abs(cfg.K8sDir)
+	if err == nil {
+		err = image.CheckCheckout(dir, image.Versions{})
+	}
+	if err != nil {
+		return cluster.Made{}, image.Versions{}, err
+	}
+	made, err := cluster.WhatIsUp(ctx, o.Options)
+	if err != nil {
+		return made, image.Versions{}, err
+	}
+	v, err := image.For(made.Kubernetes, image.Versions{})
+	return made, v, err
+}
+
+// imagesOf is the bundle of a cluster on another machine's engine.
+func imagesOf(ctx context.Context, say func(string), runner *step.Runner, cfg config.Config, kubernetes string) (string, error) {
+	cfg.KubernetesVersion = kubernetes
+	images, path, err := bundles.ForHosts(ctx, say, cfg)
+	if err == nil {
+		err = runner.Do(ctx, images)
+	}
+	return path, err
+}
+
+// buildPrograms builds what a checkout has changed; without a checkout nothing.
+func buildPrograms(ctx context.Context, runner *step.Runner, o cluster.Options, programs offline.Programs) (built cluster.Components, err error) {
+	if programs.K8sDir == "" {
+		return built, nil
+	}
+	at, err := o.Options.WithDefaults()
+	if err != nil {
+		return built, err
+	}
+	programs.Output = at.ComponentsPath()
+	err = runner.Do(ctx, step.Plan{{step.Always("build what changed in "+programs.K8sDir, func(ctx context.Context) error {
+		v, err := offline.BuildPrograms(ctx, programs)
+		built = cluster.Components{Bundle: programs.Output, Versions: v.Programs}
+		return err
+	})}})
+	return built, err
+}
+
+// reupped is what `cluster reup -o json` prints.
+type reupped struct {
+	Name     string            `json:"name"`
+	Programs map[string]string `json:"programs"` // with the version of each
+	Nodes    []string          `json:"nodes"`    // where something was relaunched
+}
+
+func showReup(out io.Writer, format output.Format, v image.Versions, o cluster.Options, nodes []string) error {
+	r := reupped{Name: o.Name, Programs: map[string]string{}, Nodes: append([]string{}, nodes...)}
+	v.Programs = o.Components.Versions
+	for _, name := range image.Programs() {
+		r.Programs[name] = v.ProgramVersion(name)
+	}
+	return format.Print(out, r, func(w io.Writer) {
+		output.Row(w, "PROGRAM", "VERSION")
+		for _, name := range slices.Sorted(slices.Values(image.Programs())) {
+			output.Row(w, name, r.Programs[name])
+		}
+		if len(nodes) == 0 {
+			fmt.Fprintln(w, "nothing was relaunched: every node runs this already")
+			return
+		}
+		fmt.Fprintln(w, "relaunched on: "+strings.Join(nodes, ", "))
+	})
+}

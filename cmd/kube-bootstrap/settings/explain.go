@@ -1,0 +1,111 @@
+package settings
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+func configExplain(out io.Writer) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "explain [FIELD]",
+		Short: "Explain a field of the configuration file, or list all fields",
+		Long: `Explain a field of the configuration file: its meaning, type, default, flag and
+environment variables, and whether a later run may change it. The name of its
+flag or of a variable finds it too. Without a field, list all fields.`,
+		Example:           "  kube-bootstrap config explain flannelBackend\n  kube-bootstrap config explain registry",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: command.FirstArg(cobra.FixedCompletions(config.Fields(), cobra.ShellCompDirectiveNoFileComp)),
+	}
+	format := output.AddFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if err := format.Check(); err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(strings.Join(args, ""), "--")
+		all, err := config.Explain(name)
+		if err != nil {
+			return exit.Usage(err)
+		}
+		return format.Print(out, all, func(w io.Writer) { explainFields(w, all) })
+	}
+	return c
+}
+
+func explainFields(w io.Writer, all []config.Explanation) {
+	if len(all) > 1 {
+		output.Row(w, "FIELD", "TYPE", "MEANING")
+		for _, e := range all {
+			output.Row(w, e.Field, e.Type, e.Meaning)
+		}
+		return
+	}
+	for _, e := range all {
+		rows := [][2]string{
+			{"field", e.Field}, {"meaning", e.Meaning}, {"type", e.Type}, {"default", e.Default}, {"values", strings.Join(e.Values, ", ")},
+			{"flag", e.Flag}, {"environment", strings.Join(e.Variables, ", ")}, {"may change", e.MayChange},
+		}
+		if e.Shared {
+			rows = append(rows, [2]string{"shared", "the same on all hosts of a cluster; a host that joins gets it"})
+		}
+		if e.Secret {
+			rows = append(rows, [2]string{"secret", "never printed or saved"})
+		}
+		for _, row := range rows {
+			if row[1] != "" {
+				output.Row(w, row[0], row[1])
+			}
+		}
+	}
+}
+
+func configSchema(out io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print a JSON Schema of the configuration file",
+		Long: `Print a JSON Schema of the configuration file. Editors check and complete a file
+by it that begins with the line which "config init --schema" prints.`,
+		Example: `  kube-bootstrap config schema > kube-bootstrap.schema.json
+  kube-bootstrap config init --schema kube-bootstrap.schema.json > cluster.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			data, err := config.Schema()
+			if err == nil {
+				_, err = out.Write(data)
+			}
+			return err
+		},
+	}
+}
+
+func configMigrate(out io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "migrate FILE",
+		Short: "Print a configuration file of the previous tools in the current format",
+		Long: `Print a configuration file of the previous tools, with the sections dind, source
+and cluster, in the current format. Every field that has no successor is an error
+with its line.`,
+		Example: "  kube-bootstrap config migrate ~/.kubeadm-local-cluster/config.yaml > cluster.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			data, err := config.Migrate(args[0])
+			if err != nil {
+				return exit.Usage(err)
+			}
+			_, err = out.Write(data)
+			return err
+		},
+	}
+}
+
+// modeline is the comment by which editors find the schema of a file.
+func modeline(schema string) string {
+	return fmt.Sprintf("# yaml-language-server: $schema=%s\n", schema)
+}

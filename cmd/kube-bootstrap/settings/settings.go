@@ -1,0 +1,164 @@
+// Package settings loads the settings of a command from its flags, variables and
+// file, and has the commands that show settings.
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
+)
+
+// containerVerbs are the commands about clusters of containers. They do not use the
+// settings of this host.
+const containerVerbs = config.ClusterUp | config.Named | config.Engine | config.OneNode | config.Build
+
+// AddFlags gives a command --config and the flags of the settings it uses.
+func AddFlags(c *cobra.Command, verb config.Verb) {
+	help := "configuration file, - for standard input (default: what this host was set up with)"
+	if verb&containerVerbs != 0 {
+		help = "configuration file of the cluster, - for standard input"
+	}
+	c.Flags().StringP("config", "f", "", help)
+	config.AddFlags(c.Flags(), verb)
+	for _, s := range config.Settings(verb) {
+		if len(s.Values) > 0 {
+			_ = c.RegisterFlagCompletionFunc(s.Flag, cobra.FixedCompletions(s.Values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+}
+
+// Load puts the settings together and names everything that is wrong with
+// them at once.
+func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
+	variable := config.HostEnv(env)
+	if verb&(containerVerbs|config.Every) != 0 {
+		variable = config.ClusterEnv(env)
+	}
+	if err := settingsLost(env, flags, verb); err != nil {
+		return config.Config{}, nil, err
+	}
+	cfg, origins, err := config.Load(Path(env, flags, verb), variable, flags)
+	if verb&(config.Master|config.Worker|config.Preflight) != 0 {
+		err = errors.Join(err, config.OldVariables(env))
+	}
+	if verb&config.ClusterUp != 0 {
+		err = errors.Join(err, config.OldClusterVariables(env))
+	}
+	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(possible(cfg, origins, verb).Validate(role)))
+	return cfg, origins, exit.Usage(err)
+}
+
+// possible returns cfg without the changes that preflight refuses: other checks
+// of such a value would only report a second error.
+func possible(cfg config.Config, origins config.Origins, verb config.Verb) config.Config {
+	if verb&(config.Master|config.Worker|config.Preflight) == 0 {
+		return cfg
+	}
+	saved, err := local.ReadSaved(host.Files{})
+	if err != nil || saved.Lost != nil {
+		return cfg // reported where the saved settings are needed
+	}
+	kept, _ := saved.Keep(cfg, origins)
+	return kept
+}
+
+// Path returns the file that the user named, or else the saved settings of
+// this host. The commands about clusters of containers do not read those.
+func Path(env func(string) string, flags *pflag.FlagSet, verb config.Verb) string {
+	if named := namedFile(env, flags, verb); named != "" {
+		return named
+	}
+	if _, err := config.ReadSaved(config.SavedPath); ofThisHost(verb) && err == nil {
+		return config.SavedPath
+	}
+	return ""
+}
+
+func namedFile(env func(string) string, flags *pflag.FlagSet, verb config.Verb) string {
+	flag, _ := flags.GetString("config") // empty if the command has no such flag
+	named := []string{flag, env("KUBE_BOOTSTRAP_CONFIG")}
+	if verb&(containerVerbs|config.Every) != 0 {
+		named = append(named, env("LOCAL_CLUSTER_CONF"), oldFile(env))
+	}
+	switch path := cmp.Or(named...); path {
+	case "-":
+		return "/dev/stdin"
+	default:
+		return path
+	}
+}
+
+// ofThisHost reports whether a verb goes by what this host was set up with.
+func ofThisHost(verb config.Verb) bool { return verb&(containerVerbs|config.Offline|config.Push) == 0 }
+
+// settingsLost returns the problem that the settings of this host cannot be
+// read: defaults must not take their place.
+func settingsLost(env func(string) string, flags *pflag.FlagSet, verb config.Verb) error {
+	if !ofThisHost(verb) || namedFile(env, flags, verb) != "" {
+		return nil
+	}
+	saved, err := local.ReadSaved(host.Files{})
+	if err != nil {
+		return nil // told where the settings are needed; only root may read them
+	}
+	return saved.Lost
+}
+
+// oldFile returns the configuration file of kubeadm-local-cluster; empty if it
+// does not exist.
+func oldFile(env func(string) string) string {
+	path := filepath.Join(env("HOME"), ".kubeadm-local-cluster", "config.yaml")
+	if env("HOME") == "" || !readable(path) {
+		return ""
+	}
+	return path
+}
+
+func readable(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	return file.Close() == nil
+}
+
+// LoadRegistry is Load, with the registry that stands as the argument.
+func LoadRegistry(env func(string) string, c *cobra.Command, verb config.Verb, args []string) (config.Config, error) {
+	if len(args) == 1 {
+		if err := c.Flags().Set("registry", args[0]); err != nil {
+			return config.Config{}, exit.Usage(err)
+		}
+	}
+	cfg, _, err := Load(env, c.Flags(), verb, "")
+	return cfg, err
+}
+
+// FromEnv sets the flags of c that are no settings and were not typed from
+// their variables.
+func FromEnv(env func(string) string, c *cobra.Command) error {
+	var errs []error
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		value, name := config.ClusterEnv(env)(config.EnvName(f.Name))
+		if f.Changed || value == "" || f.Name == "help" || f.Name == "config" || config.IsSetting(f.Name) {
+			return
+		}
+		if err := c.Flags().Set(f.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("environment %s: %w", name, err))
+		}
+	})
+	if c.Flags().Changed("docker-host") && c.Flags().Changed("docker-context") {
+		errs = append(errs, errors.New("--docker-host and --docker-context both name an engine: give one of them"))
+	}
+	return exit.Usage(errors.Join(errs...))
+}

@@ -1,0 +1,124 @@
+package thishost
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// checked is one line of a preflight.
+type checked struct {
+	Check    string    `json:"check"`
+	OK       bool      `json:"ok"`
+	Problems []problem `json:"problems"`
+}
+
+type problem struct {
+	Name   string `json:"name,omitempty"`
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func preflightCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "preflight [master|worker]",
+		Short: "Name everything that stands in the way of master or worker",
+		Long: `Look at this host and name everything that stands in the way of becoming a
+master (or a worker, which is assumed when a master address is given). Nothing is
+changed. Each problem has a name that --ignore-preflight takes.`,
+		Example: `  kube-bootstrap preflight
+  kube-bootstrap preflight worker --master-ip 192.168.1.10 -o json`,
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{config.RoleMaster, config.RoleWorker},
+	}
+	settings.AddFlags(c, config.Preflight)
+	format := output.AddFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := format.Check(); err != nil {
+			return err
+		}
+		role := ""
+		if len(args) == 1 {
+			role = args[0]
+		}
+		cfg, origins, err := settings.Load(con.Env, c.Flags(), config.Preflight, role)
+		if err != nil {
+			return err
+		}
+		if role == "" {
+			role = roleFor(cfg)
+		}
+		if err := asRoot(); err != nil {
+			return err
+		}
+		h, err := local.OpenWith(cfg, origins)
+		if err != nil {
+			return err
+		}
+		return printPreflight(c.Context(), con.Out, *format, preflight.Plan(h.Resolve(c.Context(), role), role))
+	}
+	return c
+}
+
+func roleFor(cfg config.Config) string {
+	if cfg.MasterIP != "" && !cfg.Join {
+		return config.RoleWorker
+	}
+	return config.RoleMaster
+}
+
+func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan) error {
+	var all []checked
+	var found []*step.Problem
+	bad := false
+	for _, f := range (&step.Runner{}).Look(ctx, looks) {
+		line := checkedOf(f)
+		found = append(found, step.Problems(f.Err)...)
+		bad = bad || !line.OK
+		all = append(all, line)
+	}
+	err := format.Print(out, all, func(w io.Writer) {
+		for _, c := range all {
+			c.print(w)
+		}
+	})
+	if err != nil || !bad {
+		return err
+	}
+	return exit.Preflight(found)
+}
+
+func checkedOf(f step.Finding) checked {
+	line := checked{Check: f.Step, OK: f.Err == nil && len(f.Diff) == 0, Problems: []problem{}}
+	for _, one := range step.Problems(f.Err) {
+		line.Problems = append(line.Problems, problem{one.Name, one.Text, one.Remedy})
+	}
+	if len(line.Problems) == 0 && f.Err != nil {
+		line.Problems = append(line.Problems, problem{Text: f.Err.Error()})
+	}
+	if len(f.Diff) > 0 {
+		line.Problems = append(line.Problems, problem{Text: f.Diff.String()})
+	}
+	return line
+}
+
+func (c checked) print(w io.Writer) {
+	if c.OK {
+		output.Row(w, "ok", c.Check)
+	}
+	for _, one := range c.Problems {
+		text := (&step.Problem{Name: one.Name, Text: one.Text, Remedy: one.Remedy}).Error()
+		output.Row(w, "PROBLEM", fmt.Sprintf("%s: %s", c.Check, text))
+	}
+}

@@ -1,0 +1,247 @@
+package thishost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func masterCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "master",
+		Short: "Make this host the control plane of a cluster, or with --join one more of them",
+		Long: `Make this host the control plane of a cluster: a second Docker for etcd and
+flannel, the main Docker on flannel's network, and a kubelet that runs
+Kubernetes. With --join it becomes a further control plane of the cluster of
+--master-ip. "kube-bootstrap token create --control-plane" on that host prints the
+command to run here. A second run repairs missing or changed parts and leaves the
+rest unchanged.`,
+		Example: `  kube-bootstrap master
+  kube-bootstrap master --bundle kube-amd64.tar.zst    # without a network
+  kube-bootstrap master --dry-run                      # every change, none made
+  kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...`,
+	}
+	return addHostVerb(con, c, hostVerb{
+		role: config.RoleMaster,
+		verb: config.Master,
+		plan: plan.Master,
+		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
+	})
+}
+
+func workerCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "worker",
+		Short: "Make this host a worker of a cluster",
+		Long: `Make this host a worker of the cluster whose control plane is at --master-ip.
+"kube-bootstrap token create" there prints the command to run here. A second run
+repairs missing or changed parts and leaves the rest unchanged.`,
+		Example: `  kube-bootstrap worker --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...
+  MASTER_IP=192.168.1.10 TOKEN=... kube-bootstrap worker --ca-cert-hash sha256:...`,
+	}
+	return addHostVerb(con, c, hostVerb{
+		role: config.RoleWorker,
+		verb: config.Worker,
+		plan: plan.Worker,
+		next: "`kube-bootstrap status` shows what runs here; `kube-bootstrap turndown` takes it all back",
+	})
+}
+
+const lockPath = "/run/kube-bootstrap.lock"
+
+const resumeAdvice = "run the same command again to finish, or `kube-bootstrap turndown` to take it back"
+
+// hostVerb is master or worker: both walk a plan, they differ in which.
+type hostVerb struct {
+	role string
+	verb config.Verb
+	plan func(*local.Host) step.Plan
+	next string // what the user may do afterwards
+}
+
+// addHostVerb gives the command its flags and makes it walk the verb's plan.
+func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Command {
+	settings.AddFlags(c, v.verb)
+	con.AddTimeline(c.Flags())
+	dryRun, format := addDryRun(c, "list every change and make none")
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := format.Check(); err != nil {
+			return err
+		}
+		cfg, origins, err := settings.Load(con.Env, c.Flags(), v.verb, v.role)
+		if err != nil {
+			return err
+		}
+		h, release, err := openHost(c.Context(), cfg, origins, v.role)
+		if err != nil {
+			return err
+		}
+		defer release()
+		tellSettings(con, h, origins, v.verb)
+		runner, h, err := lookFirst(c.Context(), con, h, v.role)
+		if err != nil {
+			return err
+		}
+		if *dryRun {
+			return printChanges(c.Context(), con, *format, v.plan(h))
+		}
+		return walk(c.Context(), con, runner, v, h)
+	}
+	return c
+}
+
+// addDryRun adds --dry-run, and -o for what it prints.
+func addDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
+	dryRun, format := c.Flags().Bool("dry-run", false, usage), output.AddFlag(c)
+	c.Flags().Lookup("output").Usage = "how --dry-run prints: table, json or yaml"
+	return dryRun, format
+}
+
+// openHost takes the lock and looks at this machine, in the order in which a
+// user can put things right.
+func openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*local.Host, func(), error) {
+	if err := asRoot(); err != nil {
+		return nil, nil, err
+	}
+	saved, err := local.ReadSaved(host.Files{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if saved.Role != role && (role == config.RoleWorker || cfg.Join) {
+		if errs := cfg.ValidateJoin(role); len(errs) > 0 {
+			return nil, nil, exit.Usage(errs.ToAggregate())
+		}
+	}
+	release, err := host.Lock(ctx, lockPath)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := local.OpenWith(cfg, given)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return h, release, nil
+}
+
+func asRoot() error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
+}
+
+// lookFirst resolves the host and runs its preflight checks. The checks are
+// shown as one step, and their problems are reported together at the end.
+func lookFirst(ctx context.Context, con *console.Console, h *local.Host, role string) (*step.Runner, *local.Host, error) {
+	runner, err := con.Begin()
+	if err != nil {
+		return nil, nil, err
+	}
+	e := step.Event{At: time.Now(), Row: -1, Step: "preflight", Kind: step.Started}
+	runner.Emit(e)
+	h = h.Resolve(ctx, role)
+	e.Err = (&step.Runner{}).Do(ctx, preflight.Plan(h, role))
+	e.At, e.Kind = time.Now(), step.Done
+	if e.Err != nil {
+		e.Kind = step.Failed
+	}
+	runner.Emit(e)
+	return runner, h, exit.OnlyProblems(e.Err)
+}
+
+func walk(ctx context.Context, con *console.Console, runner *step.Runner, v hostVerb, h *local.Host) error {
+	started := time.Now()
+	if h.Changing() {
+		if err := h.Suspend(); err != nil {
+			return err
+		}
+	}
+	if err := runner.Do(ctx, v.plan(h)); err != nil {
+		return exit.Resume(err, v.advice(h))
+	}
+	con.Done(started, "this host is a "+v.role+" of the cluster")
+	con.Say(v.next)
+	return nil
+}
+
+// advice returns the next step after a failure, which has not saved new
+// settings.
+func (v hostVerb) advice(h *local.Host) string {
+	if !h.Changing() || h.Upgrading() {
+		return resumeAdvice
+	}
+	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " + v.role + "` to go back to them"
+}
+
+// change is one step of a dry run.
+type change struct {
+	Row     int      `json:"row"`
+	Step    string   `json:"step"`
+	Changes []string `json:"changes"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// printChanges looks at every step and lists what Apply would do.
+func printChanges(ctx context.Context, con *console.Console, format output.Format, todo step.Plan) error {
+	con.End()
+	changes := []change{}
+	var errs []error
+	for _, f := range (&step.Runner{}).Look(ctx, todo) {
+		switch {
+		case step.IsUnanswered(f.Err):
+			changes = append(changes, change{f.Row, f.Step, []string{"not known before the run: " + f.Err.Error()}, ""})
+		case f.Err != nil:
+			changes = append(changes, change{f.Row, f.Step, []string{}, f.Err.Error()})
+			errs = append(errs, fmt.Errorf("%s: %w", f.Step, f.Err))
+		case len(f.Diff) > 0:
+			changes = append(changes, change{f.Row, f.Step, f.Diff, ""})
+		}
+	}
+	err := format.Print(con.Out, changes, func(w io.Writer) {
+		for _, c := range changes {
+			fmt.Fprintln(w, c.Step)
+			for _, line := range c.Changes {
+				fmt.Fprintln(w, "    "+line)
+			}
+		}
+		if len(changes) == 0 {
+			fmt.Fprintln(w, "nothing to do")
+		}
+	})
+	return errors.Join(err, errors.Join(errs...))
+}
+
+// tellSettings prints the settings for logs, in the format of the previous
+// scripts, with the derived versions.
+func tellSettings(con *console.Console, h *local.Host, origins config.Origins, verb config.Verb) {
+	if con.Mode() != "plain" {
+		return
+	}
+	derived := map[string]string{"etcdVersion": "v" + h.Versions.Etcd, "flannelVersion": "v" + h.Versions.Flannel}
+	for _, v := range h.Config.Values(verb, origins) {
+		if v.Value == "" {
+			v.Value = derived[v.Field]
+		}
+		if v.Value != "" {
+			con.Say(fmt.Sprintf("%s is set to: %s", v.Env, v.Value))
+		}
+	}
+}

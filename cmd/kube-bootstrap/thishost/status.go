@@ -1,0 +1,331 @@
+package thishost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Status is the state of a host, as `status -o json` prints it.
+type Status struct {
+	Role    string       `json:"role"` // empty: no part of a cluster
+	Host    hostIdentity `json:"host"`
+	InPlace bool         `json:"inPlace"`
+	Steps   []stepStatus `json:"steps"`
+	// Programs of Kubernetes that differ from the release's, with their versions.
+	Programs map[string]string `json:"programs,omitempty"`
+	// ControlPlanes are the control planes as this host sees them, Etcd the
+	// members as an etcd member sees them, and Quorum the problem if too few
+	// members are up.
+	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
+	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`
+	Quorum        string                  `json:"quorum,omitempty"`
+	// SettingsLost is the problem that the settings of this host cannot be read:
+	// only what holds with any settings is known then.
+	SettingsLost string `json:"settingsLost,omitempty"`
+	// NextExpiry is the certificate that expires first, CertificateExpiry the
+	// problem if some have expired or expire soon.
+	NextExpiry        *pki.Listed `json:"nextExpiry,omitempty"`
+	CertificateExpiry string      `json:"certificateExpiry,omitempty"`
+	// NetworkPolicy is the problem that NetworkPolicies exist that the network
+	// plugin does not enforce; only a control plane knows them.
+	NetworkPolicy string `json:"networkPolicy,omitempty"`
+	// NodesExpired is the problem that workers were off for longer than their
+	// certificates are valid; only a control plane knows it.
+	NodesExpired string `json:"nodesExpired,omitempty"`
+	// Rotation is the rotation that is under way; only a control plane knows it.
+	Rotation *renewal.RotationStatus `json:"rotation,omitempty"`
+	// Repairs are the last repairs by the agent, oldest first.
+	Repairs []agent.Repair `json:"repairs,omitempty"`
+}
+
+type stepStatus struct {
+	Row     int      `json:"row"`
+	Step    string   `json:"step"`
+	InPlace bool     `json:"inPlace"`
+	Missing []string `json:"missing"`
+	Error   string   `json:"error,omitempty"`
+	// Problems are the names of the problems in Error, which no run solves.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// stepStatusOf says what was found. Without the settings, a difference from the
+// defaults says nothing.
+func stepStatusOf(f step.Finding, lost error) stepStatus {
+	one := stepStatus{Row: f.Row, Step: f.Step, Missing: append([]string{}, f.Diff...)}
+	switch {
+	case f.Err != nil:
+		one.Error = f.Err.Error()
+		for _, problem := range step.Problems(f.Err) {
+			one.Problems = append(one.Problems, problem.Name)
+		}
+	case lost != nil && len(f.Diff) > 0:
+		one.Missing, one.Error = []string{}, "not known without the settings ("+f.Diff.String()+")"
+	default:
+		one.InPlace = len(f.Diff) == 0
+	}
+	return one
+}
+
+func statusCommand(out io.Writer) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the state of this host, its cluster and every step",
+		Long: `Show a summary of this host and its cluster, and then the state of every step of
+"kube-bootstrap master" or "worker": ok, MISSING or UNKNOWN. A step is MISSING if
+the host differs from the settings; run master or worker again to repair it. A
+step is UNKNOWN if its check got no answer in time. The command changes nothing.
+
+The exit code is 5 if a step is MISSING or UNKNOWN, or if a certificate expires
+within 30 days.`,
+		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json",
+		Args:    cobra.NoArgs,
+	}
+	format := output.AddFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := format.Check(); err != nil {
+			return err
+		}
+		if err := asRoot(); err != nil {
+			return err
+		}
+		status, err := lookAtHost(c.Context())
+		if err != nil {
+			return err
+		}
+		if err := format.Print(out, status, status.print); err != nil {
+			return err
+		}
+		if !status.InPlace {
+			return exit.ErrNotInPlace
+		}
+		return nil
+	}
+	return c
+}
+
+func lookAtHost(ctx context.Context) (Status, error) {
+	status := Status{Steps: []stepStatus{}}
+	saved, err := local.ReadSaved(host.Files{})
+	if err != nil || saved.Role == "" {
+		return status, err
+	}
+	h, made, err := installed(saved.Config.KeepImages)
+	if err != nil {
+		return status, err
+	}
+	status.Host = identityOf(h)
+	status.Role, status.InPlace, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
+	if saved.Lost != nil {
+		status.SettingsLost = saved.Lost.Error()
+	}
+	status.lookAtCertificates()
+	// Without a quorum most checks get no answer, so stop them early.
+	looking, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	members := make(chan []etcd.MemberStatus, 1)
+	go func() {
+		all := membersOf(ctx, h, saved.Role)
+		if etcd.Quorum(all) != nil {
+			stop(errors.New("no answer, as etcd has no quorum"))
+		}
+		members <- all
+	}()
+	policies := make(chan error, 1)
+	go func() { policies <- plan.UnenforcedPolicies(looking, h) }()
+	expired := make(chan error, 1)
+	go func() { expired <- membership.ExpiredNodes(looking, h) }()
+	for _, f := range (&step.Runner{}).Look(looking, made) {
+		one := stepStatusOf(f, saved.Lost)
+		status.InPlace = status.InPlace && one.InPlace
+		status.Steps = append(status.Steps, one)
+	}
+	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), parts.ControlPlanes(h), <-members
+	if err := etcd.Quorum(status.Etcd); err != nil {
+		status.Quorum = err.Error()
+	}
+	if err := <-policies; err != nil {
+		status.NetworkPolicy = err.Error()
+	}
+	if err := <-expired; err != nil {
+		status.NodesExpired = err.Error()
+	}
+	if saved.Role == local.Master {
+		status.Rotation = renewal.UnderWay(ctx, h)
+	}
+	return status, ctx.Err()
+}
+
+func (s *Status) lookAtCertificates() {
+	all := renewal.Certificates(host.Files{}, s.Role)
+	s.NextExpiry = pki.FirstToExpire(all)
+	if err := pki.ExpiryProblem(all); err != nil {
+		s.CertificateExpiry, s.InPlace = err.Error(), false
+	}
+}
+
+// membersOf returns no members if this host's own etcd cannot be asked. The
+// step of etcd reports that.
+func membersOf(ctx context.Context, h *local.Host, role string) []etcd.MemberStatus {
+	if role != config.RoleMaster {
+		return nil
+	}
+	members, err := membership.EtcdMembers(ctx, h)
+	if err != nil {
+		return nil
+	}
+	return members
+}
+
+func (s Status) print(w io.Writer) {
+	if s.Role == "" {
+		fmt.Fprintln(w, "this host is no part of a cluster; `kube-bootstrap master` or `kube-bootstrap worker` makes it one")
+		return
+	}
+	if s.Role == local.Loaded {
+		fmt.Fprintln(w, "this host has the images of a cluster and is no part of one yet")
+	} else {
+		fmt.Fprintf(w, "this host is a %s\n", s.Role)
+	}
+	s.printSummary(w)
+	s.printExpiry(w)
+	if s.NetworkPolicy != "" {
+		fmt.Fprintln(w, s.NetworkPolicy)
+	}
+	if s.NodesExpired != "" {
+		fmt.Fprintln(w, s.NodesExpired)
+	}
+	if s.Rotation != nil {
+		fmt.Fprintln(w, s.Rotation)
+	}
+	fmt.Fprintln(w)
+	for _, one := range s.Steps {
+		switch {
+		case one.Error != "":
+			output.Row(w, "UNKNOWN", one.Step, one.Error)
+		case !one.InPlace:
+			output.Row(w, "MISSING", one.Step, strings.Join(one.Missing, "; "))
+		default:
+			output.Row(w, "ok", one.Step)
+		}
+	}
+	s.printControlPlanes(w)
+	s.printRepairs(w)
+	if hint := s.hint(); hint != "" {
+		fmt.Fprintln(w, hint)
+	}
+}
+
+// hint returns the next step if something is not in place. A run on this host
+// helps neither without an etcd quorum nor for checks that only did not answer
+// in time.
+func (s Status) hint() string {
+	repair := s.Role
+	if s.Role == local.Loaded {
+		repair = "offline bootstrap"
+	}
+	inPlace := !slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return !one.InPlace })
+	switch {
+	case s.InPlace, inPlace && s.CertificateExpiry != "":
+		return "" // printExpiry says what to do
+	case s.SettingsLost != "":
+		return s.SettingsLost
+	case s.Quorum != "":
+		return s.Quorum
+	case len(s.problems()) > 0:
+		return fmt.Sprintf("solve %s as its line says; after that, `kube-bootstrap %s` repairs the rest", strings.Join(s.problems(), ", "), repair)
+	case slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return len(one.Missing) > 0 }):
+		return fmt.Sprintf("run `kube-bootstrap %s` to repair it", repair)
+	}
+	return fmt.Sprintf("what is UNKNOWN gave no answer: look again, and if that does not change, run `kube-bootstrap %s`, which waits longer", repair)
+}
+
+func (s Status) problems() []string {
+	var names []string
+	for _, one := range s.Steps {
+		names = append(names, one.Problems...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// printControlPlanes tells of several; of a lone one the steps have said all.
+func (s Status) printControlPlanes(w io.Writer) {
+	if len(s.ControlPlanes) < 2 {
+		return
+	}
+	fmt.Fprintln(w)
+	output.Row(w, "CONTROL PLANE", "API SERVER", "ETCD", "MEMBER")
+	for _, c := range s.ControlPlanes {
+		if c.Joining {
+			output.Row(w, c.IP, "joining", "joining", s.member(c.IP))
+			continue
+		}
+		output.Row(w, c.IP, readiness(c.APIServer), readiness(c.Etcd), s.member(c.IP))
+	}
+}
+
+// printRepairs prints what the agent has done, the last repair at the end.
+func (s Status) printRepairs(w io.Writer) {
+	const shown = 5
+	if len(s.Repairs) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	output.Row(w, "REPAIRED", "STEP", "CHANGES")
+	for _, r := range s.Repairs[max(0, len(s.Repairs)-shown):] {
+		what := strings.Join(r.Changes, "; ")
+		if r.Error != "" {
+			what = "FAILED: " + r.Error
+		}
+		output.Row(w, r.At.Format(time.RFC3339), r.Step, what)
+	}
+}
+
+func readiness(ready bool) string {
+	if ready {
+		return "ready"
+	}
+	return "not ready"
+}
+
+// member says what the host with that address is in etcd, where this is known.
+func (s Status) member(ip string) string {
+	for _, m := range s.Etcd {
+		switch {
+		case m.IP != ip:
+		case !m.Up:
+			return "down"
+		case !m.Healthy:
+			return "not healthy"
+		case m.Learner:
+			return "learner"
+		case m.Leader:
+			return fmt.Sprintf("leader, revision %d", m.Revision)
+		default:
+			return fmt.Sprintf("voter, revision %d", m.Revision)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,249 @@
+package thishost
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	adminKubeconfig = "/etc/kubernetes/admin.conf"
+	caCertificate   = "/etc/kubernetes/pki/ca.crt"
+)
+
+// newToken is what `token create -o json` prints: the one place that shows a
+// token, to the one who asked for it.
+type newToken struct {
+	Token      string    `json:"token"`
+	Expires    time.Time `json:"expires,omitzero"`
+	CACertHash string    `json:"caCertHash"`
+	MasterIP   string    `json:"masterIP"`
+	// CertificateKey is for a further control plane, and good for two hours.
+	CertificateKey string `json:"certificateKey,omitempty"`
+	Command        string `json:"command"`
+}
+
+func tokenCommand(out io.Writer) *cobra.Command {
+	return command.Parent("token", "Make, list or delete the tokens that hosts join with", tokenCreate(out), tokenList(out), tokenDelete())
+}
+
+func tokenCreate(out io.Writer) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "Create a token and print the command that joins a host",
+		Long: `Create a token and print the command that joins a host.
+
+A token lets one worker in, under a name that no node of the cluster has, and is
+deleted when that worker has joined. With --node, it lets in only the worker of
+that name, also if the cluster has this node already: use it for a host that was
+installed again. With --reusable, it lets in any number of workers until it
+expires. A token for workers cannot read what control planes share.`,
+		Example: `  kube-bootstrap token create
+  kube-bootstrap token create --node worker-1     # for the host of this name only
+  kube-bootstrap token create --reusable --ttl 1h # for several workers
+  kube-bootstrap token create --control-plane     # for a further control plane`,
+		Args: cobra.NoArgs,
+	}
+	ttl := c.Flags().Duration("ttl", 24*time.Hour, "how long it is good; 0 is for ever")
+	description := c.Flags().String("description", "", "what it is for")
+	controlPlane := c.Flags().Bool("control-plane", false, "the host joins as a control plane, within two hours")
+	node := c.Flags().String("node", "", "name of the only worker that can join with it")
+	reusable := c.Flags().Bool("reusable", false, "any number of hosts can join with it until it expires")
+	format := output.AddFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := format.Check(); err != nil {
+			return err
+		}
+		if *ttl < 0 {
+			return exit.Usage(fmt.Errorf("--ttl %s: must not be less than zero", *ttl))
+		}
+		scope := join.Scope{Kind: join.ForWorker, Node: *node, Reusable: *reusable}
+		if *controlPlane {
+			scope.Kind = join.ForControlPlane
+		}
+		if err := checkScope(scope, c.Flags().Changed("node")); err != nil {
+			return exit.Usage(err)
+		}
+		made, err := makeToken(c.Context(), *ttl, scope, *description)
+		if err != nil {
+			return err
+		}
+		return format.Print(out, made, func(w io.Writer) { fmt.Fprintln(w, made.Command) })
+	}
+	return c
+}
+
+func checkScope(scope join.Scope, named bool) error {
+	wrong := validation.IsDNS1123Subdomain(scope.Node)
+	switch {
+	case !named:
+		return nil
+	case scope.Kind != join.ForWorker:
+		return fmt.Errorf("--node %s is for a worker: leave out --node or --control-plane", scope.Node)
+	case scope.Reusable:
+		return fmt.Errorf("--node %s is for one host: leave out --node or --reusable", scope.Node)
+	case len(wrong) > 0:
+		return fmt.Errorf("--node %q: %s", scope.Node, wrong[0])
+	}
+	return nil
+}
+
+func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, description string) (made newToken, err error) {
+	client, err := adminClient()
+	if err != nil {
+		return made, err
+	}
+	saved, err := config.ReadSaved(config.SavedPath)
+	if err != nil {
+		return made, err
+	}
+	ca, err := os.ReadFile(caCertificate)
+	if err != nil {
+		return made, err
+	}
+	hash, err := join.CAHashOf(ca)
+	if err != nil {
+		return made, err
+	}
+	h, err := local.Open(saved)
+	if err != nil {
+		return made, err
+	}
+	if err := renewal.Joinable(ctx, h); err != nil {
+		return made, err
+	}
+	token, err := join.CreateToken(ctx, client, ttl, scope, description)
+	if err != nil {
+		return made, err
+	}
+	made = newToken{Token: token.Reveal(), Expires: token.Expires, CACertHash: hash, MasterIP: saved.IPAddress}
+	if scope.Kind == join.ForWorker {
+		made.Command = join.JoinCommand(saved.IPAddress, token, hash)
+		return made, nil
+	}
+	key, err := membership.Share(ctx, h)
+	made.CertificateKey, made.Command = key.Reveal(), join.ControlPlaneCommand(saved.IPAddress, token, hash, key)
+	return made, err
+}
+
+func tokenList(out io.Writer) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the tokens there are, without their secrets",
+		Example: "  kube-bootstrap token list",
+		Args:    cobra.NoArgs,
+	}
+	format := output.AddFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := format.Check(); err != nil {
+			return err
+		}
+		client, err := adminClient()
+		if err != nil {
+			return err
+		}
+		tokens, err := join.ListTokens(c.Context(), client)
+		if err != nil {
+			return err
+		}
+		return format.Print(out, append([]join.Token{}, tokens...), func(w io.Writer) {
+			output.Row(w, "ID", "KIND", "NODE", "USES", "EXPIRES", "DESCRIPTION")
+			for _, t := range tokens {
+				output.Row(w, t.ID, cmp.Or(string(t.Kind), "-"), cmp.Or(t.Node, t.UsedBy, "-"), uses(t), expiry(t.Expires), t.Description)
+			}
+		})
+	}
+	return c
+}
+
+// uses says how many hosts can still join with a token.
+func uses(t join.Token) string {
+	switch {
+	case t.Kind == "":
+		return "none"
+	case t.Reusable:
+		return "unlimited"
+	case t.UsedBy != "":
+		return "used"
+	}
+	return "one"
+}
+
+func expiry(at time.Time) string {
+	switch {
+	case at.IsZero():
+		return "never"
+	case at.Before(time.Now()):
+		return "expired"
+	}
+	return "in " + progress.Took(time.Until(at).Round(time.Minute))
+}
+
+func tokenDelete() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "delete ID...",
+		Short:   "Delete tokens: no host can join with them any more",
+		Example: "  kube-bootstrap token delete abcdef",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	ignoreNotFound := c.Flags().Bool("ignore-not-found", false, "succeed if a token does not exist")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		client, err := adminClient()
+		if err != nil {
+			return err
+		}
+		for _, id := range args {
+			err := join.DeleteToken(c.Context(), client, id)
+			if err != nil && !(*ignoreNotFound && apierrors.IsNotFound(err)) {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// adminClient speaks to the API server with the rights that only root of a
+// control-plane host has.
+func adminClient() (kubernetes.Interface, error) {
+	if err := onControlPlane(); err != nil {
+		return nil, err
+	}
+	rest, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", adminKubeconfig, err)
+	}
+	return kubernetes.NewForConfig(rest)
+}
+
+// onControlPlane returns a problem unless root of a control plane runs this.
+func onControlPlane() error {
+	if err := asRoot(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(adminKubeconfig); err != nil {
+		return &step.Problem{Name: "role", Text: "this host is not a control plane: " + err.Error(), Firm: true,
+			Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}
+	}
+	return nil
+}

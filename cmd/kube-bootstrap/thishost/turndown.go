@@ -1,0 +1,191 @@
+package thishost
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func turndownCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "turndown",
+		Aliases: []string{"reset"},
+		Short:   "Take everything back: this host as it was before",
+		Long: `Take everything back that master or worker did to this host: Docker,
+containerd, links, rules and files are as they were before. It needs no
+network, and does nothing on a host that is no part of a cluster. One of several
+control planes also leaves the cluster's etcd, and is refused where the others
+could not go on without it. What somebody has come to use or change meanwhile is
+left, and reported with the reason: an image that a container runs from, a
+configuration file that was edited. A worker asks the control planes to
+delete its node and its user of etcd. If none answers, "kube-bootstrap forget" on
+a control plane does that later. The last control plane holds the only copy of
+the cluster, and any host may hold volumes of the addon local-path: their loss
+must be confirmed on the terminal or with --yes.`,
+		Example: `  kube-bootstrap turndown
+  kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
+		Args: cobra.NoArgs,
+	}
+	settings.AddFlags(c, config.Turndown)
+	con.AddTimeline(c.Flags())
+	dryRun, format := addDryRun(c, "list what would be taken back")
+	yes := console.AddYes(c, true)
+	force := c.Flags().Bool("force", false, "turn a control plane down even if etcd loses its quorum or the others do not answer")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := format.Check(); err != nil {
+			return err
+		}
+		cfg, _, err := config.Load(settings.Path(con.Env, c.Flags(), config.Turndown), config.HostEnv(con.Env), c.Flags())
+		if err != nil {
+			return exit.Usage(err)
+		}
+		if *dryRun {
+			return printUndo(con.Out, *format, cfg.KeepImages)
+		}
+		if err := asRoot(); err != nil {
+			return err
+		}
+		if err := con.Confirm(c.Context(), *yes, lossesOfTurndown); err != nil {
+			return err
+		}
+		return turndown(c.Context(), con, cfg.KeepImages, *force)
+	}
+	return c
+}
+
+// lossesOfTurndown lists what no other host of the cluster has.
+func lossesOfTurndown(context.Context) ([]string, error) {
+	h, done, err := installed(true)
+	if err != nil || done == nil {
+		return nil, err
+	}
+	var losses []string
+	for _, claim := range parts.LocalVolumes(h.Files) {
+		losses = append(losses, "the data of PersistentVolumeClaim "+claim)
+	}
+	if !membership.HoldsLastCopy(h) {
+		return losses, nil
+	}
+	return append(losses,
+		"control plane "+h.Config.HostName+", the last one of its cluster",
+		"all objects of the cluster in etcd",
+		"the keys of its certificate authorities"), nil
+}
+
+func turndown(ctx context.Context, con *console.Console, keepImages, force bool) error {
+	release, err := host.Lock(ctx, lockPath)
+	if err != nil {
+		return err
+	}
+	defer release()
+	h, done, err := installed(keepImages)
+	if err != nil {
+		return err
+	}
+	if done == nil {
+		con.Say("this host is no part of a cluster: nothing to take back")
+		return nil
+	}
+	runner, err := con.Begin()
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	left, err := membership.Leave(ctx, h, force)
+	if err != nil {
+		return exit.Firm(err)
+	}
+	if err := h.Suspend(); err != nil {
+		return err
+	}
+	if err := runner.Undo(ctx, done); err != nil {
+		return exit.Resume(err, exit.RunAgain)
+	}
+	con.End()
+	if lost := h.Saved.Lost; lost != nil {
+		con.Say(lost.Error() + "; so this host was taken back as one with default settings")
+	}
+	sayLeft(con, runner.Left(), started)
+	for _, line := range left {
+		con.Say("but the cluster was not told: " + line)
+	}
+	return nil
+}
+
+// sayLeft prints how a turndown ended, and what it left on purpose.
+func sayLeft(con *console.Console, left []string, started time.Time) {
+	if len(left) == 0 {
+		con.Done(started, "this host is as it was before")
+		return
+	}
+	con.Done(started, "this host is as it was before, except for what was left on purpose")
+	for _, line := range left {
+		con.Say("left: " + line)
+	}
+}
+
+// installed returns the plan that made this host what it is; an empty plan if
+// it is not part of a cluster and has no images of a cluster to remove.
+func installed(keepImages bool) (*local.Host, step.Plan, error) {
+	saved, err := local.ReadSaved(host.Files{})
+	role := saved.Role
+	if role == "" && !keepImages {
+		role = saved.Kept
+	}
+	if err != nil || role == "" {
+		return nil, nil, err
+	}
+	saved.Config.KeepImages = keepImages
+	h, err := local.Open(saved.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch role {
+	case config.RoleMaster:
+		return h, plan.Master(h), nil
+	case local.Loaded:
+		return h, plan.Load(h), nil
+	}
+	return h, plan.Worker(h), nil
+}
+
+func printUndo(out io.Writer, format output.Format, keepImages bool) error {
+	if err := asRoot(); err != nil {
+		return err
+	}
+	_, done, err := installed(keepImages)
+	if err != nil {
+		return err
+	}
+	names := []string{}
+	for i := len(done) - 1; i >= 0; i-- {
+		for _, s := range done[i] {
+			if s.Undo != nil {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return format.Print(out, names, func(w io.Writer) {
+		for _, name := range names {
+			fmt.Fprintln(w, "take back: "+name)
+		}
+		if len(names) == 0 {
+			fmt.Fprintln(w, "nothing to do")
+		}
+	})
+}
