@@ -55,6 +55,14 @@ var parts = [][]string{
 	{"pkg/plan/preflight", "pkg/plan/renewal"},
 	{"pkg/plan/membership"},
 	{"pkg/plan", "pkg/plan/upkeep"},
+
+	{"cmd/kube-bootstrap/progress"},
+	{"cmd/kube-bootstrap/exit"},
+	{"cmd/kube-bootstrap/command", "cmd/kube-bootstrap/console", "cmd/kube-bootstrap/output"},
+	{"cmd/kube-bootstrap/settings", "cmd/kube-bootstrap/manual"},
+	{"cmd/kube-bootstrap/thishost", "cmd/kube-bootstrap/bundles"},
+	{"cmd/kube-bootstrap/localcluster"},
+	{"cmd/kube-bootstrap"},
 }
 
 // exclusive lists the packages that alone may import the libraries that change a
