@@ -29,6 +29,9 @@ func describing() []Setting {
 // cluster. It does not change versions; the host verbs do, one host at a time.
 func (s Setting) changes() bool { return s.Change != Never && !strings.HasSuffix(s.Field, "Version") }
 
+// isNew reports whether there is no cluster yet.
+func (m Made) isNew() bool { return m.Given == nil && m.Defaults == nil }
+
 // Made returns these settings as the record of a new cluster.
 func (c Config) Made(origins Origins) Made {
 	m := Made{Given: map[string]string{}, Defaults: map[string]string{}}
@@ -43,12 +46,15 @@ func (c Config) Made(origins Origins) Made {
 }
 
 // WithMade sets each setting that was not given to the value that the cluster
-// was created with. It also returns the settings that were given with another
+// was created with. A new cluster gets the contained addons. It also returns the settings that were given with another
 // value and that an existing cluster cannot change.
 func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 	var all []Difference
 	if origins["dnsServerIP"].Source == FromDefault {
 		c.DNSServerIP = "" // derived again, from the service network of the cluster
+	}
+	if m.isNew() && origins["addons"].Source == FromDefault {
+		c.Addons, origins["addons"] = slices.Clone(ContainedAddons), Origin{FromCluster, ""}
 	}
 	for _, s := range describing() {
 		was, given := m.Given[s.Field]

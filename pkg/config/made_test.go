@@ -74,3 +74,35 @@ func TestWhatIsSaidOtherwiseDiffers(t *testing.T) {
 		t.Errorf("differs by\n%s, want\n%s", got, want)
 	}
 }
+
+func TestANewClusterHasTheContainedAddons(t *testing.T) {
+	for _, c := range []struct {
+		name, given string
+		m           Made
+		want        string
+	}{
+		{"new", "", Made{}, "metrics-server,local-path"},
+		{"new, without addons", NoAddons, Made{}, ""},
+		{"new, with one", AddonLocalPath, Made{}, AddonLocalPath},
+		{"created without addons", "", made(t, "KUBE_BOOTSTRAP_ADDONS", NoAddons), ""},
+		{"created by an older program", "", made(t), ""},
+		{"created with one", "", made(t, "KUBE_BOOTSTRAP_ADDONS", AddonLocalPath), AddonLocalPath},
+	} {
+		var pairs []string
+		if c.given != "" {
+			pairs = []string{"KUBE_BOOTSTRAP_ADDONS", c.given}
+		}
+		cfg, origins, err := Load("", hostEnv(pairs...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, _ = cfg.WithMade(c.m, origins)
+		if got := strings.Join(cfg.Addons, ","); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		args := strings.Join(cfg.Args(Master, origins), " ")
+		if c.want != "" && !strings.Contains(args, "--addons="+c.want) {
+			t.Errorf("%s: the nodes get %s", c.name, args)
+		}
+	}
+}

@@ -206,7 +206,7 @@ var clusterSettings = []Setting{
 	},
 	{
 		Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | ClusterUp, Change: Freely,
-		Help:  "applications to add, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; none: no addon",
+		Help:  "applications to add, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; none: no addon (default of a new cluster of `cluster up`: " + strings.Join(ContainedAddons, ",") + ")",
 		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
 		check: addons,
 	},

@@ -54,9 +54,7 @@ func TestNodes(t *testing.T) {
 		l.gone(t, machine{"e2e-n-web", "10.212.0.12"})
 	})
 	t.Run("pods of an image that a node built", l.builtOnANode)
-	t.Run("off and on under load", func(t *testing.T) {
-		l.sh(t, "kube-bootstrap node stop worker-1 && kube-bootstrap node start worker-1")
-	})
+	t.Run("addons, off and on under load", l.addons)
 	t.Run("control planes", l.controlPlanes)
 	t.Run("a worker that died", l.deadWorker)
 	stop()

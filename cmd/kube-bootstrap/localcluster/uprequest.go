@@ -91,7 +91,7 @@ func completed(cfg config.Config, origins config.Origins, flags upFlags, there *
 	}
 	made := cfg.Made(origins)
 	r := upRequest{settings: cfg}
-	if !flags.recreate && there.Phase == "" {
+	if exists := len(there.Nodes) > 0; exists && !flags.recreate && there.Phase == "" {
 		cfg, r.keptBundle = cfg.Remembered(origins), there.Bundle
 	}
 	if r.checkout, err = bundles.Checkout(cfg, v); err != nil {

@@ -47,7 +47,7 @@ func containedProblem(h request, name string) error {
 		}
 		if _, err := b.Find(img.Ref, h.Config.Arch); err != nil {
 			return &step.Problem{Name: "addon", Text: fmt.Sprintf("addons: %s: %v", name, err),
-				Remedy: "build the bundle with `kube-bootstrap offline build`, or remove the addon from the setting"}
+				Remedy: "build the bundle with `kube-bootstrap offline build`, or remove the addon from the setting (`--addons none`: no addon)"}
 		}
 	}
 	return nil

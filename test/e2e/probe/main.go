@@ -4,6 +4,7 @@
 //	probe serve              answer on :8080: / the caller's address, /bytes?n=N zeros,
 //	                         /ask?url=URL what that URL answers to this probe
 //	probe get URL            print the answer
+//	probe count FILE         add a byte to the file, print its size, and wait for a signal
 //	probe resolve NAME       print its addresses
 //	probe download URL       print how many bytes came
 //	probe watch MASTER NODE  tell when a new cluster first does what
@@ -20,8 +21,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -58,6 +61,8 @@ func run(args []string) error {
 			return err
 		}
 		return delay(latency, during)
+	case "count":
+		return count(args[1])
 	case "resolve":
 		addrs, err := net.DefaultResolver.LookupHost(ctx, args[1])
 		fmt.Println(strings.Join(addrs, " "))
@@ -77,6 +82,26 @@ func serve() error {
 	})
 	http.HandleFunc("/ask", ask)
 	return http.ListenAndServe(":8080", nil)
+}
+
+// count shows whether a file survived the programs that wrote it.
+func count(path string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write([]byte{'x'}); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	fmt.Println(info.Size())
+	end, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	<-end.Done()
+	return nil
 }
 
 // ask sends a request from where this probe runs.

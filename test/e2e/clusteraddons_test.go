@@ -1,0 +1,61 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// addons uses what a new cluster has: metrics, and volumes that survive their pod
+// and the restart of their node.
+func (l clusterUser) addons(t *testing.T) {
+	l.sh(t, "kubectl apply -f - <<'YAML'\n"+counted+"\nYAML\nkubectl rollout status statefulset/data --timeout 120s")
+	l.counts(t, "1")
+	l.sh(t, "kubectl delete pod data-0")
+	l.counts(t, "2")
+	l.sh(t, "kube-bootstrap node stop worker-1 && kube-bootstrap node start worker-1")
+	l.counts(t, "3")
+	eventually(t, 3*time.Minute, "the use of each node", func() error {
+		_, err := l.try(t.Context(), `test "$(kubectl top nodes --no-headers | grep -c '%')" = "$(kubectl get nodes --no-headers | wc -l)"`)
+		return err
+	})
+	l.sh(t, "kubectl delete statefulset data && kubectl delete pvc file-data-0")
+	eventually(t, time.Minute, "the end of the volume", func() error {
+		_, err := l.try(t.Context(), `test -z "$(kubectl get pv -o name)"`)
+		return err
+	})
+}
+
+// counts expects the pod data-0 to be the n-th that wrote into its volume.
+func (l clusterUser) counts(t *testing.T, n string) {
+	t.Helper()
+	eventually(t, 2*time.Minute, "pod "+n, func() error {
+		out, err := l.try(t.Context(), "kubectl wait pod/data-0 --for condition=Ready --timeout 60s >/dev/null && kubectl logs data-0")
+		if err == nil && out != n {
+			return fmt.Errorf("the volume of data-0 had %s pods, want %s", out, n)
+		}
+		return err
+	})
+}
+
+const counted = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: data}
+spec:
+  serviceName: data
+  selector: {matchLabels: {app: data}}
+  template:
+    metadata: {labels: {app: data}}
+    spec:
+      nodeSelector: {kubernetes.io/hostname: e2e-n-worker-1}
+      containers:
+      - name: count
+        image: my/app:dev
+        imagePullPolicy: Never
+        command: [/probe, count, /data/file]
+        volumeMounts: [{name: file, mountPath: /data}]
+  volumeClaimTemplates:
+  - metadata: {name: file}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}`
