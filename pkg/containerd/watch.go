@@ -3,6 +3,7 @@ package containerd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,20 @@ func (r Runtime) Watch(pod string) func(context.Context) error {
 			}, true
 		})
 	}
+}
+
+// Runs returns nil if the container of a static pod runs.
+func (r Runtime) Runs(ctx context.Context, pod string) error {
+	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{
+			LabelSelector: labelsOf(pod),
+			State:         &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_RUNNING},
+		}})
+		if err == nil && len(answer.Containers) == 0 {
+			return errors.New("the kubelet has not started the container of " + pod + " yet")
+		}
+		return err
+	})
 }
 
 // lastEnd returns nil if the pod's container runs, or if it ended before

@@ -60,10 +60,8 @@ func (k Kubelet) hasOldToken(ctx context.Context) (bool, error) {
 }
 
 func (k Kubelet) start(ctx context.Context) error {
-	for _, dir := range directories {
-		if err := k.Files.MkdirAll(dir); err != nil {
-			return err
-		}
+	if err := k.makeDirectories(); err != nil {
+		return err
 	}
 	if err := k.ShareMounts(); err != nil {
 		return err
@@ -74,6 +72,20 @@ func (k Kubelet) start(ctx context.Context) error {
 		}
 	}
 	return k.service().Run(ctx)
+}
+
+// makeDirectories also creates the directory of static pods: a kubelet that finds
+// it at its start watches it, and otherwise looks every 20 seconds.
+func (k Kubelet) makeDirectories() error {
+	dirs := directories
+	if k.ControlPlane {
+		dirs = append(slices.Clone(dirs), manifestDir)
+	}
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, k.Files.MkdirAll(dir))
+	}
+	return errors.Join(errs...)
 }
 
 func (k Kubelet) service() docker.Service {

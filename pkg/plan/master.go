@@ -19,7 +19,7 @@ func Master(h *local.Host) step.Plan {
 	return slices.Concat(
 		masterEngines(h),
 		masterEtcd(h),
-		podNetwork(h, local.Master),
+		podNetwork(h, local.Master, earlyAPIServer(h)),
 		beforeKubelet(h, local.Master),
 		apiServer(h),
 		cluster(h),
@@ -47,7 +47,7 @@ func masterEngines(h *local.Host) step.Plan {
 func masterEtcd(h *local.Host) step.Plan {
 	etcd := parts.Etcd(h)
 	return step.Plan{
-		{parts.Member(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel")},
+		{parts.Member(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel"), earlyKubelet(h, local.Master)},
 		{etcd.Room()},
 		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.ControlPlane(h).StaticPods()},
 		{membership.Admitted(h)},

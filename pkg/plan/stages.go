@@ -8,11 +8,12 @@ import (
 )
 
 // podNetwork is the stage in which a host gets its subnet from flannel and moves
-// docker0 onto it, unless another CNI plugin provides the pod network.
-func podNetwork(h *local.Host, role string) step.Plan {
+// docker0 onto it, unless another CNI plugin provides the pod network. The step
+// beside runs while flanneld starts.
+func podNetwork(h *local.Host, role string, beside step.Step) step.Plan {
 	flanneld, bridge, runtime := parts.Flanneld(h), parts.Bridge(h), parts.Runtime(h)
 	return step.Plan{
-		{parts.OnDocker0(h, flanneld.Start()), parts.OnOtherCNI(h, runtime.LeaveCNI(local.Prefix(h.Config.FlannelNetwork)))},
+		{beside, parts.OnDocker0(h, flanneld.Start()), parts.OnOtherCNI(h, runtime.LeaveCNI(local.Prefix(h.Config.FlannelNetwork)))},
 		{
 			parts.OnDocker0(h, bridge.Move()), bridge.BootUnit(local.Binary, h.Timeout()),
 			parts.OnDocker0(h, parts.CNI(h)), parts.OnDocker0(h, flanneld.Overlay()),

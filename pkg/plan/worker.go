@@ -17,7 +17,7 @@ func Worker(h *local.Host) step.Plan {
 	h = h.WithImages(h.ImagesOf(local.Worker))
 	return slices.Concat(
 		workerEngines(h),
-		podNetwork(h, local.Worker),
+		podNetwork(h, local.Worker, earlyKubelet(h, local.Worker)),
 		beforeKubelet(h, local.Worker),
 		joinCluster(h),
 		end(h, local.Worker),
