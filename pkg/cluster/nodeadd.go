@@ -64,7 +64,10 @@ func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node
 	spec.Name = nextName(c.session.Name, spec, joined)
 	nodes := c.with(topology.Node{Spec: spec})
 	n := nodes.Node(spec.HostName(c.session.Name))
-	return n, canJoin(nodes, n, joined)
+	if err := canJoin(nodes, n, joined); err != nil || c.state.Has(n.Name) {
+		return n, err
+	}
+	return n, preflight.NewNode(ctx, c.session, n)
 }
 
 // joining returns the join data of a running cluster.

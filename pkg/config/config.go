@@ -85,7 +85,9 @@ type Config struct {
 	NodeCPUs      string
 	NodeMemory    string
 	NodeDisk      string
-	KubeletConfig string // JSON
+	KubeletConfig string   // JSON
+	NodePorts     []string // see PublishedPort
+	NodeMounts    []string // see NodeMount
 
 	Name          string
 	Masters       int

@@ -24,17 +24,18 @@ type Node struct {
 	Count     int
 	HostImage string // empty: that of the cluster
 
-	// Own holds the settings of the node itself, of nodeSettings; all others
-	// are zero.
+	// Own holds the settings of the node itself, of nodeSettings and of
+	// nodeFields; all others are zero.
 	Own Config
 }
 
 // nodeFields are the names of nodeSettings in an entry of nodes.
 var nodeFields = map[string]string{
 	"labels": "nodeLabels", "taints": "nodeTaints", "cpus": "nodeCPUs", "memory": "nodeMemory", "disk": "nodeDisk", "kubelet": "kubeletConfig",
+	"ports": "nodePorts", "mounts": "nodeMounts",
 }
 
-var nodeFieldNames = []string{"role", "name", "count", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet"}
+var nodeFieldNames = []string{"role", "name", "count", "labels", "taints", "cpus", "memory", "disk", "hostImage", "dockerVersion", "kubelet", "ports", "mounts"}
 
 // Args returns the node's own settings as flags of its host verb. It includes
 // empty values, because they reset an earlier value.

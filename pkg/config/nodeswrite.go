@@ -23,6 +23,10 @@ const nodesTemplate = `
 #   disk: 10Gi
 #   dockerVersion: "26.1"      # or hostImage: docker-26.1
 #   kubelet: {maxPods: 50}     # fields of its KubeletConfiguration
+# - role: worker
+#   name: edge
+#   ports: ["8080:30080"]      # 127.0.0.1:8080 of this machine leads to port 30080 of the node
+#   mounts: ["/srv/data:/data:ro"]
 `
 
 // nodesReference is the part of docs/configuration.md about nodes.
@@ -47,6 +51,10 @@ nodes:
   disk: 10Gi
   dockerVersion: "26.1"
   kubelet: {maxPods: 50}
+- role: worker
+  name: edge
+  ports: ["8080:30080"]
+  mounts: ["/srv/data:/data:ro"]
 ` + "```" + `
 
 | field | meaning |
@@ -57,6 +65,8 @@ nodes:
 | labels, taints, kubelet | nodeLabels, nodeTaints and kubeletConfig of these nodes |
 | cpus, memory | what the node has, and what its pods may use |
 | disk | what its pods may use for what they do not keep |
+| ports | ports of the engine's machine that lead to the node: [ADDRESS:]PORT:NODEPORT[/udp]; without an address 127.0.0.1. A node has the ports that it was created with |
+| mounts | directories of the engine's machine on the node: PATH:NODEPATH[:ro]. A node has the mounts that it was created with |
 | hostImage, dockerVersion | what the node is made of, or the version of Docker in it |
 `
 

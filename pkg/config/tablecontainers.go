@@ -76,6 +76,18 @@ var containerSettings = []Setting{
 		at: text(func(c *Config) *string { return &c.HostImage }),
 	},
 	{
+		Field: "nodePorts", Flag: "node-port", Group: GroupContainers, Verbs: OneNode, Change: Never,
+		Help:  "ports of the engine's machine that lead to the node: [ADDRESS:]PORT:NODEPORT[/udp], comma separated; without ADDRESS, 127.0.0.1",
+		at:    list(func(c *Config) *[]string { return &c.NodePorts }),
+		check: each(ParsePort),
+	},
+	{
+		Field: "nodeMounts", Flag: "node-mount", Group: GroupContainers, Verbs: OneNode, Change: Never,
+		Help:  "directories of the engine's machine on the node: PATH:NODEPATH[:ro], comma separated",
+		at:    list(func(c *Config) *[]string { return &c.NodeMounts }),
+		check: each(ParseMount),
+	},
+	{
 		Field: "k8sDir", Flag: "k8s-dir", Group: GroupImages, Verbs: ClusterUp | Build, Change: EachRun,
 		Help: "checkout of Kubernetes to build, instead of its release",
 		at:   text(func(c *Config) *string { return &c.K8sDir }),

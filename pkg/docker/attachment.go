@@ -34,7 +34,7 @@ func (a Attachment) apply(o *client.ContainerCreateOptions) {
 	o.Config.User = "65534:65534"
 	o.HostConfig.ReadonlyRootfs = true
 	o.HostConfig.NetworkMode = container.NetworkMode(a.Network)
-	o.Config.ExposedPorts, o.HostConfig.PortBindings = published(a.Ports, a.HostIP)
+	o.Config.ExposedPorts, o.HostConfig.PortBindings = published(a.published())
 	o.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
 		a.Network: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: a.Addr}},
 	}}
@@ -47,14 +47,11 @@ var (
 	ErrNoHostIP  = errors.New("the engine's machine does not have this address")
 )
 
-func published(ports map[uint16]uint16, on netip.Addr) (network.PortSet, network.PortMap) {
-	exposed, published := network.PortSet{}, network.PortMap{}
-	for inside, outside := range ports {
-		port, _ := network.PortFrom(inside, network.TCP)
-		exposed[port] = struct{}{}
-		published[port] = []network.PortBinding{{HostIP: on, HostPort: strconv.Itoa(int(outside))}}
+func (a Attachment) published() (all []PublishedPort) {
+	for inside, outside := range a.Ports {
+		all = append(all, PublishedPort{HostIP: a.HostIP, HostPort: outside, Port: inside, Protocol: string(network.TCP)})
 	}
-	return exposed, published
+	return all
 }
 
 // portError returns ErrPortTaken for the two messages by which an engine

@@ -31,6 +31,7 @@ type Machine struct {
 	Aliases    []string          `json:",omitempty"` // network aliases, which several machines may share
 	Volumes    map[string]string // path: name of the volume
 	Mounts     []Mount
+	Ports      []PublishedPort   `json:",omitempty"`
 	NanoCPUs   int64             // 0: all there are
 	Memory     int64             // bytes; 0: all there is
 	Weight     int64             // beside other containers where processors are short; 0: theirs, 1024
@@ -111,15 +112,16 @@ func (d *Engine) createAndStart(ctx context.Context, m Machine, privileged bool)
 var stopTimeout = 30
 
 func (m Machine) createOptions() client.ContainerCreateOptions {
+	exposed, bindings := published(m.Ports)
 	return client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &container.Config{
 			Hostname: m.Name, Image: cmp.Or(m.RootFS, m.Image), Entrypoint: m.Command, StopSignal: m.StopSignal, StopTimeout: &stopTimeout,
-			Env:    []string{"container=docker"},
+			Env: []string{"container=docker"}, ExposedPorts: exposed,
 			Labels: m.labels(),
 		},
 		HostConfig: &container.HostConfig{
-			NetworkMode: container.NetworkMode(m.Network), CgroupnsMode: "private",
+			NetworkMode: container.NetworkMode(m.Network), PortBindings: bindings, CgroupnsMode: "private",
 			// The three profiles are said apart from Privileged, for engines
 			// that cannot give every capability.
 			SecurityOpt:   []string{"seccomp=unconfined", "apparmor=unconfined"},

@@ -2,8 +2,11 @@ package docker
 
 import (
 	"context"
+	"net/netip"
+	"strconv"
 	"strings"
 
+	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 )
 
@@ -12,6 +15,24 @@ type Port struct {
 	Container string
 	Port      uint16
 	Protocol  string // "tcp", "udp", "sctp"
+}
+
+// PublishedPort is a port of the engine's machine that leads to a port of a
+// container.
+type PublishedPort struct {
+	HostIP         netip.Addr
+	HostPort, Port uint16
+	Protocol       string // "tcp" or "udp"
+}
+
+func published(all []PublishedPort) (network.PortSet, network.PortMap) {
+	exposed, bindings := network.PortSet{}, network.PortMap{}
+	for _, p := range all {
+		port, _ := network.PortFrom(p.Port, network.IPProtocol(p.Protocol))
+		exposed[port] = struct{}{}
+		bindings[port] = append(bindings[port], network.PortBinding{HostIP: p.HostIP, HostPort: strconv.Itoa(int(p.HostPort))})
+	}
+	return exposed, bindings
 }
 
 // Published returns the IPv4 ports that running containers of a network publish.

@@ -43,6 +43,8 @@ func TestNodes(t *testing.T) {
 	t.Run("other labels and taints", l.remark)
 	l.sh(t, "kubectl get configmap from-addon")
 	l.sh(t, "kubectl apply -f - <<'YAML'\n"+web+"\nYAML\nkubectl rollout status deployment/web --timeout 120s")
+	l.sh(t, `kubectl expose deployment web --name outside --type NodePort --port 8080 --overrides '{"spec":{"ports":[{"port":8080,"nodePort":30080}]}}'`)
+	l.sh(t, "curl -sf --retry 10 --retry-all-errors -m 5 http://127.0.0.1:18080/")
 	stop := l.poll(t)
 	t.Run("the page about nodes", func(t *testing.T) {
 		for _, block := range nodes.commands() {
@@ -78,6 +80,9 @@ func (l clusterUser) spec(t *testing.T) {
 	got = strings.Replace(got, "3221225472", "3Gi", 1) // which of the two the kubelet prints depends on its arithmetic
 	if want := "ssd dedicated=db:NoSchedule 1 2Gi 3Gi 50"; got != want {
 		t.Errorf("node db is %q, want %q", got, want)
+	}
+	if got := l.sh(t, "kube-bootstrap node ssh db -- sh -c 'test -d /mnt/srv && ! touch /mnt/srv/x 2>/dev/null && echo read-only'"); got != "read-only" {
+		t.Errorf("the mount of the node is %q", got)
 	}
 	if limit := docker(t, "inspect", "e2e-n-db", "-f", "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}"); limit != "2147483648 1000000000" {
 		t.Errorf("its host has %s", limit)
@@ -231,6 +236,8 @@ func (l clusterUser) refusals(t *testing.T) {
 	port := taken.Addr().(*net.TCPAddr).Port
 	for command, want := range map[string]string{
 		"node add --name worker-1":                                     "there is a node e2e-n-worker-1 already",
+		"node add --name p --node-port 18080:80":                       "is taken on this machine",
+		"node add --name p --node-mount /no/such:/data":                "[node-mount]",
 		"node remove master-1":                                         "is the last control plane that runs",
 		"node remove db --force":                                       "this removes host e2e-n-db with its volumes, and there is no terminal to confirm that on; add --yes",
 		"cluster clean":                                                "this removes host e2e-n-db with its volumes, host e2e-n-master-1 with its volumes, ",

@@ -59,7 +59,7 @@ func nodeSpec(n config.Node) topology.Spec {
 		role = topology.Master
 	}
 	return topology.Spec{
-		Name: n.Name, Role: role, HostImage: n.HostImage, Args: n.Args(),
+		Name: n.Name, Role: role, HostImage: n.HostImage, Args: n.Args(), Ports: n.Own.NodePorts, Mounts: n.Own.NodeMounts,
 		NanoCPUs: quantity(n.Own.NodeCPUs).ScaledValue(resource.Nano), Memory: quantity(n.Own.NodeMemory).Value(), Disk: quantity(n.Own.NodeDisk).Value(),
 	}
 }

@@ -38,6 +38,13 @@ func (u Up) capacity(ctx context.Context, s *session.Session, state topology.Sta
 	}
 	errs := tooMuch(missing, on)
 	errs = append(errs, memory(missing, on), disk(missing, on), u.portTaken(ctx, s))
+	errs = append(errs, portsTwice(missing)...)
+	if on.here() {
+		errs = append(errs, mountsMissing(missing))
+	}
+	if on.here() && !u.Recreate { // the cluster that is removed first may have the ports
+		errs = append(errs, portsTaken(missing))
+	}
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil }), nil
 }
 

@@ -84,6 +84,8 @@ func unlike(want topology.Spec, variant string, is topology.NodeState) (all []st
 		{"cpus", cpus(is.Spec.NanoCPUs), cpus(want.NanoCPUs)},
 		{"memory", size(is.Spec.Memory), size(want.Memory)},
 		{"disk", size(is.Spec.Disk), size(want.Disk)},
+		{"ports", words(is.Spec.Ports), words(want.Ports)},
+		{"mounts", words(is.Spec.Mounts), words(want.Mounts)},
 	} {
 		if one.was != "" && one.was != one.now {
 			all = append(all, one.name+" "+one.was+" and not "+one.now)
@@ -91,6 +93,8 @@ func unlike(want topology.Spec, variant string, is topology.NodeState) (all []st
 	}
 	return all
 }
+
+func words(all []string) string { return cmp.Or(strings.Join(all, ","), "none") }
 
 func cpus(nano int64) string {
 	if nano == 0 {

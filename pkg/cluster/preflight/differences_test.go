@@ -12,7 +12,7 @@ import (
 
 func TestHostsThatExistWithOtherSettings(t *testing.T) {
 	nodes := topology.Request{HostImage: "docker-28.5", Subnet: topology.DefaultSubnet, Nodes: []topology.Spec{
-		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
+		{Name: "master-1", Role: topology.Master}, {Name: "db", Role: topology.Worker, Memory: 2 << 30, Ports: []string{"80:80"}, Args: []string{"--node-label=a=b"}}, {Name: "web", Role: topology.Worker, HostImage: "sysv"},
 	}}.Topology("k", topology.State{})
 	found := func(spec topology.Spec, image string) docker.FoundMachine {
 		return docker.FoundMachine{Name: "k-" + spec.Name, Cluster: "k", Image: testhost.Images + ":" + image + "-0123456789ab", Labels: spec.Labels()}
@@ -23,7 +23,7 @@ func TestHostsThatExistWithOtherSettings(t *testing.T) {
 		found(topology.Spec{Name: "web", Role: topology.Worker}, "docker-28.5"),
 	}))
 	text := fmt.Sprint(errs)
-	for _, want := range []string{"node db of cluster k exists with cpus 1500m and not unlimited, memory 1Gi and not 2Gi;", "node web of cluster k exists with hostImage docker-28.5 and not sysv;"} {
+	for _, want := range []string{"node db of cluster k exists with cpus 1500m and not unlimited, memory 1Gi and not 2Gi, ports none and not 80:80;", "node web of cluster k exists with hostImage docker-28.5 and not sysv;"} {
 		if !strings.Contains(text, want) || len(errs) != 2 {
 			t.Errorf("got %s, want %s", text, want)
 		}

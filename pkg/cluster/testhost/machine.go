@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -36,20 +37,41 @@ const (
 func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machine {
 	name := t.Variant(n)
 	v := variants[name]
-	config := docker.Machine{
+	made := docker.Machine{
 		Name: n.Name, Cluster: s.Name, Image: v.reference(name), Command: []string{entryPath}, StopSignal: v.StopSignal,
 		Network: s.Name, Addr: n.Addr, Volumes: map[string]string{dataPath: n.Name + "-var-lib"},
 		NanoCPUs: n.Spec.NanoCPUs, Memory: n.Spec.Memory, Labels: n.Spec.Labels(),
 	}
+	made.Ports = publishedPorts(n.Spec)
 	if n.Role == topology.Master {
-		config.Weight, config.Aliases = masterWeight, []string{controlPlaneName}
+		made.Weight, made.Aliases = masterWeight, []string{controlPlaneName}
 	}
 	if s.Engine.Remote() {
-		config.Volumes[SharedDir] = sharedVolume(s.Name)
+		made.Volumes[SharedDir] = sharedVolume(s.Name)
 	} else {
-		config.Mounts = []docker.Mount{{Source: s.SharedDir(), Target: SharedDir, ReadOnly: true}}
+		made.Mounts = []docker.Mount{{Source: s.SharedDir(), Target: SharedDir, ReadOnly: true}}
 	}
-	return Machine{session: s, config: config, node: s.Node(n.Name)}
+	made.Mounts = append(made.Mounts, mounts(n.Spec)...)
+	return Machine{session: s, config: made, node: s.Node(n.Name)}
+}
+
+// publishedPorts returns the ports of a node, which are valid in a Spec.
+func publishedPorts(s topology.Spec) (all []docker.PublishedPort) {
+	for _, text := range s.Ports {
+		if p, err := config.ParsePort(text); err == nil {
+			all = append(all, docker.PublishedPort{HostIP: p.Address, HostPort: p.Port, Port: p.NodePort, Protocol: p.Protocol})
+		}
+	}
+	return all
+}
+
+func mounts(s topology.Spec) (all []docker.Mount) {
+	for _, text := range s.Mounts {
+		if m, err := config.ParseMount(text); err == nil {
+			all = append(all, docker.Mount{Source: m.Path, Target: m.NodePath, ReadOnly: m.ReadOnly})
+		}
+	}
+	return all
 }
 
 // Boot returns the step that creates the machine if it is missing, starts it,

@@ -29,6 +29,8 @@ type Spec struct {
 	Memory    int64    `json:"memory,omitempty"`    // bytes; 0: no limit
 	Disk      int64    `json:"disk,omitempty"`      // bytes, without the volumes of pods; 0: no limit
 	Args      []string `json:"args,omitempty"`      // further arguments of its host command
+	Ports     []string `json:"ports,omitempty"`     // see config.ParsePort
+	Mounts    []string `json:"mounts,omitempty"`    // see config.ParseMount
 }
 
 // specLabel is the label of a container that holds its Spec.

@@ -1,0 +1,55 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+)
+
+func node(name string, ports, mounts []string) topology.Node {
+	return topology.Node{Name: name, Spec: topology.Spec{Ports: ports, Mounts: mounts}}
+}
+
+func TestPortsTwice(t *testing.T) {
+	for _, c := range []struct {
+		one, other []string
+		want       int
+	}{
+		{[]string{"8080:1"}, []string{"8080:2"}, 1},
+		{[]string{"8080:1", "8080:2"}, nil, 1},
+		{[]string{"8080:1"}, []string{"8080:1/udp", "0.0.0.0:8080:1", "8081:1"}, 0},
+		{[]string{"http"}, nil, 1},
+	} {
+		if errs := portsTwice([]topology.Node{node("a", c.one, nil), node("b", c.other, nil)}); len(errs) != c.want {
+			t.Errorf("%v and %v: %v", c.one, c.other, errs)
+		}
+	}
+}
+
+func TestPortsTakenAndMountsMissing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	dir := t.TempDir()
+	nodes := []topology.Node{node("a", []string{fmt.Sprintf("%d:80", port)}, []string{dir + ":/a", dir + "/none:/b"})}
+	text := errors.Join(portsTaken(nodes), mountsMissing(nodes)).Error()
+	for _, want := range []string{fmt.Sprintf(`port "%d:80" is taken`, port), "/none:/b", "[node-port]", "[node-mount]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s lacks %s", text, want)
+		}
+	}
+	if strings.Contains(text, dir+":/a") {
+		t.Errorf("a directory that exists: %s", text)
+	}
+	l.Close()
+	if err := portsTaken(nodes); err != nil {
+		t.Error(err)
+	}
+}
