@@ -31,11 +31,11 @@ type Settings struct {
 	// Server is the API server that every host reaches without kube-proxy:
 	// "https://10.0.0.1:6443".
 	Server string
-	// DNSServer is the API server that CoreDNS reaches without kube-proxy,
-	// "10.0.0.1:6443", so that it need not wait for Service rules. If it is
-	// empty, CoreDNS uses the kubernetes Service, as several control planes
+	// PodServer is the API server that CoreDNS and metrics-server reach without
+	// kube-proxy, "10.0.0.1:6443", so that they need not wait for Service rules. If
+	// it is empty, they use the kubernetes Service, as several control planes
 	// require.
-	DNSServer string
+	PodServer string
 	// Forward is the upstream for names outside of the cluster:
 	// "/etc/resolv.conf", which is the host's file that the kubelet passes on,
 	// or addresses. If it is empty, such names are not resolved.
@@ -125,15 +125,15 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// DNSHost returns the host of DNSServer.
-func (s Settings) DNSHost() (string, error) {
-	host, _, err := net.SplitHostPort(s.DNSServer)
+// PodServerHost returns the host of PodServer.
+func (s Settings) PodServerHost() (string, error) {
+	host, _, err := net.SplitHostPort(s.PodServer)
 	return host, err
 }
 
-// DNSPort is the port of DNSServer.
-func (s Settings) DNSPort() (string, error) {
-	_, port, err := net.SplitHostPort(s.DNSServer)
+// PodServerPort is the port of PodServer.
+func (s Settings) PodServerPort() (string, error) {
+	_, port, err := net.SplitHostPort(s.PodServer)
 	return port, err
 }
 

@@ -21,12 +21,12 @@ import (
 func variants() map[string]Addons {
 	full := Settings{
 		ProxyImage: "registry.k8s.io/kube-proxy:v1.36.3", DNSImage: "registry.k8s.io/coredns/coredns:v1.14.2",
-		Server: "https://10.0.0.1:6443", DNSServer: "10.0.0.1:6443", Forward: "/etc/resolv.conf",
+		Server: "https://10.0.0.1:6443", PodServer: "10.0.0.1:6443", Forward: "/etc/resolv.conf",
 		PodCIDR: "10.1.0.0/16", DNSDomain: "cluster.local", DNSIP: "10.96.0.10",
 		ClusterCA: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
 	}
 	bare := full
-	bare.DNSServer, bare.Forward, bare.ProxyMode = "", "", "nftables"
+	bare.PodServer, bare.Forward, bare.ProxyMode = "", "", "nftables"
 	bare.ProxyCommand = []string{"/hyperkube", "kube-proxy"}
 	return map[string]Addons{"full": {Settings: full}, "bare": {Settings: bare}}
 }

@@ -142,17 +142,17 @@ func Addons(h *local.Host) addon.Addons {
 	kubeletCA, _ := h.Files.Read(controlplane.KubeletCAFile)
 	return addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: addon.Settings{
 		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
-		Server: local.BalancedAPI(h), DNSServer: dnsServer(h),
+		Server: local.BalancedAPI(h), PodServer: podServer(h),
 		Forward: forward(h), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(), KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
 		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"), VolumesDir: kubelet.VolumesDir,
 	}}
 }
 
-// dnsServer returns the API server for CoreDNS: host:port of a single control
+// podServer returns the API server for pods of addons: host:port of a single control
 // plane, or "" for the kubernetes Service, which several control planes need
 // and which is usable slightly later.
-func dnsServer(h *local.Host) string {
+func podServer(h *local.Host) string {
 	if Several(h) {
 		return ""
 	}
