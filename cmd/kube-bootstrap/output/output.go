@@ -66,3 +66,12 @@ func (f Format) Print(out io.Writer, data any, table func(io.Writer)) error {
 
 // Row writes one row of a table.
 func Row(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
+
+// Fields writes the names and values of fields, one row each, without the empty ones.
+func Fields(w io.Writer, fields [][2]string) {
+	for _, field := range fields {
+		if field[1] != "" {
+			Row(w, field[0], field[1])
+		}
+	}
+}

@@ -58,11 +58,7 @@ func explainFields(w io.Writer, all []config.Explanation) {
 		if e.Secret {
 			rows = append(rows, [2]string{"secret", "never printed or saved"})
 		}
-		for _, row := range rows {
-			if row[1] != "" {
-				output.Row(w, row[0], row[1])
-			}
-		}
+		output.Fields(w, rows)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -137,9 +136,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	}
 	status.Host = identityOf(h)
 	status.Role, status.InPlace, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
-	if saved.Lost != nil {
-		status.SettingsLost = saved.Lost.Error()
-	}
+	status.SettingsLost = textOf(saved.Lost)
 	status.lookAtCertificates()
 	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
@@ -162,19 +159,19 @@ func lookAtHost(ctx context.Context) (Status, error) {
 		status.Steps = append(status.Steps, one)
 	}
 	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), parts.ControlPlanes(h), <-members
-	if err := etcd.Quorum(status.Etcd); err != nil {
-		status.Quorum = err.Error()
-	}
-	if err := <-policies; err != nil {
-		status.NetworkPolicy = err.Error()
-	}
-	if err := <-expired; err != nil {
-		status.NodesExpired = err.Error()
-	}
+	status.Quorum, status.NetworkPolicy, status.NodesExpired = textOf(etcd.Quorum(status.Etcd)), textOf(<-policies), textOf(<-expired)
 	if saved.Role == local.Master {
 		status.Rotation = renewal.UnderWay(ctx, h)
 	}
 	return status, ctx.Err()
+}
+
+// textOf returns the text of an error; empty if there is none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func (s *Status) lookAtCertificates() {
@@ -210,11 +207,10 @@ func (s Status) print(w io.Writer) {
 	}
 	s.printSummary(w)
 	s.printExpiry(w)
-	if s.NetworkPolicy != "" {
-		fmt.Fprintln(w, s.NetworkPolicy)
-	}
-	if s.NodesExpired != "" {
-		fmt.Fprintln(w, s.NodesExpired)
+	for _, problem := range []string{s.NetworkPolicy, s.NodesExpired} {
+		if problem != "" {
+			fmt.Fprintln(w, problem)
+		}
 	}
 	if s.Rotation != nil {
 		fmt.Fprintln(w, s.Rotation)
@@ -268,64 +264,4 @@ func (s Status) problems() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// printControlPlanes tells of several; of a lone one the steps have said all.
-func (s Status) printControlPlanes(w io.Writer) {
-	if len(s.ControlPlanes) < 2 {
-		return
-	}
-	fmt.Fprintln(w)
-	output.Row(w, "CONTROL PLANE", "API SERVER", "ETCD", "MEMBER")
-	for _, c := range s.ControlPlanes {
-		if c.Joining {
-			output.Row(w, c.IP, "joining", "joining", s.member(c.IP))
-			continue
-		}
-		output.Row(w, c.IP, readiness(c.APIServer), readiness(c.Etcd), s.member(c.IP))
-	}
-}
-
-// printRepairs prints what the agent has done, the last repair at the end.
-func (s Status) printRepairs(w io.Writer) {
-	const shown = 5
-	if len(s.Repairs) == 0 {
-		return
-	}
-	fmt.Fprintln(w)
-	output.Row(w, "REPAIRED", "STEP", "CHANGES")
-	for _, r := range s.Repairs[max(0, len(s.Repairs)-shown):] {
-		what := strings.Join(r.Changes, "; ")
-		if r.Error != "" {
-			what = "FAILED: " + r.Error
-		}
-		output.Row(w, r.At.Format(time.RFC3339), r.Step, what)
-	}
-}
-
-func readiness(ready bool) string {
-	if ready {
-		return "ready"
-	}
-	return "not ready"
-}
-
-// member says what the host with that address is in etcd, where this is known.
-func (s Status) member(ip string) string {
-	for _, m := range s.Etcd {
-		switch {
-		case m.IP != ip:
-		case !m.Up:
-			return "down"
-		case !m.Healthy:
-			return "not healthy"
-		case m.Learner:
-			return "learner"
-		case m.Leader:
-			return fmt.Sprintf("leader, revision %d", m.Revision)
-		default:
-			return fmt.Sprintf("voter, revision %d", m.Revision)
-		}
-	}
-	return ""
 }

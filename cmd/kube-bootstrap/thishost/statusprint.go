@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
@@ -28,19 +29,14 @@ func (s Status) printSummary(w io.Writer) {
 	if s.Role == local.Loaded {
 		return
 	}
-	rows := [][2]string{
+	output.Fields(w, [][2]string{
 		{"host", s.Host.Name + ", " + s.Host.Address},
 		{"Kubernetes", s.Host.Kubernetes},
 		{"subnet", s.Host.Subnet},
 		{"steps", s.countSteps()},
 		{"API servers", s.countAPIServers()},
 		{"etcd", s.countMembers()},
-	}
-	for _, row := range rows {
-		if row[1] != "" {
-			output.Row(w, row[0], row[1])
-		}
-	}
+	})
 }
 
 func (s Status) countSteps() string {
@@ -97,4 +93,64 @@ func (s Status) printExpiry(w io.Writer) {
 	case next != nil:
 		fmt.Fprintf(w, "of the certificates, %s expires first: on %s, in %s\n", next.Name, expires(*next), left(*next))
 	}
+}
+
+// printControlPlanes tells of several; of a lone one the steps have said all.
+func (s Status) printControlPlanes(w io.Writer) {
+	if len(s.ControlPlanes) < 2 {
+		return
+	}
+	fmt.Fprintln(w)
+	output.Row(w, "CONTROL PLANE", "API SERVER", "ETCD", "MEMBER")
+	for _, c := range s.ControlPlanes {
+		if c.Joining {
+			output.Row(w, c.IP, "joining", "joining", s.member(c.IP))
+			continue
+		}
+		output.Row(w, c.IP, readiness(c.APIServer), readiness(c.Etcd), s.member(c.IP))
+	}
+}
+
+// printRepairs prints what the agent has done, the last repair at the end.
+func (s Status) printRepairs(w io.Writer) {
+	const shown = 5
+	if len(s.Repairs) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	output.Row(w, "REPAIRED", "STEP", "CHANGES")
+	for _, r := range s.Repairs[max(0, len(s.Repairs)-shown):] {
+		what := strings.Join(r.Changes, "; ")
+		if r.Error != "" {
+			what = "FAILED: " + r.Error
+		}
+		output.Row(w, r.At.Format(time.RFC3339), r.Step, what)
+	}
+}
+
+func readiness(ready bool) string {
+	if ready {
+		return "ready"
+	}
+	return "not ready"
+}
+
+// member says what the host with that address is in etcd, where this is known.
+func (s Status) member(ip string) string {
+	for _, m := range s.Etcd {
+		switch {
+		case m.IP != ip:
+		case !m.Up:
+			return "down"
+		case !m.Healthy:
+			return "not healthy"
+		case m.Learner:
+			return "learner"
+		case m.Leader:
+			return fmt.Sprintf("leader, revision %d", m.Revision)
+		default:
+			return fmt.Sprintf("voter, revision %d", m.Revision)
+		}
+	}
+	return ""
 }
