@@ -109,7 +109,7 @@ func (r Runtime) removeOther(ctx context.Context, within netip.Prefix) error {
 	}
 	errs := []error{removeLinks(before.Links), host.DeleteRoutesVia(within)}
 	for _, prefix := range otherChains {
-		errs = append(errs, host.DeleteChainsEverywhere(prefix))
+		errs = append(errs, host.DeleteChainsEverywhere(ctx, prefix))
 	}
 	for _, dir := range otherDirs {
 		errs = append(errs, r.removeSince(dir, before.Dirs))

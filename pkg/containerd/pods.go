@@ -79,7 +79,7 @@ func (r Runtime) removePods(ctx context.Context) error {
 	if err := r.endShims(ctx); err != nil {
 		return fmt.Errorf("end the shims of pods: %w", err)
 	}
-	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(b), removeCgroups(ctx)); err != nil {
+	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(ctx, b), removeCgroups(ctx)); err != nil {
 		return err
 	}
 	return r.Files.Remove(podsFile)
@@ -156,11 +156,11 @@ func (r Runtime) emptyDir(path string) error {
 const hostPortChain = "CNI-HOSTPORT-DNAT"
 
 // removeHostPorts removes portmap's chains, unless they existed before.
-func removeHostPorts(b before) error {
+func removeHostPorts(ctx context.Context, b before) error {
 	if b.HostPorts {
 		return nil
 	}
-	return host.DeleteChains("nat", func(chain string) bool {
+	return host.DeleteChains(ctx, "nat", func(chain string) bool {
 		return strings.HasPrefix(chain, "CNI-HOSTPORT-") || strings.HasPrefix(chain, "CNI-DN-")
 	})
 }

@@ -74,7 +74,7 @@ func removeRules(ctx context.Context) error {
 	}
 	if host.HasProgram("iptables") {
 		for _, table := range []string{"nat", "filter"} {
-			errs = append(errs, host.DeleteChains(table, isFlannels))
+			errs = append(errs, host.DeleteChains(ctx, table, isFlannels))
 		}
 	}
 	return errors.Join(errs...)

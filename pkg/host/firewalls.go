@@ -17,19 +17,19 @@ var iptablesTables = []string{"filter", "nat", "mangle", "raw"}
 // that jump to them, for IPv4 and IPv6 and in both firewalls of the kernel: a
 // component in a container may have used another one than the host's
 // iptables.
-func DeleteChainsEverywhere(prefix string) error {
+func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
 	ours := func(chain string) bool { return strings.HasPrefix(chain, prefix) }
-	return eachTable(func(ipt *iptables.IPTables, table string) error { return deleteChains(ipt, table, ours) })
+	return eachTable(func(p iptablesProgram, table string) error { return deleteChains(ctx, p.path, table, ours) })
 }
 
 // ChainsEverywhere lists the chains that DeleteChainsEverywhere would delete:
 // "KUBE-SERVICES (table nat)".
-func ChainsEverywhere(prefix string) (found []string, err error) {
-	err = eachTable(func(ipt *iptables.IPTables, table string) error {
-		chains, err := ipt.ListChains(table)
-		for _, chain := range chains {
-			if strings.HasPrefix(chain, prefix) {
-				found = append(found, chain+" (table "+table+")")
+func ChainsEverywhere(ctx context.Context, prefix string) (found []string, err error) {
+	err = eachTable(func(p iptablesProgram, table string) error {
+		rules, err := tableRules(ctx, p.path, table)
+		for line := range strings.Lines(rules) {
+			if words := strings.Fields(line); len(words) == 2 && words[0] == "-N" && strings.HasPrefix(words[1], prefix) {
+				found = append(found, words[1]+" (table "+table+")")
 			}
 		}
 		return err
@@ -38,17 +38,12 @@ func ChainsEverywhere(prefix string) (found []string, err error) {
 }
 
 // eachTable calls do with each table of each firewall.
-func eachTable(do func(ipt *iptables.IPTables, table string) error) error {
+func eachTable(do func(p iptablesProgram, table string) error) error {
 	var errs []error
 	for _, program := range iptablesPrograms() {
-		ipt, err := iptables.New(iptables.Path(program.path), iptables.IPFamily(program.proto))
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
 		for _, table := range iptablesTables {
 			if program.has(table) {
-				errs = append(errs, do(ipt, table))
+				errs = append(errs, do(program, table))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -67,73 +66,6 @@ func DeleteRule(r Rule) error {
 		return err
 	}
 	return ipt.DeleteIfExists(r.Table, r.Chain, r.Spec...)
-}
-
-// DeleteChains flushes and deletes the chains of a table for which selected
-// returns true, and the rules in other chains that jump to them.
-func DeleteChains(table string, selected func(chain string) bool) error {
-	ipt, err := iptables.New()
-	if err != nil {
-		return err
-	}
-	return deleteChains(ipt, table, selected)
-}
-
-func deleteChains(ipt *iptables.IPTables, table string, selected func(chain string) bool) error {
-	chains, err := ipt.ListChains(table)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, chain := range chains {
-		if !selected(chain) {
-			errs = append(errs, deleteJumps(ipt, table, chain, selected))
-		}
-	}
-	for _, chain := range chains {
-		if selected(chain) {
-			errs = append(errs, ipt.ClearChain(table, chain))
-		}
-	}
-	for _, chain := range chains {
-		if selected(chain) {
-			errs = append(errs, ipt.DeleteChain(table, chain))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func deleteJumps(ipt *iptables.IPTables, table, chain string, selected func(string) bool) error {
-	rules, err := ipt.List(table, chain)
-	var refused *iptables.Error
-	if errors.As(err, &refused) && refused.IsNotExist() {
-		return nil // Docker, while it stops, may have deleted its chain
-	}
-	if err != nil {
-		return err
-	}
-	// Delete the last rule first, because a deletion changes the numbers of the
-	// rules after it. The first line of List is the chain itself, so the rule at
-	// index i has number i.
-	for i := len(rules) - 1; i >= 1; i-- {
-		if !selected(jumpTarget(rules[i])) {
-			continue
-		}
-		if err := ipt.DeleteById(table, chain, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func jumpTarget(rule string) string {
-	words := strings.Fields(rule)
-	for i, w := range words {
-		if (w == "-j" || w == "-g") && i+1 < len(words) {
-			return words[i+1]
-		}
-	}
-	return ""
 }
 
 // HasChain reports whether an iptables chain exists.

@@ -84,7 +84,7 @@ func (c *Chains) Missing(jumps ...Jump) (missing []Jump, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(rules, func(rule string) bool { return jumpTarget(rule) == j.To }) {
+		if !slices.ContainsFunc(rules, func(rule string) bool { return jumpTarget(strings.Fields(rule)) == j.To }) {
 			missing = append(missing, j)
 		}
 	}

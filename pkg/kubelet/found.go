@@ -77,7 +77,7 @@ func (k Kubelet) restoreFound(ctx context.Context) error {
 		k.Files.RemoveOthers(Dir, f.Entries),
 		k.Files.Drop(Kubeconfig, BootstrapConfig),
 		k.Files.RemoveAll(VolumesDir),
-		host.DeleteChainsEverywhere("KUBE-"),
+		host.DeleteChainsEverywhere(ctx, "KUBE-"),
 		host.DeleteNftTable(ctx, "ip", "kube-proxy"),
 		host.DeleteNftTable(ctx, "ip6", "kube-proxy"),
 		removeTables(ctx, f.Tables),

@@ -68,10 +68,10 @@ func containersLeft(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
-func rulesLeft(context.Context) ([]string, error) {
+func rulesLeft(ctx context.Context) ([]string, error) {
 	left, err := maindocker.Left()
 	for _, prefix := range []string{"KUBE-", "FLANNEL-"} {
-		chains, listErr := host.ChainsEverywhere(prefix)
+		chains, listErr := host.ChainsEverywhere(ctx, prefix)
 		for _, chain := range chains {
 			left = append(left, "chain "+chain)
 		}
