@@ -73,6 +73,13 @@ func (con *Console) Width() int {
 	return min(max(width, 40), wide)
 }
 
+// Replaces reports whether Out is a terminal on which new text can replace the text
+// before.
+func (con *Console) Replaces() bool {
+	out, ok := con.Out.(stdout)
+	return ok && progress.Redraws(out.file, con.Env)
+}
+
 // Say writes one line to Err, in the form that the scripts had.
 func (con *Console) Say(text string) { fmt.Fprint(con.Err, progress.Lines("+++", time.Now(), text)) }
 

@@ -82,12 +82,12 @@ func codeOf(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return ok
+	case errors.Is(err, ErrNotInPlace): // also at the end of a watch, which is an interrupt
+		return notInPlace
 	case ctx.Err() != nil:
 		return interrupted
 	case errors.Is(err, ErrNotRead):
 		return notRead
-	case errors.Is(err, ErrNotInPlace):
-		return notInPlace
 	case errors.Is(err, host.ErrLocked):
 		return locked
 	case errors.Is(err, wrongUsage):

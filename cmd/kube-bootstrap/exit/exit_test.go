@@ -27,6 +27,7 @@ func TestExitCodes(t *testing.T) {
 		{context.Background(), errors.Join(fmt.Errorf("check swap: %w", problem), problem), preflight},
 		{context.Background(), fmt.Errorf("%w (process 7)", host.ErrLocked), locked},
 		{context.Background(), ErrNotInPlace, notInPlace},
+		{stopped, ErrNotInPlace, notInPlace},
 		{context.Background(), Resume(problem, "again"), failure},
 		{stopped, Resume(context.Canceled, "again"), interrupted},
 	} {

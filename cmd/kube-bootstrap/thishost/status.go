@@ -7,9 +7,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
@@ -87,7 +89,7 @@ func stepStatusOf(f step.Finding, lost error) stepStatus {
 	return one
 }
 
-func statusCommand(out io.Writer) *cobra.Command {
+func statusCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of this host, its cluster and every step",
@@ -97,11 +99,12 @@ the host differs from the settings; run master or worker again to repair it. A
 step is UNKNOWN if its check got no answer in time. The command changes nothing.
 
 The exit code is 5 if a step is MISSING or UNKNOWN, or if a certificate expires
-within 30 days.`,
-		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json",
+within 30 days. With --watch it is that of the last status.`,
+		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json\n  kube-bootstrap status --watch",
 		Args:    cobra.NoArgs,
 	}
 	format := output.AddFlag(c)
+	watch := c.Flags().BoolP("watch", "w", false, "look every 5 seconds and print the status whenever it changes, until Ctrl-C")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := format.Check(); err != nil {
 			return err
@@ -109,19 +112,24 @@ within 30 days.`,
 		if err := asRoot(); err != nil {
 			return err
 		}
-		status, err := lookAtHost(c.Context())
-		if err != nil {
-			return err
-		}
-		if err := format.Print(out, status, status.print); err != nil {
-			return err
-		}
-		if !status.InPlace {
+		status, err := printStatus(c.Context(), con, *format, *watch)
+		if err == nil && !status.InPlace {
 			return exit.ErrNotInPlace
 		}
-		return nil
+		return err
 	}
 	return c
+}
+
+func printStatus(ctx context.Context, con *console.Console, format output.Format, watch bool) (Status, error) {
+	if watch {
+		return statusWatch{look: lookAtHost, pause: 5 * time.Second, format: format, out: con.Out, terminal: con.Replaces()}.run(ctx)
+	}
+	status, err := lookAtHost(ctx)
+	if err != nil {
+		return status, err
+	}
+	return status, format.Print(con.Out, status, status.print)
 }
 
 func lookAtHost(ctx context.Context) (Status, error) {
