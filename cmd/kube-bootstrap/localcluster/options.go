@@ -18,7 +18,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// toClusterOptions says in the words of pkg/cluster what the settings mean.
+// toClusterOptions converts settings to the options of pkg/cluster.
 func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
 	subnet, err := netip.ParsePrefix(cfg.DindSubnet)
 	if err != nil {

@@ -144,8 +144,8 @@ func LoadRegistry(env func(string) string, c *cobra.Command, verb config.Verb, a
 	return cfg, err
 }
 
-// FromEnv sets the flags of c that are no settings and were not typed from
-// their variables.
+// FromEnv sets flags of c from their environment variables, except settings and
+// the flags that the user gave.
 func FromEnv(env func(string) string, c *cobra.Command) error {
 	var errs []error
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
