@@ -244,7 +244,7 @@ func (l clusterUser) refusals(t *testing.T) {
 		"cluster up --recreate":                                        "add --yes to remove that [confirmation]",
 		"node stop master-1":                                           "is the last control plane that runs",
 		"node stop nobody":                                             "cluster e2e-n has no node nobody; use one of e2e-n-",
-		"node list --cluster e2e-none --output no":                     "must be table, json or yaml",
+		"node list --cluster e2e-none --output no":                     "must be table, json, yaml",
 		"node stop worker-1 --cluster e2e-none":                        "cluster e2e-none does not exist; this engine has ",
 		"cluster clean --name e2e-none":                                "cluster e2e-none does not exist; this engine has ",
 		"cluster down --name e2e-none":                                 "cluster e2e-none does not exist; this engine has ",

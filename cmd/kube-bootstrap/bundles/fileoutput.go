@@ -19,7 +19,7 @@ import (
 func addFileOutput(c *cobra.Command) *fileOutput {
 	o := &fileOutput{format: output.Table}
 	c.Flags().StringVar(&o.to, "to", "", "file to write the bundle into (default in the cache)")
-	c.Flags().VarP(o, "output", "o", "file to write the bundle into, as --to, or how to print: table, json or yaml")
+	c.Flags().VarP(o, "output", "o", "file to write the bundle into, as --to, or how to print: "+output.Words)
 	_ = c.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return output.Formats, cobra.ShellCompDirectiveDefault // and files
 	})
@@ -35,12 +35,12 @@ type fileOutput struct {
 // path: a misspelt format must not create a file.
 func (o *fileOutput) Set(text string) error {
 	switch {
-	case slices.Contains(output.Formats, text):
+	case slices.Contains(output.Formats, text), output.IsTemplate(text):
 		o.format = output.Format(text)
 	case strings.ContainsAny(text, "./"):
 		o.to = text
 	default:
-		return errors.New("must be table, json or yaml, or a file like kube.tar.zst; ./" + text + " is a file too")
+		return errors.New("must be " + output.Words + ", or a file like kube.tar.zst; ./" + text + " is a file too")
 	}
 	return nil
 }

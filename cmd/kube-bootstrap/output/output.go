@@ -1,8 +1,9 @@
-// Package output prints data as a table, as JSON or as YAML.
+// Package output prints data as a table, as JSON, as YAML or by a template.
 package output
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,19 +16,23 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 )
 
-// Format is a way to print data, one of Formats.
+// Format is a way to print data: one of Formats, or jsonpath=TEMPLATE or
+// go-template=TEMPLATE.
 type Format string
 
 // Table is the format for people.
 const Table Format = "table"
 
-// Formats are the ways to print data.
+// Formats are the ways to print data without a template.
 var Formats = []string{string(Table), "json", "yaml"}
+
+// Words lists all formats in a sentence.
+const Words = "table, json, yaml, jsonpath=TEMPLATE or go-template=TEMPLATE"
 
 // AddFlag gives a command that prints data its -o flag.
 func AddFlag(c *cobra.Command) *Format {
 	format := Table
-	c.Flags().StringVarP((*string)(&format), "output", "o", string(Table), "how to print: table, json or yaml")
+	c.Flags().StringVarP((*string)(&format), "output", "o", string(Table), "how to print: "+Words)
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(Formats, cobra.ShellCompDirectiveNoFileComp))
 	return &format
 }
@@ -37,13 +42,22 @@ func (f Format) Check() error {
 	if slices.Contains(Formats, string(f)) {
 		return nil
 	}
-	return exit.Usage(fmt.Errorf("--output %q: must be table, json or yaml", f))
+	if !IsTemplate(string(f)) {
+		return exit.Usage(fmt.Errorf("--output %q: must be %s", f, Words))
+	}
+	if _, err := f.template(); err != nil {
+		return exit.Usage(fmt.Errorf("--output %q: %w", f, err))
+	}
+	return nil
 }
 
 // Print writes data to out. table writes it for people, as rows.
 func (f Format) Print(out io.Writer, data any, table func(io.Writer)) error {
 	if err := f.Check(); err != nil {
 		return err
+	}
+	if template, err := f.template(); template != nil {
+		return errors.Join(err, template.run(out, data))
 	}
 	var text []byte
 	var err error

@@ -110,7 +110,7 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 // addDryRun adds --dry-run, and -o for what it prints.
 func addDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
 	dryRun, format := c.Flags().Bool("dry-run", false, usage), output.AddFlag(c)
-	c.Flags().Lookup("output").Usage = "how --dry-run prints: table, json or yaml"
+	c.Flags().Lookup("output").Usage = "how --dry-run prints: " + output.Words
 	return dryRun, format
 }
 
