@@ -64,6 +64,26 @@ func (r *Runner) look(ctx context.Context, row int, s Step) Finding {
 	return f
 }
 
+// InPlace reports whether no step of the plan has anything to do. All Checks run
+// at the same time, and the first one that finds something ends the others. It
+// sends events only if it returns true.
+func (r *Runner) InPlace(ctx context.Context, plan Plan) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	each(plan.Steps(), func(_ int, s Step) {
+		if diff, err := check(s.within(ctx), s); err != nil || len(diff) > 0 {
+			cancel()
+		}
+	})
+	if ctx.Err() != nil {
+		return false
+	}
+	for i, row := range plan {
+		each(row, func(_ int, s Step) { r.emit(Event{Row: i, Step: s.Name, Kind: InPlace}) })
+	}
+	return true
+}
+
 // Do applies every step that has a Diff, row by row. All Checks of a row run
 // before its first Apply, so that it reports all problems at once. The first
 // Apply that fails cancels the other steps of its row.

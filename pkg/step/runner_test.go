@@ -41,6 +41,30 @@ func TestDoThenLookThenUndo(t *testing.T) {
 	}
 }
 
+// TestInPlace expects that the first Check that finds something ends a slow one.
+func TestInPlace(t *testing.T) {
+	var a, b atomic.Bool
+	slow := Step{Name: "slow", Check: func(ctx context.Context) (Diff, error) {
+		if !a.Load() {
+			<-ctx.Done()
+		}
+		return nil, nil
+	}}
+	var events []Event
+	r := Runner{Emit: func(e Event) { events = append(events, e) }}
+	plan := Plan{{cell("a", &a), slow}, {cell("b", &b)}}
+	if r.InPlace(t.Context(), plan) || a.Load() || b.Load() || len(events) > 0 {
+		t.Errorf("in place on a new host: a=%v b=%v %v", a.Load(), b.Load(), events)
+	}
+	if err := r.Do(t.Context(), Plan{{cell("a", &a)}, {cell("b", &b)}}); err != nil {
+		t.Fatal(err)
+	}
+	events = nil
+	if !r.InPlace(t.Context(), plan) || len(events) != 3 || events[2].Kind != InPlace || events[2].Row != 1 {
+		t.Errorf("not in place after a run: %v", events)
+	}
+}
+
 func TestLookChangesNothing(t *testing.T) {
 	var a atomic.Bool
 	var r Runner

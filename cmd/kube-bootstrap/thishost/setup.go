@@ -174,8 +174,11 @@ func walk(ctx context.Context, con *console.Console, runner *step.Runner, v host
 			return err
 		}
 	}
-	if err := runner.Do(ctx, v.plan(h)); err != nil {
-		return exit.Resume(err, v.advice(h))
+	todo := v.plan(h)
+	if !local.Complete(h.Files) || !runner.InPlace(ctx, todo) {
+		if err := runner.Do(ctx, todo); err != nil {
+			return exit.Resume(err, v.advice(h))
+		}
 	}
 	con.Done(started, "this host is a "+v.role+" of the cluster")
 	con.Say(v.next)
