@@ -31,7 +31,7 @@ var (
 )
 
 func (c ControlPlane) apiserverFiles() ([]host.File, error) {
-	encryption, err := c.encryption()
+	encryption, err := readEncryption(c.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +55,15 @@ func (c ControlPlane) audit() []byte {
 }
 
 // encryption returns the configuration with the keys that encrypt Secrets.
-func (c ControlPlane) encryption() ([]byte, error) {
-	if _, err := c.encryptionConfig(); err != nil {
+func readEncryption(files host.Files) ([]byte, error) {
+	if _, err := encryptionConfig(files); err != nil {
 		return nil, err
 	}
-	return c.Files.Read(encryptionFile)
+	return files.Read(encryptionFile)
 }
 
-func (c ControlPlane) encryptionConfig() (config apiserverv1.EncryptionConfiguration, err error) {
-	data, err := c.Files.Read(encryptionFile)
+func encryptionConfig(files host.Files) (config apiserverv1.EncryptionConfiguration, err error) {
+	data, err := files.Read(encryptionFile)
 	if err != nil {
 		return config, err
 	}
@@ -79,7 +79,7 @@ func (c ControlPlane) encryptionConfig() (config apiserverv1.EncryptionConfigura
 // encryptionKey makes that configuration, once: another key could not read what
 // is stored. Only the first control plane makes one.
 func (c ControlPlane) encryptionKey(visit func(string, func() error) error) error {
-	switch _, err := c.encryption(); {
+	switch _, err := readEncryption(c.Files); {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case c.Joins:

@@ -42,8 +42,8 @@ type RemovedNode struct {
 
 // RefuseRemoved has the API server, which follows the file, refuse all requests
 // by these nodes and no others. It changes nothing on a host without that file.
-func (c ControlPlane) RefuseRemoved(nodes []RemovedNode) error {
-	now, err := c.Files.Read(authorizationFile)
+func RefuseRemoved(files host.Files, nodes []RemovedNode) error {
+	now, err := files.Read(authorizationFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -51,13 +51,13 @@ func (c ControlPlane) RefuseRemoved(nodes []RemovedNode) error {
 	if err = errors.Join(err, marshalErr); err != nil || string(now) == string(data) {
 		return err
 	}
-	return c.Files.Write(authorizationFile, data, 0o600)
+	return files.Write(authorizationFile, data, 0o600)
 }
 
 // authorizationFiles keeps the file as it is, if the API server can read it: the
 // agent writes the removed nodes into it. The API server does not restart then.
-func (c ControlPlane) authorizationFiles() ([]host.File, error) {
-	data, err := c.Files.Read(authorizationFile)
+func authorizationFiles(files host.Files) ([]host.File, error) {
+	data, err := files.Read(authorizationFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -57,11 +57,11 @@ func TestRemovedNodesAreRefused(t *testing.T) {
 // repairs a file that the API server could not read.
 func TestTheFileOfRemovedNodesIsKept(t *testing.T) {
 	c := ControlPlane{Files: host.Files{Root: t.TempDir()}}
-	if err := c.RefuseRemoved([]RemovedNode{{Name: "early"}}); err != nil || c.Files.Exists(authorizationFile) {
+	if err := RefuseRemoved(c.Files, []RemovedNode{{Name: "early"}}); err != nil || c.Files.Exists(authorizationFile) {
 		t.Fatalf("a host that is no control plane yet: %v", err)
 	}
 	written := func() string {
-		files, err := c.authorizationFiles()
+		files, err := authorizationFiles(c.Files)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestTheFileOfRemovedNodesIsKept(t *testing.T) {
 		return string(files[0].Data)
 	}
 	first := written()
-	if err := c.RefuseRemoved([]RemovedNode{{Name: "gone"}}); err != nil {
+	if err := RefuseRemoved(c.Files, []RemovedNode{{Name: "gone"}}); err != nil {
 		t.Fatal(err)
 	}
 	if now := written(); now == first || !strings.Contains(now, "system:node:gone") {

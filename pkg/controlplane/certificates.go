@@ -71,18 +71,18 @@ func (c ControlPlane) certificates(visit func(change string, apply func() error)
 	return nil
 }
 
-func (c ControlPlane) putAccountKeys(key []byte) error {
+func putAccountKeys(files host.Files, key []byte) error {
 	public, err := pki.PublicKey(key)
 	if err != nil {
 		return fmt.Errorf("%s: %w", accountKey, err)
 	}
-	return c.Files.Put([]host.File{{Path: accountKey, Data: key}, {Path: accountPublic, Data: public, Mode: 0o644}})
+	return files.Put([]host.File{{Path: accountKey, Data: key}, {Path: accountPublic, Data: public, Mode: 0o644}})
 }
 
 // authority reads an authority, or makes it. It returns nil if it is missing
 // and visit did not make it.
 func (c ControlPlane) authority(a authority, visit func(string, func() error) error) (*pki.Authority, error) {
-	pair, err := c.authorityPair(a.path)
+	pair, err := authorityPair(c.Files, a.path)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (c ControlPlane) authority(a authority, visit func(string, func() error) er
 		if err != nil {
 			return nil, err
 		}
-		if pair, err = c.authorityPair(a.path); err != nil || pair.Cert == nil {
+		if pair, err = authorityPair(c.Files, a.path); err != nil || pair.Cert == nil {
 			return nil, err
 		}
 	}
@@ -114,7 +114,7 @@ func (c ControlPlane) makeAuthority(a authority, key []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.putPair(a.path, made.PEM())
+	return putPair(c.Files, a.path, made.PEM())
 }
 
 // signingCertificate has the controller manager sign with the key of an authority.
@@ -137,7 +137,7 @@ func (c ControlPlane) leaf(l leaf, signer *pki.Authority, visit func(string, fun
 	}
 	reason := "missing"
 	if signer != nil && c.Files.Exists(l.name()) {
-		pair, err := c.readLeaf(l)
+		pair, err := readLeaf(c.Files, l)
 		if err != nil {
 			return err
 		}
@@ -168,11 +168,11 @@ func (c ControlPlane) removed(l leaf) bool {
 	return l.path == SuperAdminConf && c.renewed == nil && !c.Files.Exists(SuperAdminConf) && (c.Joins || c.Files.Exists(AdminConf))
 }
 
-func (c ControlPlane) readLeaf(l leaf) (pki.Pair, error) {
+func readLeaf(files host.Files, l leaf) (pki.Pair, error) {
 	if !l.kubeconfig {
-		return c.pair(l.path)
+		return readPair(files, l.path)
 	}
-	data, err := c.Files.Read(l.name())
+	data, err := files.Read(l.name())
 	if err != nil {
 		return pki.Pair{}, err
 	}
@@ -203,7 +203,7 @@ func (c ControlPlane) staleKubeconfig(l leaf, signer *pki.Authority) (string, er
 
 func (c ControlPlane) writeLeaf(l leaf, signer *pki.Authority, pair pki.Pair) error {
 	if !l.kubeconfig {
-		return c.putPair(l.path, pair)
+		return putPair(c.Files, l.path, pair)
 	}
 	data, err := pki.Kubeconfig{Server: c.Server(), Authority: signer.PEM().Cert, User: l.request.CommonName, Pair: pair}.Encode()
 	if err != nil {
@@ -213,20 +213,20 @@ func (c ControlPlane) writeLeaf(l leaf, signer *pki.Authority, pair pki.Pair) er
 }
 
 // pair reads a certificate and its key; what is missing is nil.
-func (c ControlPlane) pair(path string) (pki.Pair, error) {
-	cert, err := c.Files.Read(path + ".crt")
+func readPair(files host.Files, path string) (pki.Pair, error) {
+	cert, err := files.Read(path + ".crt")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return pki.Pair{}, err
 	}
-	key, err := c.Files.Read(path + ".key")
+	key, err := files.Read(path + ".key")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return pki.Pair{}, err
 	}
 	return pki.Pair{Cert: cert, Key: key}, nil
 }
 
-func (c ControlPlane) putPair(path string, pair pki.Pair) error {
-	return c.Files.Put([]host.File{
+func putPair(files host.Files, path string, pair pki.Pair) error {
+	return files.Put([]host.File{
 		{Path: path + ".key", Data: pair.Key},
 		{Path: path + ".crt", Data: pair.Cert, Mode: 0o644},
 	})
@@ -236,24 +236,11 @@ func (c ControlPlane) putPair(path string, pair pki.Pair) error {
 // PEM of the certificate and then the key. The kubelet of a control plane can
 // not ask an API server that it has yet to start.
 func (c ControlPlane) NodeCertificate(context.Context) ([]byte, error) {
-	signer, err := c.signer(clusterCA)
+	signer, err := readSigner(c.Files, clusterCA)
 	if err != nil {
 		return nil, err
 	}
 	request := pki.Request{CommonName: "system:node:" + c.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: c.LeafLife}
 	node, err := signer.Issue(request, c.now())
 	return append(node.Cert, node.Key...), err
-}
-
-// AuthorityHash pins the cluster's authority for joining hosts: "sha256:...".
-func (c ControlPlane) AuthorityHash() (string, error) {
-	data, err := c.Files.Read(clusterCA + ".crt")
-	if err != nil {
-		return "", err
-	}
-	cert, err := pki.ParseCertificate(data)
-	if err != nil {
-		return "", err
-	}
-	return pki.Hash(cert), nil
 }

@@ -29,10 +29,11 @@ type component struct {
 	restarts []byte // the pod must restart when this changes
 }
 
-func (p component) path() string { return ManifestDir + "/" + p.name + ".yaml" }
+// podPath returns the path of the manifest of a static pod.
+func podPath(name string) string { return ManifestDir + "/" + name + ".yaml" }
 
 func (c ControlPlane) apiserver(reads []host.File) component {
-	restarts := slices.Concat(c.content(accountPublic), c.content(accountKey), c.trusted(EtcdCA), c.trusted(kubeletCA))
+	restarts := slices.Concat(content(c.Files, accountPublic), content(c.Files, accountKey), trusted(c.Files, EtcdCA), trusted(c.Files, kubeletCA))
 	for _, file := range reads {
 		restarts = append(restarts, file.Data...)
 	}
@@ -108,7 +109,7 @@ func (c ControlPlane) manager() component {
 		name: "kube-controller-manager", args: c.managerArgs(),
 		read: []string{PKIDir, managerConf},
 		host: "127.0.0.1", port: 10257, live: "/healthz", ready: "/healthz", cpu: "25m",
-		restarts: slices.Concat(c.content(managerConf), c.content(accountKey)),
+		restarts: slices.Concat(content(c.Files, managerConf), content(c.Files, accountKey)),
 	}
 }
 
@@ -160,7 +161,7 @@ func (c ControlPlane) scheduler() component {
 		name: "kube-scheduler", args: c.clientArgs(schedulerConf),
 		read: []string{schedulerConf},
 		host: "127.0.0.1", port: 10259, live: "/livez", ready: "/readyz", cpu: "25m",
-		restarts: c.content(schedulerConf),
+		restarts: content(c.Files, schedulerConf),
 	}
 }
 
@@ -182,15 +183,15 @@ func (c ControlPlane) clientArgs(kubeconfig string) []string {
 
 // trusted returns the certificates in the file of an authority, sorted. The API
 // server must not restart when only the signer changes.
-func (c ControlPlane) trusted(path string) []byte {
-	certs := blocks(c.content(path + ".crt"))
+func trusted(files host.Files, path string) []byte {
+	certs := blocks(content(files, path+".crt"))
 	slices.Sort(certs)
 	return []byte(strings.Join(certs, ""))
 }
 
 // content returns a file that an earlier step wrote; nil before that.
-func (c ControlPlane) content(path string) []byte {
-	data, err := c.Files.Read(path)
+func content(files host.Files, path string) []byte {
+	data, err := files.Read(path)
 	if err != nil {
 		return nil
 	}

@@ -102,11 +102,11 @@ func SharedFiles() []host.File {
 
 // Shared reads what a further control plane must be handed: authorities,
 // service-account keys, and the key that opens secrets in etcd.
-func (c ControlPlane) Shared() ([]host.File, error) {
+func Shared(files host.Files) ([]host.File, error) {
 	all := SharedFiles()
 	for i := range all {
 		var err error
-		if all[i].Data, err = c.Files.Read(all[i].Path); err != nil {
+		if all[i].Data, err = files.Read(all[i].Path); err != nil {
 			return nil, fmt.Errorf("read what control planes share: %w", err)
 		}
 	}

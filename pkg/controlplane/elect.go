@@ -13,34 +13,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Electing reports whether this host's controller manager shares its work with
 // others, or will once it runs.
-func (c ControlPlane) Electing() bool {
-	data, err := c.Files.Read(c.manager().path())
+func Electing(files host.Files) bool {
+	data, err := files.Read(podPath("kube-controller-manager"))
 	return err == nil && bytes.Contains(data, []byte("--leader-elect=true"))
 }
 
 // AwaitElection waits until the control planes that are there elect a leader. A
 // lone one does not; it begins to when it hears of a second, and two that both
 // take themselves for the only one would do everything twice.
-func (c ControlPlane) AwaitElection() step.Step {
+func AwaitElection(files host.Files) step.Step {
 	name := "wait until the other control planes share their work"
 	return step.Step{
 		Name:  name,
 		Waits: true,
 		Check: func(context.Context) (step.Diff, error) {
-			if c.Electing() {
+			if Electing(files) {
 				return nil, nil
 			}
 			return step.Diff{name}, nil
 		},
 		Apply: func(ctx context.Context) error {
 			for _, leader := range []string{"kube-controller-manager", "kube-scheduler"} {
-				open := func(ctx context.Context) (watch.Interface, error) { return c.watchLease(ctx, leader) }
+				open := func(ctx context.Context) (watch.Interface, error) { return watchLease(ctx, files, leader) }
 				if err := kube.Await(ctx, open, held, nil); err != nil {
 					return fmt.Errorf("%s: %w; look at `kube-bootstrap status` on the first control plane", leader, err)
 				}
@@ -50,8 +51,8 @@ func (c ControlPlane) AwaitElection() step.Step {
 	}
 }
 
-func (c ControlPlane) watchLease(ctx context.Context, name string) (watch.Interface, error) {
-	client, err := c.client()
+func watchLease(ctx context.Context, files host.Files, name string) (watch.Interface, error) {
+	client, err := adminClient(files)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func TestPodsAreExchanged(t *testing.T) {
 	c.Image = func(program string) string { return "registry.example/" + program + ":new" }
 	done := make(chan error)
 	go func() { done <- c.StaticPods().Apply(t.Context()) }()
-	manifest := c.apiserver(nil).path()
+	manifest := podPath("kube-apiserver")
 	for c.Files.Exists(manifest) {
 		time.Sleep(time.Millisecond)
 	}

@@ -32,7 +32,7 @@ func (c ControlPlane) GrantAdmin() step.Step {
 	return step.Step{
 		Name: "grant the administrators their rights",
 		Check: func(ctx context.Context) (diff step.Diff, err error) {
-			client, err := c.client()
+			client, err := adminClient(c.Files)
 			if err != nil && !errors.Is(err, errNoConfig) {
 				return nil, err
 			}
@@ -64,7 +64,7 @@ func (c ControlPlane) grant(ctx context.Context) error {
 			return err
 		}
 	}
-	client, err := c.client()
+	client, err := adminClient(c.Files)
 	if err != nil {
 		return err
 	}

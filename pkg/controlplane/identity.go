@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -67,11 +68,11 @@ func (c ControlPlane) identity() map[string]func() error {
 			}
 			return err
 		},
-		encryptionFile: func() error { _, err := c.encryption(); return err },
+		encryptionFile: func() error { _, err := readEncryption(c.Files); return err },
 	}
 	for _, a := range authorities {
 		parts[a.path+".key"] = func() error {
-			pair, err := c.authorityPair(a.path)
+			pair, err := authorityPair(c.Files, a.path)
 			switch {
 			case err != nil:
 				return err
@@ -90,8 +91,8 @@ func (c ControlPlane) identity() map[string]func() error {
 
 // authorityPair is pair without a certificate that cannot be read: it is made
 // again from the key, and has the same hash then.
-func (c ControlPlane) authorityPair(path string) (pki.Pair, error) {
-	pair, err := c.pair(path)
+func authorityPair(files host.Files, path string) (pki.Pair, error) {
+	pair, err := readPair(files, path)
 	if _, damaged := pki.ParseCertificate(pair.Cert); damaged != nil {
 		pair.Cert = nil
 	}
@@ -110,7 +111,7 @@ func (c ControlPlane) accountKeys(visit func(string, func() error) error) error 
 			if key, err = pki.NewKey(); err != nil {
 				return err
 			}
-			return c.putAccountKeys(key)
+			return putAccountKeys(c.Files, key)
 		})
 	case err != nil:
 		return err
@@ -122,5 +123,5 @@ func (c ControlPlane) accountKeys(visit func(string, func() error) error) error 
 	if now, err := c.Files.Read(accountPublic); err == nil && bytes.Contains(now, public) {
 		return nil
 	}
-	return visit("make "+accountPublic, func() error { return c.putAccountKeys(key) })
+	return visit("make "+accountPublic, func() error { return putAccountKeys(c.Files, key) })
 }

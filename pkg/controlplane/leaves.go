@@ -78,7 +78,7 @@ func (c ControlPlane) leaves() []leaf {
 		return leaf{path, clusterCA, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
 	}
 	return []leaf{
-		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: c.apiHosts(), WithAuthority: true, Cross: c.content(crossFile)}),
+		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: c.apiHosts(), WithAuthority: true, Cross: content(c.Files, crossFile)}),
 		client(kubeletClient, clusterCA, KubeletClientUser),
 		client(frontProxy, frontProxyCA, "front-proxy-client"),
 		pair(EtcdServer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),

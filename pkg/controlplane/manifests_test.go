@@ -42,7 +42,7 @@ func TestManifests(t *testing.T) {
 func TestConfigFilesAreWhatTheAPIServerReads(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
-	encryption, err := c.encryption()
+	encryption, err := readEncryption(c.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

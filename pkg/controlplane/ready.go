@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -23,7 +24,7 @@ var errNoConfig = errors.New("there is no " + AdminConf + " yet")
 
 // Ready waits until the API server says that it is ready.
 func (c ControlPlane) Ready() step.Step {
-	return step.Wait("wait for the API server", c.serves, c.explain)
+	return step.Wait("wait for the API server", c.serves, func() string { return explain(c.Files) })
 }
 
 // Healthy returns the steps that wait for the controller manager and the
@@ -40,7 +41,7 @@ func (c ControlPlane) Healthy(watch func(pod string) func(context.Context) error
 // serves is Answers for an API server that runs the current manifest, not for a
 // server that the kubelet is about to replace.
 func (c ControlPlane) serves(ctx context.Context) error {
-	client, err := c.client()
+	client, err := adminClient(c.Files)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func serverVersion(ctx context.Context, client *kubernetes.Clientset) (is versio
 
 // Answers returns nil if the API server says that it is ready.
 func (c ControlPlane) Answers(ctx context.Context) error {
-	client, err := c.client()
+	client, err := adminClient(c.Files)
 	if err != nil {
 		return err
 	}
@@ -78,8 +79,8 @@ func (c ControlPlane) Answers(ctx context.Context) error {
 	return fmt.Errorf("%s: %s", c.Server(), lastLine(string(answer)))
 }
 
-func (c ControlPlane) client() (*kubernetes.Clientset, error) {
-	data, err := c.Files.Read(AdminConf)
+func adminClient(files host.Files) (*kubernetes.Clientset, error) {
+	data, err := files.Read(AdminConf)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoConfig
 	}
@@ -103,14 +104,14 @@ func clientOf(kubeconfig []byte) (*kubernetes.Clientset, error) {
 }
 
 // explain returns the end of what the API server logged last.
-func (c ControlPlane) explain() string {
+func explain(files host.Files) string {
 	pattern := podLogDir + "/kube-system_kube-apiserver-*/kube-apiserver/*.log"
-	logs, err := filepath.Glob(c.Files.Path(pattern))
+	logs, err := filepath.Glob(files.Path(pattern))
 	if err != nil || len(logs) == 0 {
 		return "the kubelet has started no API server: there is no " + pattern
 	}
 	last := logs[len(logs)-1]
-	data, err := c.Files.Read(strings.TrimPrefix(last, strings.TrimSuffix(c.Files.Root, "/")))
+	data, err := files.Read(strings.TrimPrefix(last, strings.TrimSuffix(files.Root, "/")))
 	if err != nil {
 		return ""
 	}

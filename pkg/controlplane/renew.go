@@ -26,7 +26,7 @@ const RenewingFile = host.StateDir + "/renewing"
 func (c ControlPlane) Due() []string {
 	var names []string
 	for _, l := range c.leaves() {
-		pair, err := c.readLeaf(l)
+		pair, err := readLeaf(c.Files, l)
 		if err != nil {
 			continue
 		}
@@ -42,7 +42,7 @@ func (c ControlPlane) Renew(names []string) step.Step {
 	c.renewed = map[string][]byte{}
 	for _, l := range c.leaves() {
 		if slices.Contains(names, certificateName(l.path)) {
-			c.renewed[l.name()] = c.content(l.name())
+			c.renewed[l.name()] = content(c.Files, l.name())
 		}
 	}
 	s := c.Certificates()
@@ -108,7 +108,7 @@ func (c ControlPlane) restart(name string, part func() (component, error)) step.
 				return err
 			}
 			if len(diff) > 0 {
-				if err := c.exchange(ctx, pods); err != nil {
+				if err := exchange(ctx, c.Files, pods); err != nil {
 					return err
 				}
 			}

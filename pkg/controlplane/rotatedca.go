@@ -31,7 +31,7 @@ func (c ControlPlane) newAuthorities() ([]byte, error) {
 		if a.path != clusterCA {
 			continue
 		}
-		old, err := c.signer(a.path)
+		old, err := readSigner(c.Files, a.path)
 		if err != nil {
 			return nil, err
 		}
@@ -44,36 +44,36 @@ func (c ControlPlane) newAuthorities() ([]byte, error) {
 
 // rotatedAuthorities has the file of each authority contain the certificates that
 // are trusted, that of the signer first, and the file of its key the signer's.
-func (c ControlPlane) rotatedAuthorities(r rotation.Rotation) (files []host.File, err error) {
+func rotatedAuthorities(files host.Files, r rotation.Rotation) (tree []host.File, err error) {
 	var made newAuthorities
 	if err := json.Unmarshal(r.New, &made); err != nil {
 		return nil, fmt.Errorf("the new certificate authorities: %w", err)
 	}
 	for _, a := range authorities {
-		have, err := c.Files.Read(a.path + ".crt")
+		have, err := files.Read(a.path + ".crt")
 		if err != nil {
 			return nil, err
 		}
 		new := made.Pairs[a.path]
 		certs := rotation.Order(r.Phase, blocks(have), string(new.Cert))
 		if r.Phase > rotation.Accept {
-			files = append(files, host.File{Path: a.path + ".key", Data: new.Key})
+			tree = append(tree, host.File{Path: a.path + ".key", Data: new.Key})
 		}
-		files = append(files, host.File{Path: a.path + ".crt", Data: []byte(strings.Join(certs, "")), Mode: modeOf(a.path + ".crt")})
+		tree = append(tree, host.File{Path: a.path + ".crt", Data: []byte(strings.Join(certs, "")), Mode: modeOf(a.path + ".crt")})
 	}
 	if r.Phase > rotation.Accept {
-		files = append(files, host.File{Path: crossFile, Data: made.Cross, Mode: modeOf(crossFile)})
+		tree = append(tree, host.File{Path: crossFile, Data: made.Cross, Mode: modeOf(crossFile)})
 	}
-	return files, nil
+	return tree, nil
 }
 
 // Signer returns the authority of the cluster that signs now. In each phase of a
 // rotation, the hosts that have reached the one before trust it.
-func (c ControlPlane) Signer() (*pki.Authority, error) { return c.signer(clusterCA) }
+func Signer(files host.Files) (*pki.Authority, error) { return readSigner(files, clusterCA) }
 
 // signer reads the authority that signs with the key of a path.
-func (c ControlPlane) signer(path string) (*pki.Authority, error) {
-	pair, err := c.pair(path)
+func readSigner(files host.Files, path string) (*pki.Authority, error) {
+	pair, err := readPair(files, path)
 	if err != nil {
 		return nil, err
 	}

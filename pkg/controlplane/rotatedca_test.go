@@ -27,7 +27,7 @@ func signersOf(t *testing.T, c ControlPlane, old map[string]*pki.Authority) map[
 	t.Helper()
 	all := map[string]bool{}
 	for _, l := range c.leaves() {
-		pair, err := c.readLeaf(l)
+		pair, err := readLeaf(c.Files, l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 	issue(t, c)
 	old := map[string]*pki.Authority{}
 	for _, a := range authorities {
-		signer, err := c.signer(a.path)
+		signer, err := readSigner(c.Files, a.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 		r.Phase = want.reach
 		follow(t, c, r)
 		for _, a := range authorities {
-			if n := len(blocks(c.content(a.path + ".crt"))); n != want.certs {
+			if n := len(blocks(content(c.Files, a.path+".crt"))); n != want.certs {
 				t.Errorf("phase %d: %s.crt has %d certificates, want %d", r.Phase, a.path, n, want.certs)
 			}
 		}
@@ -73,11 +73,11 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 			t.Errorf("phase %d: the API server is replaced: %t, want %t", r.Phase, !want.replaced, want.replaced)
 		}
 		for _, path := range signers {
-			if n := len(blocks(c.content(signingFile(path)))); n != 1 {
+			if n := len(blocks(content(c.Files, signingFile(path)))); n != 1 {
 				t.Errorf("phase %d: %s has %d certificates, and the controller manager wants one", r.Phase, signingFile(path), n)
 			}
 		}
-		config, err := pki.ParseKubeconfig(c.content(AdminConf))
+		config, err := pki.ParseKubeconfig(content(c.Files, AdminConf))
 		if n := len(blocks(config.Authority)); err != nil || n != want.certs {
 			t.Errorf("phase %d: admin.conf trusts %d authorities, want %d (%v)", r.Phase, n, want.certs, err)
 		}
@@ -85,7 +85,7 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 	if _, cert := servingCertificate(t, c); cert.CheckSignatureFrom(old[clusterCA].Cert) == nil {
 		t.Error("the API server serves with a certificate of the old authority")
 	}
-	chain, err := pki.ParseCertificates(c.content(apiserver + ".crt"))
+	chain, err := pki.ParseCertificates(content(c.Files, apiserver+".crt"))
 	if err != nil || len(chain) != 3 || chain[1].CheckSignatureFrom(old[clusterCA].Cert) != nil {
 		t.Errorf("the chain of the API server has %d certificates, and none by which a client of the old authority accepts it: %v", len(chain), err)
 	}
@@ -97,7 +97,7 @@ func TestAReissueMakesNothingThatWasRemoved(t *testing.T) {
 	if err := c.Files.Remove(SuperAdminConf); err != nil {
 		t.Fatal(err)
 	}
-	admin := c.content(AdminConf)
+	admin := content(c.Files, AdminConf)
 	r := newRotation(t, c, Authorities)
 	rotate(t, c, r, rotation.Accept)
 	if err := c.Reissue().Apply(t.Context()); err != nil {
@@ -106,7 +106,7 @@ func TestAReissueMakesNothingThatWasRemoved(t *testing.T) {
 	if c.Files.Exists(SuperAdminConf) {
 		t.Error("super-admin.conf is back")
 	}
-	if bytes.Equal(c.content(AdminConf), admin) {
+	if bytes.Equal(content(c.Files, AdminConf), admin) {
 		t.Error("admin.conf does not trust the new authority")
 	}
 }
@@ -115,7 +115,7 @@ func TestAReissueMakesNothingThatWasRemoved(t *testing.T) {
 func TestAllControlPlanesRotateToTheSameAuthorities(t *testing.T) {
 	first, second := fresh(t), fresh(t)
 	issue(t, first)
-	shared, err := first.Shared()
+	shared, err := Shared(first.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestAllControlPlanesRotateToTheSameAuthorities(t *testing.T) {
 		follow(t, second, r)
 	}
 	for _, file := range SharedFiles() {
-		if strings.HasPrefix(file.Path, PKIDir) && !bytes.Equal(first.content(file.Path), second.content(file.Path)) {
+		if strings.HasPrefix(file.Path, PKIDir) && !bytes.Equal(content(first.Files, file.Path), content(second.Files, file.Path)) {
 			t.Errorf("%s differs", file.Path)
 		}
 	}

@@ -36,7 +36,7 @@ func (c ControlPlane) NewKey(subject string) ([]byte, error) {
 	case Authorities:
 		return c.newAuthorities()
 	}
-	config, err := c.encryptionConfig()
+	config, err := encryptionConfig(c.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -67,40 +67,40 @@ func newEncryptionKey(others []apiserverv1.Key) (apiserverv1.Key, error) {
 }
 
 // Rotate has the files of this host contain the keys of a phase.
-func (c ControlPlane) Rotate(r rotation.Rotation) step.Step {
+func Rotate(files host.Files, r rotation.Rotation) step.Step {
 	return step.Step{
 		Name: r.String(),
 		Check: func(context.Context) (step.Diff, error) {
-			files, err := c.rotated(r)
+			tree, err := rotated(files, r)
 			if err != nil {
 				return nil, err
 			}
-			return c.Files.Missing(files)
+			return files.Missing(tree)
 		},
 		Apply: func(context.Context) error {
-			files, err := c.rotated(r)
+			tree, err := rotated(files, r)
 			if err != nil {
 				return err
 			}
-			return c.Files.Put(files)
+			return files.Put(tree)
 		},
 	}
 }
 
-func (c ControlPlane) rotated(r rotation.Rotation) ([]host.File, error) {
+func rotated(files host.Files, r rotation.Rotation) ([]host.File, error) {
 	switch r.Subject {
 	case EncryptionKey:
-		return c.rotatedEncryption(r)
+		return rotatedEncryption(files, r)
 	case AccountKey:
-		return c.rotatedAccountKeys(r)
+		return rotatedAccountKeys(files, r)
 	case Authorities:
-		return c.rotatedAuthorities(r)
+		return rotatedAuthorities(files, r)
 	}
 	return nil, fmt.Errorf("this version of kube-bootstrap cannot rotate the %s", rotation.Title(r.Subject))
 }
 
-func (c ControlPlane) rotatedEncryption(r rotation.Rotation) ([]host.File, error) {
-	config, err := c.encryptionConfig()
+func rotatedEncryption(files host.Files, r rotation.Rotation) ([]host.File, error) {
+	config, err := encryptionConfig(files)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func EncryptedBy(r rotation.Rotation) (string, error) {
 
 // rotatedAccountKeys has the API servers verify tokens with several public keys,
 // and sign them with one private key.
-func (c ControlPlane) rotatedAccountKeys(r rotation.Rotation) ([]host.File, error) {
-	public, err := c.Files.Read(accountPublic)
+func rotatedAccountKeys(files host.Files, r rotation.Rotation) ([]host.File, error) {
+	public, err := files.Read(accountPublic)
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +148,11 @@ func (c ControlPlane) rotatedAccountKeys(r rotation.Rotation) ([]host.File, erro
 		return nil, fmt.Errorf("the new service account key: %w", err)
 	}
 	keys := rotation.Order(r.Phase, blocks(public), string(new))
-	files := []host.File{{Path: accountPublic, Data: []byte(strings.Join(keys, "")), Mode: modeOf(accountPublic)}}
+	tree := []host.File{{Path: accountPublic, Data: []byte(strings.Join(keys, "")), Mode: modeOf(accountPublic)}}
 	if r.Phase > rotation.Accept {
-		files = append(files, host.File{Path: accountKey, Data: r.New})
+		tree = append(tree, host.File{Path: accountKey, Data: r.New})
 	}
-	return files, nil
+	return tree, nil
 }
 
 // blocks returns the blocks of a PEM, each as PEM.

@@ -17,7 +17,7 @@ import (
 func rotate(t *testing.T, c ControlPlane, r rotation.Rotation, phases ...rotation.Phase) {
 	t.Helper()
 	for _, r.Phase = range phases {
-		s := c.Rotate(r)
+		s := Rotate(c.Files, r)
 		for range 2 {
 			if err := s.Apply(t.Context()); err != nil {
 				t.Fatal(err)
@@ -40,7 +40,7 @@ func newRotation(t *testing.T, c ControlPlane, subject string) rotation.Rotation
 
 func encryptionKeys(t *testing.T, c ControlPlane) (names []string) {
 	t.Helper()
-	config, err := c.encryptionConfig()
+	config, err := encryptionConfig(c.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestAnUnknownRotationIsRefused(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
 	before := snapshot(t, c)
-	if err := c.Rotate(rotation.Rotation{Subject: "moon"}).Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot rotate the moon") {
+	if err := Rotate(c.Files, rotation.Rotation{Subject: "moon"}).Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot rotate the moon") {
 		t.Error(err)
 	}
 	for path, data := range snapshot(t, c) {

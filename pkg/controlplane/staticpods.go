@@ -40,7 +40,7 @@ func (c ControlPlane) StaticPods() step.Step {
 			if err := c.Files.Put(reads); err != nil {
 				return err
 			}
-			return c.exchange(ctx, pods)
+			return exchange(ctx, c.Files, pods)
 		},
 		Undo: c.removePods,
 	}
@@ -56,7 +56,7 @@ func (c ControlPlane) podFiles() (reads, pods []host.File, err error) {
 	if !c.Joins {
 		all = append(all, c.manager())
 	}
-	authorization, err := c.authorizationFiles()
+	authorization, err := authorizationFiles(c.Files)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +81,7 @@ func (c ControlPlane) podFile(pod component) (host.File, error) {
 	if err != nil {
 		return host.File{}, fmt.Errorf("manifest of %s: %w", pod.name, err)
 	}
-	return host.File{Path: pod.path(), Data: data}, nil
+	return host.File{Path: podPath(pod.name), Data: data}, nil
 }
 
 // Late writes the static pods that wait for the API server to be ready: a
@@ -114,15 +114,15 @@ func (c ControlPlane) Late() step.Step {
 			if err != nil {
 				return err
 			}
-			return c.exchange(ctx, files)
+			return exchange(ctx, c.Files, files)
 		},
-		Undo: func(context.Context) error { return c.Files.Drop(c.scheduler().path()) },
+		Undo: func(context.Context) error { return c.Files.Drop(podPath("kube-scheduler")) },
 	}
 }
 
 func (c ControlPlane) removePods(context.Context) error {
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager"} {
-		if err := c.Files.Remove(component{name: name}.path()); err != nil {
+		if err := c.Files.Remove(podPath(name)); err != nil {
 			return err
 		}
 	}

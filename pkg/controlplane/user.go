@@ -39,7 +39,7 @@ func (c ControlPlane) UserKubeconfig(u User) ([]byte, error) {
 // kubeconfig issues a client certificate of the cluster and returns a kubeconfig
 // that contains it.
 func (c ControlPlane) kubeconfig(server string, r pki.Request) ([]byte, error) {
-	signer, err := c.signer(clusterCA)
+	signer, err := readSigner(c.Files, clusterCA)
 	if err != nil {
 		return nil, err
 	}

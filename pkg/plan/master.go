@@ -60,7 +60,7 @@ func apiServer(h *local.Host) step.Plan {
 	return step.Plan{
 		append(reviveLate(h), parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h)),
 		{apiServerReady(h)},
-		{ifJoining(h, control.AwaitElection()), control.GrantAdmin()},
+		{ifJoining(h, controlplane.AwaitElection(h.Files)), control.GrantAdmin()},
 	}
 }
 

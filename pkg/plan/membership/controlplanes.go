@@ -33,7 +33,7 @@ func Share(ctx context.Context, h *local.Host) (join.CertificateKey, error) {
 	if err := renewal.NotRotating(ctx, h); err != nil {
 		return join.CertificateKey{}, err
 	}
-	shared, err := parts.ControlPlane(h).Shared()
+	shared, err := controlplane.Shared(h.Files)
 	if err != nil {
 		return join.CertificateKey{}, err
 	}

@@ -46,7 +46,7 @@ func RefuseRemoved(ctx context.Context, h *local.Host) error {
 		for _, r := range removed {
 			nodes = append(nodes, controlplane.RemovedNode{Name: r.Host, Accepted: r.Accepted})
 		}
-		return errors.Join(acceptErr, parts.ControlPlane(h).RefuseRemoved(nodes))
+		return errors.Join(acceptErr, controlplane.RefuseRemoved(h.Files, nodes))
 	})
 }
 

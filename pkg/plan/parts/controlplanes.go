@@ -34,7 +34,7 @@ func ControlPlanes(h *local.Host) []balancer.ControlPlane {
 func Several(h *local.Host) bool {
 	state, err := balancer.ReadState(h.Files)
 	if err != nil || !state.Told {
-		return h.Config.Join || controlplane.ControlPlane{Files: h.Files}.Electing()
+		return h.Config.Join || controlplane.Electing(h.Files)
 	}
 	return len(state.ControlPlanes) > 1
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -196,7 +197,7 @@ func (r rotating) publishTrust(ctx context.Context) error {
 	if t.EtcdCA, err = r.Files.Read(join.EtcdCAFile); err != nil {
 		return err
 	}
-	signer, err := parts.ControlPlane(r.Host).Signer()
+	signer, err := controlplane.Signer(r.Files)
 	if err != nil {
 		return err
 	}

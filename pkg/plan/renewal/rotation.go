@@ -66,7 +66,7 @@ func toFollow(ctx context.Context, h *local.Host) (*rotation.Rotation, error) {
 func rotate(h *local.Host, r rotation.Rotation) step.Plan {
 	control := parts.ControlPlane(h)
 	plan := step.Plan{
-		{markRenewal(h)}, {control.Rotate(r)}, {control.Reissue()},
+		{markRenewal(h)}, {controlplane.Rotate(h.Files, r)}, {control.Reissue()},
 		{parts.Member(h)},
 		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
 	}

@@ -18,7 +18,7 @@ func shared(h *local.Host) []step.Step {
 	switch {
 	case h.Saved.Role != local.Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
 		return nil
-	case control.Electing() != control.Single:
+	case controlplane.Electing(h.Files) != control.Single:
 		return spread
 	}
 	return append([]step.Step{control.StaticPods(), control.Late(), parts.ApplyAddons(h)}, spread...)
