@@ -83,7 +83,7 @@ func (s source) args() []string {
 // based on, which the hosts share already: then the returned options have no
 // bundle.
 func (o Options) source(ctx context.Context, s *session.Session) (Options, source, error) {
-	notes, err := s.Engine.Notes(ctx, s.Name)
+	notes, err := s.Cluster().Notes(ctx)
 	components := notes[session.ComponentsNote]
 	shared := o.Bundle != ""
 	switch {
@@ -104,14 +104,14 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 	return step.Step{
 		Name: "remember the programs of the checkout",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			notes, err := s.Engine.Notes(ctx, s.Name)
+			notes, err := s.Cluster().Notes(ctx)
 			if err != nil || o.Components.equal(notes[session.ComponentsNote]) {
 				return nil, err
 			}
 			return step.Diff{"note the versions of the programs"}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return s.Engine.Note(ctx, s.Name, session.ComponentsNote, o.Components.note())
+			return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
 		},
 	}
 }
@@ -171,7 +171,7 @@ func sharedBundle(o session.Options) string {
 }
 
 func notedComponents(ctx context.Context, s *session.Session) (map[string]string, error) {
-	notes, err := s.Engine.Notes(ctx, s.Name)
+	notes, err := s.Cluster().Notes(ctx)
 	if err != nil || notes[session.ComponentsNote] == "" {
 		return nil, err
 	}

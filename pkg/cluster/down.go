@@ -23,7 +23,7 @@ var alone = session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
 // Up can start them again. Down does nothing if no host runs.
 func Down(ctx context.Context, options Options) error {
 	return session.Do(ctx, options.Options, alone, func(s *session.Session, state topology.State) error {
-		return s.Engine.SwitchOff(ctx, append(state.Names(), apiserver.FrontName(s.Name))...)
+		return s.Machines().SwitchOff(ctx, append(state.Names(), apiserver.FrontName(s.Name))...)
 	})
 }
 

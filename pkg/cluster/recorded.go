@@ -24,7 +24,7 @@ func recorded(ctx context.Context, s *session.Session) (*session.Record, error) 
 	if err != nil || r.Removing() {
 		return r, err
 	}
-	notes, err := s.Engine.Notes(ctx, s.Name)
+	notes, err := s.Cluster().Notes(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func replaceHosts(ctx context.Context, s *session.Session, next session.Record) 
 		return err
 	}
 	for _, key := range []string{session.RestoringNote, session.ComponentsNote} {
-		if err := s.Engine.Forget(ctx, s.Name, key); err != nil {
+		if err := s.Cluster().Forget(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -34,7 +34,7 @@ func remove(ctx context.Context, s *session.Session) error {
 	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
 		return err
 	}
-	return errors.Join(snapshot.ForgetAll(ctx, s), s.Engine.RemoveCluster(ctx, s.Name, session.RecordNote),
+	return errors.Join(snapshot.ForgetAll(ctx, s), s.Cluster().Remove(ctx, session.RecordNote),
 		os.RemoveAll(s.SharedDir()), os.RemoveAll(s.ComponentsPath()))
 }
 

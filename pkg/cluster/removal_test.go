@@ -32,7 +32,7 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Engine.RemoveCluster(context.Background(), s.Name, session.RecordNote); err != nil {
+		if err := s.Cluster().Remove(context.Background(), session.RecordNote); err != nil {
 			t.Error(err)
 		}
 		s.Close()
@@ -47,7 +47,7 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 // volumesLeft returns the names of the volumes that are no notes.
 func volumesLeft(t *testing.T, s *session.Session) string {
 	t.Helper()
-	all, err := s.Engine.Volumes(t.Context(), s.Name)
+	all, err := s.Cluster().Volumes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func recordLeft(t *testing.T, s *session.Session) session.Record {
 func TestRecreatingKeepsTheRecord(t *testing.T) {
 	s, options, record := noHosts(t)
 	ctx := t.Context()
-	if err := errors.Join(s.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), s.Engine.MakeVolume(ctx, s.Name, s.Name+"-worker-1-var-lib", nil)); err != nil {
+	if err := errors.Join(s.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), s.Cluster().MakeVolume(ctx, s.Name+"-worker-1-var-lib", nil)); err != nil {
 		t.Fatal(err)
 	}
 	stopped, cancel := context.WithCancel(ctx)
@@ -102,7 +102,7 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 	if recreate, err := recreates(ctx, s, options); err != nil || recreate {
 		t.Errorf("new hosts are removed too: %v", err)
 	}
-	if err := errors.Join(s.Engine.MakeVolume(ctx, s.Name, s.Name+"-master-1-var-lib", nil), removeBegun(ctx, s)); err != nil {
+	if err := errors.Join(s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil), removeBegun(ctx, s)); err != nil {
 		t.Fatal(err)
 	}
 	if left := recordLeft(t, s); volumesLeft(t, s) != "" || left.Settings.Given["flannelBackend"] != "host-gw" || left.Phase != session.Creating {
@@ -121,7 +121,7 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 func TestCleanThatWasKilled(t *testing.T) {
 	s, _, record := noHosts(t)
 	ctx := t.Context()
-	if err := errors.Join(s.WriteRecord(ctx, &record), s.Engine.Note(ctx, s.Name, "snapshot.used", `{}`)); err != nil {
+	if err := errors.Join(s.WriteRecord(ctx, &record), s.Cluster().Note(ctx, "snapshot.used", `{}`)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
@@ -146,20 +146,20 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 	const key = "word"
 	missed := make(chan int)
 	done, stop := context.WithCancel(ctx)
-	if err := s.Engine.Note(ctx, s.Name, key, "0"); err != nil {
+	if err := s.Cluster().Note(ctx, key, "0"); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		n := 0
 		for done.Err() == nil {
-			if notes, err := s.Engine.Notes(ctx, s.Name); err == nil && notes[key] == "" {
+			if notes, err := s.Cluster().Notes(ctx); err == nil && notes[key] == "" {
 				n++
 			}
 		}
 		missed <- n
 	}()
 	for i := range 20 {
-		if err := s.Engine.Note(ctx, s.Name, key, fmt.Sprint(i+1)); err != nil {
+		if err := s.Cluster().Note(ctx, key, fmt.Sprint(i+1)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -167,13 +167,13 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 	if n := <-missed; n > 0 {
 		t.Errorf("the note was missing %d times", n)
 	}
-	if notes, err := s.Engine.Notes(ctx, s.Name); err != nil || notes[key] != "20" {
+	if notes, err := s.Cluster().Notes(ctx); err != nil || notes[key] != "20" {
 		t.Errorf("the note is %q, %v", notes[key], err)
 	}
-	if err := s.Engine.Forget(ctx, s.Name, key); err != nil {
+	if err := s.Cluster().Forget(ctx, key); err != nil {
 		t.Error(err)
 	}
-	if all, err := s.Engine.Volumes(ctx, s.Name); err != nil || len(all) > 0 {
+	if all, err := s.Cluster().Volumes(ctx); err != nil || len(all) > 0 {
 		t.Errorf("volumes left: %v, %v", all, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestANewNodeIsEmpty(t *testing.T) {
 		t.Errorf("without a former node: %v, %v", diff, err)
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
-		if err := s.Engine.MakeVolume(ctx, s.Name, s.Name+"-"+name+"-var-lib", nil); err != nil {
+		if err := s.Cluster().MakeVolume(ctx, s.Name+"-"+name+"-var-lib", nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ func recreates(ctx context.Context, s *session.Session, o Options) (bool, error)
 // removal. It reports whether the cluster is complete afterwards. It removes
 // nothing unless the options say so.
 func (u up) resume(ctx context.Context, state topology.State) (complete bool, err error) {
-	notes, err := u.session.Engine.Notes(ctx, u.session.Name)
+	notes, err := u.session.Cluster().Notes(ctx)
 	if err != nil {
 		return false, u.session.NoAnswer(err)
 	}

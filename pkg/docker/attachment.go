@@ -96,20 +96,20 @@ type Attached struct {
 	Running bool
 }
 
-// Attached returns a helper container of a cluster; ok is false if it does not
+// Attached returns a helper container of the cluster; ok is false if it does not
 // exist.
-func (d *Engine) Attached(ctx context.Context, cluster, name string) (at Attached, ok bool, err error) {
-	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-	c := now.Container
-	if errdefs.IsNotFound(err) || err == nil && c.Config.Labels[ClusterLabel] != cluster {
+func (c Cluster) Attached(ctx context.Context, name string) (at Attached, ok bool, err error) {
+	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	found := now.Container
+	if errdefs.IsNotFound(err) || err == nil && found.Config.Labels[ClusterLabel] != c.name {
 		return at, false, nil
 	}
 	if err != nil {
 		return at, false, err
 	}
-	at.Running, at.Cluster, at.Network = c.State.Running, cluster, string(c.HostConfig.NetworkMode)
-	at.Addr, at.Ports = machineAddr(c.NetworkSettings.Networks), map[uint16]uint16{}
-	for inside, outside := range c.HostConfig.PortBindings {
+	at.Running, at.Cluster, at.Network = found.State.Running, c.name, string(found.HostConfig.NetworkMode)
+	at.Addr, at.Ports = machineAddr(found.NetworkSettings.Networks), map[uint16]uint16{}
+	for inside, outside := range found.HostConfig.PortBindings {
 		for _, one := range outside {
 			port, err := strconv.ParseUint(one.HostPort, 10, 16)
 			if err != nil {

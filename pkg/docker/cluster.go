@@ -20,6 +20,21 @@ import (
 // value is the name of the cluster.
 const ClusterLabel = "kube-bootstrap.dev/cluster"
 
+// Cluster is a cluster on an engine: its notes, volumes, networks and images, and
+// the containers that serve it.
+type Cluster struct {
+	api  *client.Client
+	name string
+}
+
+// Cluster returns the cluster of that name, which need not exist.
+func (d *Engine) Cluster(name string) Cluster { return Cluster{d.Client, name} }
+
+// filter selects the objects of the cluster.
+func (c Cluster) filter() client.Filters {
+	return client.Filters{}.Add("label", ClusterLabel+"="+c.name)
+}
+
 // FoundMachine is any container of the engine, a node or not.
 type FoundMachine struct {
 	ID      string
@@ -81,35 +96,32 @@ func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 	return netip.Addr{}
 }
 
-// RemoveCluster removes all containers, then volumes, networks and images of a
+// Remove removes all containers, then volumes, networks and images of the
 // cluster. It continues after an error, and may run again. It removes the
 // note with the key last only after everything else.
-func (d *Engine) RemoveCluster(ctx context.Context, cluster, last string) error {
-	ours := labelFilter(ClusterLabel, cluster)
-	err := errors.Join(
-		d.removeContainers(ctx, ours), d.removeVolumes(ctx, ours, last), d.removeNetworks(ctx, ours), d.removeImages(ctx, ours),
-	)
+func (c Cluster) Remove(ctx context.Context, last string) error {
+	err := errors.Join(c.removeContainers(ctx, c.filter()), c.removeVolumes(ctx, last), c.removeNetworks(ctx), c.removeImages(ctx))
 	if err != nil {
 		return err
 	}
-	return d.Forget(ctx, cluster, last)
+	return c.Forget(ctx, last)
 }
 
-func (d *Engine) removeContainers(ctx context.Context, filter client.Filters) error {
-	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
+func (c Cluster) removeContainers(ctx context.Context, filter client.Filters) error {
+	list, err := c.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
 	if err != nil {
 		return err
 	}
-	return Together(list.Items, func(c container.Summary) error { return d.removeContainer(ctx, c.ID) })
+	return Together(list.Items, func(found container.Summary) error { return removeContainer(ctx, c.api, found.ID) })
 }
 
-func (d *Engine) removeVolumes(ctx context.Context, filter client.Filters, lastNote string) error {
-	list, err := d.VolumeList(ctx, client.VolumeListOptions{Filters: filter})
+func (c Cluster) removeVolumes(ctx context.Context, lastNote string) error {
+	list, err := c.api.VolumeList(ctx, client.VolumeListOptions{Filters: c.filter()})
 	if err != nil {
 		return err
 	}
 	others := slices.DeleteFunc(list.Items, func(v volume.Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
-	return Together(others, func(v volume.Volume) error { return d.RemoveVolume(ctx, v.Name) })
+	return Together(others, func(v volume.Volume) error { return c.RemoveVolume(ctx, v.Name) })
 }
 
 func hashOf(v any) string {

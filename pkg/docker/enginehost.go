@@ -34,20 +34,15 @@ echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
 
 // EngineHost inspects the host of the engine with a container of image, which must
 // have a shell.
-func (d *Engine) EngineHost(ctx context.Context, image, cluster string) (EngineHost, error) {
-	info, err := d.Facts(ctx)
+func (c Cluster) EngineHost(ctx context.Context, image string) (EngineHost, error) {
+	found, err := c.api.Info(ctx, client.InfoOptions{})
 	if err != nil {
 		return EngineHost{}, err
 	}
-	look := client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", engineHostScript, "sh", info.DockerRootDir}, Labels: helperLabels(cluster)},
+	text, err := c.output(ctx, client.ContainerCreateOptions{
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", engineHostScript, "sh", found.Info.DockerRootDir}},
 		HostConfig: &container.HostConfig{PidMode: "host", NetworkMode: "none",
 			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/", Target: "/machine", ReadOnly: true}}},
-	}
-	var text string
-	err = d.withHelper(ctx, look, func(id string) error {
-		text, err = d.output(ctx, id)
-		return err
 	})
 	if err != nil {
 		return EngineHost{}, fmt.Errorf("inspect the host of the engine: %w", err)
@@ -93,24 +88,29 @@ func parseBoundingSet(word string) ([]string, error) {
 // helper is what OurLabel says of a container that only serves for a moment.
 const helper = "helper"
 
-func helperLabels(cluster string) map[string]string {
-	return map[string]string{OurLabel: helper, ClusterLabel: cluster}
-}
-
-func (d *Engine) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {
-	made, err := d.ContainerCreate(ctx, options)
+func (c Cluster) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {
+	options.Config.Labels = map[string]string{OurLabel: helper, ClusterLabel: c.name}
+	made, err := c.api.ContainerCreate(ctx, options)
 	if err != nil {
 		return err
 	}
 	err = use(made.ID)
-	_, removed := d.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
+	_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
 	return errors.Join(err, gone(removed))
 }
 
-// output runs a container that was made to its end and returns what it wrote.
-func (d *Engine) output(ctx context.Context, id string) (string, error) {
-	wait := d.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
-	if _, err := d.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+// output runs a helper container to its end and returns what it wrote.
+func (c Cluster) output(ctx context.Context, options client.ContainerCreateOptions) (text string, err error) {
+	err = c.withHelper(ctx, options, func(id string) (err error) {
+		text, err = outputOf(ctx, c.api, id)
+		return err
+	})
+	return text, err
+}
+
+func outputOf(ctx context.Context, api *client.Client, id string) (string, error) {
+	wait := api.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	if _, err := api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		return "", err
 	}
 	var code int64
@@ -120,7 +120,7 @@ func (d *Engine) output(ctx context.Context, id string) (string, error) {
 	case err := <-wait.Error:
 		return "", err
 	}
-	logs, err := d.ContainerLogs(ctx, id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
+	logs, err := api.ContainerLogs(ctx, id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
 	if err != nil {
 		return "", err
 	}
@@ -141,34 +141,34 @@ type SentFile struct {
 	Content io.Reader
 }
 
-// FileInMachine returns size and time of a file that a machine sees, running or
+// File returns size and time of a file that a machine sees, running or
 // not. A machine or file that is not there is os.ErrNotExist.
-func (d *Engine) FileInMachine(ctx context.Context, name, path string) (int64, time.Time, error) {
-	found, err := d.ContainerStatPath(ctx, name, client.ContainerStatPathOptions{Path: path})
+func (c Machines) File(ctx context.Context, name, path string) (int64, time.Time, error) {
+	found, err := c.api.ContainerStatPath(ctx, name, client.ContainerStatPathOptions{Path: path})
 	if errdefs.IsNotFound(err) {
 		err = os.ErrNotExist
 	}
 	return found.Stat.Size, found.Stat.Mtime, err
 }
 
-// FillVolume writes a file into a volume of a cluster, which it makes if it is
+// FillVolume writes a file into a volume of the cluster, which it makes if it is
 // missing, through the engine's API alone: the engine's machine need not see
 // any path of this machine.
-func (d *Engine) FillVolume(ctx context.Context, volume, cluster, image string, file SentFile) error {
-	if err := d.MakeVolume(ctx, cluster, volume, nil); err != nil {
+func (c Cluster) FillVolume(ctx context.Context, volume, image string, file SentFile) error {
+	if err := c.MakeVolume(ctx, volume, nil); err != nil {
 		return err
 	}
 	const target = "/volume"
 	carrier := client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/true"}, Labels: helperLabels(cluster)},
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/true"}},
 		HostConfig: &container.HostConfig{NetworkMode: "none",
 			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: target}}},
 	}
-	return d.withHelper(ctx, carrier, func(id string) error {
+	return c.withHelper(ctx, carrier, func(id string) error {
 		reader, writer := io.Pipe()
 		defer reader.Close()
 		go func() { writer.CloseWithError(file.pack(writer)) }()
-		_, err := d.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: target, Content: reader})
+		_, err := c.api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: target, Content: reader})
 		if err != nil {
 			return fmt.Errorf("copy %s to the engine: %w", file.Name, err)
 		}

@@ -71,12 +71,12 @@ func (d *Engine) Save(ctx context.Context, w io.Writer, refs ...string) error {
 
 // ImportImage makes an image out of a root file system in a tar stream.
 func (d *Engine) ImportImage(ctx context.Context, ref string, rootfs io.Reader) error {
-	return d.importFrom(ctx, ref, rootfs, client.ImageImportOptions{})
+	return importFrom(ctx, d.Client, ref, rootfs, client.ImageImportOptions{})
 }
 
-// ImportProgram creates an image for a cluster that contains a single file, the
+// ImportProgram creates an image for the cluster that contains a single file, the
 // executable /PROGRAM.
-func (d *Engine) ImportProgram(ctx context.Context, ref, cluster, path string) error {
+func (c Cluster) ImportProgram(ctx context.Context, ref, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -96,13 +96,13 @@ func (d *Engine) ImportProgram(ctx context.Context, ref, cluster, path string) e
 		}
 		writer.CloseWithError(errors.Join(err, archive.Close()))
 	}()
-	label := "LABEL " + ClusterLabel + "=" + cluster
-	return d.importFrom(ctx, ref, reader, client.ImageImportOptions{Changes: []string{label}})
+	label := "LABEL " + ClusterLabel + "=" + c.name
+	return importFrom(ctx, c.api, ref, reader, client.ImageImportOptions{Changes: []string{label}})
 }
 
-func (d *Engine) importFrom(ctx context.Context, ref string, rootfs io.Reader, options client.ImageImportOptions) error {
+func importFrom(ctx context.Context, api *client.Client, ref string, rootfs io.Reader, options client.ImageImportOptions) error {
 	return send(ctx, rootfs, "import image", ref, func(ctx context.Context, rootfs io.Reader) (io.ReadCloser, error) {
-		return d.ImageImport(ctx, client.ImageImportSource{Source: rootfs, SourceName: "-"}, ref, options)
+		return api.ImageImport(ctx, client.ImageImportSource{Source: rootfs, SourceName: "-"}, ref, options)
 	})
 }
 
@@ -155,10 +155,10 @@ func (d *Engine) ImageUsers(ctx context.Context, ref string) ([]string, error) {
 	return users, nil
 }
 
-// Images lists the references of the images that were made of a cluster's
+// Images lists the references of the images that were made of the cluster's
 // machines.
-func (d *Engine) Images(ctx context.Context, cluster string) ([]string, error) {
-	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: labelFilter(ClusterLabel, cluster)})
+func (c Cluster) Images(ctx context.Context) ([]string, error) {
+	list, err := c.api.ImageList(ctx, client.ImageListOptions{Filters: c.filter()})
 	var all []string
 	for _, image := range list.Items {
 		all = append(all, image.RepoTags...)
@@ -166,13 +166,13 @@ func (d *Engine) Images(ctx context.Context, cluster string) ([]string, error) {
 	return all, err
 }
 
-// removeImages removes the images of a cluster's machines, those without a name
+// removeImages removes the images of the cluster's machines, those without a name
 // as well.
-func (d *Engine) removeImages(ctx context.Context, filter client.Filters) error {
-	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: filter})
+func (c Cluster) removeImages(ctx context.Context) error {
+	list, err := c.api.ImageList(ctx, client.ImageListOptions{Filters: c.filter()})
 	errs := []error{err}
 	for _, image := range list.Items {
-		_, err := d.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+		_, err := c.api.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 		errs = append(errs, gone(err))
 	}
 	return errors.Join(errs...)

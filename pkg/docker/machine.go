@@ -17,6 +17,9 @@ import (
 	"github.com/moby/moby/client"
 )
 
+// Machines are the machines of a cluster.
+type Machines Cluster
+
 // Machine is a container that behaves as a machine: its first process is an
 // init, it may do what the root of a machine may, and it comes back with the
 // engine under the same address.
@@ -40,10 +43,10 @@ type Machine struct {
 	RootFS     string            `json:"-"` // the image to start from, when it is not Image but what became of it
 }
 
-// MachineMissing lists the changes that StartMachine would make. It returns an
+// Missing lists the changes that Start would make. It returns an
 // error for a container that kube-bootstrap did not create.
-func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error) {
-	now, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
+func (c Machines) Missing(ctx context.Context, m Machine) ([]string, error) {
+	now, err := c.api.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
 		return []string{"make host " + m.Name + " (" + m.Addr.String() + ") from " + m.Image}, nil
@@ -57,51 +60,51 @@ func (d *Engine) MachineMissing(ctx context.Context, m Machine) ([]string, error
 	return nil, nil
 }
 
-// StartMachine makes the machine if it is missing and switches it on.
-func (d *Engine) StartMachine(ctx context.Context, m Machine) error {
-	return whileTaken(ctx, func() error { return d.startMachine(ctx, m) })
+// Start makes the machine if it is missing and switches it on.
+func (c Machines) Start(ctx context.Context, m Machine) error {
+	return whileTaken(ctx, func() error { return c.start(ctx, m) })
 }
 
-func (d *Engine) startMachine(ctx context.Context, m Machine) error {
-	_, err := d.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
+func (c Machines) start(ctx context.Context, m Machine) error {
+	_, err := c.api.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	if err == nil {
-		return d.SwitchOn(ctx, m.Name)
+		return c.SwitchOn(ctx, m.Name)
 	}
 	if !errdefs.IsNotFound(err) {
 		return err
 	}
 	for _, volume := range m.Volumes {
-		if err := d.MakeVolume(ctx, m.Cluster, volume, nil); err != nil {
+		if err := Cluster(c).MakeVolume(ctx, volume, nil); err != nil {
 			return err
 		}
 	}
-	return d.bootMachine(ctx, m)
+	return c.boot(ctx, m)
 }
 
-// bootMachine asks for everything first. An engine whose own machine lacks a
+// boot asks for everything first. An engine whose own machine lacks a
 // capability cannot give that; then it is asked for what there is.
-func (d *Engine) bootMachine(ctx context.Context, m Machine) error {
+func (c Machines) boot(ctx context.Context, m Machine) error {
 	whole := len(m.EngineHost.Caps) == len(capabilities)
-	err := d.createAndStart(ctx, m, whole)
+	err := c.createAndStart(ctx, m, whole)
 	if err != nil && whole && strings.Contains(err.Error(), "caps") {
-		err = d.createAndStart(ctx, m, false)
+		err = c.createAndStart(ctx, m, false)
 	}
 	return err
 }
 
-func (d *Engine) createAndStart(ctx context.Context, m Machine, privileged bool) error {
+func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool) error {
 	options := m.createOptions()
 	options.HostConfig.Privileged = privileged
 	if !privileged {
 		options.HostConfig.CapAdd = m.EngineHost.Caps
 		options.HostConfig.DeviceCgroupRules = []string{"a *:* rwm"}
 	}
-	made, err := d.ContainerCreate(ctx, options)
+	made, err := c.api.ContainerCreate(ctx, options)
 	if err != nil {
 		return fmt.Errorf("make host %s: %w", m.Name, err)
 	}
-	if _, err := d.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
-		_, removed := d.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
+	if _, err := c.api.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
+		_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
 		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removed)
 	}
 	return nil

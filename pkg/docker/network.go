@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 
 	"github.com/containerd/errdefs"
@@ -44,31 +43,28 @@ func (d *Engine) Networks(ctx context.Context) ([]Network, error) {
 	return all, nil
 }
 
-// MakeNetwork makes a bridge network of a cluster; its gateway is the first
+// MakeNetwork makes a bridge network of the cluster; its gateway is the first
 // address of the subnet.
-func (d *Engine) MakeNetwork(ctx context.Context, n Network) error {
-	subnet := n.Subnets[0].Masked()
-	_, err := d.NetworkCreate(ctx, n.Name, client.NetworkCreateOptions{
+func (c Cluster) MakeNetwork(ctx context.Context, name string, subnet netip.Prefix) error {
+	subnet = subnet.Masked()
+	_, err := c.api.NetworkCreate(ctx, name, client.NetworkCreateOptions{
 		Driver: "bridge",
 		IPAM:   &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet, Gateway: subnet.Addr().Next()}}},
-		Labels: map[string]string{OurLabel: "cluster", ClusterLabel: n.Cluster},
+		Labels: map[string]string{OurLabel: "cluster", ClusterLabel: c.name},
 	})
-	if err != nil {
-		return fmt.Errorf("make network %s: %w", n.Name, err)
-	}
-	return nil
+	return doing("make network", name, err)
 }
 
 // RemoveNetwork removes a network. A missing network is not an error.
-func (d *Engine) RemoveNetwork(ctx context.Context, name string) error {
-	_, err := d.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
+func (c Cluster) RemoveNetwork(ctx context.Context, name string) error {
+	_, err := c.api.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
 	return doing("remove network", name, gone(err))
 }
 
-func (d *Engine) removeNetworks(ctx context.Context, filter client.Filters) error {
-	list, err := d.NetworkList(ctx, client.NetworkListOptions{Filters: filter})
+func (c Cluster) removeNetworks(ctx context.Context) error {
+	list, err := c.api.NetworkList(ctx, client.NetworkListOptions{Filters: c.filter()})
 	if err != nil {
 		return err
 	}
-	return Together(list.Items, func(n network.Summary) error { return d.RemoveNetwork(ctx, n.ID) })
+	return Together(list.Items, func(n network.Summary) error { return c.RemoveNetwork(ctx, n.ID) })
 }

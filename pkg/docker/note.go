@@ -25,8 +25,8 @@ type note struct {
 }
 
 // Note keeps a text under a key, and replaces an earlier one.
-func (d *Engine) Note(ctx context.Context, cluster, key, text string) error {
-	old, err := d.notes(ctx, cluster, key)
+func (c Cluster) Note(ctx context.Context, key, text string) error {
+	old, err := c.notes(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -35,24 +35,24 @@ func (d *Engine) Note(ctx context.Context, cluster, key, text string) error {
 		number = old[len(old)-1].number + 1
 	}
 	labels := map[string]string{noteLabel: text, noteKeyLabel: key, noteNoLabel: strconv.Itoa(number)}
-	if err := d.MakeVolume(ctx, cluster, fmt.Sprintf("%s.note.%s.%d", cluster, key, number), labels); err != nil {
+	if err := c.MakeVolume(ctx, fmt.Sprintf("%s.note.%s.%d", c.name, key, number), labels); err != nil {
 		return err
 	}
-	return d.removeNotes(ctx, old)
+	return c.removeNotes(ctx, old)
 }
 
 // Forget removes a note. A missing note is no error.
-func (d *Engine) Forget(ctx context.Context, cluster, key string) error {
-	old, err := d.notes(ctx, cluster, key)
+func (c Cluster) Forget(ctx context.Context, key string) error {
+	old, err := c.notes(ctx, key)
 	if err != nil {
 		return err
 	}
-	return d.removeNotes(ctx, old)
+	return c.removeNotes(ctx, old)
 }
 
-// Notes returns the notes of a cluster by their keys.
-func (d *Engine) Notes(ctx context.Context, cluster string) (map[string]string, error) {
-	all, err := d.notes(ctx, cluster, "")
+// Notes returns the notes of the cluster by their keys.
+func (c Cluster) Notes(ctx context.Context) (map[string]string, error) {
+	all, err := c.notes(ctx, "")
 	texts := map[string]string{}
 	for _, n := range all {
 		texts[n.key] = n.text
@@ -68,8 +68,8 @@ func (v Volume) IsNote() bool {
 
 // notes returns the notes with a key, or all for the key "", in the order of
 // their numbers.
-func (d *Engine) notes(ctx context.Context, cluster, key string) ([]note, error) {
-	volumes, err := d.Volumes(ctx, cluster)
+func (c Cluster) notes(ctx context.Context, key string) ([]note, error) {
+	volumes, err := c.Volumes(ctx)
 	var all []note
 	for _, v := range volumes {
 		if !v.IsNote() || key != "" && v.Labels[noteKeyLabel] != key {
@@ -84,9 +84,9 @@ func (d *Engine) notes(ctx context.Context, cluster, key string) ([]note, error)
 
 // removeNotes begins with the oldest: if it is killed, the latest text stays in
 // force.
-func (d *Engine) removeNotes(ctx context.Context, all []note) error {
+func (c Cluster) removeNotes(ctx context.Context, all []note) error {
 	for _, n := range all {
-		if err := d.RemoveVolume(ctx, n.volume); err != nil {
+		if err := c.RemoveVolume(ctx, n.volume); err != nil {
 			return err
 		}
 	}

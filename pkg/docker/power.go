@@ -14,24 +14,24 @@ import (
 
 // SwitchOn starts stopped machines and unpauses paused ones, all
 // concurrently.
-func (d *Engine) SwitchOn(ctx context.Context, names ...string) error {
+func (c Machines) SwitchOn(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
-		if err := d.unpause(ctx, name); err != nil {
+		if err := c.unpause(ctx, name); err != nil {
 			return err
 		}
-		_, err := d.ContainerStart(ctx, name, client.ContainerStartOptions{})
+		_, err := c.api.ContainerStart(ctx, name, client.ContainerStartOptions{})
 		return doing("start", name, err)
 	})
 }
 
 // SwitchOff stops machines concurrently and waits until they have stopped. A
 // machine that is stopped or does not exist is not an error.
-func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
+func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
-		if err := d.unpause(ctx, name); err != nil { // a paused process receives no signal
+		if err := c.unpause(ctx, name); err != nil { // a paused process receives no signal
 			return err
 		}
-		_, err := d.ContainerStop(ctx, name, client.ContainerStopOptions{})
+		_, err := c.api.ContainerStop(ctx, name, client.ContainerStopOptions{})
 		return doing("shut down", name, gone(err))
 	})
 }
@@ -39,11 +39,11 @@ func (d *Engine) SwitchOff(ctx context.Context, names ...string) error {
 // Pause pauses all machines. When it returns, their disks are consistent
 // with one another, as after a power failure of all machines at the same
 // moment.
-func (d *Engine) Pause(ctx context.Context, names ...string) error {
+func (c Machines) Pause(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
-		_, err := d.ContainerPause(ctx, name, client.ContainerPauseOptions{})
+		_, err := c.api.ContainerPause(ctx, name, client.ContainerPauseOptions{})
 		if errdefs.IsConflict(err) {
-			now, look := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+			now, look := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 			if look == nil && (now.Container.State.Paused || !now.Container.State.Running) {
 				return nil
 			}
@@ -53,30 +53,30 @@ func (d *Engine) Pause(ctx context.Context, names ...string) error {
 }
 
 // Unpause unpauses machines. A machine that is not paused is not an error.
-func (d *Engine) Unpause(ctx context.Context, names ...string) error {
-	return Together(names, func(name string) error { return d.unpause(ctx, name) })
+func (c Machines) Unpause(ctx context.Context, names ...string) error {
+	return Together(names, func(name string) error { return c.unpause(ctx, name) })
 }
 
-func (d *Engine) unpause(ctx context.Context, name string) error {
-	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+func (c Machines) unpause(ctx context.Context, name string) error {
+	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil || !now.Container.State.Paused {
 		return doing("look at", name, gone(err))
 	}
-	_, err = d.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
+	_, err = c.api.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
 	return doing("unpause", name, err)
 }
 
 // removeContainer removes a container, running or not. If the engine is
 // already removing it for a killed caller, it refuses a second removal;
 // removeContainer then waits for the end of the first.
-func (d *Engine) removeContainer(ctx context.Context, name string) error {
-	_, err := d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+func removeContainer(ctx context.Context, api *client.Client, name string) error {
+	_, err := api.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if !errdefs.IsConflict(err) {
 		return gone(err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, step.Limit(ctx), err)
 	defer cancel()
-	end := d.ContainerWait(ctx, name, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+	end := api.ContainerWait(ctx, name, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
 	select {
 	case <-end.Result:
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -26,17 +25,10 @@ func (d *Engine) RunningIDs(ctx context.Context) ([]string, error) {
 
 // StopAll stops containers, as a daemon does that stops itself.
 func (d *Engine) StopAll(ctx context.Context, ids []string) error {
-	errs := make([]error, len(ids))
-	var all sync.WaitGroup
-	for i, id := range ids {
-		all.Go(func() {
-			if _, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{}); !errdefs.IsNotFound(err) {
-				errs[i] = err
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return Together(ids, func(id string) error {
+		_, err := d.ContainerStop(ctx, id, client.ContainerStopOptions{})
+		return gone(err)
+	})
 }
 
 // StartAll starts containers that do not run. One that is gone is no error.

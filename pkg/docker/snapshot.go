@@ -37,20 +37,20 @@ type KeptMachine struct {
 }
 
 // Kept looks at a machine.
-func (d *Engine) Kept(ctx context.Context, name string, size bool) (KeptMachine, error) {
-	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{Size: size})
+func (c Machines) Kept(ctx context.Context, name string, size bool) (KeptMachine, error) {
+	now, err := c.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{Size: size})
 	if err != nil {
 		return KeptMachine{}, err
 	}
-	c := now.Container
-	kept := KeptMachine{ImageID: c.Image, Running: c.State.Running}
-	if c.SizeRw != nil {
-		kept.Bytes = *c.SizeRw
+	found := now.Container
+	kept := KeptMachine{ImageID: found.Image, Running: found.State.Running}
+	if found.SizeRw != nil {
+		kept.Bytes = *found.SizeRw
 	}
-	if kept.Started, err = time.Parse(time.RFC3339Nano, c.State.StartedAt); err != nil {
+	if kept.Started, err = time.Parse(time.RFC3339Nano, found.State.StartedAt); err != nil {
 		return kept, fmt.Errorf("when %s was started: %w", name, err)
 	}
-	if err := json.Unmarshal([]byte(c.Config.Labels[machineLabel]), &kept.MadeFrom); err != nil {
+	if err := json.Unmarshal([]byte(found.Config.Labels[machineLabel]), &kept.MadeFrom); err != nil {
 		return kept, fmt.Errorf("what %s was made from is not known: %w", name, err)
 	}
 	return kept, nil
@@ -58,20 +58,20 @@ func (d *Engine) Kept(ctx context.Context, name string, size bool) (KeptMachine,
 
 // Commit makes an image of what a machine has on its root file system. Its
 // volumes are no part of that.
-func (d *Engine) Commit(ctx context.Context, name, ref string) error {
-	_, err := d.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
+func (c Machines) Commit(ctx context.Context, name, ref string) error {
+	_, err := c.api.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
 	return doing("keep the root file system of", name, err)
 }
 
-// RemoveMachine removes a machine and volumes that only it has, whether it runs
+// Remove removes a machine and volumes that only it has, whether it runs
 // or not. What is not there is no error.
-func (d *Engine) RemoveMachine(ctx context.Context, name string, volumes []string) error {
-	if err := d.removeContainer(ctx, name); err != nil {
+func (c Machines) Remove(ctx context.Context, name string, volumes []string) error {
+	if err := removeContainer(ctx, c.api, name); err != nil {
 		return doing("remove", name, err)
 	}
 	var errs []error
 	for _, volume := range volumes {
-		errs = append(errs, d.RemoveVolume(ctx, volume))
+		errs = append(errs, Cluster(c).RemoveVolume(ctx, volume))
 	}
 	return errors.Join(errs...)
 }

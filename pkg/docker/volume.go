@@ -15,22 +15,20 @@ type Volume struct {
 	Labels map[string]string
 }
 
-// MakeVolume makes a volume of a cluster. One of that name that is there already
+// MakeVolume makes a volume of the cluster. One of that name that is there already
 // is left as it is.
-func (d *Engine) MakeVolume(ctx context.Context, cluster, name string, labels map[string]string) error {
-	all := map[string]string{OurLabel: "cluster", ClusterLabel: cluster}
+func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
+	all := map[string]string{OurLabel: "cluster", ClusterLabel: c.name}
 	for key, value := range labels {
 		all[key] = value
 	}
-	if _, err := d.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all}); err != nil {
-		return fmt.Errorf("make volume %s: %w", name, err)
-	}
-	return nil
+	_, err := c.api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all})
+	return doing("make volume", name, err)
 }
 
-// Volumes lists the volumes of a cluster.
-func (d *Engine) Volumes(ctx context.Context, cluster string) ([]Volume, error) {
-	list, err := d.VolumeList(ctx, client.VolumeListOptions{Filters: labelFilter(ClusterLabel, cluster)})
+// Volumes lists the volumes of the cluster.
+func (c Cluster) Volumes(ctx context.Context) ([]Volume, error) {
+	list, err := c.api.VolumeList(ctx, client.VolumeListOptions{Filters: c.filter()})
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +40,9 @@ func (d *Engine) Volumes(ctx context.Context, cluster string) ([]Volume, error) 
 }
 
 // RemoveVolume removes a volume. A missing volume is not an error.
-func (d *Engine) RemoveVolume(ctx context.Context, name string) error {
-	_, err := d.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
+func (c Cluster) RemoveVolume(ctx context.Context, name string) error {
+	_, err := c.api.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true})
 	return doing("remove volume", name, gone(err))
-}
-
-func labelFilter(label, cluster string) client.Filters {
-	return client.Filters{}.Add("label", label+"="+cluster)
 }
 
 // copyScript begins with an empty target, as an earlier copy may have been
@@ -58,10 +52,10 @@ const copyScript = `set -e
 find /to -mindepth 1 -delete
 exec cp -dR --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto /from/. /to/`
 
-// CopyVolume makes one volume of a cluster the same as another, by means of what
+// CopyVolume makes one volume of the cluster the same as another, by means of what
 // an image holds. Where the file system can, the two share their blocks.
-func (d *Engine) CopyVolume(ctx context.Context, cluster, image, from, to string) error {
-	_, err := d.inVolumes(ctx, cluster, image, copyScript, []mount.Mount{
+func (c Cluster) CopyVolume(ctx context.Context, image, from, to string) error {
+	_, err := c.inVolumes(ctx, image, copyScript, []mount.Mount{
 		{Type: mount.TypeVolume, Source: from, Target: "/from", ReadOnly: true},
 		{Type: mount.TypeVolume, Source: to, Target: "/to"},
 	})
@@ -70,40 +64,36 @@ func (d *Engine) CopyVolume(ctx context.Context, cluster, image, from, to string
 
 // Measure tells how many bytes volumes hold, and how many are free where they
 // lie.
-func (d *Engine) Measure(ctx context.Context, cluster, image string, volumes []string) (used, free int64, err error) {
+func (c Cluster) Measure(ctx context.Context, image string, volumes []string) (used, free int64, err error) {
 	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
 	var mounts []mount.Mount
 	for _, v := range volumes {
 		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: v, Target: "/volumes/" + v, ReadOnly: true})
 	}
-	out, err := d.inVolumes(ctx, cluster, image, script, mounts)
+	out, err := c.inVolumes(ctx, image, script, mounts)
 	if err != nil {
-		return 0, 0, doing("measure the volumes of", cluster, err)
+		return 0, 0, doing("measure the volumes of", c.name, err)
 	}
 	if _, err := fmt.Sscan(out, &used, &free); err != nil {
-		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", cluster, out, err)
+		return 0, 0, fmt.Errorf("measure the volumes of %s: %q: %w", c.name, out, err)
 	}
 	return used << 10, free << 10, nil
 }
 
 // inVolumes runs a script beside volumes and returns what it wrote. It may do
 // to files whatever the root of a machine may.
-func (d *Engine) inVolumes(ctx context.Context, cluster, image, script string, mounts []mount.Mount) (out string, err error) {
-	options := client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}, Labels: helperLabels(cluster)},
+func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []mount.Mount) (string, error) {
+	return c.output(ctx, client.ContainerCreateOptions{
+		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", Mounts: mounts,
 			CapDrop: []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},
 		},
-	}
-	return out, d.withHelper(ctx, options, func(id string) error {
-		out, err = d.output(ctx, id)
-		return err
 	})
 }
 
-// RemoveHelpers removes what still works for a cluster on behalf of a run that
+// RemoveHelpers removes what still works for the cluster on behalf of a run that
 // was killed.
-func (d *Engine) RemoveHelpers(ctx context.Context, cluster string) error {
-	return d.removeContainers(ctx, labelFilter(ClusterLabel, cluster).Add("label", OurLabel+"="+helper))
+func (c Cluster) RemoveHelpers(ctx context.Context) error {
+	return c.removeContainers(ctx, c.filter().Add("label", OurLabel+"="+helper))
 }

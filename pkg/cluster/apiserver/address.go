@@ -36,7 +36,7 @@ func URL(ctx context.Context, options session.Options) (url string, err error) {
 // cluster's network. An engine in a virtual machine or on another machine has
 // no such route. There, urlOf returns the published port.
 func urlOf(ctx context.Context, s *session.Session) (string, error) {
-	front, _, err := s.Engine.Attached(ctx, s.Name, FrontName(s.Name))
+	front, _, err := s.Cluster().Attached(ctx, FrontName(s.Name))
 	if err != nil {
 		return "", s.NoAnswer(err)
 	}

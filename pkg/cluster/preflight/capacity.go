@@ -130,7 +130,7 @@ func (u Up) portTaken(ctx context.Context, s *session.Session) error {
 	if !u.Publish {
 		return nil
 	}
-	if _, there, err := s.Engine.Attached(ctx, s.Name, apiserver.FrontName(s.Name)); err != nil || there {
+	if _, there, err := s.Cluster().Attached(ctx, apiserver.FrontName(s.Name)); err != nil || there {
 		return err
 	}
 	err := host.PortFree(u.APIPort)

@@ -20,7 +20,7 @@ import (
 // `cluster up` cannot change. With --recreate there are none, because
 // the cluster is removed first.
 func (u Up) differs(ctx context.Context, s *session.Session, state topology.State) ([]error, error) {
-	notes, err := s.Engine.Notes(ctx, s.Name)
+	notes, err := s.Cluster().Notes(ctx)
 	if err != nil || u.Recreate || notes[session.RestoringNote] != "" {
 		return nil, err
 	}

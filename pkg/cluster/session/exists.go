@@ -45,11 +45,11 @@ func (s *Session) Exists(ctx context.Context) (bool, error) {
 	if all, err := s.clusters(ctx); err != nil || slices.Contains(all, s.Name) {
 		return err == nil, err
 	}
-	volumes, err := s.Engine.Volumes(ctx, s.Name)
+	volumes, err := s.Cluster().Volumes(ctx)
 	if err != nil || len(volumes) > 0 {
 		return err == nil, err
 	}
-	images, err := s.Engine.Images(ctx, s.Name)
+	images, err := s.Cluster().Images(ctx)
 	return len(images) > 0, err
 }
 

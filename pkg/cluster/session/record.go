@@ -68,7 +68,7 @@ func (r Record) Asks(now Record) bool {
 
 // Record reads the record in any phase; nil if there is none.
 func (s *Session) Record(ctx context.Context) (*Record, error) {
-	notes, err := s.Engine.Notes(ctx, s.Name)
+	notes, err := s.Cluster().Notes(ctx)
 	if err != nil {
 		return nil, s.NoAnswer(err)
 	}
@@ -104,13 +104,13 @@ func ParseRecord(cluster, text string) (*Record, error) {
 // WriteRecord stores the record; nil deletes it.
 func (s *Session) WriteRecord(ctx context.Context, r *Record) error {
 	if r == nil {
-		return s.Engine.Forget(ctx, s.Name, RecordNote)
+		return s.Cluster().Forget(ctx, RecordNote)
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return s.Engine.Note(ctx, s.Name, RecordNote, string(text))
+	return s.Cluster().Note(ctx, RecordNote, string(text))
 }
 
 // DropNode deletes a removed node from the record, so that `cluster up` does

@@ -118,6 +118,12 @@ func (s *Session) Observe(ctx context.Context) (topology.State, error) {
 	return topology.Observed(s.Name, all), nil
 }
 
+// Cluster returns the objects of the cluster on its engine.
+func (s *Session) Cluster() docker.Cluster { return s.Engine.Cluster(s.Name) }
+
+// Machines returns the machines of the cluster.
+func (s *Session) Machines() docker.Machines { return docker.Machines(s.Cluster()) }
+
 // Node returns the access to a node by its host name.
 func (s *Session) Node(name string) driver.Node { return driver.OpenDocker(s.Engine, name) }
 

@@ -74,20 +74,20 @@ func (r restoring) plan() step.Plan {
 		},
 		copies,
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
-			return r.session.Engine.Forget(ctx, r.session.Name, session.RestoringNote)
+			return r.session.Cluster().Forget(ctx, session.RestoringNote)
 		})},
 	}, testhost.StartPlan(r.session, hosts, r.setup.Front(r.session, r.contents.Subnet))...)
 }
 
 func (r restoring) begin(ctx context.Context) error {
-	if err := r.session.Engine.Note(ctx, r.session.Name, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
+	if err := r.session.Cluster().Note(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
 		return err
 	}
 	return r.session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
 }
 
 func (r restoring) readFacts(ctx context.Context) (err error) {
-	*r.facts, err = r.session.Engine.EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name), r.session.Name)
+	*r.facts, err = r.session.Cluster().EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name))
 	return err
 }
 
@@ -99,15 +99,15 @@ func (r restoring) copyBack(m docker.MadeFrom) step.Step {
 	again.RootFS = rootOf(m.Name, name)
 	return step.Always("put back "+m.Name, func(ctx context.Context) error {
 		again.EngineHost = *r.facts
-		engine, cluster := r.session.Engine, r.session.Name
+		cluster := r.session.Cluster()
 		for _, volume := range testhost.OwnVolumes(again) {
-			if err := engine.MakeVolume(ctx, cluster, volume, nil); err != nil {
+			if err := cluster.MakeVolume(ctx, volume, nil); err != nil {
 				return err
 			}
-			if err := engine.CopyVolume(ctx, cluster, again.RootFS, copyOf(volume, name), volume); err != nil {
+			if err := cluster.CopyVolume(ctx, again.RootFS, copyOf(volume, name), volume); err != nil {
 				return err
 			}
 		}
-		return engine.StartMachine(ctx, again)
+		return r.session.Machines().Start(ctx, again)
 	})
 }

@@ -110,7 +110,7 @@ func (s *saving) checkSpace(ctx context.Context) error {
 		s.bytes += h.Bytes
 		volumes = append(volumes, testhost.OwnVolumes(h.Machine)...)
 	}
-	used, free, err := s.session.Engine.Measure(ctx, s.session.Name, s.hosts[0].ImageID, volumes)
+	used, free, err := s.session.Cluster().Measure(ctx, s.hosts[0].ImageID, volumes)
 	if err != nil {
 		return err
 	}
@@ -141,12 +141,12 @@ func (s *saving) copyHosts(ctx context.Context) (err error) {
 	// The hosts are unpaused even after an error or an interrupt.
 	after := context.WithoutCancel(ctx)
 	defer func() {
-		err = errors.Join(err, s.session.Engine.Unpause(after, running...))
+		err = errors.Join(err, s.session.Machines().Unpause(after, running...))
 		if err != nil {
 			err = errors.Join(err, sweep(after, s.session))
 		}
 	}()
-	if err := s.session.Engine.Pause(ctx, running...); err != nil {
+	if err := s.session.Machines().Pause(ctx, running...); err != nil {
 		return err
 	}
 	return docker.Together(s.hosts, func(h docker.KeptMachine) error { return s.copyHost(ctx, h) })
@@ -155,14 +155,14 @@ func (s *saving) copyHosts(ctx context.Context) (err error) {
 func (s *saving) copyHost(ctx context.Context, h docker.KeptMachine) error {
 	for _, volume := range testhost.OwnVolumes(h.Machine) {
 		kept := copyOf(volume, s.name)
-		if err := s.session.Engine.MakeVolume(ctx, s.session.Name, kept, map[string]string{label: s.name}); err != nil {
+		if err := s.session.Cluster().MakeVolume(ctx, kept, map[string]string{label: s.name}); err != nil {
 			return err
 		}
-		if err := s.session.Engine.CopyVolume(ctx, s.session.Name, h.ImageID, volume, kept); err != nil {
+		if err := s.session.Cluster().CopyVolume(ctx, h.ImageID, volume, kept); err != nil {
 			return err
 		}
 	}
-	return s.session.Engine.Commit(ctx, h.Name, rootOf(h.Name, s.name))
+	return s.session.Machines().Commit(ctx, h.Name, rootOf(h.Name, s.name))
 }
 
 // writeNote writes the note that makes the copies a snapshot.
@@ -175,7 +175,7 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	front, _, err := s.session.Engine.Attached(ctx, s.session.Name, apiserver.FrontName(s.session.Name))
+	front, _, err := s.session.Cluster().Attached(ctx, apiserver.FrontName(s.session.Name))
 	if err != nil {
 		return err
 	}
@@ -191,5 +191,5 @@ func (s *saving) writeNote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.session.Engine.Note(ctx, s.session.Name, noteKey+s.name, string(word))
+	return s.session.Cluster().Note(ctx, noteKey+s.name, string(word))
 }

@@ -99,7 +99,7 @@ func Remove(ctx context.Context, options session.Options, name string) error {
 // Drop removes a snapshot if it exists. It removes the note first, because parts
 // without a note are no snapshot.
 func Drop(ctx context.Context, s *session.Session, name string) error {
-	if err := s.Engine.Forget(ctx, s.Name, noteKey+name); err != nil {
+	if err := s.Cluster().Forget(ctx, noteKey+name); err != nil {
 		return err
 	}
 	return sweep(ctx, s)
@@ -108,11 +108,11 @@ func Drop(ctx context.Context, s *session.Session, name string) error {
 // ForgetAll removes the notes of all snapshots, so that none is left when their
 // parts are removed with the cluster.
 func ForgetAll(ctx context.Context, s *session.Session) error {
-	notes, err := s.Engine.Notes(ctx, s.Name)
+	notes, err := s.Cluster().Notes(ctx)
 	errs := []error{err}
 	for key := range notes {
 		if strings.HasPrefix(key, noteKey) {
-			errs = append(errs, s.Engine.Forget(ctx, s.Name, key))
+			errs = append(errs, s.Cluster().Forget(ctx, key))
 		}
 	}
 	return errors.Join(errs...)
@@ -125,7 +125,7 @@ func RemoveHosts(ctx context.Context, s *session.Session) error {
 }
 
 func contentsOf(ctx context.Context, s *session.Session) (map[string]contents, error) {
-	notes, err := s.Engine.Notes(ctx, s.Name)
+	notes, err := s.Cluster().Notes(ctx)
 	if err != nil {
 		return nil, s.NoAnswer(err)
 	}
@@ -150,15 +150,15 @@ func sweep(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	volumes, err := s.Engine.Volumes(ctx, s.Name)
-	errs := []error{err, s.Engine.RemoveHelpers(ctx, s.Name)}
+	volumes, err := s.Cluster().Volumes(ctx)
+	errs := []error{err, s.Cluster().RemoveHelpers(ctx)}
 	for _, v := range volumes {
 		of := v.Labels[label]
 		if _, kept := whole[of]; of != "" && !kept {
-			errs = append(errs, s.Engine.RemoveVolume(ctx, v.Name))
+			errs = append(errs, s.Cluster().RemoveVolume(ctx, v.Name))
 		}
 	}
-	images, err := s.Engine.Images(ctx, s.Name)
+	images, err := s.Cluster().Images(ctx)
 	errs = append(errs, err)
 	for _, ref := range images {
 		_, of, _ := strings.Cut(strings.TrimPrefix(ref, imagePrefix), ".")

@@ -17,7 +17,7 @@ import (
 func (m Machine) bootUp(ctx context.Context, config docker.Machine) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		if err := m.session.Engine.StartMachine(ctx, config); err != nil {
+		if err := m.session.Machines().Start(ctx, config); err != nil {
 			return err
 		}
 		err := m.ready(ctx)
@@ -39,7 +39,7 @@ func goesOff(err error) bool {
 
 func (m Machine) awaitOff(ctx context.Context) error {
 	return step.Until(ctx, func(ctx context.Context) error {
-		now, err := m.session.Engine.Kept(ctx, m.config.Name, false)
+		now, err := m.session.Machines().Kept(ctx, m.config.Name, false)
 		if err == nil && now.Running {
 			err = fmt.Errorf("%s is stopping", m.config.Name)
 		}
@@ -84,6 +84,6 @@ func (m Machine) boots(ctx context.Context) bool {
 	if err == nil || goesOff(err) {
 		return err != nil
 	}
-	now, err := m.session.Engine.Kept(ctx, m.config.Name, false)
+	now, err := m.session.Machines().Kept(ctx, m.config.Name, false)
 	return err == nil && time.Since(now.Started) < step.Limit(ctx)
 }

@@ -62,7 +62,7 @@ func (f Front) container(ctx context.Context) (docker.Container, error) {
 		return docker.Container{}, err
 	}
 	name := apiserver.FrontName(f.session.Name)
-	now, exists, err := f.session.Engine.Attached(ctx, f.session.Name, name)
+	now, exists, err := f.session.Cluster().Attached(ctx, name)
 	if err != nil {
 		return docker.Container{}, err
 	}
@@ -94,7 +94,7 @@ func (f Front) start(ctx context.Context) error {
 	}
 	has, err := f.session.Engine.HasImage(ctx, c.Image)
 	if err == nil && !has {
-		err = f.session.Engine.ImportProgram(ctx, c.Image, f.session.Name, f.Binary)
+		err = f.session.Cluster().ImportProgram(ctx, c.Image, f.Binary)
 	}
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (f Front) run(ctx context.Context, c docker.Container) error {
 
 // dropOld removes the front images of earlier program versions.
 func (f Front) dropOld(ctx context.Context, now string) error {
-	images, err := f.session.Engine.Images(ctx, f.session.Name)
+	images, err := f.session.Cluster().Images(ctx)
 	errs := []error{err}
 	for _, image := range images {
 		if strings.HasPrefix(image, frontImages) && image != now {

@@ -41,7 +41,7 @@ func BootPlan(s *session.Session, t topology.Topology, shared, front []step.Step
 // node has reported Ready since, and until the DNS serves. It runs no command
 // on the hosts, because they start their services themselves.
 func StartPlan(s *session.Session, hosts []string, front []step.Step) step.Plan {
-	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return s.Engine.SwitchOn(ctx, hosts...) })
+	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return s.Machines().SwitchOn(ctx, hosts...) })
 	return step.Plan{append(front, start), apiserver.NewWaiter(s).Steps(hosts)}
 }
 
@@ -54,7 +54,7 @@ func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, er
 	var mu sync.Mutex
 	var all []docker.KeptMachine
 	err = docker.Together(state.Names(), func(name string) error {
-		m, err := s.Engine.Kept(ctx, name, true)
+		m, err := s.Machines().Kept(ctx, name, true)
 		if errdefs.IsNotFound(err) {
 			return nil // the engine has just finished a removal that a killed run began
 		}
@@ -85,23 +85,23 @@ func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume)
 	if err != nil {
 		return err
 	}
-	err = docker.Together(hosts, func(h docker.KeptMachine) error { return s.Engine.RemoveMachine(ctx, h.Name, OwnVolumes(h.Machine)) })
+	err = docker.Together(hosts, func(h docker.KeptMachine) error { return s.Machines().Remove(ctx, h.Name, OwnVolumes(h.Machine)) })
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(removeVolumes(ctx, s, keep), s.Engine.Remove(ctx, apiserver.FrontName(s.Name))); err != nil {
 		return err
 	}
-	return s.Engine.RemoveNetwork(ctx, s.Name)
+	return s.Cluster().RemoveNetwork(ctx, s.Name)
 }
 
 // removeVolumes removes volumes that a killed run left without their host.
 func removeVolumes(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
-	volumes, err := s.Engine.Volumes(ctx, s.Name)
+	volumes, err := s.Cluster().Volumes(ctx)
 	errs := []error{err}
 	for _, v := range volumes {
 		if !v.IsNote() && v.Name != sharedVolume(s.Name) && !keep(v) {
-			errs = append(errs, s.Engine.RemoveVolume(ctx, v.Name))
+			errs = append(errs, s.Cluster().RemoveVolume(ctx, v.Name))
 		}
 	}
 	return errors.Join(errs...)

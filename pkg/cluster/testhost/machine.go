@@ -80,7 +80,7 @@ func (m Machine) Boot(facts *docker.EngineHost) step.Step {
 	return step.Step{
 		Name: "boot " + m.config.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			diff, err := m.session.Engine.MachineMissing(ctx, m.config)
+			diff, err := m.session.Machines().Missing(ctx, m.config)
 			if err == nil && len(diff) == 0 && m.boots(ctx) {
 				diff = step.Diff{"wait until " + m.config.Name + " has booted"}
 			}
@@ -106,7 +106,7 @@ func (m Machine) Stop() step.Step {
 			}
 			return step.Diff{name}, nil
 		},
-		Apply: func(ctx context.Context) error { return m.session.Engine.SwitchOff(ctx, m.config.Name) },
+		Apply: func(ctx context.Context) error { return m.session.Machines().SwitchOff(ctx, m.config.Name) },
 	}
 }
 
@@ -126,7 +126,7 @@ func (m Machine) Remove() step.Step {
 			if err := m.session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
 				return err
 			}
-			return m.session.Engine.RemoveMachine(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
+			return m.session.Machines().Remove(ctx, m.config.Name, []string{m.config.Volumes[dataPath]})
 		},
 	}
 }
@@ -143,13 +143,13 @@ func (m Machine) RemoveOldVolume() step.Step {
 			if err != nil || state.Has(m.config.Name) {
 				return nil, err
 			}
-			volumes, err := m.session.Engine.Volumes(ctx, m.session.Name)
+			volumes, err := m.session.Cluster().Volumes(ctx)
 			if err != nil || !slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }) {
 				return nil, err
 			}
 			return step.Diff{"remove volume " + volume}, nil
 		},
-		Apply: func(ctx context.Context) error { return m.session.Engine.RemoveVolume(ctx, volume) },
+		Apply: func(ctx context.Context) error { return m.session.Cluster().RemoveVolume(ctx, volume) },
 	}
 }
 
@@ -166,7 +166,7 @@ func Network(s *session.Session, subnet netip.Prefix) step.Step {
 			return step.Diff{name + " with " + subnet.String()}, err
 		},
 		Apply: func(ctx context.Context) error {
-			return s.Engine.MakeNetwork(ctx, docker.Network{Name: s.Name, Cluster: s.Name, Subnets: []netip.Prefix{subnet}})
+			return s.Cluster().MakeNetwork(ctx, s.Name, subnet)
 		},
 	}
 }
@@ -186,7 +186,7 @@ func EngineFacts(s *session.Session, t topology.Topology, facts *docker.EngineHo
 			return step.Diff{fmt.Sprintf("look whether there is room for %d hosts", len(missing))}, err
 		},
 		Apply: func(ctx context.Context) error {
-			found, err := s.Engine.EngineHost(ctx, Image(t), s.Name)
+			found, err := s.Cluster().EngineHost(ctx, Image(t))
 			if err != nil {
 				return err
 			}

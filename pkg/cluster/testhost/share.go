@@ -98,7 +98,7 @@ func (r remoteFiles) sent(ctx context.Context, file SharedFile) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	size, at, err := r.session.Engine.FileInMachine(ctx, r.nodes.Nodes()[0].Name, SharedDir+"/"+file.Name)
+	size, at, err := r.session.Machines().File(ctx, r.nodes.Nodes()[0].Name, SharedDir+"/"+file.Name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
@@ -130,7 +130,7 @@ func (r remoteFiles) sendFile(ctx context.Context, shared SharedFile) error {
 	}
 	counted := io.TeeReader(file, step.NewCounter(ctx, "send "+shared.From, info.Size()))
 	sent := docker.SentFile{Name: shared.Name, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
-	return r.session.Engine.FillVolume(ctx, sharedVolume(r.session.Name), r.session.Name, Image(r.nodes), sent)
+	return r.session.Cluster().FillVolume(ctx, sharedVolume(r.session.Name), Image(r.nodes), sent)
 }
 
 // sameFile reports whether a and b are one file, or copies with the same size
