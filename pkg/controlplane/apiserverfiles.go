@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	_ "embed" // the files that hold for every cluster
 	"errors"
 	"fmt"
@@ -30,67 +31,53 @@ var (
 	authentication []byte
 )
 
-func (c ControlPlane) apiserverFiles() ([]host.File, error) {
-	encryption, err := readEncryption(c.Files)
+func (s StaticPods) apiserverFiles() ([]host.File, error) {
+	encryption, _, err := readEncryption(s.Files)
 	if err != nil {
 		return nil, err
 	}
-	authentication, err := c.authenticationConfig()
+	authentication, err := authenticationConfig(s.OIDC)
 	if err != nil {
 		return nil, err
 	}
 	return []host.File{
 		{Path: encryptionFile, Data: encryption},
-		{Path: auditFile, Data: c.audit()},
+		{Path: auditFile, Data: []byte(cmp.Or(s.AuditPolicy, string(auditPolicy)))},
 		{Path: admissionFile, Data: admission},
 		{Path: authenticationFile, Data: authentication},
 	}, nil
 }
 
-func (c ControlPlane) audit() []byte {
-	if c.AuditPolicy == "" {
-		return auditPolicy
-	}
-	return []byte(c.AuditPolicy)
-}
-
-// encryption returns the configuration with the keys that encrypt Secrets.
-func readEncryption(files host.Files) ([]byte, error) {
-	if _, err := encryptionConfig(files); err != nil {
-		return nil, err
-	}
-	return files.Read(encryptionFile)
-}
-
-func encryptionConfig(files host.Files) (config apiserverv1.EncryptionConfiguration, err error) {
-	data, err := files.Read(encryptionFile)
+// readEncryption returns the configuration with the keys that encrypt Secrets.
+func readEncryption(files host.Files) (data []byte, config apiserverv1.EncryptionConfiguration, err error) {
+	data, err = files.Read(encryptionFile)
 	if err != nil {
-		return config, err
+		return nil, config, err
 	}
 	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		return config, fmt.Errorf("%s: %w", encryptionFile, err)
+		return nil, config, fmt.Errorf("%s: %w", encryptionFile, err)
 	}
 	if len(config.Resources) == 0 {
-		return config, fmt.Errorf("%s: it has no key", encryptionFile)
+		return nil, config, fmt.Errorf("%s: it has no key", encryptionFile)
 	}
-	return config, nil
+	return data, config, nil
 }
 
 // encryptionKey makes that configuration, once: another key could not read what
 // is stored. Only the first control plane makes one.
-func (c ControlPlane) encryptionKey(visit func(string, func() error) error) error {
-	switch _, err := readEncryption(c.Files); {
+func (i issuing) encryptionKey() error {
+	switch _, _, err := readEncryption(i.Files); {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
-	case c.Joins:
-		return visit("take over "+encryptionFile, func() error { return handed(encryptionFile) })
+	case i.Joins:
+		return i.visit("take over "+encryptionFile, func() error { return handed(encryptionFile) })
 	}
-	return visit("make "+encryptionFile, func() error {
+	return i.visit("make "+encryptionFile, func() error {
 		data, err := newEncryption()
 		if err != nil {
 			return err
 		}
-		return c.Files.Put([]host.File{{Path: encryptionFile, Data: data}})
+		return i.Files.Put([]host.File{{Path: encryptionFile, Data: data}})
 	})
 }
 

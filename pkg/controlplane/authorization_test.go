@@ -56,28 +56,28 @@ func TestRemovedNodesAreRefused(t *testing.T) {
 // TestTheFileOfRemovedNodesIsKept: a run does not forget who was removed, and
 // repairs a file that the API server could not read.
 func TestTheFileOfRemovedNodesIsKept(t *testing.T) {
-	c := ControlPlane{Files: host.Files{Root: t.TempDir()}}
-	if err := RefuseRemoved(c.Files, []RemovedNode{{Name: "early"}}); err != nil || c.Files.Exists(authorizationFile) {
+	files := host.Files{Root: t.TempDir()}
+	if err := RefuseRemoved(files, []RemovedNode{{Name: "early"}}); err != nil || files.Exists(authorizationFile) {
 		t.Fatalf("a host that is no control plane yet: %v", err)
 	}
 	written := func() string {
-		files, err := authorizationFiles(c.Files)
+		tree, err := authorizationFiles(files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Files.Put(files); err != nil {
+		if err := files.Put(tree); err != nil {
 			t.Fatal(err)
 		}
-		return string(files[0].Data)
+		return string(tree[0].Data)
 	}
 	first := written()
-	if err := RefuseRemoved(c.Files, []RemovedNode{{Name: "gone"}}); err != nil {
+	if err := RefuseRemoved(files, []RemovedNode{{Name: "gone"}}); err != nil {
 		t.Fatal(err)
 	}
 	if now := written(); now == first || !strings.Contains(now, "system:node:gone") {
 		t.Errorf("got %s", now)
 	}
-	if err := c.Files.Write(authorizationFile, []byte("\x00garbage"), 0o600); err != nil {
+	if err := files.Write(authorizationFile, []byte("\x00garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if written() != first {

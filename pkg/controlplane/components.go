@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -32,25 +33,25 @@ type component struct {
 // podPath returns the path of the manifest of a static pod.
 func podPath(name string) string { return ManifestDir + "/" + name + ".yaml" }
 
-func (c ControlPlane) apiserver(reads []host.File) component {
-	restarts := slices.Concat(content(c.Files, accountPublic), content(c.Files, accountKey), trusted(c.Files, EtcdCA), trusted(c.Files, kubeletCA))
+func (s StaticPods) apiserver(reads []host.File) component {
+	restarts := slices.Concat(content(s.Files, accountPublic), content(s.Files, accountKey), trusted(s.Files, EtcdCA), trusted(s.Files, kubeletCA))
 	for _, file := range reads {
 		restarts = append(restarts, file.Data...)
 	}
 	return component{
-		name: "kube-apiserver", args: c.apiserverArgs(),
+		name: "kube-apiserver", args: s.apiserverArgs(),
 		read: []string{PKIDir, ConfigDir}, write: []string{auditDir},
-		host: c.IP, port: c.APIPort, live: "/livez", ready: "/readyz", cpu: "150m",
+		host: s.IP, port: s.APIPort, live: "/livez", ready: "/readyz", cpu: "150m",
 		restarts: restarts,
 	}
 }
 
-func (c ControlPlane) apiserverArgs() []string {
+func (s StaticPods) apiserverArgs() []string {
 	return []string{
-		"--advertise-address=" + c.IP,
-		fmt.Sprintf("--secure-port=%d", c.APIPort),
+		"--advertise-address=" + s.IP,
+		fmt.Sprintf("--secure-port=%d", s.APIPort),
 		"--allow-privileged=true",
-		"--service-cluster-ip-range=" + c.ServiceCIDR.String(),
+		"--service-cluster-ip-range=" + s.ServiceCIDR.String(),
 
 		"--authentication-config=" + authenticationFile,
 		"--authorization-config=" + authorizationFile,
@@ -71,7 +72,7 @@ func (c ControlPlane) apiserverArgs() []string {
 		// noticed: they look every second.
 		"--shutdown-delay-duration=3s",
 
-		"--etcd-servers=" + strings.Join(c.EtcdEndpoints, ","),
+		"--etcd-servers=" + strings.Join(s.EtcdEndpoints, ","),
 		"--etcd-cafile=" + EtcdCA + ".crt",
 		"--etcd-certfile=" + EtcdRoot + ".crt",
 		"--etcd-keyfile=" + EtcdRoot + ".key",
@@ -89,8 +90,8 @@ func (c ControlPlane) apiserverArgs() []string {
 		"--proxy-client-cert-file=" + frontProxy + ".crt",
 		"--proxy-client-key-file=" + frontProxy + ".key",
 
-		"--service-account-issuer=" + c.issuer(),
-		"--service-account-jwks-uri=" + c.issuer() + "/openid/v1/jwks",
+		"--service-account-issuer=" + s.issuer(),
+		"--service-account-jwks-uri=" + s.issuer() + "/openid/v1/jwks",
 		"--service-account-key-file=" + accountPublic,
 		// Otherwise a pod's token is valid for a year rather than an hour.
 		"--service-account-extend-token-expiration=false",
@@ -104,22 +105,28 @@ func (c ControlPlane) apiserverArgs() []string {
 	}
 }
 
-func (c ControlPlane) manager() component {
+// issuer names the service-account tokens' issuer; clients in pods reach it
+// under this very name.
+func (s StaticPods) issuer() string {
+	return "https://kubernetes.default.svc." + s.DNSDomain
+}
+
+func (s StaticPods) manager() component {
 	return component{
-		name: "kube-controller-manager", args: c.managerArgs(),
+		name: "kube-controller-manager", args: s.managerArgs(),
 		read: []string{PKIDir, managerConf},
 		host: "127.0.0.1", port: 10257, live: "/healthz", ready: "/healthz", cpu: "25m",
-		restarts: slices.Concat(content(c.Files, managerConf), content(c.Files, accountKey)),
+		restarts: slices.Concat(content(s.Files, managerConf), content(s.Files, accountKey)),
 	}
 }
 
-func (c ControlPlane) managerArgs() []string {
+func (s StaticPods) managerArgs() []string {
 	// Our own flannel, not this, gives each host its part of the pod network.
 	cidrs := []string{"--allocate-node-cidrs=false"}
-	if c.PodCIDR.IsValid() {
-		cidrs = []string{"--allocate-node-cidrs=true", "--cluster-cidr=" + c.PodCIDR.String()}
+	if s.PodCIDR.IsValid() {
+		cidrs = []string{"--allocate-node-cidrs=true", "--cluster-cidr=" + s.PodCIDR.String()}
 	}
-	return slices.Concat(c.clientArgs(managerConf), cidrs, signingArgs(), c.signedLife(), []string{
+	return slices.Concat(s.clientArgs(managerConf), cidrs, signingArgs(), signedLife(s.LeafLife), []string{
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
 		"--terminated-pod-gc-threshold=1000",
@@ -149,32 +156,32 @@ func signingArgs() (args []string) {
 
 // signedLife is how long the certificates of kubelets are valid: a year by
 // default, as the others.
-func (c ControlPlane) signedLife() []string {
-	if c.LeafLife == 0 {
+func signedLife(life time.Duration) []string {
+	if life == 0 {
 		return nil
 	}
-	return []string{"--cluster-signing-duration=" + c.LeafLife.String()}
+	return []string{"--cluster-signing-duration=" + life.String()}
 }
 
-func (c ControlPlane) scheduler() component {
+func (s StaticPods) scheduler() component {
 	return component{
-		name: "kube-scheduler", args: c.clientArgs(schedulerConf),
+		name: "kube-scheduler", args: s.clientArgs(schedulerConf),
 		read: []string{schedulerConf},
 		host: "127.0.0.1", port: 10259, live: "/livez", ready: "/readyz", cpu: "25m",
-		restarts: content(c.Files, schedulerConf),
+		restarts: content(s.Files, schedulerConf),
 	}
 }
 
 // clientArgs are what controller manager and scheduler have in common. At the
 // default rate of requests a fresh cluster takes seconds longer.
-func (c ControlPlane) clientArgs(kubeconfig string) []string {
+func (s StaticPods) clientArgs(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=127.0.0.1",
 		"--tls-min-version=VersionTLS12",
-		fmt.Sprintf("--leader-elect=%t", !c.Single),
+		fmt.Sprintf("--leader-elect=%t", !s.Single),
 		"--kube-api-qps=100",
 		"--kube-api-burst=200",
 		"--profiling=false",

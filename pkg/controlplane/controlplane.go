@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -40,49 +39,22 @@ const AdminGroup = "kube-bootstrap:cluster-admins"
 // certificates of kubelets.
 const AgentGroup = "kube-bootstrap:agents"
 
-// ControlPlane is the control plane of one host.
-type ControlPlane struct {
-	Files             host.Files
-	HostName          string // the node's name
-	IP                string // where other hosts reach the API server
-	APIPort           int
-	ExtraNames        []string // further names and addresses in the API server's certificate
-	ServiceCIDR       netip.Prefix
-	PodCIDR           netip.Prefix // to be cut up for the nodes; not valid: something else does that
-	DNSDomain         string
-	Image             func(program string) string // that a component runs from: hyperkube, or one of its own
-	KubernetesVersion string                      // "v1.36.3", which the pods are labelled with
-	ServerVersion     string                      // what the API server says that it is
-	EtcdEndpoints     []string
-	EtcdUser          string // as which flannel on this host is known to etcd
-	Single            bool   // no other control plane: no leader election, which costs seconds
-	Joins             bool   // a further control plane: it is handed what control planes share and makes none of it
-	Sealed            bool   // etcd holds a cluster: what control planes share is not made again
-	ExtraArgs         func(program string) config.Arguments
-	OIDC              config.OIDC
-	AuditPolicy       string           // the user's, as JSON; "": our own
-	LeafLife          time.Duration    // how long certificates are valid; 0: pki.LeafLife
-	Now               func() time.Time // the clock; nil: the host's
-
-	renewed map[string][]byte // see Renew; nil: every certificate that needs it is issued
-}
-
-func (c ControlPlane) now() time.Time {
-	if c.Now != nil {
-		return c.Now()
-	}
-	return time.Now()
+// Host is what the certificates, the static pods and the API server of one host
+// have in common.
+type Host struct {
+	Files       host.Files
+	HostName    string // the node's name
+	IP          string // where other hosts reach the API server
+	APIPort     int
+	ServiceCIDR netip.Prefix
+	DNSDomain   string
+	Joins       bool          // a further control plane: it is handed what control planes share and makes none of it
+	LeafLife    time.Duration // how long certificates are valid; 0: pki.LeafLife
 }
 
 // Server is the URL of this host's API server.
-func (c ControlPlane) Server() string {
-	return "https://" + net.JoinHostPort(c.IP, strconv.Itoa(c.APIPort))
-}
-
-// issuer names the service-account tokens' issuer; clients in pods reach it
-// under this very name.
-func (c ControlPlane) issuer() string {
-	return "https://kubernetes.default.svc." + c.DNSDomain
+func (h Host) Server() string {
+	return "https://" + net.JoinHostPort(h.IP, strconv.Itoa(h.APIPort))
 }
 
 // SharedFiles lists the files that another control plane needs, without their

@@ -21,17 +21,23 @@ import (
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func fresh(t *testing.T) ControlPlane {
+func fresh(t *testing.T) PKI {
 	t.Helper()
 	files := host.Files{Root: t.TempDir()}
 	if err := os.MkdirAll(files.Path(host.StateDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return ControlPlane{
+	return PKI{Now: func() time.Time { return now }, Host: Host{
 		Files: files, HostName: "node-1", IP: "10.0.0.1", APIPort: 6443,
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), DNSDomain: "cluster.local",
-		Image: func(string) string { return "registry.example/hyperkube:v1.36.3" }, EtcdEndpoints: []string{"https://127.0.0.1:2379"},
-		KubernetesVersion: "v1.36.3", Single: true, ExtraArgs: config.Config{}.ExtraArgs, Now: func() time.Time { return now },
+	}}
+}
+
+// pods returns the static pods of the host of c.
+func pods(c PKI) StaticPods {
+	return StaticPods{
+		Host: c.Host, Image: func(string) string { return "registry.example/hyperkube:v1.36.3" }, EtcdEndpoints: []string{"https://127.0.0.1:2379"},
+		KubernetesVersion: "v1.36.3", Single: true, ExtraArgs: config.Config{}.ExtraArgs,
 	}
 }
 
@@ -65,14 +71,14 @@ func world(t *testing.T, files host.Files) func() string {
 	}
 }
 
-func issue(t *testing.T, c ControlPlane) {
+func issue(t *testing.T, c PKI) {
 	t.Helper()
 	if err := c.Certificates().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func diff(t *testing.T, c ControlPlane) []string {
+func diff(t *testing.T, c PKI) []string {
 	t.Helper()
 	d, err := c.Certificates().Check(t.Context())
 	if err != nil {
@@ -85,8 +91,8 @@ func TestContracts(t *testing.T) {
 	c := fresh(t)
 	hosttest.Contract(t, world(t, c.Files), c.Certificates())
 	issue(t, c)
-	hosttest.Contract(t, world(t, c.Files), c.StaticPods())
-	hosttest.Contract(t, world(t, c.Files), c.Late())
+	hosttest.Contract(t, world(t, c.Files), pods(c).Early())
+	hosttest.Contract(t, world(t, c.Files), pods(c).Late())
 }
 
 func TestCertificates(t *testing.T) {
@@ -194,7 +200,7 @@ func TestAuthorities(t *testing.T) {
 func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
 	first, second := fresh(t), fresh(t)
 	issue(t, first)
-	if err := first.StaticPods().Apply(t.Context()); err != nil {
+	if err := pods(first).Early().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second.Joins = true
@@ -204,7 +210,7 @@ func TestSecondControlPlaneSharesTheAuthority(t *testing.T) {
 	if err := second.Certificates().Apply(t.Context()); err == nil || second.Files.Exists(PKIDir+"/ca.key") {
 		t.Errorf("it made an authority of its own: %v", err)
 	}
-	if d, err := second.StaticPods().Check(t.Context()); err != nil || len(d) == 0 {
+	if d, err := pods(second).Early().Check(t.Context()); err != nil || len(d) == 0 {
 		t.Errorf("static pods before it is handed anything: %q, %v", d, err)
 	}
 	shared, err := Shared(first.Files)
@@ -242,7 +248,7 @@ func TestAuthoritiesAreApart(t *testing.T) {
 			t.Errorf("%s comes from %s", path, signer)
 		}
 	}
-	args := strings.Join(append(c.managerArgs(), c.apiserverArgs()...), "\n")
+	args := strings.Join(append(pods(c).managerArgs(), pods(c).apiserverArgs()...), "\n")
 	for _, want := range []string{
 		"--cluster-signing-kubelet-serving-cert-file=" + signingFile(kubeletCA),
 		"--cluster-signing-kube-apiserver-client-cert-file=" + signingFile(clusterCA),
@@ -254,7 +260,7 @@ func TestAuthoritiesAreApart(t *testing.T) {
 	}
 }
 
-func snapshot(t *testing.T, c ControlPlane) map[string][]byte {
+func snapshot(t *testing.T, c PKI) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	for _, path := range certificateFiles() {
@@ -270,7 +276,7 @@ func snapshot(t *testing.T, c ControlPlane) map[string][]byte {
 
 // servingCertificate returns the file of the API server's certificate and its
 // first certificate.
-func servingCertificate(t *testing.T, c ControlPlane) (data []byte, cert *x509.Certificate) {
+func servingCertificate(t *testing.T, c PKI) (data []byte, cert *x509.Certificate) {
 	t.Helper()
 	data, err := c.Files.Read(PKIDir + "/apiserver.crt")
 	if err != nil {
@@ -284,7 +290,7 @@ func servingCertificate(t *testing.T, c ControlPlane) (data []byte, cert *x509.C
 }
 
 // authorityHash returns what joining hosts pin.
-func authorityHash(t *testing.T, c ControlPlane) string {
+func authorityHash(t *testing.T, c PKI) string {
 	t.Helper()
 	cert, err := pki.ParseCertificate(content(c.Files, clusterCA+".crt"))
 	if err != nil {

@@ -28,7 +28,8 @@ var overridable = map[string][]string{
 func TestOwnFlagsAreKept(t *testing.T) {
 	c := fresh(t)
 	c.LeafLife = 1
-	for _, p := range []component{c.apiserver(nil), c.manager(), c.scheduler()} {
+	s := pods(c)
+	for _, p := range []component{s.apiserver(nil), s.manager(), s.scheduler()} {
 		var free []string
 		for _, arg := range p.args {
 			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
@@ -55,10 +56,10 @@ func forProgram(p component, program, name string) config.Arguments {
 }
 
 func TestExtraArgs(t *testing.T) {
-	c := fresh(t)
-	c.ExtraArgs = func(string) config.Arguments { return config.Arguments{"profiling": "true", "v": "4"} }
-	for _, p := range []component{c.apiserver(nil), c.manager(), c.scheduler()} {
-		data, err := c.manifest(p)
+	s := pods(fresh(t))
+	s.ExtraArgs = func(string) config.Arguments { return config.Arguments{"profiling": "true", "v": "4"} }
+	for _, p := range []component{s.apiserver(nil), s.manager(), s.scheduler()} {
+		data, err := s.manifest(p)
 		var pod corev1.Pod
 		if err != nil || yaml.UnmarshalStrict(data, &pod) != nil {
 			t.Fatal(err)

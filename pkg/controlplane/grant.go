@@ -28,11 +28,11 @@ const (
 // rights that it needs on kubelets. It creates the bindings with a certificate
 // of its own, which it keeps in memory, because administrators may remove
 // SuperAdminConf.
-func (c ControlPlane) GrantAdmin() step.Step {
+func GrantAdmin(p PKI) step.Step {
 	return step.Step{
 		Name: "grant the administrators their rights",
 		Check: func(ctx context.Context) (diff step.Diff, err error) {
-			client, err := adminClient(c.Files)
+			client, err := adminClient(p.Files)
 			if err != nil && !errors.Is(err, errNoConfig) {
 				return nil, err
 			}
@@ -47,14 +47,14 @@ func (c ControlPlane) GrantAdmin() step.Step {
 			}
 			return diff, nil
 		},
-		Apply: c.grant,
+		Apply: func(ctx context.Context) error { return grant(ctx, p) },
 	}
 }
 
-func (c ControlPlane) grant(ctx context.Context) error {
+func grant(ctx context.Context, p PKI) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	super, err := c.superClient()
+	super, err := p.superClient()
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c ControlPlane) grant(ctx context.Context) error {
 			return err
 		}
 	}
-	client, err := adminClient(c.Files)
+	client, err := adminClient(p.Files)
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (c ControlPlane) grant(ctx context.Context) error {
 }
 
 // superClient returns a client with all rights, also where RBAC grants none.
-func (c ControlPlane) superClient() (*kubernetes.Clientset, error) {
-	data, err := c.kubeconfig(c.Server(), pki.Request{CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife})
+func (p PKI) superClient() (*kubernetes.Clientset, error) {
+	data, err := p.kubeconfig(p.Server(), pki.Request{CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife})
 	if err != nil {
 		return nil, err
 	}

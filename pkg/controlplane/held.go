@@ -35,7 +35,7 @@ func Held() []pki.Held {
 	for _, a := range authorities {
 		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: purposes[a.path], Remedy: pki.RotateAuthorities})
 	}
-	for _, l := range (ControlPlane{}).leaves() {
+	for _, l := range (PKI{}).leaves() {
 		all = append(all, pki.Held{
 			Name: certificateName(l.path), Path: l.name(), Purpose: purposes[l.path],
 			RenewedBy: "agent", Remedy: remedy, Optional: l.path == SuperAdminConf,

@@ -19,12 +19,12 @@ import (
 
 // IdentityProblem names the parts of the identity that are missing or damaged
 // on a host whose etcd holds a cluster [cluster-identity].
-func (c ControlPlane) IdentityProblem() error {
-	if !c.Sealed {
+func (p PKI) IdentityProblem() error {
+	if !p.Sealed {
 		return nil
 	}
 	var missing, damaged []string
-	for path, read := range c.identity() {
+	for path, read := range p.identity() {
 		switch err := read(); {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, path)
@@ -32,7 +32,7 @@ func (c ControlPlane) IdentityProblem() error {
 			damaged = append(damaged, fmt.Sprintf("%s (%v)", path, err))
 		}
 	}
-	if c.Joins {
+	if p.Joins {
 		missing = nil // it is handed them again
 	}
 	if len(missing)+len(damaged) == 0 {
@@ -46,33 +46,33 @@ func (c ControlPlane) IdentityProblem() error {
 		parts = append(parts, "damaged: "+joinSorted(damaged))
 	}
 	return &step.Problem{
-		Name: "cluster-identity", Firm: true, Remedy: c.identityRemedy(),
+		Name: "cluster-identity", Firm: true, Remedy: p.identityRemedy(),
 		Text: "etcd on this host holds a cluster, whose keys cannot be made again; " + strings.Join(parts, "; "),
 	}
 }
 
-func (c ControlPlane) identityRemedy() string {
-	if c.Joins {
+func (p PKI) identityRemedy() string {
+	if p.Joins {
 		return "restore them from a copy, or remove the damaged files and run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`"
 	}
 	return "restore them from a copy of " + Dir + " (other control planes of the cluster have the same files), or give the cluster up with `kube-bootstrap turndown`"
 }
 
 // identity returns, for each part, a function that reads it.
-func (c ControlPlane) identity() map[string]func() error {
+func (p PKI) identity() map[string]func() error {
 	parts := map[string]func() error{
 		accountKey: func() error {
-			key, err := c.Files.Read(accountKey)
+			key, err := p.Files.Read(accountKey)
 			if err == nil {
 				_, err = pki.PublicKey(key)
 			}
 			return err
 		},
-		encryptionFile: func() error { _, err := readEncryption(c.Files); return err },
+		encryptionFile: func() error { _, _, err := readEncryption(p.Files); return err },
 	}
 	for _, a := range authorities {
 		parts[a.path+".key"] = func() error {
-			pair, err := authorityPair(c.Files, a.path)
+			pair, err := authorityPair(p.Files, a.path)
 			switch {
 			case err != nil:
 				return err
@@ -89,7 +89,7 @@ func (c ControlPlane) identity() map[string]func() error {
 	return parts
 }
 
-// authorityPair is pair without a certificate that cannot be read: it is made
+// authorityPair is readPair without a certificate that cannot be read: it is made
 // again from the key, and has the same hash then.
 func authorityPair(files host.Files, path string) (pki.Pair, error) {
 	pair, err := readPair(files, path)
@@ -101,17 +101,17 @@ func authorityPair(files host.Files, path string) (pki.Pair, error) {
 
 // accountKeys makes the pair of keys behind service-account tokens. The public
 // one follows from the other. Further public keys are those of a rotation.
-func (c ControlPlane) accountKeys(visit func(string, func() error) error) error {
-	key, err := c.Files.Read(accountKey)
+func (i issuing) accountKeys() error {
+	key, err := i.Files.Read(accountKey)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && c.Joins:
-		return visit("take over "+accountKey, func() error { return handed(accountKey) })
+	case errors.Is(err, fs.ErrNotExist) && i.Joins:
+		return i.visit("take over "+accountKey, func() error { return handed(accountKey) })
 	case errors.Is(err, fs.ErrNotExist):
-		return visit("make "+accountKey, func() error {
+		return i.visit("make "+accountKey, func() error {
 			if key, err = pki.NewKey(); err != nil {
 				return err
 			}
-			return putAccountKeys(c.Files, key)
+			return putAccountKeys(i.Files, key)
 		})
 	case err != nil:
 		return err
@@ -120,8 +120,8 @@ func (c ControlPlane) accountKeys(visit func(string, func() error) error) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", accountKey, err)
 	}
-	if now, err := c.Files.Read(accountPublic); err == nil && bytes.Contains(now, public) {
+	if now, err := i.Files.Read(accountPublic); err == nil && bytes.Contains(now, public) {
 		return nil
 	}
-	return visit("make "+accountPublic, func() error { return putAccountKeys(c.Files, key) })
+	return i.visit("make "+accountPublic, func() error { return putAccountKeys(i.Files, key) })
 }

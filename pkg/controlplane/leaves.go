@@ -11,7 +11,7 @@ const (
 	EtcdServer    = PKIDir + "/etcd/server"
 	EtcdPeer      = PKIDir + "/etcd/peer"
 	EtcdRoot      = PKIDir + "/apiserver-etcd-client" // CN root: the API server, and our own look at etcd
-	FlannelClient = PKIDir + "/etcd/flannel"          // of this host's own user, see ControlPlane.EtcdUser
+	FlannelClient = PKIDir + "/etcd/flannel"          // of this host's own user, see PKI.EtcdUser
 
 	KubeletCAFile = kubeletCA + ".crt" // trusted for the serving certificates of kubelets
 
@@ -68,8 +68,8 @@ func (l leaf) name() string {
 	return l.path + ".crt"
 }
 
-func (c ControlPlane) leaves() []leaf {
-	etcdHosts := []string{c.HostName, c.IP, "localhost", "127.0.0.1"}
+func (p PKI) leaves() []leaf {
+	etcdHosts := []string{p.HostName, p.IP, "localhost", "127.0.0.1"}
 	pair := func(path, signer string, r pki.Request) leaf { return leaf{path: path, signer: signer, request: r} }
 	client := func(path, signer, name string) leaf {
 		return pair(path, signer, pki.Request{CommonName: name, Client: true})
@@ -78,13 +78,13 @@ func (c ControlPlane) leaves() []leaf {
 		return leaf{path, clusterCA, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
 	}
 	return []leaf{
-		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: c.apiHosts(), WithAuthority: true, Cross: content(c.Files, crossFile)}),
+		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: p.apiHosts(), WithAuthority: true, Cross: content(p.Files, crossFile)}),
 		client(kubeletClient, clusterCA, KubeletClientUser),
 		client(frontProxy, frontProxyCA, "front-proxy-client"),
-		pair(EtcdServer, EtcdCA, pki.Request{CommonName: c.HostName, Hosts: etcdHosts, Client: true}),
+		pair(EtcdServer, EtcdCA, pki.Request{CommonName: p.HostName, Hosts: etcdHosts, Client: true}),
 		pair(EtcdPeer, EtcdPeerCA, pki.Request{CommonName: PeerName, Hosts: etcdHosts, Client: true}),
 		client(EtcdRoot, EtcdCA, "root"),
-		client(FlannelClient, EtcdCA, c.EtcdUser),
+		client(FlannelClient, EtcdCA, p.EtcdUser),
 		conf(SuperAdminConf, superAdmin, superGroup),
 		conf(AdminConf, "kubernetes-admin", AdminGroup), // after SuperAdminConf, see removed
 		conf(AgentConf, "kube-bootstrap-agent", AgentGroup),
@@ -95,13 +95,13 @@ func (c ControlPlane) leaves() []leaf {
 
 // apiHosts lists every name and address under which a client may reach the
 // API server.
-func (c ControlPlane) apiHosts() []string {
+func (p PKI) apiHosts() []string {
 	service := "kubernetes.default.svc"
 	hosts := []string{
-		c.HostName, "localhost", "kubernetes", "kubernetes.default", service, service + "." + c.DNSDomain,
-		c.IP, "127.0.0.1", c.ServiceCIDR.Masked().Addr().Next().String(),
+		p.HostName, "localhost", "kubernetes", "kubernetes.default", service, service + "." + p.DNSDomain,
+		p.IP, "127.0.0.1", p.ServiceCIDR.Masked().Addr().Next().String(),
 	}
-	return append(hosts, c.ExtraNames...)
+	return append(hosts, p.ExtraNames...)
 }
 
 func certificateFiles() []string {
@@ -112,7 +112,7 @@ func certificateFiles() []string {
 	for _, a := range authorities {
 		files = append(files, a.path+".crt", a.path+".key")
 	}
-	for _, l := range (ControlPlane{}).leaves() {
+	for _, l := range (PKI{}).leaves() {
 		files = append(files, l.name())
 		if !l.kubeconfig {
 			files = append(files, l.path+".key")

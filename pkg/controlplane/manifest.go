@@ -17,13 +17,13 @@ import (
 // only when it starts, so that the kubelet restarts the pod.
 const restartsKey = "kube-bootstrap.dev/reads"
 
-func (c ControlPlane) manifest(p component) ([]byte, error) {
+func (s StaticPods) manifest(p component) ([]byte, error) {
 	sum := sha256.Sum256(p.restarts)
 	return yaml.Marshal(corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: p.name, Namespace: metav1.NamespaceSystem,
-			Labels:      map[string]string{"component": p.name, "tier": "control-plane", "app.kubernetes.io/version": c.KubernetesVersion},
+			Labels:      map[string]string{"component": p.name, "tier": "control-plane", "app.kubernetes.io/version": s.KubernetesVersion},
 			Annotations: map[string]string{restartsKey: hex.EncodeToString(sum[:8])},
 		},
 		Spec: corev1.PodSpec{
@@ -32,19 +32,19 @@ func (c ControlPlane) manifest(p component) ([]byte, error) {
 			SecurityContext: &corev1.PodSecurityContext{
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			Containers: []corev1.Container{c.container(p)},
+			Containers: []corev1.Container{s.container(p)},
 			Volumes:    p.volumes(),
 		},
 	})
 }
 
-func (c ControlPlane) container(p component) corev1.Container {
+func (s StaticPods) container(p component) corev1.Container {
 	no, yes := false, true
 	return corev1.Container{
 		Name:            p.name,
-		Image:           c.Image(p.name),
+		Image:           s.Image(p.name),
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         append([]string{p.name}, c.ExtraArgs(p.name).Over(p.args)...),
+		Command:         append([]string{p.name}, s.ExtraArgs(p.name).Over(p.args)...),
 		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &no,

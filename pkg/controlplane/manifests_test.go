@@ -23,7 +23,7 @@ func TestManifests(t *testing.T) {
 	if err := c.Files.Write(encryptionFile, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.StaticPods().Apply(t.Context()), c.Late().Apply(t.Context())); err != nil {
+	if err := errors.Join(pods(c).Early().Apply(t.Context()), pods(c).Late().Apply(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -42,7 +42,7 @@ func TestManifests(t *testing.T) {
 func TestConfigFilesAreWhatTheAPIServerReads(t *testing.T) {
 	c := fresh(t)
 	issue(t, c)
-	encryption, err := readEncryption(c.Files)
+	encryption, _, err := readEncryption(c.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +64,14 @@ func TestConfigFilesAreWhatTheAPIServerReads(t *testing.T) {
 // plan writes.
 func TestStepsMadeBeforeTheCertificatesWriteTheSamePods(t *testing.T) {
 	c := fresh(t)
-	early := []step.Step{c.StaticPods(), c.Late()}
+	early := []step.Step{pods(c).Early(), pods(c).Late()}
 	issue(t, c)
 	for _, s := range early {
 		if err := s.Apply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, s := range []step.Step{c.StaticPods(), c.Late()} {
+	for _, s := range []step.Step{pods(c).Early(), pods(c).Late()} {
 		if d, err := s.Check(t.Context()); err != nil || len(d) > 0 {
 			t.Errorf("%s: %q, %v", s.Name, d, err)
 		}

@@ -16,15 +16,15 @@ import (
 const oidcPrefix = "oidc:"
 
 // authenticationConfig returns the file that states whom the API server accepts.
-func (c ControlPlane) authenticationConfig() ([]byte, error) {
-	if c.OIDC.IssuerURL == "" {
+func authenticationConfig(o config.OIDC) ([]byte, error) {
+	if o.IssuerURL == "" {
 		return authentication, nil
 	}
 	var all apiserverv1.AuthenticationConfiguration
 	if err := yaml.UnmarshalStrict(authentication, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", authenticationFile, err)
 	}
-	all.JWT = append(all.JWT, provider(c.OIDC))
+	all.JWT = append(all.JWT, provider(o))
 	return yaml.Marshal(all)
 }
 

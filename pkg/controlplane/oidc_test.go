@@ -11,8 +11,7 @@ import (
 )
 
 func TestOIDC(t *testing.T) {
-	c := fresh(t)
-	if got, err := c.authenticationConfig(); err != nil || !bytes.Equal(got, authentication) {
+	if got, err := authenticationConfig(config.OIDC{}); err != nil || !bytes.Equal(got, authentication) {
 		t.Errorf("without a provider: %v\n%s", err, got)
 	}
 	for name, want := range map[string]struct {
@@ -22,9 +21,8 @@ func TestOIDC(t *testing.T) {
 		"least": {config.OIDC{}, "sub", "oidc:", ""},
 		"all":   {config.OIDC{UsernameClaim: "email", UsernamePrefix: "-", GroupsClaim: "roles", GroupsPrefix: "x:"}, "email", "", "x:roles"},
 	} {
-		c.OIDC = want.oidc
-		c.OIDC.IssuerURL, c.OIDC.ClientID = "https://id.example.com", "kube"
-		data, err := c.authenticationConfig()
+		want.oidc.IssuerURL, want.oidc.ClientID = "https://id.example.com", "kube"
+		data, err := authenticationConfig(want.oidc)
 		var got apiserverv1.AuthenticationConfiguration
 		if err == nil {
 			err = yaml.UnmarshalStrict(data, &got)

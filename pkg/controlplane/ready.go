@@ -22,35 +22,41 @@ import (
 // errNoConfig says that the certificates are not there yet.
 var errNoConfig = errors.New("there is no " + AdminConf + " yet")
 
+// API is the API server of this host.
+type API struct {
+	Host
+	Version string // what the API server says that it is
+}
+
 // Ready waits until the API server says that it is ready.
-func (c ControlPlane) Ready() step.Step {
-	return step.Wait("wait for the API server", c.serves, func() string { return explain(c.Files) })
+func (a API) Ready() step.Step {
+	return step.Wait("wait for the API server", a.serves, func() string { return explain(a.Files) })
 }
 
 // Healthy returns the steps that wait for the controller manager and the
 // scheduler. watch ends such a wait when the component crashes.
-func (c ControlPlane) Healthy(watch func(pod string) func(context.Context) error) []step.Step {
+func (s StaticPods) Healthy(watch func(pod string) func(context.Context) error) []step.Step {
 	var all []step.Step
-	for _, p := range []component{c.manager(), c.scheduler()} {
+	for _, p := range []component{s.manager(), s.scheduler()} {
 		healthy := func(ctx context.Context) error { return step.Serves(p.healthy(ctx)) }
-		all = append(all, step.Wait("wait for "+p.name, healthy, nil).Watched(watch(p.name+"-"+c.HostName)))
+		all = append(all, step.Wait("wait for "+p.name, healthy, nil).Watched(watch(p.name+"-"+s.HostName)))
 	}
 	return all
 }
 
 // serves is Answers for an API server that runs the current manifest, not for a
 // server that the kubelet is about to replace.
-func (c ControlPlane) serves(ctx context.Context) error {
-	client, err := adminClient(c.Files)
+func (a API) serves(ctx context.Context) error {
+	client, err := adminClient(a.Files)
 	if err != nil {
 		return err
 	}
-	if err := c.Answers(ctx); err != nil {
+	if err := a.Answers(ctx); err != nil {
 		return err
 	}
 	is, err := serverVersion(ctx, client)
-	if err == nil && is.GitVersion != c.ServerVersion {
-		err = fmt.Errorf("%s is %s yet, and not %s", c.Server(), is.GitVersion, c.ServerVersion)
+	if err == nil && is.GitVersion != a.Version {
+		err = fmt.Errorf("%s is %s yet, and not %s", a.Server(), is.GitVersion, a.Version)
 	}
 	return err
 }
@@ -64,8 +70,8 @@ func serverVersion(ctx context.Context, client *kubernetes.Clientset) (is versio
 }
 
 // Answers returns nil if the API server says that it is ready.
-func (c ControlPlane) Answers(ctx context.Context) error {
-	client, err := adminClient(c.Files)
+func (a API) Answers(ctx context.Context) error {
+	client, err := adminClient(a.Files)
 	if err != nil {
 		return err
 	}
@@ -76,7 +82,7 @@ func (c ControlPlane) Answers(ctx context.Context) error {
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err), len(answer) == 0:
 		return step.Serves(err)
 	}
-	return fmt.Errorf("%s: %s", c.Server(), lastLine(string(answer)))
+	return fmt.Errorf("%s: %s", a.Server(), lastLine(string(answer)))
 }
 
 func adminClient(files host.Files) (*kubernetes.Clientset, error) {

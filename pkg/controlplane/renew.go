@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,14 +22,14 @@ const RenewingFile = host.StateDir + "/renewing"
 // Due returns the names of the certificates of this host that must be renewed:
 // less than a third of the lifetime is left. One that was removed is not
 // renewed.
-func (c ControlPlane) Due() []string {
+func (p PKI) Due() []string {
 	var names []string
-	for _, l := range c.leaves() {
-		pair, err := readLeaf(c.Files, l)
+	for _, l := range p.leaves() {
+		pair, err := readLeaf(p.Files, l)
 		if err != nil {
 			continue
 		}
-		if cert, err := pki.ParseCertificate(pair.Cert); err == nil && pki.Expiring(cert, c.now()) != "" {
+		if cert, err := pki.ParseCertificate(pair.Cert); err == nil && pki.Expiring(cert, p.now()) != "" {
 			names = append(names, certificateName(l.path))
 		}
 	}
@@ -38,64 +37,42 @@ func (c ControlPlane) Due() []string {
 }
 
 // Renew issues the certificates of those names again, and no others.
-func (c ControlPlane) Renew(names []string) step.Step {
-	c.renewed = map[string][]byte{}
-	for _, l := range c.leaves() {
+func (p PKI) Renew(names []string) step.Step {
+	renewed := map[string][]byte{}
+	for _, l := range p.leaves() {
 		if slices.Contains(names, certificateName(l.path)) {
-			c.renewed[l.name()] = content(c.Files, l.name())
+			renewed[l.name()] = content(p.Files, l.name())
 		}
 	}
-	s := c.Certificates()
-	s.Undo = nil
-	return s
-}
-
-// renews reports whether a run issues the certificate if that is needed.
-func (c ControlPlane) renews(l leaf) bool {
-	_, ok := c.renewed[l.name()]
-	return ok || c.renewed == nil
-}
-
-// unchanged returns a reason to issue a certificate that Renew has not replaced
-// yet.
-func (c ControlPlane) unchanged(l leaf) (string, error) {
-	old, ok := c.renewed[l.name()]
-	if !ok {
-		return "", nil
-	}
-	now, err := c.Files.Read(l.name())
-	if err == nil && bytes.Equal(now, old) {
-		return "to be renewed", nil
-	}
-	return "", err
+	return p.issue(renewed)
 }
 
 // UseRenewed returns the steps with which the programs use renewed certificates
 // and keys, one after the other. The API server notices new certificates by
 // itself, and is replaced only for a new key. The others read theirs only when
 // they start.
-func (c ControlPlane) UseRenewed() []step.Step {
+func (s StaticPods) UseRenewed() []step.Step {
 	apiserver := func() (component, error) {
-		reads, err := c.apiserverFiles()
-		return c.apiserver(reads), err
+		reads, err := s.apiserverFiles()
+		return s.apiserver(reads), err
 	}
-	manager := func() (component, error) { return c.manager(), nil }
-	scheduler := func() (component, error) { return c.scheduler(), nil }
+	manager := func() (component, error) { return s.manager(), nil }
+	scheduler := func() (component, error) { return s.scheduler(), nil }
 	return []step.Step{
-		c.restart("kube-apiserver", apiserver),
-		step.Wait("wait until the API server serves with its certificate", c.servesRenewed, nil),
-		c.restart("kube-controller-manager", manager),
-		c.restart("kube-scheduler", scheduler),
+		s.restart("kube-apiserver", apiserver),
+		step.Wait("wait until the API server serves with its certificate", s.servesRenewed, nil),
+		s.restart("kube-controller-manager", manager),
+		s.restart("kube-scheduler", scheduler),
 	}
 }
 
 // restart replaces the static pod if what it read has changed, and waits until
 // it is healthy.
-func (c ControlPlane) restart(name string, part func() (component, error)) step.Step {
+func (s StaticPods) restart(name string, part func() (component, error)) step.Step {
 	return step.Step{
 		Name: "have " + name + " use its certificate",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			p, _, diff, err := c.outdated(part)
+			p, _, diff, err := s.outdated(part)
 			if err != nil || len(diff) > 0 {
 				return diff, err
 			}
@@ -103,14 +80,12 @@ func (c ControlPlane) restart(name string, part func() (component, error)) step.
 			return step.DiffOf(err, fmt.Sprintf("wait for %s: %v", name, err))
 		},
 		Apply: func(ctx context.Context) error {
-			p, pods, diff, err := c.outdated(part)
+			p, pods, diff, err := s.outdated(part)
+			if err == nil && len(diff) > 0 {
+				err = exchange(ctx, s.Files, pods)
+			}
 			if err != nil {
 				return err
-			}
-			if len(diff) > 0 {
-				if err := exchange(ctx, c.Files, pods); err != nil {
-					return err
-				}
 			}
 			return step.Until(ctx, p.healthy, nil)
 		},
@@ -119,14 +94,14 @@ func (c ControlPlane) restart(name string, part func() (component, error)) step.
 
 // outdated compares the static pod with the manifest that the files of this host
 // require.
-func (c ControlPlane) outdated(part func() (component, error)) (p component, pods []host.File, diff step.Diff, err error) {
+func (s StaticPods) outdated(part func() (component, error)) (p component, pods []host.File, diff step.Diff, err error) {
 	if p, err = part(); err != nil {
 		return p, nil, nil, err
 	}
-	if pods, err = c.podsOf([]component{p}); err != nil {
+	if pods, err = s.podsOf([]component{p}); err != nil {
 		return p, nil, nil, err
 	}
-	diff, err = c.Files.Missing(pods)
+	diff, err = s.Files.Missing(pods)
 	return p, pods, diff, err
 }
 
@@ -154,8 +129,8 @@ func (p component) healthy(ctx context.Context) error {
 
 // servesRenewed returns nil once the API server shows the certificate in its
 // file.
-func (c ControlPlane) servesRenewed(ctx context.Context) error {
-	data, err := c.Files.Read(apiserver + ".crt")
+func (s StaticPods) servesRenewed(ctx context.Context) error {
+	data, err := s.Files.Read(apiserver + ".crt")
 	if err != nil {
 		return err
 	}
@@ -163,7 +138,7 @@ func (c ControlPlane) servesRenewed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := (&tls.Dialer{Config: anyone}).DialContext(ctx, "tcp", net.JoinHostPort(c.IP, strconv.Itoa(c.APIPort)))
+	conn, err := (&tls.Dialer{Config: anyone}).DialContext(ctx, "tcp", net.JoinHostPort(s.IP, strconv.Itoa(s.APIPort)))
 	if err != nil {
 		return err
 	}

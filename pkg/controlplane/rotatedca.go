@@ -20,10 +20,10 @@ type newAuthorities struct {
 	Cross []byte `json:"cross"`
 }
 
-func (c ControlPlane) newAuthorities() ([]byte, error) {
+func (p PKI) newAuthorities() ([]byte, error) {
 	made := newAuthorities{Pairs: map[string]pki.Pair{}}
 	for _, a := range authorities {
-		new, err := pki.NewAuthority(a.name, nil, c.now())
+		new, err := pki.NewAuthority(a.name, nil, p.now())
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (c ControlPlane) newAuthorities() ([]byte, error) {
 		if a.path != clusterCA {
 			continue
 		}
-		old, err := readSigner(c.Files, a.path)
+		old, err := readSigner(p.Files, a.path)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func rotatedAuthorities(files host.Files, r rotation.Rotation) (tree []host.File
 // rotation, the hosts that have reached the one before trust it.
 func Signer(files host.Files) (*pki.Authority, error) { return readSigner(files, clusterCA) }
 
-// signer reads the authority that signs with the key of a path.
+// readSigner reads the authority that signs with the key of a path.
 func readSigner(files host.Files, path string) (*pki.Authority, error) {
 	pair, err := readPair(files, path)
 	if err != nil {
@@ -86,14 +86,12 @@ func readSigner(files host.Files, path string) (*pki.Authority, error) {
 
 // Reissue issues the certificates that this host has and that no longer fit, as
 // after a change of their authority. A certificate that was removed stays away.
-func (c ControlPlane) Reissue() step.Step {
-	c.renewed = map[string][]byte{}
-	for _, l := range c.leaves() {
-		if c.Files.Exists(l.name()) {
-			c.renewed[l.name()] = nil
+func (p PKI) Reissue() step.Step {
+	renewed := map[string][]byte{}
+	for _, l := range p.leaves() {
+		if p.Files.Exists(l.name()) {
+			renewed[l.name()] = nil
 		}
 	}
-	s := c.Certificates()
-	s.Undo = nil
-	return s
+	return p.issue(renewed)
 }

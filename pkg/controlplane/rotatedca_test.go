@@ -10,7 +10,7 @@ import (
 )
 
 // follow has the certificates of c reach a phase, as the agent does.
-func follow(t *testing.T, c ControlPlane, r rotation.Rotation) {
+func follow(t *testing.T, c PKI, r rotation.Rotation) {
 	t.Helper()
 	rotate(t, c, r, r.Phase)
 	if err := c.Reissue().Apply(t.Context()); err != nil {
@@ -23,7 +23,7 @@ func follow(t *testing.T, c ControlPlane, r rotation.Rotation) {
 
 // signersOf returns which authorities have signed the certificates: "old", "new"
 // or both.
-func signersOf(t *testing.T, c ControlPlane, old map[string]*pki.Authority) map[string]bool {
+func signersOf(t *testing.T, c PKI, old map[string]*pki.Authority) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	for _, l := range c.leaves() {

@@ -29,18 +29,14 @@ const (
 
 // NewKey makes a key of the subject of a rotation. Store it before a control
 // plane uses it.
-func (c ControlPlane) NewKey(subject string) ([]byte, error) {
+func (p PKI) NewKey(subject string) ([]byte, error) {
 	switch subject {
 	case AccountKey:
 		return pki.NewKey()
 	case Authorities:
-		return c.newAuthorities()
+		return p.newAuthorities()
 	}
-	config, err := encryptionConfig(c.Files)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := keysOf(config)
+	_, keys, err := encryptionKeys(p.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +96,7 @@ func rotated(files host.Files, r rotation.Rotation) ([]host.File, error) {
 }
 
 func rotatedEncryption(files host.Files, r rotation.Rotation) ([]host.File, error) {
-	config, err := encryptionConfig(files)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := keysOf(config)
+	config, keys, err := encryptionKeys(files)
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +109,19 @@ func rotatedEncryption(files host.Files, r rotation.Rotation) ([]host.File, erro
 	return []host.File{{Path: encryptionFile, Data: data}}, err
 }
 
-func keysOf(config apiserverv1.EncryptionConfiguration) (*[]apiserverv1.Key, error) {
+// encryptionKeys returns the configuration of the encryption, and its keys.
+func encryptionKeys(files host.Files) (config apiserverv1.EncryptionConfiguration, keys *[]apiserverv1.Key, err error) {
+	if _, config, err = readEncryption(files); err != nil {
+		return config, nil, err
+	}
 	for _, resources := range config.Resources {
 		for _, provider := range resources.Providers {
 			if provider.Secretbox != nil {
-				return &provider.Secretbox.Keys, nil
+				return config, &provider.Secretbox.Keys, nil
 			}
 		}
 	}
-	return nil, errors.New(encryptionFile + ": it has no key of the provider secretbox")
+	return config, nil, errors.New(encryptionFile + ": it has no key of the provider secretbox")
 }
 
 // EncryptedBy returns how a value in etcd begins that was encrypted with the new

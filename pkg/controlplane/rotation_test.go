@@ -14,7 +14,7 @@ import (
 
 // rotate has the files of c reach the phases, each twice as after an
 // interruption.
-func rotate(t *testing.T, c ControlPlane, r rotation.Rotation, phases ...rotation.Phase) {
+func rotate(t *testing.T, c PKI, r rotation.Rotation, phases ...rotation.Phase) {
 	t.Helper()
 	for _, r.Phase = range phases {
 		s := Rotate(c.Files, r)
@@ -29,7 +29,7 @@ func rotate(t *testing.T, c ControlPlane, r rotation.Rotation, phases ...rotatio
 	}
 }
 
-func newRotation(t *testing.T, c ControlPlane, subject string) rotation.Rotation {
+func newRotation(t *testing.T, c PKI, subject string) rotation.Rotation {
 	t.Helper()
 	key, err := c.NewKey(subject)
 	if err != nil {
@@ -38,13 +38,9 @@ func newRotation(t *testing.T, c ControlPlane, subject string) rotation.Rotation
 	return rotation.Rotation{ID: subject, Subject: subject, New: key}
 }
 
-func encryptionKeys(t *testing.T, c ControlPlane) (names []string) {
+func encryptionKeyNames(t *testing.T, c PKI) (names []string) {
 	t.Helper()
-	config, err := encryptionConfig(c.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := keysOf(config)
+	_, keys, err := encryptionKeys(c.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +60,7 @@ func TestRotationOfTheEncryptionKey(t *testing.T) {
 	}{{rotation.Accept, "key1 key2"}, {rotation.Use, "key2 key1"}, {rotation.Drop, "key2"}} {
 		before := apiServerPod(t, c)
 		rotate(t, c, r, phase.reach)
-		if got := strings.Join(encryptionKeys(t, c), " "); got != phase.want {
+		if got := strings.Join(encryptionKeyNames(t, c), " "); got != phase.want {
 			t.Errorf("phase %d: %s, want %s", phase.reach, got, phase.want)
 		}
 		if apiServerPod(t, c) == before {
@@ -142,11 +138,11 @@ func TestAnUnknownRotationIsRefused(t *testing.T) {
 	}
 }
 
-func apiServerPod(t *testing.T, c ControlPlane) string {
+func apiServerPod(t *testing.T, c PKI) string {
 	t.Helper()
-	_, pods, err := c.podFiles()
+	_, files, err := pods(c).podFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pods[0].Data)
+	return string(files[0].Data)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -23,27 +24,27 @@ type User struct {
 // UserKubeconfig issues a client certificate and returns a kubeconfig that
 // contains it. The certificate grants no rights: RBAC does, for its name and its
 // groups. It cannot be revoked, so it should expire soon.
-func (c ControlPlane) UserKubeconfig(u User) ([]byte, error) {
+func (p PKI) UserKubeconfig(u User) ([]byte, error) {
 	for _, name := range append([]string{u.Name}, u.Groups...) {
 		if strings.HasPrefix(name, "system:") {
 			return nil, &step.Problem{Name: "user", Text: fmt.Sprintf("user or group %q: names that begin with system: belong to components of Kubernetes", name),
 				Remedy: "choose another name, and grant it rights with a RoleBinding or a ClusterRoleBinding", Firm: true}
 		}
 	}
-	if err := c.certifies(u.Server); err != nil {
+	if err := certifies(p.Files, u.Server); err != nil {
 		return nil, err
 	}
-	return c.kubeconfig(cmp.Or(u.Server, c.Server()), pki.Request{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
+	return p.kubeconfig(cmp.Or(u.Server, p.Server()), pki.Request{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
 }
 
 // kubeconfig issues a client certificate of the cluster and returns a kubeconfig
 // that contains it.
-func (c ControlPlane) kubeconfig(server string, r pki.Request) ([]byte, error) {
-	signer, err := readSigner(c.Files, clusterCA)
+func (p PKI) kubeconfig(server string, r pki.Request) ([]byte, error) {
+	signer, err := readSigner(p.Files, clusterCA)
 	if err != nil {
 		return nil, err
 	}
-	own, err := signer.Issue(r, c.now())
+	own, err := signer.Issue(r, p.now())
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (c ControlPlane) kubeconfig(server string, r pki.Request) ([]byte, error) {
 }
 
 // certifies refuses a server whose name the API server's certificate lacks.
-func (c ControlPlane) certifies(server string) error {
+func certifies(files host.Files, server string) error {
 	if server == "" {
 		return nil
 	}
@@ -59,7 +60,7 @@ func (c ControlPlane) certifies(server string) error {
 	if err != nil || at.Scheme != "https" || at.Hostname() == "" {
 		return &step.Problem{Name: "server", Text: fmt.Sprintf("server %q is no URL of an API server", server), Remedy: "write it as https://NAME:6443", Firm: true}
 	}
-	data, err := c.Files.Read(apiserver + ".crt")
+	data, err := files.Read(apiserver + ".crt")
 	if err != nil {
 		return err
 	}

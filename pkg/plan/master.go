@@ -36,7 +36,7 @@ func masterEngines(h *local.Host) step.Plan {
 			ifJoining(h, h.Join.Save()), parts.Bridge(h).Resume(), parts.Kubelet(h, local.Master).RememberSysctls(),
 			parts.RegistryFiles(h), parts.Runtime(h).EnableCRI(),
 		},
-		{parts.ControlPlane(h).Certificates(), bootstrap.Containerd()},
+		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
 		// The others enable leader election while this host starts.
 		{ifJoining(h, parts.Etcd(h).Announce()), bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},
 		{parts.LoadBootstrap(h, "etcd")},
@@ -49,31 +49,30 @@ func masterEtcd(h *local.Host) step.Plan {
 	return step.Plan{
 		{parts.Member(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel"), earlyKubelet(h, local.Master)},
 		{etcd.Room()},
-		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.ControlPlane(h).StaticPods()},
+		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.StaticPods(h).Early()},
 		{membership.Admitted(h)},
 	}
 }
 
 // apiServer is the stage that starts the kubelet and waits for the API server.
 func apiServer(h *local.Host) step.Plan {
-	control := parts.ControlPlane(h)
 	return step.Plan{
 		append(reviveLate(h), parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h)),
 		{apiServerReady(h)},
-		{ifJoining(h, controlplane.AwaitElection(h.Files)), control.GrantAdmin()},
+		{ifJoining(h, controlplane.AwaitElection(h.Files)), controlplane.GrantAdmin(parts.PKI(h))},
 	}
 }
 
 // cluster is the stage that applies the objects of the cluster.
 func cluster(h *local.Host) step.Plan {
-	control, node := parts.ControlPlane(h), parts.Node(h, controlplane.AdminConf)
+	pods, node := parts.StaticPods(h), parts.Node(h, controlplane.AdminConf)
 	return step.Plan{
-		append(keepNetwork(h), applyNetwork(h), control.Late()),
+		append(keepNetwork(h), applyNetwork(h), pods.Late()),
 		{
 			parts.Etcd(h).List(), parts.Publish(h), parts.ApplyAddons(h),
 			parts.Watched(h, node.Mark(marks(h, local.Master))), parts.Watched(h, membership.ServingCertificate(h)),
 		},
-		control.Healthy(parts.Runtime(h).Watch),
+		pods.Healthy(parts.Runtime(h).Watch),
 		append(parts.FurtherAddons(h), madeDirs(h), parts.Kubelet(h, local.Master).InstallKubectl(local.Binary),
 			parts.Watched(h, ifNetwork(h, node.WaitReady())), ifNetwork(h, parts.Addons(h).WaitDNS())),
 		{ifJoining(h, h.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)))},

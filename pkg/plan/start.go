@@ -13,7 +13,7 @@ import (
 // it would wait for the kubelet's growing back-off.
 func reviveAPIServer(h *local.Host) step.Step {
 	return parts.Runtime(h).Revive(containerd.StaticPod{
-		Name: "kube-apiserver-" + h.Config.HostName, Ready: parts.ControlPlane(h).Answers, Needs: parts.Etcd(h).RunningSince,
+		Name: "kube-apiserver-" + h.Config.HostName, Ready: parts.API(h).Answers, Needs: parts.Etcd(h).RunningSince,
 	})
 }
 
@@ -30,7 +30,7 @@ func reviveLate(h *local.Host) []step.Step {
 // apiServerReady waits for the API server, and fails early if the kubelet or
 // the API server's container crashes repeatedly.
 func apiServerReady(h *local.Host) step.Step {
-	return parts.Watched(h, parts.ControlPlane(h).Ready().Watched(parts.Runtime(h).Watch("kube-apiserver-"+h.Config.HostName)))
+	return parts.Watched(h, parts.API(h).Ready().Watched(parts.Runtime(h).Watch("kube-apiserver-"+h.Config.HostName)))
 }
 
 // startAgent is the step that starts the agent. The agent needs a client

@@ -78,9 +78,8 @@ func Kubelet(h *local.Host, role string) kubelet.Kubelet {
 		return append(pair.Cert, pair.Key...), err
 	}
 	if role == local.Master {
-		control := ControlPlane(h)
 		k.ControlPlane, k.Schedulable = true, h.Config.NoDedicated
-		k.Certificate = control.NodeCertificate
+		k.Certificate = PKI(h).NodeCertificate
 	}
 	return k
 }

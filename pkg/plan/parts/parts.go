@@ -99,18 +99,32 @@ func hostNetwork(h *local.Host) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// ControlPlane returns the static pods of this host and their files.
-func ControlPlane(h *local.Host) controlplane.ControlPlane {
-	return controlplane.ControlPlane{
+// controlPlane returns what the parts of this host's control plane have in common.
+func controlPlane(h *local.Host) controlplane.Host {
+	return controlplane.Host{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
-		ExtraNames: h.Config.TLSSANs, ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), PodCIDR: podCIDR(h), DNSDomain: h.Config.DNSDomain,
-		Image: h.Program, KubernetesVersion: h.Versions.Kubernetes, ServerVersion: h.Versions.ProgramVersion("kube-apiserver"),
-		// The API server uses the etcd of this host, or another one if that is
-		// down.
-		EtcdEndpoints: []string{etcdURL(h), local.BalancedEtcd(h)}, Single: !Several(h), Joins: h.Config.Join,
-		Sealed: Etcd(h).HasData(), EtcdUser: etcd.HostUser(h.Config.HostName), LeafLife: LeafLife(h),
+		ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join, LeafLife: LeafLife(h),
+	}
+}
+
+// PKI returns the certificates and keys of this host's control plane.
+func PKI(h *local.Host) controlplane.PKI {
+	return controlplane.PKI{Host: controlPlane(h), ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName), Sealed: Etcd(h).HasData()}
+}
+
+// StaticPods returns the static pods of this host and their files.
+func StaticPods(h *local.Host) controlplane.StaticPods {
+	return controlplane.StaticPods{
+		Host: controlPlane(h), PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
+		// The API server uses the etcd of this host, or another one if that is down.
+		EtcdEndpoints: []string{etcdURL(h), local.BalancedEtcd(h)}, Single: !Several(h),
 		ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
 	}
+}
+
+// API returns the API server of this host.
+func API(h *local.Host) controlplane.API {
+	return controlplane.API{Host: controlPlane(h), Version: h.Versions.ProgramVersion("kube-apiserver")}
 }
 
 // Publish is a deferred step, because it publishes certificates that an

@@ -17,5 +17,5 @@ func UserKubeconfig(u controlplane.User) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ControlPlane(h).UserKubeconfig(u)
+	return PKI(h).UserKubeconfig(u)
 }

@@ -41,7 +41,7 @@ func identityProblem(_ context.Context, h request) error {
 	if h.role != local.Master {
 		return nil
 	}
-	return parts.ControlPlane(h.Host).IdentityProblem()
+	return parts.PKI(h.Host).IdentityProblem()
 }
 
 func emptyDir(h *local.Host, dir string) bool {

@@ -25,14 +25,13 @@ const Limit = 10 * time.Minute
 // Certificates, and then has each program use them, one after the other. What a
 // renewal that was interrupted left is done too.
 func Renewal(h *local.Host, names []string) step.Plan {
-	control := parts.ControlPlane(h)
 	plan := step.Plan{
 		{markRenewal(h)},
-		{control.Renew(names)},
+		{parts.PKI(h).Renew(names)},
 		{parts.Member(h)},
 		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
 	}
-	for _, s := range control.UseRenewed() {
+	for _, s := range parts.StaticPods(h).UseRenewed() {
 		plan = append(plan, []step.Step{s})
 	}
 	plan = append(plan, []step.Step{parts.Kubelet(h, local.Master).Renew(names)}, []step.Step{endRenewal(h)})
@@ -45,12 +44,12 @@ func RenewDue(h *local.Host) step.Step {
 	if h.Saved.Role != local.Master {
 		return renewFlannel(h)
 	}
-	control := parts.ControlPlane(h)
+	certificates := parts.PKI(h)
 	return step.Step{
 		Name: "renew certificates",
 		Check: func(context.Context) (step.Diff, error) {
 			var diff step.Diff
-			for _, name := range control.Due() {
+			for _, name := range certificates.Due() {
 				diff = append(diff, "renew "+name)
 			}
 			if len(diff) == 0 && h.Files.Exists(controlplane.RenewingFile) {
@@ -60,7 +59,7 @@ func RenewDue(h *local.Host) step.Step {
 		},
 		Apply: func(ctx context.Context) error {
 			return Alone(ctx, h, func(ctx context.Context) error {
-				return (&step.Runner{}).Do(ctx, Renewal(h, control.Due()))
+				return (&step.Runner{}).Do(ctx, Renewal(h, certificates.Due()))
 			})
 		},
 	}

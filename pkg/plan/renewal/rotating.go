@@ -78,7 +78,7 @@ func (r rotating) begin() step.Step {
 			return step.Diff{name}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			key, err := parts.ControlPlane(r.Host).NewKey(r.subject)
+			key, err := parts.PKI(r.Host).NewKey(r.subject)
 			if err != nil {
 				return err
 			}

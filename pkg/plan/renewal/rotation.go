@@ -64,13 +64,12 @@ func toFollow(ctx context.Context, h *local.Host) (*rotation.Rotation, error) {
 // then its programs use them, one after the other. The mark of a renewal has the
 // agent finish that if it is interrupted, even while no API server runs.
 func rotate(h *local.Host, r rotation.Rotation) step.Plan {
-	control := parts.ControlPlane(h)
 	plan := step.Plan{
-		{markRenewal(h)}, {controlplane.Rotate(h.Files, r)}, {control.Reissue()},
+		{markRenewal(h)}, {controlplane.Rotate(h.Files, r)}, {parts.PKI(h).Reissue()},
 		{parts.Member(h)},
 		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
 	}
-	for _, s := range control.UseRenewed() {
+	for _, s := range parts.StaticPods(h).UseRenewed() {
 		plan = append(plan, []step.Step{s})
 	}
 	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets

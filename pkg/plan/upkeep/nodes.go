@@ -13,15 +13,15 @@ import (
 // control planes: leader election is on if there are several. They also move
 // a CoreDNS pod to a second node.
 func shared(h *local.Host) []step.Step {
-	control := parts.ControlPlane(h)
+	pods := parts.StaticPods(h)
 	spread := []step.Step{parts.Addons(h).Spread()}
 	switch {
 	case h.Saved.Role != local.Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
 		return nil
-	case controlplane.Electing(h.Files) != control.Single:
+	case controlplane.Electing(h.Files) != pods.Single:
 		return spread
 	}
-	return append([]step.Step{control.StaticPods(), control.Late(), parts.ApplyAddons(h)}, spread...)
+	return append([]step.Step{pods.Early(), pods.Late(), parts.ApplyAddons(h)}, spread...)
 }
 
 // Keep applies the steps that a control plane needs after a change of the
