@@ -47,22 +47,22 @@ func (p PKI) Renew(names []string) step.Step {
 	return p.issue(renewed)
 }
 
-// UseRenewed returns the steps with which the programs use renewed certificates
+// UseRenewed returns the plan with which the programs use renewed certificates
 // and keys, one after the other. The API server notices new certificates by
 // itself, and is replaced only for a new key. The others read theirs only when
 // they start.
-func (s StaticPods) UseRenewed() []step.Step {
+func (s StaticPods) UseRenewed() step.Plan {
 	apiserver := func() (component, error) {
 		reads, err := s.apiserverFiles()
 		return s.apiserver(reads), err
 	}
 	manager := func() (component, error) { return s.manager(), nil }
 	scheduler := func() (component, error) { return s.scheduler(), nil }
-	return []step.Step{
-		s.restart("kube-apiserver", apiserver),
-		step.Wait("wait until the API server serves with its certificate", s.servesRenewed, nil),
-		s.restart("kube-controller-manager", manager),
-		s.restart("kube-scheduler", scheduler),
+	return step.Plan{
+		{s.restart("kube-apiserver", apiserver)},
+		{step.Wait("wait until the API server serves with its certificate", s.servesRenewed, nil)},
+		{s.restart("kube-controller-manager", manager)},
+		{s.restart("kube-scheduler", scheduler)},
 	}
 }
 

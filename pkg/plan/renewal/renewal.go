@@ -31,9 +31,7 @@ func Renewal(h *local.Host, names []string) step.Plan {
 		{parts.Member(h)},
 		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
 	}
-	for _, s := range parts.StaticPods(h).UseRenewed() {
-		plan = append(plan, []step.Step{s})
-	}
+	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
 	plan = append(plan, []step.Step{parts.Kubelet(h, local.Master).Renew(names)}, []step.Step{endRenewal(h)})
 	return plan.Compact().Within(h.Timeout())
 }

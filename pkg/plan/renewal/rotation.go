@@ -69,9 +69,7 @@ func rotate(h *local.Host, r rotation.Rotation) step.Plan {
 		{parts.Member(h)},
 		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
 	}
-	for _, s := range parts.StaticPods(h).UseRenewed() {
-		plan = append(plan, []step.Step{s})
-	}
+	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
 	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets
 	plan = append(plan, kubeletFollows(h, r)...)
 	return append(plan, []step.Step{endRenewal(h)}).Compact().Within(h.Timeout())
