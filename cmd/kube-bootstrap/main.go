@@ -35,5 +35,9 @@ func run(ctx context.Context, con *console.Console, environ, args []string) int 
 	klog.SetLogger(logr.Discard()) // client-go would write between our lines; what matters comes back as an error
 	c, err := command.Execute(ctx, newRoot(con, environ), args)
 	con.End()
-	return exit.Tell(ctx, con.Err, err, c.Flags().Lookup("ignore-preflight") != nil)
+	code := exit.Tell(ctx, con.Err, err, c.Flags().Lookup("ignore-preflight") != nil)
+	if err != nil {
+		con.TellLog()
+	}
+	return code
 }

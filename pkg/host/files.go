@@ -14,6 +14,9 @@ import (
 // StateDir contains what turndown needs to know about the host.
 const StateDir = "/var/lib/kube-bootstrap"
 
+// LogDir contains the logs of the runs that changed the host. turndown removes it.
+const LogDir = "/var/log/kube-bootstrap"
+
 // Files is the file system below Root. An empty Root is the root of the
 // machine.
 type Files struct{ Root string }

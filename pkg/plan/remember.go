@@ -114,8 +114,11 @@ func (m memory) settings() ([]host.File, error) {
 	return append(files, host.File{Path: registry.SavedPath, Data: way}), err
 }
 
-// forget removes all saved state, or all but the record of kept images.
+// forget removes the logs, and all saved state or all but the record of kept images.
 func forget(h *local.Host, role string) error {
+	if err := h.Files.RemoveAll(host.LogDir); err != nil {
+		return err
+	}
 	if !h.Config.KeepImages {
 		return h.Files.RemoveAll(host.StateDir)
 	}

@@ -96,7 +96,7 @@ is cached, so that a second build of the same takes seconds.`,
 	}
 	settings.AddFlags(c, config.Offline)
 	config.AddFlags(c.Flags(), config.Build|config.Sign)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	var o offline.Options
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))
 	output := addFileOutput(c)

@@ -57,7 +57,7 @@ who fill a mirror.`,
 	}
 	settings.AddFlags(c, config.Offline)
 	config.AddFlags(c.Flags(), config.Sign)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	f := pullFlags{}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.archs, "arch", nil, `architectures to pull, comma separated, or "all" that are official (default this machine's)`)

@@ -35,7 +35,7 @@ Without a user the credentials are those of "docker login".`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	settings.AddFlags(c, config.Push)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := format.Check(); err != nil {

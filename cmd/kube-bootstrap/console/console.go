@@ -32,6 +32,7 @@ type Console struct {
 
 	mode     string // of progress
 	timeline string // file to draw the steps into; empty: none
+	logs     logs
 	report   progress.Reporter
 }
 
@@ -88,9 +89,10 @@ func (con *Console) AddProgress(flags *pflag.FlagSet) {
 	flags.StringVar(&con.mode, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
 }
 
-// AddTimeline adds the flag of the commands that run steps.
-func (con *Console) AddTimeline(flags *pflag.FlagSet) {
+// AddRecords adds the flags of the commands that run steps.
+func (con *Console) AddRecords(flags *pflag.FlagSet) {
 	flags.StringVar(&con.timeline, "timeline", "", "file to draw where the time went into, as SVG")
+	flags.StringVar(&con.logs.file, "log-file", "", "file to append a log of this run to")
 }
 
 // CheckProgress refuses an unknown progress mode, also for commands that show
@@ -116,6 +118,11 @@ func (con *Console) Begin() (*step.Runner, error) {
 		}
 		all = append(all, progress.NewTimeline(file))
 	}
+	log, err := con.newLog()
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("--log-file: %w", err))
+	}
+	all = append(all, log)
 	con.report = all
 	return &step.Runner{Emit: all.Event}, nil
 }

@@ -106,7 +106,7 @@ Kubernetes that differ from the release are built from a checkout.`,
 	}
 	settings.AddFlags(c, config.ClusterUp)
 	takeCluster(c)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	var flags upFlags
 	c.Flags().BoolVar(&flags.recreate, "recreate", false, "remove the cluster with everything in it but its saved snapshots, and create it again")
 	c.Flags().BoolVar(&flags.retain, "retain", false, "leave what was made when something fails")

@@ -45,7 +45,7 @@ does is that of the release again.`,
 	}
 	settings.AddFlags(c, config.Named|config.Build)
 	takeCluster(c)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	format := output.AddFlag(c)
 	build := map[string]*bool{}
 	for _, name := range image.Programs() {

@@ -35,9 +35,10 @@ With a registry, later pods and containers pull from there too.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	settings.AddFlags(c, config.Bootstrap)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list every change and make none")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		con.KeepLog(c.CommandPath())
 		if err := format.Check(); err != nil {
 			return err
 		}

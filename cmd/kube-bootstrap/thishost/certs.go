@@ -121,6 +121,7 @@ A super-admin.conf that you have removed is issued only if you name it.`,
 				return exit.Usage(fmt.Errorf("%s: must be one of %s", name, strings.Join(renewal.Renewable(), ", ")))
 			}
 		}
+		con.KeepLog(c.CommandPath())
 		return renew(c.Context(), con, names, *life)
 	}
 	return c

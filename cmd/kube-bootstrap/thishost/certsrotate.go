@@ -55,6 +55,7 @@ it again after the time that it prints to drop the old key.`,
 		if len(given) != 1 {
 			return exit.Usage(errors.New("state what to replace, with one of --ca, --encryption-key and --service-account-key"))
 		}
+		con.KeepLog(c.CommandPath())
 		return rotate(c.Context(), con, given[0], *now)
 	}
 	return c

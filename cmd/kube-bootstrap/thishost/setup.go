@@ -78,10 +78,11 @@ type hostVerb struct {
 // addHostVerb gives the command its flags and makes it walk the verb's plan.
 func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Command {
 	settings.AddFlags(c, v.verb)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list every change and make none")
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		con.KeepLog(c.CommandPath())
 		if err := format.Check(); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ must be confirmed on the terminal or with --yes.`,
 		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Turndown)
-	con.AddTimeline(c.Flags())
+	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list what would be taken back")
 	yes := console.AddYes(c, true)
 	force := c.Flags().Bool("force", false, "turn a control plane down even if etcd loses its quorum or the others do not answer")
@@ -63,6 +63,7 @@ must be confirmed on the terminal or with --yes.`,
 		if err := con.Confirm(c.Context(), *yes, lossesOfTurndown); err != nil {
 			return err
 		}
+		con.KeepLog(c.CommandPath())
 		return turndown(c.Context(), con, cfg.KeepImages, *force)
 	}
 	return c

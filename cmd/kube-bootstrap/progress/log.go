@@ -1,0 +1,81 @@
+package progress
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// keptLogs is the number of logs that remain in a directory.
+const keptLogs = 20
+
+// log writes plain lines to a file. It opens the file when the first step starts,
+// so that a run that changes nothing leaves none.
+type log struct {
+	open   func() (io.WriteCloser, error)
+	opened bool
+	file   io.WriteCloser // nil until it is open, and if it cannot be opened
+	lines  *plain
+}
+
+// NewLog returns a reporter that writes a log to the file that open returns. Without
+// a file it writes nothing, because no work depends on the log.
+func NewLog(open func() (io.WriteCloser, error)) Reporter { return &log{open: open} }
+
+func (l *log) Event(e step.Event) {
+	if e.Kind == step.Started && e.Row >= 0 && !l.opened {
+		l.begin()
+	}
+	if l.file == nil {
+		return
+	}
+	l.lines.Event(e)
+	if e.Kind == step.Failed {
+		l.lines.line(e.At, e.Err.Error())
+	}
+}
+
+func (l *log) begin() {
+	l.opened = true
+	file, err := l.open()
+	if err != nil {
+		return
+	}
+	l.file, l.lines = file, newPlain(file)
+}
+
+func (l *log) Close() {
+	if l.file == nil {
+		return
+	}
+	l.lines.Close()
+	_ = l.file.Close() // a full disk must not fail the run
+	l.file = nil
+}
+
+// CreateLog creates the log of a run of a command in dir, which only root can
+// read, and removes the oldest logs there. It returns its path.
+func CreateLog(dir, command string, at time.Time) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	slices.Sort(old) // by time, as their names begin with it
+	for _, path := range old[:max(len(old)-keptLogs+1, 0)] {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return OpenLog(filepath.Join(dir, at.UTC().Format("20060102T150405Z")+"-"+command+".log"))
+}
+
+// OpenLog opens a log, and appends to an existing one.
+func OpenLog(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
