@@ -211,17 +211,18 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 
 // Tail returns the last lines of a container's log.
 func (d *Engine) Tail(ctx context.Context, name string, lines int) string {
-	return d.logs(ctx, name, client.ContainerLogsOptions{Tail: fmt.Sprint(lines)})
+	text, _ := logs(ctx, d.Client, name, client.ContainerLogsOptions{Tail: fmt.Sprint(lines)})
+	return text
 }
 
-func (d *Engine) logs(ctx context.Context, name string, options client.ContainerLogsOptions) string {
+func logs(ctx context.Context, api *client.Client, name string, options client.ContainerLogsOptions) (string, error) {
 	options.ShowStdout, options.ShowStderr = true, true
-	logs, err := d.ContainerLogs(ctx, name, options)
+	stream, err := api.ContainerLogs(ctx, name, options)
 	if err != nil {
-		return ""
+		return "", err
 	}
-	defer logs.Close()
+	defer stream.Close()
 	var text strings.Builder
-	_, _ = stdcopy.StdCopy(&text, &text, logs)
-	return text.String()
+	_, err = stdcopy.StdCopy(&text, &text, stream)
+	return text.String(), err
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
@@ -120,17 +119,11 @@ func outputOf(ctx context.Context, api *client.Client, id string) (string, error
 	case err := <-wait.Error:
 		return "", err
 	}
-	logs, err := api.ContainerLogs(ctx, id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
-	if err != nil {
-		return "", err
-	}
-	defer logs.Close()
-	var text strings.Builder
-	_, err = stdcopy.StdCopy(&text, &text, logs)
+	text, err := logs(ctx, api, id, client.ContainerLogsOptions{})
 	if err == nil && code != 0 {
-		err = fmt.Errorf("%w: %s", ExitCode(code), strings.TrimSpace(text.String()))
+		err = fmt.Errorf("%w: %s", ExitCode(code), strings.TrimSpace(text))
 	}
-	return text.String(), err
+	return text, err
 }
 
 // SentFile is a local file that is copied to the engine's machine.

@@ -46,7 +46,8 @@ func (d *Engine) lastRun(ctx context.Context, name string) (log string, failed b
 	if end, ended := endOf(now.Container); !ended || end.Code == 0 || end.Code > signalled {
 		return "", false, nil
 	}
-	return d.logs(ctx, name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt}), true, nil
+	log, _ = logs(ctx, d.Client, name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt})
+	return log, true, nil
 }
 
 // signalled is below the exit codes of programs that a signal has ended.
