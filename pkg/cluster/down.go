@@ -57,10 +57,10 @@ func removeImages(ctx context.Context, s *session.Session) error {
 	if err != nil || slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Cluster != "" }) {
 		return err
 	}
-	images, err := s.Engine.ImagesNamed(ctx, testhost.Images+":*")
+	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")
 	errs := []error{err}
 	for _, image := range images {
-		errs = append(errs, s.Engine.RemoveImage(ctx, image))
+		errs = append(errs, s.Engine.Images().Remove(ctx, image))
 	}
 	return errors.Join(errs...)
 }

@@ -17,51 +17,58 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// HasImage reports whether the engine holds an image of that reference.
-func (d *Engine) HasImage(ctx context.Context, ref string) (bool, error) {
-	_, err := d.ImageInspect(ctx, ref)
+// Images are the images of an engine.
+type Images struct{ api *client.Client }
+
+// Images returns the images of the engine.
+func (d *Engine) Images() Images { return Images{d.Client} }
+
+// Has reports whether the engine holds an image of that reference.
+func (i Images) Has(ctx context.Context, ref string) (bool, error) {
+	_, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || absent(err) {
 		return false, nil
 	}
 	return err == nil, noAnswer(err)
 }
 
-// ImageLayers returns the diff IDs of the image with that reference: none if
+// Layers returns the diff IDs of the image with that reference: none if
 // it, or the engine, is not there. They say what an image holds, whichever
 // kind of store the engine uses.
-func (d *Engine) ImageLayers(ctx context.Context, ref string) ([]string, error) {
-	found, err := d.ImageInspect(ctx, ref)
+func (i Images) Layers(ctx context.Context, ref string) ([]string, error) {
+	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || absent(err) {
 		return nil, nil
 	}
 	return found.RootFS.Layers, noAnswer(err)
 }
 
-// ImagesNamed lists the references that match a pattern: "registry/name:*".
-func (d *Engine) ImagesNamed(ctx context.Context, pattern string) ([]string, error) {
-	list, err := d.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("reference", pattern)})
-	if err != nil {
-		return nil, fmt.Errorf("list images: %w", err)
-	}
-	var refs []string
+// Named lists the references that match a pattern: "registry/name:*".
+func (i Images) Named(ctx context.Context, pattern string) ([]string, error) {
+	refs, err := i.references(ctx, client.Filters{}.Add("reference", pattern))
+	return refs, doing("list", "images", err)
+}
+
+func (i Images) references(ctx context.Context, filter client.Filters) (refs []string, err error) {
+	list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: filter})
 	for _, image := range list.Items {
 		refs = append(refs, image.RepoTags...)
 	}
-	return refs, nil
+	return refs, err
 }
 
 // Load reads images from a `docker save` archive.
-func (d *Engine) Load(ctx context.Context, archive io.Reader) error {
+func (i Images) Load(ctx context.Context, archive io.Reader) error {
 	return send(ctx, archive, "load", "images", func(ctx context.Context, archive io.Reader) (io.ReadCloser, error) {
-		return d.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false)) // an engine at work is heard
+		return i.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(false)) // an engine at work is heard
 	})
 }
 
 // Save writes images as a `docker save` archive.
-func (d *Engine) Save(ctx context.Context, w io.Writer, refs ...string) error {
+func (i Images) Save(ctx context.Context, w io.Writer, refs ...string) error {
 	ctx, attention := attend(ctx)
 	defer attention.end()
-	archive, err := d.ImageSave(ctx, refs)
+	archive, err := i.api.ImageSave(ctx, refs)
 	if err == nil {
 		defer archive.Close()
 		_, err = io.Copy(w, attention.heard(archive))
@@ -69,9 +76,9 @@ func (d *Engine) Save(ctx context.Context, w io.Writer, refs ...string) error {
 	return attention.explain(ctx, err)
 }
 
-// ImportImage makes an image out of a root file system in a tar stream.
-func (d *Engine) ImportImage(ctx context.Context, ref string, rootfs io.Reader) error {
-	return importFrom(ctx, d.Client, ref, rootfs, client.ImageImportOptions{})
+// Import makes an image out of a root file system in a tar stream.
+func (i Images) Import(ctx context.Context, ref string, rootfs io.Reader) error {
+	return importFrom(ctx, i.api, ref, rootfs, client.ImageImportOptions{})
 }
 
 // ImportProgram creates an image for the cluster that contains a single file, the
@@ -118,28 +125,28 @@ func failureIn(answer io.Reader) error {
 	return lines.Err()
 }
 
-// RemoveImage removes an image reference. A missing image is not an error.
-func (d *Engine) RemoveImage(ctx context.Context, ref string) error {
-	_, err := d.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
-	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
+// Remove removes an image reference. A missing image is not an error.
+func (i Images) Remove(ctx context.Context, ref string) error {
+	_, err := i.api.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
+	if client.IsErrConnectionFailed(err) {
 		return nil
 	}
-	return err
+	return gone(err)
 }
 
-// ImageUsers returns the containers that prevent the removal of an image
+// Users returns the containers that prevent the removal of an image
 // reference: running or stopped containers of the image, and containers that
 // mount it. It returns none if the image has further references, or if the
 // engine does not answer.
-func (d *Engine) ImageUsers(ctx context.Context, ref string) ([]string, error) {
-	found, err := d.ImageInspect(ctx, ref)
+func (i Images) Users(ctx context.Context, ref string) ([]string, error) {
+	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
 		return nil, nil
 	}
 	if err != nil || len(found.RepoTags) > 1 {
 		return nil, err
 	}
-	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
+	list, err := i.api.ContainerList(ctx, client.ContainerListOptions{All: true})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}
@@ -158,12 +165,7 @@ func (d *Engine) ImageUsers(ctx context.Context, ref string) ([]string, error) {
 // Images lists the references of the images that were made of the cluster's
 // machines.
 func (c Cluster) Images(ctx context.Context) ([]string, error) {
-	list, err := c.api.ImageList(ctx, client.ImageListOptions{Filters: c.filter()})
-	var all []string
-	for _, image := range list.Items {
-		all = append(all, image.RepoTags...)
-	}
-	return all, err
+	return Images{c.api}.references(ctx, c.filter())
 }
 
 // removeImages removes the images of the cluster's machines, those without a name

@@ -18,10 +18,10 @@ func TestADirectoryThatWasReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	const image, name = "kube-bootstrap-test-replaced:1", "kube-bootstrap-test-replaced"
-	if err := engine.ImportImage(t.Context(), image, bytes.NewReader(make([]byte, 1024))); err != nil {
+	if err := engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.RemoveImage(context.Background(), image) })
+	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
 	dir := t.TempDir() + "/seen"
 	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "600"}, Mounts: []Mount{{Source: dir, Target: "/seen"}}}
 	for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {

@@ -38,7 +38,7 @@ func TestNoAnswerIsNoDifference(t *testing.T) {
 		if diff, err := engine.Running(ctx, Container{Name: "etcd"}); known != (len(diff) > 0) || known == step.IsUnanswered(err) {
 			t.Errorf("%s: container: %v, %v", socket, diff, err)
 		}
-		if _, err := engine.HasImage(ctx, "etcd:1"); known == step.IsUnanswered(err) {
+		if _, err := engine.Images().Has(ctx, "etcd:1"); known == step.IsUnanswered(err) {
 			t.Errorf("%s: image: %v", socket, err)
 		}
 		if _, _, err := engine.StartedAt(ctx, "etcd"); known == step.IsUnanswered(err) {
@@ -78,9 +78,9 @@ func TestImagesForASilentEngine(t *testing.T) {
 		}
 		ctx := step.WithLimit(t.Context(), limit)
 		for what, err := range map[string]error{
-			"load":   engine.Load(ctx, io.LimitReader(zeros{}, 1<<20)),
-			"save":   engine.Save(ctx, io.Discard, "x:1"),
-			"import": engine.ImportImage(ctx, "x:1", io.LimitReader(zeros{}, 1<<20)),
+			"load":   engine.Images().Load(ctx, io.LimitReader(zeros{}, 1<<20)),
+			"save":   engine.Images().Save(ctx, io.Discard, "x:1"),
+			"import": engine.Images().Import(ctx, "x:1", io.LimitReader(zeros{}, 1<<20)),
 		} {
 			if err == nil || !strings.Contains(err.Error(), "is silent for 100ms") {
 				t.Errorf("%s, %s: %v", name, what, err)

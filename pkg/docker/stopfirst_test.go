@@ -19,10 +19,10 @@ func TestAReplacedProgramMayEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	const image, name = "kube-bootstrap-test-stop:1", "kube-bootstrap-test-stop"
-	if err := engine.ImportImage(t.Context(), image, bytes.NewReader(make([]byte, 1024))); err != nil {
+	if err := engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.RemoveImage(context.Background(), image) })
+	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
 	t.Cleanup(func() { _ = engine.Remove(context.Background(), name) })
 	for _, gentle := range []bool{true, false} {
 		dir := t.TempDir()

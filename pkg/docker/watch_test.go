@@ -18,10 +18,10 @@ func TestWatch(t *testing.T) {
 	}
 	const image = "kube-bootstrap-test-watch:1"
 	empty := bytes.NewReader(make([]byte, 1024)) // an empty tar
-	if err := engine.ImportImage(t.Context(), image, empty); err != nil {
+	if err := engine.Images().Import(t.Context(), image, empty); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.RemoveImage(context.Background(), image) })
+	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
 	for name, c := range map[string]struct {
 		restart, script, want string
 		before                int // restarts before the watch

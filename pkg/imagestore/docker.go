@@ -25,7 +25,7 @@ func Docker(kind image.Store, engine *docker.Engine) Target { return dockerStore
 func (s dockerStore) Kind() image.Store { return s.kind }
 
 func (s dockerStore) State(ctx context.Context, want Image) (State, error) {
-	layers, err := s.engine.ImageLayers(ctx, want.Ref)
+	layers, err := s.engine.Images().Layers(ctx, want.Ref)
 	if err != nil || len(layers) == 0 {
 		return Absent, err
 	}
@@ -48,14 +48,14 @@ func (s dockerStore) Load(ctx context.Context, open func() io.ReadCloser) error 
 	loading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(loadGrace, cancel) })()
-	return s.engine.Load(loading, archive)
+	return s.engine.Images().Load(loading, archive)
 }
 
 func (s dockerStore) Users(ctx context.Context, ref string) ([]string, error) {
 	if s.kind == image.Bootstrap {
 		return nil, nil // it runs only our own containers
 	}
-	return s.engine.ImageUsers(ctx, ref)
+	return s.engine.Images().Users(ctx, ref)
 }
 
 func (s dockerStore) Remove(ctx context.Context, refs []string) error {
@@ -66,7 +66,7 @@ func (s dockerStore) Remove(ctx context.Context, refs []string) error {
 		return fmt.Errorf("the %s does not answer, so its images cannot be removed; start it and try again: %w", s.kind, err)
 	}
 	for _, ref := range refs {
-		if err := s.engine.RemoveImage(ctx, ref); err != nil {
+		if err := s.engine.Images().Remove(ctx, ref); err != nil {
 			return fmt.Errorf("remove image %s: %w", ref, err)
 		}
 	}

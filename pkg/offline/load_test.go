@@ -167,7 +167,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	if err := d.Load(t.Context(), plain); err != nil {
+	if err := d.Images().Load(t.Context(), plain); err != nil {
 		t.Fatalf("zstd -dc BUNDLE | docker load: %v", err)
 	}
 	err = withContainerd(t.Context(), containerdSocket, func(ctx context.Context, c *containerd.Client) error {
@@ -186,7 +186,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 		t.Fatalf("zstd -dc BUNDLE | ctr images import -: %v", err)
 	}
 	for _, ref := range List(bundletest.Versions(t), "") {
-		if has, err := d.HasImage(t.Context(), ref); err != nil || !has {
+		if has, err := d.Images().Has(t.Context(), ref); err != nil || !has {
 			t.Errorf("docker load brought no %s: %v", ref, err)
 		}
 	}

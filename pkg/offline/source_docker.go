@@ -24,15 +24,15 @@ import (
 // host. They are identified by their names; another store has the same image if
 // it has the same layers.
 type dockerImages struct {
-	docker *docker.Engine
+	docker docker.Images
 	holder string                     // the image that holds the CNI plugins
 	layers map[string][]digest.Digest // by reference
 }
 
 func (s Source) fromDocker(ctx context.Context) (*dockerImages, error) {
-	l := &dockerImages{s.Docker, image.Ref(s.Versions, "hyperkube"), map[string][]digest.Digest{}}
+	l := &dockerImages{s.Docker.Images(), image.Ref(s.Versions, "hyperkube"), map[string][]digest.Digest{}}
 	for _, img := range s.Images {
-		layers, err := s.Docker.ImageLayers(ctx, img.Ref)
+		layers, err := l.docker.Layers(ctx, img.Ref)
 		if err != nil {
 			return nil, fmt.Errorf("look for image %s in the main Docker: %w", img.Ref, err)
 		}
@@ -50,10 +50,10 @@ func (l *dockerImages) Find(ref, arch string) (bundle.Image, error) {
 }
 
 // MissingIn returns the images that a Docker does not have.
-func MissingIn(ctx context.Context, docker *docker.Engine, images []image.Image) ([]string, error) {
+func MissingIn(ctx context.Context, docker docker.Images, images []image.Image) ([]string, error) {
 	var missing []string
 	for _, img := range images {
-		has, err := docker.HasImage(ctx, img.Ref)
+		has, err := docker.Has(ctx, img.Ref)
 		if err != nil {
 			return nil, err
 		}

@@ -163,7 +163,7 @@ func sweep(ctx context.Context, s *session.Session) error {
 	for _, ref := range images {
 		_, of, _ := strings.Cut(strings.TrimPrefix(ref, imagePrefix), ".")
 		if _, kept := whole[of]; strings.HasPrefix(ref, imagePrefix) && !kept {
-			errs = append(errs, s.Engine.RemoveImage(ctx, ref))
+			errs = append(errs, s.Engine.Images().Remove(ctx, ref))
 		}
 	}
 	return errors.Join(errs...)

@@ -25,7 +25,7 @@ func ImageStep(s *session.Session, name string) step.Step {
 	return step.Step{
 		Name: "make host image " + name,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			has, err := s.Engine.HasImage(ctx, image)
+			has, err := s.Engine.Images().Has(ctx, image)
 			if err != nil || has {
 				return nil, err
 			}
@@ -47,10 +47,10 @@ func makeImage(ctx context.Context, s *session.Session, name, image string) erro
 			return err
 		}
 	}
-	return importRootfs(ctx, s.Engine, image, path)
+	return importRootfs(ctx, s.Engine.Images(), image, path)
 }
 
-func importRootfs(ctx context.Context, docker *docker.Engine, ref, path string) error {
+func importRootfs(ctx context.Context, images docker.Images, ref, path string) error {
 	packed, err := os.Open(path)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func importRootfs(ctx context.Context, docker *docker.Engine, ref, path string) 
 		return err
 	}
 	defer plain.Close()
-	return docker.ImportImage(ctx, ref, plain)
+	return images.Import(ctx, ref, plain)
 }
 
 // build creates the root file system with mmdebstrap and writes it compressed to

@@ -92,7 +92,7 @@ func (f Front) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	has, err := f.session.Engine.HasImage(ctx, c.Image)
+	has, err := f.session.Engine.Images().Has(ctx, c.Image)
 	if err == nil && !has {
 		err = f.session.Cluster().ImportProgram(ctx, c.Image, f.Binary)
 	}
@@ -150,7 +150,7 @@ func (f Front) dropOld(ctx context.Context, now string) error {
 	errs := []error{err}
 	for _, image := range images {
 		if strings.HasPrefix(image, frontImages) && image != now {
-			errs = append(errs, f.session.Engine.RemoveImage(ctx, image))
+			errs = append(errs, f.session.Engine.Images().Remove(ctx, image))
 		}
 	}
 	return errors.Join(errs...)

@@ -57,7 +57,7 @@ type imageSource struct {
 // of that name.
 func sourceOf(s *session.Session, name string, state topology.State) (imageSource, error) {
 	if name == "" {
-		return imageSource{"the engine", s.Engine.HasImage, s.Engine.Save}, nil
+		return imageSource{"the engine", s.Engine.Images().Has, s.Engine.Images().Save}, nil
 	}
 	n, err := state.Topology(s.Name).PickRunning(name, state)
 	node := s.Node(n.Name)

@@ -48,7 +48,7 @@ func byHandProblem(ctx context.Context, h request) error {
 	if err != nil {
 		return err
 	}
-	missing, err := offline.MissingIn(ctx, docker, image.OfEveryCluster(h.Images))
+	missing, err := offline.MissingIn(ctx, docker.Images(), image.OfEveryCluster(h.Images))
 	if err == nil && len(missing) > 0 {
 		err = &step.Problem{Name: "images", Text: "the main Docker lacks " + strings.Join(missing, ", "),
 			Remedy: "load each by `docker save IMAGE | ssh HOST docker load`, or give --bundle or --registry"}
