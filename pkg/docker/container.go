@@ -70,7 +70,7 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 // replacedDirs compares the directories that a container has mounted with those
 // of the host. Only an engine of this host runs processes that can be looked at.
 func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
-	if !strings.HasPrefix(d.Address, "unix://") || pid == 0 {
+	if d.Remote() || pid == 0 {
 		return nil, nil
 	}
 	for _, m := range c.Mounts {

@@ -19,13 +19,13 @@ func Follow(ctx context.Context, socket string, up, changed func()) error {
 	if err := engine.Answers(ctx); err != nil {
 		return err
 	}
-	return engine.stream(ctx, up, changed)
+	return stream(ctx, engine.Client, up, changed)
 }
 
-func (d *Engine) stream(ctx context.Context, up, changed func()) error {
+func stream(ctx context.Context, api *client.Client, up, changed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sent := d.Events(ctx, client.EventsListOptions{Filters: make(client.Filters).
+	sent := api.Events(ctx, client.EventsListOptions{Filters: make(client.Filters).
 		Add("type", string(events.ContainerEventType), string(events.ImageEventType)).
 		Add("event", string(events.ActionStart), string(events.ActionDie), string(events.ActionDestroy), string(events.ActionPause),
 			string(events.ActionRename), string(events.ActionDelete), string(events.ActionUnTag)),

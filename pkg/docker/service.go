@@ -109,5 +109,13 @@ func (s Service) LastRun(ctx context.Context) (log string, failed bool, err erro
 	}
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
-	return docker.lastRun(ctx, s.Name)
+	now, err := docker.ContainerInspect(ctx, s.Name, client.ContainerInspectOptions{})
+	if err != nil {
+		return "", false, gone(err)
+	}
+	if end, ended := endOf(now.Container); !ended || end.Code == 0 || end.Code > signalled {
+		return "", false, nil
+	}
+	log, _ = logs(ctx, docker.Client, s.Name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt})
+	return log, true, nil
 }

@@ -37,7 +37,7 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 	defer stream.Close()
 	ended, stop := context.WithCancel(ctx)
 	defer stop()
-	go d.follow(ended, made.ID, s.Sizes)
+	go follow(ended, d.Client, made.ID, s.Sizes)
 	go func() {
 		_, _ = io.Copy(stream.Conn, s.Input) // ends with the shell, or with the user's input
 		_ = stream.CloseWrite()
@@ -50,7 +50,7 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 }
 
 // follow gives the terminal in the container the size of the user's.
-func (d *Engine) follow(ctx context.Context, id string, sizes <-chan Size) {
+func follow(ctx context.Context, api *client.Client, id string, sizes <-chan Size) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -59,7 +59,7 @@ func (d *Engine) follow(ctx context.Context, id string, sizes <-chan Size) {
 			if !more {
 				return
 			}
-			_, _ = d.ExecResize(ctx, id, client.ExecResizeOptions{Height: s.Rows, Width: s.Columns}) // a wrong size is only ugly
+			_, _ = api.ExecResize(ctx, id, client.ExecResizeOptions{Height: s.Rows, Width: s.Columns}) // a wrong size is only ugly
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (s Service) Watch(ctx context.Context) error {
 		return err
 	}
 	return step.WatchEnds(ctx, func(ctx context.Context, since time.Time) (step.End, bool) {
-		last, ended := docker.lastEnd(ctx, s.Name, since)
+		last, ended := lastEnd(ctx, docker.Client, s.Name, since)
 		last.LastLine = func(ctx context.Context) string { return lastLine(s.Tail(ctx, 1)) }
 		return last, ended
 	})
@@ -28,26 +28,14 @@ func (s Service) Watch(ctx context.Context) error {
 // lastEnd returns false for a container that runs, or that exited before since
 // and will be restarted: Docker's own counter covers the whole life of the
 // container.
-func (d *Engine) lastEnd(ctx context.Context, name string, since time.Time) (step.End, bool) {
-	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+func lastEnd(ctx context.Context, api *client.Client, name string, since time.Time) (step.End, bool) {
+	now, err := api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil {
 		return step.End{}, false // the wait itself reports it
 	}
 	last, ended := endOf(now.Container)
 	at, err := time.Parse(time.RFC3339Nano, last.ID)
 	return last, ended && err == nil && (!last.Restarted || at.After(since))
-}
-
-func (d *Engine) lastRun(ctx context.Context, name string) (log string, failed bool, err error) {
-	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-	if err != nil {
-		return "", false, gone(err)
-	}
-	if end, ended := endOf(now.Container); !ended || end.Code == 0 || end.Code > signalled {
-		return "", false, nil
-	}
-	log, _ = logs(ctx, d.Client, name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt})
-	return log, true, nil
 }
 
 // signalled is below the exit codes of programs that a signal has ended.
