@@ -31,14 +31,13 @@ func (r Runtime) Watch(pod string) func(context.Context) error {
 	}
 }
 
-// Runs returns nil if the container of a static pod runs.
-func (r Runtime) Runs(ctx context.Context, pod string) error {
+// Started returns nil if the kubelet has started a container of a static pod, even
+// if the container has ended since.
+func (r Runtime) Started(ctx context.Context, pod string) error {
 	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
-		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{
-			LabelSelector: labelsOf(pod),
-			State:         &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_RUNNING},
-		}})
-		if err == nil && len(answer.Containers) == 0 {
+		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: labelsOf(pod)}})
+		started := func(c *runtime.Container) bool { return c.State != runtime.ContainerState_CONTAINER_CREATED }
+		if err == nil && !slices.ContainsFunc(answer.Containers, started) {
 			return errors.New("the kubelet has not started the container of " + pod + " yet")
 		}
 		return err

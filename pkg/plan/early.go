@@ -31,12 +31,19 @@ func earlyKubelet(h *local.Host, role string) step.Step {
 }
 
 // earlyAPIServer is the step that waits for the container of the API server.
-// Without its kubelet the container would start after the move of docker0.
+// Without its kubelet the container would start after the move of docker0. The
+// controller manager is the other static pod of that time: the move ends the
+// kubelet, which must not be creating a container then.
 func earlyAPIServer(h *local.Host) step.Step {
-	runs := func(ctx context.Context) error {
-		return parts.Runtime(h).Runs(ctx, "kube-apiserver-"+h.Config.HostName)
+	started := func(ctx context.Context) error {
+		for _, pod := range []string{"kube-apiserver", "kube-controller-manager"} {
+			if err := parts.Runtime(h).Started(ctx, pod+"-"+h.Config.HostName); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return ifNew(h, parts.Watched(h, step.Wait("start the API server before docker0 moves", runs, parts.Kubelet(h, local.Master).Explain)))
+	return ifNew(h, parts.Watched(h, step.Wait("start the API server before docker0 moves", started, parts.Kubelet(h, local.Master).Explain)))
 }
 
 // ifNew returns s with a Check that finds nothing once docker0 can move, or
