@@ -19,12 +19,14 @@ import (
 func certsRotate(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace a key, or the certificate authorities, without an outage",
-		Long: `Replace a key that all control planes have, without an outage. All control planes
+		Short: "Replace a key, or the certificate authorities, while the cluster runs",
+		Long: `Replace a key that all control planes have, while the cluster runs. All control planes
 first accept the new key as well as the old one, then use the new key, and at
 last drop the old one. The agents of the control planes do that, one control
 plane at a time, and this command waits for them. If it is interrupted, run it
-again on any control plane: it continues.
+again on any control plane: it continues. The API server of each control plane
+restarts several times. The API answers all the time if there are several control
+planes; a single one is away for about 20 seconds at each restart.
 
 With --ca, it replaces all certificate authorities of the cluster, with all
 certificates that they have signed. Workers follow too: if a host is off, the
