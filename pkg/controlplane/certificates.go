@@ -29,9 +29,9 @@ func (p PKI) now() time.Time {
 }
 
 // Certificates issues every certificate of a control plane, and makes the
-// identity of a new cluster. What ends soon or no longer fits (the host's
-// address changed) is issued again; an authority is
-// replaced by a rotation only, as every host trusts it.
+// identity of a new cluster. It issues a certificate again that expires soon or
+// that no longer fits, for example because the address of the host changed. Only a
+// rotation replaces an authority, because every host trusts it.
 func (p PKI) Certificates() step.Step {
 	s := p.issue(nil)
 	s.Undo = func(context.Context) error {
@@ -103,7 +103,7 @@ func (p PKI) writeLeaf(l leaf, signer *pki.Authority, pair pki.Pair) error {
 	return p.Files.Write(l.name(), data, 0o600)
 }
 
-// readPair reads a certificate and its key; what is missing is nil.
+// readPair reads a certificate and its key. The data of a missing file is nil.
 func readPair(files host.Files, path string) (pki.Pair, error) {
 	cert, err := files.Read(path + ".crt")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -63,8 +63,8 @@ func (c Machines) Commit(ctx context.Context, name, ref string) error {
 	return doing("keep the root file system of", name, err)
 }
 
-// Remove removes a machine and volumes that only it has, whether it runs
-// or not. What is not there is no error.
+// Remove removes a machine, which may run, and the volumes that no other machine
+// uses. A missing machine or volume is not an error.
 func (c Machines) Remove(ctx context.Context, name string, volumes []string) error {
 	if err := removeContainer(ctx, c.api, name); err != nil {
 		return doing("remove", name, err)

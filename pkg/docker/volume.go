@@ -15,8 +15,8 @@ type Volume struct {
 	Labels map[string]string
 }
 
-// MakeVolume makes a volume of the cluster. One of that name that is there already
-// is left as it is.
+// MakeVolume makes a volume of the cluster. It does not change an existing volume
+// of that name.
 func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
 	all := map[string]string{OurLabel: "cluster", ClusterLabel: c.name}
 	for key, value := range labels {

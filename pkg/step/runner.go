@@ -64,9 +64,9 @@ func (r *Runner) look(ctx context.Context, row int, s Step) Finding {
 	return f
 }
 
-// InPlace reports whether no step of the plan has anything to do. All Checks run
-// at the same time, and the first one that finds something ends the others. It
-// sends events only if it returns true.
+// InPlace reports whether every step of the plan is up to date. It runs all Checks
+// at the same time, and cancels them as soon as a Check returns a Diff or an
+// error. It emits events only if it returns true.
 func (r *Runner) InPlace(ctx context.Context, plan Plan) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -41,7 +41,7 @@ func TestDoThenLookThenUndo(t *testing.T) {
 	}
 }
 
-// TestInPlace expects that the first Check that finds something ends a slow one.
+// TestInPlace expects that a Check with a Diff cancels a slow Check.
 func TestInPlace(t *testing.T) {
 	var a, b atomic.Bool
 	slow := Step{Name: "slow", Check: func(ctx context.Context) (Diff, error) {
