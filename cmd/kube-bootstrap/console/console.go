@@ -109,7 +109,13 @@ func (con *Console) CheckProgress() error {
 func (con *Console) Mode() string { return progress.Mode(con.mode, con.Redraws) }
 
 // Begin starts to draw and returns the runner whose events are drawn.
-func (con *Console) Begin() (*step.Runner, error) {
+func (con *Console) Begin() (*step.Runner, error) { return con.begin("") }
+
+// BeginLogged is Begin for a command that changes this host. It keeps a log in
+// host.LogDir, which turndown removes.
+func (con *Console) BeginLogged(command string) (*step.Runner, error) { return con.begin(command) }
+
+func (con *Console) begin(command string) (*step.Runner, error) {
 	all := progress.All{progress.New(con.Mode(), con.Err)}
 	if con.timeline != "" {
 		file, err := os.Create(con.timeline)
@@ -118,7 +124,7 @@ func (con *Console) Begin() (*step.Runner, error) {
 		}
 		all = append(all, progress.NewTimeline(file))
 	}
-	log, err := con.newLog()
+	log, err := con.newLog(command)
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("--log-file: %w", err))
 	}

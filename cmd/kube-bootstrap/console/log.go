@@ -3,37 +3,33 @@ package console
 import (
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// logs is where a run keeps its log, unless it changes nothing.
+// logs states where the log of a run is.
 type logs struct {
-	file    string // of --log-file; empty: in host.LogDir, see KeepLog
-	command string // empty: the command keeps no log by itself
-	kept    string // path of the log of this run, once it exists
+	file string // of --log-file; empty: in host.LogDir, if the command keeps a log
+	kept string // path of the log in host.LogDir, once it exists
 }
 
-// KeepLog makes the run of a command that changes this host keep a log, which
-// turndown removes. path is the path of the command: "kube-bootstrap certs renew".
-func (con *Console) KeepLog(path string) {
-	con.logs.command = strings.Join(strings.Fields(path)[1:], "-")
-}
-
-// newLog returns the reporter that writes the log of this run.
-func (con *Console) newLog() (progress.Reporter, error) {
-	if con.logs.file != "" {
+// newLog returns the reporter that writes the log of a run. command is empty if the
+// command keeps no log in host.LogDir.
+func (con *Console) newLog(command string) (progress.Reporter, error) {
+	switch {
+	case con.logs.file != "":
 		file, err := progress.OpenLog(con.logs.file)
-		return progress.NewLog(func() (io.WriteCloser, error) { return file, nil }), err
-	}
-	if con.logs.command == "" {
+		if err != nil {
+			return nil, err
+		}
+		return progress.NewLog(file), nil
+	case command == "":
 		return progress.All{}, nil
 	}
-	return progress.NewLog(func() (io.WriteCloser, error) {
-		file, err := progress.CreateLog(host.LogDir, con.logs.command, time.Now())
+	return progress.NewLateLog(func() (io.WriteCloser, error) {
+		file, err := progress.CreateLog(host.LogDir, command, time.Now())
 		if err == nil {
 			con.logs.kept = file.Name()
 		}

@@ -14,52 +14,55 @@ import (
 // keptLogs is the number of logs that remain in a directory.
 const keptLogs = 20
 
-// log writes plain lines to a file. It opens the file when the first step starts,
-// so that a run that changes nothing leaves none.
+// log writes plain lines to a file, with the errors of failed steps.
 type log struct {
-	open   func() (io.WriteCloser, error)
-	opened bool
-	file   io.WriteCloser // nil until it is open, and if it cannot be opened
-	lines  *plain
+	file  io.WriteCloser
+	lines *plain
 }
 
-// NewLog returns a reporter that writes a log to the file that open returns. Without
-// a file it writes nothing, because no work depends on the log.
-func NewLog(open func() (io.WriteCloser, error)) Reporter { return &log{open: open} }
+// NewLog returns a reporter that writes a log to file and closes it at the end.
+func NewLog(file io.WriteCloser) Reporter { return &log{file, newPlain(file)} }
 
 func (l *log) Event(e step.Event) {
-	if e.Kind == step.Started && e.Row >= 0 && !l.opened {
-		l.begin()
-	}
-	if l.file == nil {
-		return
-	}
 	l.lines.Event(e)
 	if e.Kind == step.Failed {
 		l.lines.line(e.At, e.Err.Error())
 	}
 }
 
-func (l *log) begin() {
-	l.opened = true
-	file, err := l.open()
-	if err != nil {
-		return
-	}
-	l.file, l.lines = file, newPlain(file)
-}
-
 func (l *log) Close() {
-	if l.file == nil {
-		return
-	}
 	l.lines.Close()
 	_ = l.file.Close() // a full disk must not fail the run
-	l.file = nil
 }
 
+// lateLog creates its log when the first step starts, so that a run that changes
+// nothing leaves none.
+type lateLog struct {
+	open   func() (io.WriteCloser, error)
+	opened bool
+	log    Reporter
+}
+
+// NewLateLog returns a reporter that writes a log to the file that open returns when
+// the first step starts. If open fails, it writes nothing: no work depends on the log.
+func NewLateLog(open func() (io.WriteCloser, error)) Reporter {
+	return &lateLog{open: open, log: All{}}
+}
+
+func (l *lateLog) Event(e step.Event) {
+	if e.Kind == step.Started && e.Row >= 0 && !l.opened {
+		l.opened = true
+		if file, err := l.open(); err == nil {
+			l.log = NewLog(file)
+		}
+	}
+	l.log.Event(e)
+}
+
+func (l *lateLog) Close() { l.log.Close() }
+
 // CreateLog creates the log of a run of a command in dir, which only root can
-// read, and removes the oldest logs there. It returns its path.
+// read, and removes the oldest logs there.
 func CreateLog(dir, command string, at time.Time) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 
 func TestLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
-	l := NewLog(func() (io.WriteCloser, error) { return CreateLog(dir, "master", at(0)) })
+	l := NewLateLog(func() (io.WriteCloser, error) { return CreateLog(dir, "master", at(0)) })
 	for _, e := range []step.Event{
 		{At: at(0), Row: -1, Step: "preflight", Kind: step.Started},
 		{At: at(1), Row: 0, Step: "find room on the disks", Kind: step.InPlace},
@@ -56,7 +56,7 @@ func TestTheOldestLogsAreRemoved(t *testing.T) {
 }
 
 func TestALogThatCannotBeCreatedFailsNothing(t *testing.T) {
-	l := NewLog(func() (io.WriteCloser, error) { return nil, errors.New("read-only file system") })
+	l := NewLateLog(func() (io.WriteCloser, error) { return nil, errors.New("read-only file system") })
 	l.Event(step.Event{At: at(0), Step: "start etcd", Kind: step.Started})
 	l.Event(step.Event{At: at(1), Step: "start etcd", Kind: step.Done})
 	l.Close()

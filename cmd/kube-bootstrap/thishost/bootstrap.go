@@ -38,7 +38,6 @@ With a registry, later pods and containers pull from there too.`,
 	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list every change and make none")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		con.KeepLog(c.CommandPath())
 		if err := format.Check(); err != nil {
 			return err
 		}
@@ -52,7 +51,7 @@ With a registry, later pods and containers pull from there too.`,
 		}
 		defer release()
 		h.TakeLoaded()
-		runner, h, err := lookFirst(c.Context(), con, h, local.Loaded)
+		runner, h, err := lookFirst(c, con, h, local.Loaded)
 		if err != nil {
 			return err
 		}

@@ -121,7 +121,6 @@ A super-admin.conf that you have removed is issued only if you name it.`,
 				return exit.Usage(fmt.Errorf("%s: must be one of %s", name, strings.Join(renewal.Renewable(), ", ")))
 			}
 		}
-		con.KeepLog(c.CommandPath())
 		return renew(c.Context(), con, names, *life)
 	}
 	return c
@@ -153,7 +152,7 @@ func renew(ctx context.Context, con *console.Console, names []string, life time.
 			return exit.Usage(err)
 		}
 	}
-	runner, err := con.Begin()
+	runner, err := con.BeginLogged("certs-renew")
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,6 @@ it again after the time that it prints to drop the old key.`,
 		if len(given) != 1 {
 			return exit.Usage(errors.New("state what to replace, with one of --ca, --encryption-key and --service-account-key"))
 		}
-		con.KeepLog(c.CommandPath())
 		return rotate(c.Context(), con, given[0], *now)
 	}
 	return c
@@ -72,7 +71,7 @@ func rotate(ctx context.Context, con *console.Console, subject string, dropNow b
 	if err := renewal.Rotates(ctx, h, subject); err != nil {
 		return err
 	}
-	runner, err := con.Begin()
+	runner, err := con.BeginLogged("certs-rotate")
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,6 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 	dryRun, format := addDryRun(c, "list every change and make none")
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		con.KeepLog(c.CommandPath())
 		if err := format.Check(); err != nil {
 			return err
 		}
@@ -96,7 +95,7 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 		}
 		defer release()
 		tellSettings(con, h, origins, v.verb)
-		runner, h, err := lookFirst(c.Context(), con, h, v.role)
+		runner, h, err := lookFirst(c, con, h, v.role)
 		if err != nil {
 			return err
 		}
@@ -151,15 +150,15 @@ func asRoot() error {
 
 // lookFirst resolves the host and runs its preflight checks. The checks are
 // shown as one step, and their problems are reported together at the end.
-func lookFirst(ctx context.Context, con *console.Console, h *local.Host, role string) (*step.Runner, *local.Host, error) {
-	runner, err := con.Begin()
+func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role string) (*step.Runner, *local.Host, error) {
+	runner, err := con.BeginLogged(c.Name())
 	if err != nil {
 		return nil, nil, err
 	}
 	e := step.Event{At: time.Now(), Row: -1, Step: "preflight", Kind: step.Started}
 	runner.Emit(e)
-	h = h.Resolve(ctx, role)
-	e.Err = (&step.Runner{}).Do(ctx, preflight.Plan(h, role))
+	h = h.Resolve(c.Context(), role)
+	e.Err = (&step.Runner{}).Do(c.Context(), preflight.Plan(h, role))
 	e.At, e.Kind = time.Now(), step.Done
 	if e.Err != nil {
 		e.Kind = step.Failed

@@ -63,7 +63,6 @@ must be confirmed on the terminal or with --yes.`,
 		if err := con.Confirm(c.Context(), *yes, lossesOfTurndown); err != nil {
 			return err
 		}
-		con.KeepLog(c.CommandPath())
 		return turndown(c.Context(), con, cfg.KeepImages, *force)
 	}
 	return c
@@ -102,7 +101,7 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 		con.Say("this host is no part of a cluster: nothing to take back")
 		return nil
 	}
-	runner, err := con.Begin()
+	runner, err := con.BeginLogged("turndown")
 	if err != nil {
 		return err
 	}
