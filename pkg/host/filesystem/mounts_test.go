@@ -1,0 +1,51 @@
+package filesystem
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSharedIn(t *testing.T) {
+	const table = `21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
+22 21 8:2 / /var rw - ext4 /dev/sda2 rw
+23 22 8:3 / /var/lib/a\040b rw master:4 - ext4 /dev/sda3 rw
+24 22 8:4 / /var/lib/c rw - ext4 /dev/sda4 rw
+25 24 8:4 / /var/lib/c rw shared:7 - ext4 /dev/sda4 rw
+`
+	for dir, want := range map[string]bool{
+		"/etc": true, "/variable": true, "/var": false, "/var/lib/kubelet": false,
+		"/var/lib/a b/x": false, "/var/lib/c": true, "/var/lib/c/d": true,
+	} {
+		if got := around(parseMounts(table), dir).shared; got != want {
+			t.Errorf("%s: shared %t, want %t", dir, got, want)
+		}
+	}
+}
+
+func TestMountedOnItself(t *testing.T) {
+	const table = `21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
+22 21 8:2 /volumes/x/_data /var/lib rw - ext4 /dev/sda2 rw
+23 22 8:2 /volumes/x/_data/kubelet /var/lib/kubelet rw shared:4 - ext4 /dev/sda2 rw
+24 22 8:2 /volumes/y /var/lib/other rw - ext4 /dev/sda2 rw
+25 22 8:4 / /var/lib/own rw - ext4 /dev/sda4 rw
+26 21 8:1 /srv /srv rw - ext4 /dev/sda1 rw
+`
+	for dir, want := range map[string]bool{"/var/lib/kubelet": true, "/srv": true, "/var/lib/other": false, "/var/lib/own": false, "/var/lib/none": false, "/etc": false} {
+		if got := mountedOnItself(parseMounts(table), dir); got != want {
+			t.Errorf("%s: %t, want %t", dir, got, want)
+		}
+	}
+}
+
+func TestBelow(t *testing.T) {
+	const table = `21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
+22 21 8:2 / /var/lib/c rw - ext4 /dev/sda2 rw
+23 22 8:3 / /var/lib/c/a\040b rw master:4 - ext4 /dev/sda3 rw
+24 21 8:4 / /var/lib/cd rw - ext4 /dev/sda4 rw
+`
+	for dir, want := range map[string]string{"/var/lib/c": "/var/lib/c/a b, /var/lib/c", "/var/lib/c/a b": "/var/lib/c/a b", "/var/lib/c/a": "", "/var/lib/cd": "/var/lib/cd"} {
+		if got := strings.Join(below(parseMounts(table), dir), ", "); got != want {
+			t.Errorf("%s: got %q, want %q", dir, got, want)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// Package initsystem manages the services of this machine with systemd, OpenRC or
+// the scripts in /etc/init.d.
+package initsystem
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// Units manages the host's services. Names have no suffix: "docker" is
+// docker.service, /etc/init.d/docker or rc-service docker.
+type Units interface {
+	// Init names the init system: "systemd", "openrc" or "sysv".
+	Init() string
+	Start(ctx context.Context, unit string) error
+	Stop(ctx context.Context, unit string) error
+	Restart(ctx context.Context, unit string) error
+	// Enable makes the unit start at boot, and Disable reverts that. Call
+	// Reload afterwards: otherwise systemd warns about the units that the links
+	// belong to.
+	Enable(ctx context.Context, unit string) error
+	Disable(ctx context.Context, unit string) error
+	// Reload makes the init system read changed unit files and links.
+	Reload(ctx context.Context) error
+	Active(ctx context.Context, unit string) (bool, error)
+}
+
+// Open returns the Units of the host's init system.
+func Open() Units {
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		return systemd{}
+	}
+	if _, err := exec.LookPath("rc-service"); err == nil {
+		return openrc{}
+	}
+	return sysv{}
+}
+
+type systemd struct{}
+
+func (systemd) Init() string { return "systemd" }
+
+// with connects for one call, because systemd closes private connections when
+// it re-executes itself, and calls are rare.
+func (systemd) with(ctx context.Context, do func(*dbus.Conn) error) error {
+	conn, err := dbus.NewWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to systemd: %w", err)
+	}
+	defer conn.Close()
+	return do(conn)
+}
+
+// job queues a job and waits for its result, which systemd sends as a signal.
+func (s systemd) job(ctx context.Context, verb, unit string, queue func(*dbus.Conn, chan<- string) error) error {
+	return s.with(ctx, func(conn *dbus.Conn) error {
+		result := make(chan string, 1)
+		if err := queue(conn, result); err != nil {
+			return fmt.Errorf("%s %s: %w", verb, unit, err)
+		}
+		select {
+		case got := <-result:
+			if got != "done" {
+				return fmt.Errorf("%s %s: job %s; see `journalctl -u %s`", verb, unit, got, unit)
+			}
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+func (s systemd) Start(ctx context.Context, unit string) error {
+	return s.job(ctx, "start", unit, func(c *dbus.Conn, done chan<- string) error {
+		_, err := c.StartUnitContext(ctx, service(unit), "replace", done)
+		return err
+	})
+}
+
+func (s systemd) Stop(ctx context.Context, unit string) error {
+	err := s.job(ctx, "stop", unit, func(c *dbus.Conn, done chan<- string) error {
+		_, err := c.StopUnitContext(ctx, service(unit), "replace", done)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.with(ctx, func(c *dbus.Conn) error {
+		// systemd lists a failed unit even after its file was removed. The call
+		// fails for a unit that systemd has not loaded.
+		_ = c.ResetFailedUnitContext(ctx, service(unit))
+		return nil
+	})
+}
+
+func (s systemd) Restart(ctx context.Context, unit string) error {
+	return s.job(ctx, "restart", unit, func(c *dbus.Conn, done chan<- string) error {
+		// A start limit that was reached by earlier crashes would refuse this
+		// restart.
+		_ = c.ResetFailedUnitContext(ctx, service(unit))
+		_, err := c.RestartUnitContext(ctx, service(unit), "replace", done)
+		return err
+	})
+}
+
+func (s systemd) Enable(ctx context.Context, unit string) error {
+	return s.with(ctx, func(c *dbus.Conn) error {
+		_, _, err := c.EnableUnitFilesContext(ctx, []string{service(unit)}, false, true)
+		return err
+	})
+}
+
+func (s systemd) Disable(ctx context.Context, unit string) error {
+	return s.with(ctx, func(c *dbus.Conn) error {
+		_, err := c.DisableUnitFilesContext(ctx, []string{service(unit)}, false)
+		return err
+	})
+}
+
+func (s systemd) Reload(ctx context.Context) error {
+	return s.with(ctx, func(c *dbus.Conn) error { return c.ReloadContext(ctx) })
+}
+
+func (s systemd) Active(ctx context.Context, unit string) (active bool, err error) {
+	err = s.with(ctx, func(c *dbus.Conn) error {
+		states, err := c.ListUnitsByNamesContext(ctx, []string{service(unit)})
+		active = err == nil && len(states) == 1 && states[0].ActiveState == "active"
+		return err
+	})
+	return active, err
+}
+
+// service adds the suffix .service, unless the name has a suffix.
+func service(unit string) string {
+	for _, suffix := range []string{".service", ".socket"} {
+		if len(unit) > len(suffix) && unit[len(unit)-len(suffix):] == suffix {
+			return unit
+		}
+	}
+	return unit + ".service"
+}
+
+// UnitPath returns the path of the unit file or the init script of a service.
+func UnitPath(units Units, unit string) string {
+	if units.Init() == "systemd" {
+		return "/etc/systemd/system/" + service(unit)
+	}
+	return "/etc/init.d/" + unit
+}
+
+// Enabled reports whether the link exists that Enable creates. With systemd,
+// the link is in the .wants directory of wantedBy, such as
+// "multi-user.target".
+func Enabled(files host.Files, units Units, unit, wantedBy string) bool {
+	switch units.Init() {
+	case "systemd":
+		return files.Exists("/etc/systemd/system/" + wantedBy + ".wants/" + service(unit))
+	case "openrc":
+		return files.Exists("/etc/runlevels/default/" + unit)
+	}
+	return files.ExistsMatch("/etc/rc2.d/S??" + unit)
+}
+
+// LogTail returns the last 20 lines of a service's log: from the journal with
+// systemd, otherwise from file.
+func LogTail(ctx context.Context, units Units, unit, file string) string {
+	const lines = "20"
+	args := []string{"tail", "-n", lines, file}
+	if units.Init() == "systemd" {
+		args = []string{"journalctl", "--no-pager", "-o", "cat", "-n", lines, "-u", unit}
+	}
+	text, _ := host.Run(ctx, args...)
+	return text
+}

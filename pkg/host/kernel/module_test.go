@@ -1,0 +1,34 @@
+package kernel
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+func TestOffersModule(t *testing.T) {
+	for name, want := range map[string]bool{"vxlan": true, "bridge": true, "no_such_module": false} {
+		if got, err := OffersModule(t.Context(), name); got != want || err != nil {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+}
+
+func TestLinkKindIn(t *testing.T) {
+	runtime.LockOSThread() // and never unlocked: the thread ends with its namespace
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatal(err)
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = "probe"
+	for _, want := range []bool{false, true} {
+		if got, err := linkKindIn("/proc/thread-self/ns/net", "bridge"); got != want || err != nil {
+			t.Errorf("got %t, %v, want %t", got, err, want)
+		}
+		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil && !want {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package links
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+)
+
+// BridgePorts reports for each link of this host whether it is a port of the
+// bridge. ok is false if the bridge does not exist.
+func BridgePorts(bridge string) (ports map[string]bool, ok bool, err error) {
+	b, err := netlink.LinkByName(bridge)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	all, err := netlink.LinkList()
+	ports = map[string]bool{}
+	for _, l := range all {
+		ports[l.Attrs().Name] = l.Attrs().MasterIndex == b.Attrs().Index
+	}
+	return ports, err == nil, err
+}
+
+// AttachToBridge makes a link a port of a bridge, in hairpin mode: packets
+// may leave by the port they came in by, as when a pod reaches itself through
+// a Service.
+func AttachToBridge(name, bridge string) error {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("link %s: %w", name, err)
+	}
+	b, err := netlink.LinkByName(bridge)
+	if err != nil {
+		return fmt.Errorf("bridge %s: %w", bridge, err)
+	}
+	if err := netlink.LinkSetMaster(link, b); err != nil {
+		return fmt.Errorf("attach %s to %s: %w", name, bridge, err)
+	}
+	return errors.Join(netlink.LinkSetHairpin(link, true), netlink.LinkSetUp(link))
+}
+
+// SetBridge creates or changes a bridge: it is up and has the MTU and exactly
+// one IPv4 address.
+func SetBridge(name string, addr netip.Prefix, mtu int) error {
+	l, err := netlink.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		l, err = addBridge(name)
+	}
+	if err != nil {
+		return fmt.Errorf("bridge %s: %w", name, err)
+	}
+	if err := setAddr(l, addr); err != nil {
+		return fmt.Errorf("address of %s: %w", name, err)
+	}
+	if err := netlink.LinkSetMTU(l, mtu); err != nil {
+		return fmt.Errorf("mtu of %s: %w", name, err)
+	}
+	return netlink.LinkSetUp(l)
+}
+
+func addBridge(name string) (netlink.Link, error) {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = name
+	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+		return nil, err
+	}
+	return netlink.LinkByName(name)
+}
+
+func setAddr(l netlink.Link, want netip.Prefix) error {
+	goal := &netlink.Addr{IPNet: ipNet(want)}
+	if err := netlink.AddrReplace(l, goal); err != nil {
+		return err
+	}
+	addrs, err := netlink.AddrList(l, netlink.FAMILY_V4)
+	if err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		if prefix(a.IPNet) == want {
+			continue
+		}
+		if err := netlink.AddrDel(l, &a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

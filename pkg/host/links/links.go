@@ -1,0 +1,120 @@
+// Package links reads and changes the network interfaces of this machine, with
+// their addresses, routes and neighbours.
+package links
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+)
+
+// Link is the state of a network interface.
+type Link struct {
+	Name  string
+	Type  string // "bridge", "vxlan", "device"
+	Up    bool
+	MTU   int
+	MAC   string         // "0a:4b:0a:00:00:01"; empty if it has none
+	Addrs []netip.Prefix // IPv4, the first is the primary one
+}
+
+// Find returns the interface of that name; ok is false if there is none.
+func Find(name string) (link Link, ok bool, err error) {
+	l, err := netlink.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return Link{}, false, nil
+	}
+	if err != nil {
+		return Link{}, false, fmt.Errorf("link %s: %w", name, err)
+	}
+	link, err = readLink(l)
+	return link, err == nil, err
+}
+
+func readLink(l netlink.Link) (Link, error) {
+	addrs, err := netlink.AddrList(l, netlink.FAMILY_V4)
+	if err != nil {
+		return Link{}, fmt.Errorf("addresses of %s: %w", l.Attrs().Name, err)
+	}
+	link := Link{Name: l.Attrs().Name, Type: l.Type(), Up: l.Attrs().Flags&net.FlagUp != 0, MTU: l.Attrs().MTU, MAC: l.Attrs().HardwareAddr.String()}
+	for _, a := range addrs {
+		link.Addrs = append(link.Addrs, prefix(a.IPNet))
+	}
+	return link, nil
+}
+
+func prefix(n *net.IPNet) netip.Prefix {
+	addr, _ := netip.AddrFromSlice(n.IP)
+	ones, _ := n.Mask.Size()
+	return netip.PrefixFrom(addr.Unmap(), ones)
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// All returns all interfaces.
+func All() ([]Link, error) {
+	all, err := netlink.LinkList()
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, l := range all {
+		link, err := readLink(l)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, link)
+	}
+	return links, nil
+}
+
+// Default returns the interface of the default route. Without a default
+// route, it returns the only interface that is up and has an address, apart
+// from loopback and bridges; if there are several, it returns an error.
+func Default() (Link, error) {
+	routes, err := Routes()
+	if err != nil {
+		return Link{}, err
+	}
+	for _, r := range routes {
+		if r.Dst.Bits() == 0 {
+			link, _, err := Find(r.Link)
+			return link, err
+		}
+	}
+	return onlyLink()
+}
+
+func onlyLink() (Link, error) {
+	links, err := All()
+	if err != nil {
+		return Link{}, err
+	}
+	var found []Link
+	for _, l := range links {
+		if l.Up && len(l.Addrs) > 0 && l.Name != "lo" && (l.Type == "device" || l.Type == "veth") {
+			found = append(found, l)
+		}
+	}
+	if len(found) != 1 {
+		return Link{}, fmt.Errorf("no default route, and %d interfaces with an address", len(found))
+	}
+	return found[0], nil
+}
+
+// Delete deletes an interface. A missing interface is not an error.
+func Delete(name string) error {
+	l, err := netlink.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(l)
+}

@@ -1,0 +1,95 @@
+package links_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+)
+
+// within runs the rest of the test in a network namespace with a pair of
+// interfaces, eth0 (10.5.0.1/24) and eth1, and without a default route.
+func within(t *testing.T) {
+	t.Helper()
+	hosttest.InNetns(t)
+	hosttest.Shell(t, `ip link set lo up
+		ip link add eth0 type veth peer name eth1
+		ip addr add 10.5.0.1/24 dev eth0
+		ip link set eth0 up
+		ip link set eth1 up`)
+}
+
+func find(t *testing.T, name string) links.Link {
+	t.Helper()
+	link, ok, err := links.Find(name)
+	if err != nil || !ok {
+		t.Fatalf("find %s: %v, %v", name, ok, err)
+	}
+	return link
+}
+
+func TestFindAndDelete(t *testing.T) {
+	within(t)
+	eth0 := find(t, "eth0")
+	if eth0.Type != "veth" || !eth0.Up || eth0.MTU != 1500 || eth0.MAC == "" || !slices.Equal(eth0.Addrs, []netip.Prefix{netip.MustParsePrefix("10.5.0.1/24")}) {
+		t.Errorf("found %+v", eth0)
+	}
+	all, err := links.All()
+	if err != nil || len(all) != 3 {
+		t.Errorf("all: %+v, %v", all, err)
+	}
+	for range 2 { // the second time, the interface is missing
+		if err := links.Delete("eth0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok, err := links.Find("eth1"); ok || err != nil {
+		t.Errorf("the peer of a deleted interface: %v, %v", ok, err)
+	}
+}
+
+func TestDefault(t *testing.T) {
+	within(t)
+	for _, c := range []struct{ change, want string }{
+		{"", "eth0"}, // the only interface with an address
+		{"ip addr add 10.6.0.1/24 dev eth1", ""},
+		{"ip route add default via 10.6.0.2 dev eth1", "eth1"},
+	} {
+		hosttest.Shell(t, c.change)
+		got, err := links.Default()
+		if got.Name != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("after %q: %q, %v; want %q", c.change, got.Name, err, c.want)
+		}
+	}
+}
+
+func TestSetBridge(t *testing.T) {
+	within(t)
+	for _, c := range []struct {
+		addr string
+		mtu  int
+	}{{"10.7.1.1/24", 1400}, {"10.7.2.1/24", 1450}} {
+		addr := netip.MustParsePrefix(c.addr)
+		if err := links.SetBridge("br", addr, c.mtu); err != nil {
+			t.Fatal(err)
+		}
+		if got := find(t, "br"); got.Type != "bridge" || got.MTU != c.mtu || !slices.Equal(got.Addrs, []netip.Prefix{addr}) {
+			t.Errorf("the bridge is %+v, want %s with MTU %d", got, addr, c.mtu)
+		}
+	}
+	if err := links.AttachToBridge("eth1", "br"); err != nil {
+		t.Fatal(err)
+	}
+	ports, ok, err := links.BridgePorts("br")
+	if err != nil || !ok || !ports["eth1"] || ports["eth0"] || ports["br"] {
+		t.Errorf("ports: %v, %v, %v", ports, ok, err)
+	}
+	if _, ok, err := links.BridgePorts("none"); ok || err != nil {
+		t.Errorf("the ports of a missing bridge: %v, %v", ok, err)
+	}
+	if err := links.AttachToBridge("eth1", "none"); err == nil {
+		t.Error("a missing bridge is accepted")
+	}
+}

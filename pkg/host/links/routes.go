@@ -1,0 +1,126 @@
+package links
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Route is an IPv4 route of the main table; the default route has Dst 0.0.0.0/0.
+type Route struct {
+	Dst  netip.Prefix
+	Link string
+}
+
+// Routes returns the IPv4 routes of the main table.
+func Routes() ([]Route, error) {
+	all, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, err
+	}
+	var routes []Route
+	for _, r := range all {
+		route := Route{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0)}
+		if r.Dst != nil {
+			route.Dst = prefix(r.Dst)
+		}
+		if l, err := netlink.LinkByIndex(r.LinkIndex); err == nil {
+			route.Link = l.Attrs().Name
+		}
+		routes = append(routes, route)
+	}
+	return routes, nil
+}
+
+// DeleteRoutesVia deletes the IPv4 routes to networks inside of within that
+// have a gateway. It leaves directly connected routes.
+func DeleteRoutesVia(within netip.Prefix) error {
+	all, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range all {
+		if r.Dst == nil || len(r.Gw) == 0 {
+			continue
+		}
+		dst := prefix(r.Dst)
+		if dst.Bits() >= within.Bits() && within.Contains(dst.Addr()) {
+			errs = append(errs, netlink.RouteDel(&r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// DeleteRoute deletes a route of the main table. A missing route is not an
+// error.
+func DeleteRoute(r Route) error {
+	link, err := netlink.LinkByName(r.Link)
+	if err != nil {
+		return err
+	}
+	// SCOPE_NOWHERE stands for routes of all scopes, such as routes without a gateway.
+	err = netlink.RouteDel(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(r.Dst), Scope: netlink.SCOPE_NOWHERE})
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove the route to %s: %w", r.Dst, err)
+	}
+	return nil
+}
+
+// AddLocalRoute routes a network to loopback, with source as the source
+// address. The firewall may then redirect a packet to a backend, which routes
+// it again; every other packet to the network ends at this host.
+func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
+	route, err := localRoute(network)
+	if err != nil {
+		return err
+	}
+	route.Src = source.AsSlice()
+	if err := netlink.RouteReplace(&route); err != nil {
+		return fmt.Errorf("route %s to loopback: %w", network, err)
+	}
+	return nil
+}
+
+// DeleteLocalRoute deletes the route of AddLocalRoute. A missing route is not
+// an error.
+func DeleteLocalRoute(network netip.Prefix) error {
+	route, err := localRoute(network)
+	if err != nil {
+		return err
+	}
+	if err := netlink.RouteDel(&route); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove the route of %s to loopback: %w", network, err)
+	}
+	return nil
+}
+
+func localRoute(network netip.Prefix) (netlink.Route, error) {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return netlink.Route{}, err
+	}
+	return netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(network), Scope: netlink.SCOPE_LINK}, nil
+}
+
+// RouteTo returns the outgoing interface of packets to an address, and the
+// gateway, which is the zero Addr for a directly connected address. ok is
+// false if no route exists.
+func RouteTo(addr netip.Addr) (link string, via netip.Addr, ok bool, err error) {
+	routes, err := netlink.RouteGet(addr.AsSlice())
+	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) {
+		return "", via, false, nil // no route, or a route of type unreachable or prohibit
+	}
+	if err != nil || len(routes) == 0 {
+		return "", via, false, err
+	}
+	l, err := netlink.LinkByIndex(routes[0].LinkIndex)
+	if err != nil {
+		return "", via, false, err
+	}
+	via, _ = netip.AddrFromSlice(routes[0].Gw)
+	return l.Attrs().Name, via.Unmap(), true, nil
+}

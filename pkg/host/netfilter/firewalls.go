@@ -1,0 +1,97 @@
+package netfilter
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/coreos/go-iptables/iptables"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// iptablesTables are the tables in which Kubernetes components create chains.
+var iptablesTables = []string{"filter", "nat", "mangle", "raw"}
+
+// DeleteChainsEverywhere deletes the chains with that prefix, and the rules
+// that jump to them, for IPv4 and IPv6 and in both firewalls of the kernel: a
+// component in a container may have used another one than the host's
+// iptables.
+func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
+	ours := func(chain string) bool { return strings.HasPrefix(chain, prefix) }
+	return eachTable(func(p iptablesProgram, table string) error { return deleteChains(ctx, p.path, table, ours) })
+}
+
+// ChainsEverywhere lists the chains that DeleteChainsEverywhere would delete:
+// "KUBE-SERVICES (table nat)".
+func ChainsEverywhere(ctx context.Context, prefix string) (found []string, err error) {
+	err = eachTable(func(p iptablesProgram, table string) error {
+		rules, err := tableRules(ctx, p.path, table)
+		for line := range strings.Lines(rules) {
+			if words := strings.Fields(line); len(words) == 2 && words[0] == "-N" && strings.HasPrefix(words[1], prefix) {
+				found = append(found, words[1]+" (table "+table+")")
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
+// eachTable calls do with each table of each firewall.
+func eachTable(do func(p iptablesProgram, table string) error) error {
+	var errs []error
+	for _, program := range iptablesPrograms() {
+		for _, table := range iptablesTables {
+			if program.has(table) {
+				errs = append(errs, do(program, table))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type iptablesProgram struct {
+	path   string
+	proto  iptables.Protocol
+	legacy string // the file in which the kernel lists the tables of ip_tables; empty for nftables
+}
+
+// has reports whether a table exists. iptables-legacy creates a table by
+// listing it, which this check prevents.
+func (p iptablesProgram) has(table string) bool {
+	if p.legacy == "" {
+		return true
+	}
+	names, err := os.ReadFile(p.legacy)
+	return err == nil && slices.Contains(strings.Fields(string(names)), table)
+}
+
+func iptablesPrograms() []iptablesProgram {
+	var found []iptablesProgram
+	for name, family := range map[string]iptablesProgram{
+		"iptables":  {proto: iptables.ProtocolIPv4, legacy: "/proc/net/ip_tables_names"},
+		"ip6tables": {proto: iptables.ProtocolIPv6, legacy: "/proc/net/ip6_tables_names"},
+	} {
+		legacy := family
+		legacy.path = name + "-legacy"
+		modern := iptablesProgram{path: name + "-nft", proto: family.proto}
+		if !host.HasProgram(modern.path) {
+			modern.path = name
+		}
+		for _, p := range []iptablesProgram{modern, legacy} {
+			if host.HasProgram(p.path) {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// HasLegacyRules reports whether this host has tables of ip_tables, the older
+// firewall of the kernel.
+func HasLegacyRules() bool {
+	names, err := os.ReadFile("/proc/net/ip_tables_names")
+	return err == nil && len(names) > 0
+}

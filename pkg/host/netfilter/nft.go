@@ -1,0 +1,159 @@
+package netfilter
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// NftTable is an nftables table with all its chains.
+type NftTable struct {
+	Family, Name string
+	Body         string // the chains in the syntax of nft(8)
+	Comment      string // of each rule; the version of the table: change it with the Body
+}
+
+// NftTables lists the nftables tables of this host: "ip filter". The list is
+// empty on a host without nft(8).
+func NftTables(ctx context.Context) ([]string, error) {
+	if !host.HasProgram("nft") {
+		return nil, nil
+	}
+	text, err := host.Run(ctx, "nft", "list", "tables")
+	var tables []string
+	for line := range strings.Lines(text) {
+		tables = append(tables, strings.TrimPrefix(strings.TrimSpace(line), "table "))
+	}
+	return tables, err
+}
+
+// HasNftables reports whether nft(8) is installed and the kernel answers it.
+func HasNftables(ctx context.Context) bool {
+	if !host.HasProgram("nft") {
+		return false
+	}
+	_, err := NftTables(ctx)
+	return err == nil
+}
+
+// HasNftTable reports whether the table exists and has all rules of t with
+// t.Comment, i.e. was last written with the same Body.
+func HasNftTable(ctx context.Context, t NftTable) (bool, error) {
+	tables, err := NftTables(ctx)
+	if err != nil || !slices.Contains(tables, t.Family+" "+t.Name) {
+		return false, err
+	}
+	text, err := host.Run(ctx, "nft", "list", "table", t.Family, t.Name)
+	comment := `comment "` + t.Comment + `"`
+	return strings.Count(text, comment) == strings.Count(t.Body, comment), err
+}
+
+// NftSet returns the elements of a set of addresses, in the order of nft(8).
+func NftSet(ctx context.Context, family, table, name string) ([]string, error) {
+	objects, err := nftList(ctx, "set "+family+" "+table+" "+name)
+	for _, object := range objects {
+		var set struct{ Elem []string }
+		if err := json.Unmarshal(object["set"], &set); object["set"] != nil {
+			return set.Elem, err
+		}
+	}
+	return nil, err
+}
+
+// SetNftTable replaces the table, in one transaction.
+func SetNftTable(ctx context.Context, t NftTable) error {
+	name := t.Family + " " + t.Name
+	// The first line ensures that the deletion does not fail.
+	script := "add table " + name + "\ndelete table " + name + "\ntable " + name + " {\n" + t.Body + "\n}\n"
+	_, err := host.Command{Args: []string{"nft", "-f", "-"}, Stdin: strings.NewReader(script)}.Run(ctx)
+	return err
+}
+
+// DeleteNftTable deletes a table. A missing table is not an error.
+func DeleteNftTable(ctx context.Context, family, name string) error {
+	tables, err := NftTables(ctx)
+	if err != nil || !slices.Contains(tables, family+" "+name) {
+		return err
+	}
+	_, err = host.Run(ctx, "nft", "delete", "table", family, name)
+	return err
+}
+
+type nftChain struct{ Family, Table, Name, Hook, Policy string }
+
+func (c nftChain) String() string { return c.Family + " " + c.Table + " " + c.Name }
+
+// NftBaseChains lists the nftables base chains, "ip filter INPUT". The list
+// is empty on a host without nft(8).
+func NftBaseChains(ctx context.Context) ([]string, error) {
+	if !host.HasProgram("nft") {
+		return nil, nil
+	}
+	objects, err := nftList(ctx, "chains")
+	var names []string
+	for _, object := range objects {
+		var c nftChain
+		if json.Unmarshal(object["chain"], &c) == nil && c.Hook != "" {
+			names = append(names, c.String())
+		}
+	}
+	return names, err
+}
+
+// DeleteEmptyNftChain deletes a chain, such as "ip filter INPUT", that has no
+// rules and accepts all packets: iptables-nft creates it with its first rule
+// and never deletes it.
+func DeleteEmptyNftChain(ctx context.Context, chain string) error {
+	objects, err := nftList(ctx, "chain "+chain)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		body, isChain := object["chain"]
+		if object["rule"] != nil || isChain && !acceptsAll(body) {
+			return nil
+		}
+	}
+	_, err = host.Run(ctx, append([]string{"nft", "delete", "chain"}, strings.Fields(chain)...)...)
+	return err
+}
+
+// DeleteEmptyNftTable deletes a table, such as "ip mangle", that contains no
+// rule and no set: iptables-nft creates a table by listing it and never
+// deletes it.
+func DeleteEmptyNftTable(ctx context.Context, table string) error {
+	family, name, _ := strings.Cut(table, " ")
+	objects, err := nftList(ctx, "table "+table)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		for kind, body := range object {
+			if kind != "metainfo" && kind != "table" && (kind != "chain" || !acceptsAll(body)) {
+				return nil
+			}
+		}
+	}
+	return DeleteNftTable(ctx, family, name)
+}
+
+// acceptsAll reports whether an empty chain lets all packets pass.
+func acceptsAll(chain json.RawMessage) bool {
+	var c struct{ Hook, Policy string }
+	return json.Unmarshal(chain, &c) == nil && c.Hook != "" && c.Policy != "drop"
+}
+
+func nftList(ctx context.Context, what string) ([]map[string]json.RawMessage, error) {
+	text, err := host.Run(ctx, append([]string{"nft", "-j", "list"}, strings.Fields(what)...)...)
+	if err != nil {
+		return nil, err
+	}
+	var listing struct {
+		Nftables []map[string]json.RawMessage `json:"nftables"`
+	}
+	err = json.Unmarshal([]byte(text), &listing)
+	return listing.Nftables, err
+}

@@ -1,0 +1,36 @@
+package process
+
+import (
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestEnd: one goes when it is asked to, one does not; who is not meant
+// goes on.
+func TestEnd(t *testing.T) {
+	start := func(script string, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-c", script + " while :; do sleep 0.01; done", "one"}, args...)...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	polite, deaf, other := start("", "--of", t.Name()), start("trap '' TERM;", "--of", t.Name()), start("", "--of", "another")
+	ended := make(chan error, 2)
+	for _, cmd := range []*exec.Cmd{polite, deaf} {
+		go func() { ended <- cmd.Wait() }()
+	}
+	if err := End(t.Context(), 100*time.Millisecond, func(args []string) bool { return slices.Contains(args, t.Name()) }); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	<-ended
+	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("another one has ended: %v", err)
+	}
+	_ = other.Process.Kill()
+	_ = other.Wait()
+}

@@ -1,0 +1,46 @@
+package process
+
+import (
+	"errors"
+	"os"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// InstallSelf copies the running executable to path, unless it is up to date.
+func InstallSelf(files host.Files, path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if same, err := isSelf(files, path); err != nil || same {
+		return err
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	return files.Write(path, data, 0o755)
+}
+
+// SelfInstalled reports whether path is a copy of the running executable. It
+// compares the size and the modification time.
+func SelfInstalled(files host.Files, path string) bool {
+	same, err := isSelf(files, path)
+	return err == nil && same
+}
+
+func isSelf(files host.Files, path string) (bool, error) {
+	self, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false, err
+	}
+	installed, err := os.Stat(files.Path(path))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(self, installed) || self.Size() == installed.Size() && !installed.ModTime().Before(self.ModTime()), nil
+}
