@@ -1,0 +1,56 @@
+// Package rootfstest makes layers for tests.
+package rootfstest
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Tar returns an archive with members in the given order: "name=content" is a
+// file, "name->target" a symbolic link, and "name/" a directory.
+func Tar(t testing.TB, members ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, m := range members {
+		name, data, _ := strings.Cut(m, "=")
+		if err := w.WriteHeader(header(name, len(data))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func header(name string, size int) *tar.Header {
+	h := &tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(size), Mode: 0o755, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+	if link, target, ok := strings.Cut(name, "->"); ok {
+		h.Name, h.Typeflag, h.Linkname, h.Mode = link, tar.TypeSymlink, target, 0o777
+	} else if strings.HasSuffix(name, "/") {
+		h.Typeflag = tar.TypeDir
+	}
+	return h
+}
+
+// Gzip compresses data.
+func Gzip(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := w.Write(data)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
