@@ -39,7 +39,7 @@ func TestMinors(t *testing.T) {
 			t.Errorf("%s: its newest patch is %s", m, m.Patch)
 		}
 		for name, version := range map[string]string{"etcd": m.Etcd, "CoreDNS": m.CoreDNS, "pause": m.Pause, "CNI": m.CNI, "flannel": m.Flannel,
-			"containerd": m.Containerd, "metrics-server": m.MetricsServer, "local-path": m.LocalPath} {
+			"containerd": m.Containerd, "metrics-server": m.MetricsServer, "local-path": m.LocalPath, "metallb": m.MetalLB} {
 			if version == "" {
 				t.Errorf("%s: which %s?", m, name)
 			}
@@ -85,7 +85,7 @@ func TestThePageOfVersions(t *testing.T) {
 		if len(m.KubeletAdded) > 0 {
 			added = "`" + strings.Join(m.KubeletAdded, "`, `") + "`"
 		}
-		row := fmt.Sprintf("| %s |", strings.Join([]string{name, m.Patch, release(m.Etcd), m.CoreDNS, m.Pause, m.CNI, m.Flannel, m.Containerd, m.MetricsServer, m.LocalPath, added}, " | "))
+		row := fmt.Sprintf("| %s |", strings.Join([]string{name, m.Patch, release(m.Etcd), m.CoreDNS, m.Pause, m.CNI, m.Flannel, m.Containerd, m.MetricsServer, m.LocalPath, m.MetalLB, added}, " | "))
 		if !strings.Contains(string(page), row+"\n") {
 			t.Errorf("docs/versions.md lacks the row\n%s", row)
 		}

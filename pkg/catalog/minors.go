@@ -22,6 +22,7 @@ type Minor struct {
 	// Of addons.
 	MetricsServer string
 	LocalPath     string
+	MetalLB       string
 
 	// Containerd is the oldest containerd release whose CRI this Kubernetes
 	// version supports. From Kubernetes 1.38 on, that is 2.0.0: the kubelet
@@ -39,22 +40,22 @@ type Minor struct {
 var minors = []Minor{
 	{
 		Number: 34, Patch: "v1.34.4", Etcd: "3.6.5-0", CoreDNS: "1.12.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
-		MetricsServer: "0.9.0", LocalPath: "0.0.30",
+		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0",
 	},
 	{
 		Number: 35, Patch: "v1.35.4", Etcd: "3.6.6-0", CoreDNS: "1.13.1", Pause: "3.10.1", CNI: "1.9.1", Flannel: "0.28.4",
-		MetricsServer: "0.9.0", LocalPath: "0.0.30",
+		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0",
 	},
 	{
 		Number: 36, Patch: "v1.36.3", Etcd: "3.6.8-0", CoreDNS: "1.14.2", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
-		MetricsServer: "0.9.0", LocalPath: "0.0.30",
+		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0", KubeletAdded: []string{"memoryReservationPolicy", "tlsCurvePreferences"},
 	},
 	{
 		Number: 37, Patch: "v1.37.2", Etcd: "3.7.0-0", CoreDNS: "1.14.6", Pause: "3.10.2", CNI: "1.9.1", Flannel: "0.28.4",
-		MetricsServer: "0.9.0", LocalPath: "0.0.30",
+		MetricsServer: "0.9.0", LocalPath: "0.0.30", MetalLB: "0.16.2",
 		Containerd: "1.7.0", KubeletAdded: []string{"defaultPodSysctls"},
 	},
 }
