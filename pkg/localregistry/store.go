@@ -1,0 +1,145 @@
+package localregistry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/plugins/content/local"
+	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// store keeps blobs and manifests by their digests, as containerd does, and a
+// file per tag with the digest.
+type store struct {
+	content content.Store
+	files   host.Files
+}
+
+const tagsDir = "/tags"
+
+// openStore removes what a killed process had not finished, because nobody
+// continues it.
+func openStore(dir string) (*store, error) {
+	root := filepath.Join(dir, "content")
+	if err := os.RemoveAll(filepath.Join(root, "ingest")); err != nil {
+		return nil, err
+	}
+	blobs, err := local.NewStore(root)
+	return &store{blobs, host.Files{Root: dir}}, err
+}
+
+// open returns the content of a digest.
+func (s *store) open(ctx context.Context, d digest.Digest) (content.ReaderAt, error) {
+	return s.content.ReaderAt(ctx, v1.Descriptor{Digest: d})
+}
+
+// has reports whether the store has the content of a digest.
+func (s *store) has(ctx context.Context, d digest.Digest) bool {
+	_, err := s.content.Info(ctx, d)
+	return err == nil
+}
+
+// writer waits for other writers of the same content.
+func (s *store) writer(ctx context.Context, ref string, d v1.Descriptor) (content.Writer, error) {
+	return content.OpenWriter(ctx, s.content, content.WithRef(ref), content.WithDescriptor(d))
+}
+
+// write stores content that is in memory.
+func (s *store) write(ctx context.Context, data []byte, d digest.Digest) error {
+	of := v1.Descriptor{Digest: d, Size: int64(len(data))}
+	return content.WriteBlob(ctx, s.content, "manifest-"+d.String(), bytes.NewReader(data), of)
+}
+
+// tagFile returns the path of a tag. The names were checked before.
+func (t target) tagFile() string {
+	return path.Join(tagsDir, t.registry, t.repository, "_tags", t.reference)
+}
+
+// tagged returns the digest of a tag.
+func (s *store) tagged(t target) (digest.Digest, error) {
+	data, err := s.files.Read(t.tagFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s:%s: %w", t.repository, t.reference, errdefs.ErrNotFound)
+	}
+	if err != nil {
+		return "", err
+	}
+	return digest.Parse(string(data))
+}
+
+// tag makes a tag point to a digest.
+func (s *store) tag(t target, d digest.Digest) error {
+	if now, err := s.tagged(t); err == nil && now == d {
+		return nil
+	}
+	if err := os.MkdirAll(s.files.Path(path.Dir(t.tagFile())), 0o755); err != nil { // without the record of host.Files, which serves turndown
+		return err
+	}
+	return s.files.Write(t.tagFile(), []byte(d), 0o644)
+}
+
+// tags lists the tags of a repository.
+func (s *store) tags(t target) ([]string, error) {
+	t.reference = ""
+	all, err := s.files.Entries(t.tagFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", t.repository, errdefs.ErrNotFound)
+	}
+	all = slices.DeleteFunc(all, func(name string) bool { return !tagForm.MatchString(name) })
+	slices.Sort(all)
+	return all, err
+}
+
+var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// errReference is the error for neither a tag nor a digest.
+var errReference = fmt.Errorf("must be a tag or a digest: %w", errdefs.ErrInvalidArgument)
+
+// digest returns the digest that the target names; "" for a tag.
+func (t target) digest() (digest.Digest, error) {
+	if tagForm.MatchString(t.reference) {
+		return "", nil
+	}
+	d, err := digest.Parse(t.reference)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", t.reference, errReference)
+	}
+	return d, nil
+}
+
+// mediaType returns the type of a manifest. The field is optional in manifests of
+// OCI.
+func mediaType(manifest []byte) (string, error) {
+	var m struct {
+		MediaType string          `json:"mediaType"`
+		Manifests json.RawMessage `json:"manifests"`
+		Config    json.RawMessage `json:"config"`
+	}
+	err := json.Unmarshal(manifest, &m)
+	switch {
+	case err != nil:
+	case m.MediaType != "":
+		return m.MediaType, nil
+	case m.Manifests != nil:
+		return v1.MediaTypeImageIndex, nil
+	case m.Config != nil:
+		return v1.MediaTypeImageManifest, nil
+	default:
+		err = errors.New("no manifest of an image or an index")
+	}
+	return "", fmt.Errorf("manifest: %w: %w", err, errdefs.ErrInvalidArgument)
+}
