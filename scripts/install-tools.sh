@@ -8,7 +8,7 @@ set -eu
 tools='dockerd:docker.io docker:docker.io mmdebstrap:mmdebstrap iptables:iptables ip:iproute2 git:git make:make
 curl:curl gcc:gcc zstd:zstd conntrack:conntrack nft:nftables'
 [ "${1:-}" != test ] || tools="$tools docker-registry:docker-registry skopeo:skopeo openssl:openssl mkfs.ext4:e2fsprogs
-sshd:openssh-server ssh:openssh-client qemu-aarch64-static:qemu-user-static"
+sshd:openssh-server ssh:openssh-client qemu-aarch64-static:qemu-user-static rpm:rpm"
 
 command -v go >/dev/null || {
 	echo "Go is missing: install it from https://go.dev/dl/ and put its bin directory into PATH" >&2

@@ -1,10 +1,12 @@
 #!/bin/sh
 # make-packages.sh DIR VERSION ARCH...: makes a tar.gz, a .deb, an .rpm, an .apk
-# and an SBOM of each program kube-bootstrap-linux-ARCH in DIR, and SHA256SUMS.
-# NFPM is the command that makes packages.
+# and an SBOM of each program kube-bootstrap-linux-ARCH in DIR, one OCI image for
+# all of them, and SHA256SUMS. NFPM is the command that makes packages. SIGN_KEY is
+# the file of an ed25519 private key in PEM that signs SHA256SUMS.
 set -eu
 
 dir=$(cd "$1" && pwd) version=$2
+key=${SIGN_KEY:+$(realpath "$SIGN_KEY")}
 shift 2
 cd "$(dirname "$0")/.."
 nfpm=${NFPM:-go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0}
@@ -45,4 +47,12 @@ for arch in "$@"; do
 	done
 	rm -rf "$root"
 done
+go run ./packaging/image "$scratch/oci" "$dir/kube-bootstrap-linux" "$version" "$@"
+tar -C "$scratch/oci" --sort=name --owner=0 --group=0 --numeric-owner --mtime="$built" -cf "$dir/kube-bootstrap-$version.oci.tar" .
 cd "$dir" && sha256sum kube-bootstrap-* >SHA256SUMS
+if [ -n "$key" ]; then
+	openssl pkeyutl -sign -inkey "$key" -rawin -in SHA256SUMS -out SHA256SUMS.sig
+	openssl pkey -in "$key" -pubout -out signing-key.pub
+else
+	echo "not signed: SIGN_KEY=FILE names an ed25519 private key in PEM that signs SHA256SUMS"
+fi

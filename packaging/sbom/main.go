@@ -13,8 +13,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
-	"strconv"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/packaging/epoch"
 )
 
 func main() {
@@ -40,15 +41,7 @@ func write(path, version string) error {
 	sum := sha256.Sum256(program)
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", " ")
-	return out.Encode(documentOf(info, filepath.Base(path), version, hex.EncodeToString(sum[:]), made()))
-}
-
-// made is SOURCE_DATE_EPOCH, with which two builds are the same, or now.
-func made() time.Time {
-	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-		return time.Unix(seconds, 0)
-	}
-	return time.Now()
+	return out.Encode(documentOf(info, filepath.Base(path), version, hex.EncodeToString(sum[:]), epoch.Made()))
 }
 
 type document struct {
