@@ -31,6 +31,7 @@ network across hosts, and every change made to a host can be taken back.`,
 	}
 	root.SetOut(con.Out)
 	root.SetErr(con.Err)
+	con.Version = programVersion()
 	con.AddProgress(root.PersistentFlags())
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		warnOfVariables(con, environ, c)

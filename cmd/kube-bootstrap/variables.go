@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
 )
 
 // ownVariables are variables that belong to no flag: users set the first ones,
@@ -36,14 +37,14 @@ func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
 		if best := config.Nearest(name, known); best != "" {
 			text += ", did you mean " + best + "?"
 		}
-		con.Say(text)
+		con.Warn(text)
 	}
 }
 
 // readVariables returns the variables that any command reads. A user may set
 // one for all commands, though some of them do not have its flag.
 func readVariables(root *cobra.Command) []string {
-	known := append(slices.Clone(ownVariables), config.OldClusterNames()...)
+	known := append(slices.Clone(ownVariables), previous.ClusterNames()...)
 	for _, s := range config.Settings(config.Every) {
 		known = append(known, s.EnvNames()...)
 	}

@@ -44,7 +44,7 @@ func versionCommand(out io.Writer) *cobra.Command {
 	format := output.AddFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		v := thisVersion()
-		return format.Print(out, v, func(w io.Writer) { fmt.Fprintln(w, v) })
+		return format.Print(out, "Version", v, func(w io.Writer) { fmt.Fprintln(w, v) })
 	}
 	return c
 }

@@ -50,6 +50,9 @@ type Settings struct {
 	LocalPathImage string
 	HelperImage    string // has a shell, and creates and deletes the volumes of local-path
 	VolumesDir     string // directory of these volumes on each host
+
+	ControllerImage, SpeakerImage string   // of MetalLB
+	LoadBalancerAddresses         []string // ranges and networks that MetalLB assigns; none: the user creates pools
 }
 
 // Addons applies the addons to the cluster that API reaches.
@@ -67,31 +70,32 @@ func (a Addons) Apply() step.Step {
 // ApplyManifest is the step that applies any other manifest: a pod network,
 // an addon.
 func (a Addons) ApplyManifest(name string, manifest func() ([]byte, error)) step.Step {
-	objects := func() ([]*kube.Object, error) {
-		text, err := manifest()
-		if err != nil {
-			return nil, err
-		}
-		return kube.Objects(text)
-	}
 	return step.Step{
 		Name:  name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			all, err := objects()
+			all, err := objectsOf(manifest)
 			if err != nil {
 				return nil, err
 			}
 			return kube.Missing(ctx, a.API, all)
 		},
 		Apply: func(ctx context.Context) error {
-			all, err := objects()
+			all, err := objectsOf(manifest)
 			if err != nil {
 				return err
 			}
 			return kube.Apply(ctx, a.API, all)
 		},
 	}
+}
+
+func objectsOf(manifest func() ([]byte, error)) ([]*kube.Object, error) {
+	text, err := manifest()
+	if err != nil {
+		return nil, err
+	}
+	return kube.Objects(text)
 }
 
 //go:embed manifests/*.yaml

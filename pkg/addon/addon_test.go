@@ -1,8 +1,12 @@
 package addon
 
 import (
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -57,12 +61,38 @@ func TestManifestsStrict(t *testing.T) {
 	}
 }
 
+// One of about 2,000 hashes consists of digits. Without quotes it is a number in YAML,
+// which the API server refuses as an annotation.
+func TestAHashOfDigitsIsAString(t *testing.T) {
+	number := regexp.MustCompile(`^[1-9]\d+$`)
+	a := variants()["full"]
+	for i := 0; !number.MatchString(hash(string(a.Settings.ClusterCA))); i++ {
+		a.Settings.ClusterCA = []byte(strconv.Itoa(i))
+	}
+	for _, o := range objects(t, a) {
+		if _, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "annotations"); err != nil {
+			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	files, err := manifests.ReadDir("manifests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := manifests.ReadFile("manifests/" + file.Name())
+		if err != nil || strings.Contains(string(text), ": {{hash") {
+			t.Errorf("%s: a hash without quotes, or %v", file.Name(), err)
+		}
+	}
+}
+
 // The manifests of contained addons render, and each object has the label by which it
 // is removed.
 func TestContainedAddons(t *testing.T) {
 	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
 	addons := variants()["full"]
 	addons.MetricsImage, addons.LocalPathImage, addons.HelperImage, addons.VolumesDir = "m:v1", "l:v1", "h:v1", "/volumes"
+	addons.ControllerImage, addons.SpeakerImage, addons.LoadBalancerAddresses = "c:v1", "s:v1", []string{"10.0.0.0/24", "fd00::1-fd00::9"}
 	addons.KubeletCA = addons.ClusterCA
 	for _, name := range config.ContainedAddons {
 		text, err := addons.Named(name)

@@ -23,9 +23,21 @@ func Contained(name string) bool { return slices.Contains(config.ContainedAddons
 
 // Named returns the manifest of a contained addon.
 func (a Addons) Named(name string) ([]byte, error) {
+	files := []string{name + ".yaml"}
+	if name == config.AddonMetalLB && len(a.LoadBalancerAddresses) > 0 {
+		files = append(files, metallbAddresses)
+	}
+	return a.render(files...)
+}
+
+// render renders templates as one YAML stream.
+func (a Addons) render(files ...string) ([]byte, error) {
 	var out bytes.Buffer
-	if err := templates.ExecuteTemplate(&out, name+".yaml", a.withDefaults()); err != nil {
-		return nil, fmt.Errorf("render %s.yaml: %w", name, err)
+	for _, file := range files {
+		fmt.Fprintln(&out, "---")
+		if err := templates.ExecuteTemplate(&out, file, a.withDefaults()); err != nil {
+			return nil, fmt.Errorf("render %s: %w", file, err)
+		}
 	}
 	return out.Bytes(), nil
 }
@@ -38,28 +50,32 @@ func (a Addons) ApplyNamed(name string) step.Step {
 // RemoveNamed is the step that deletes the objects of a contained addon, unless
 // volumes depend on it. It leaves an object that has lost the label of the addon.
 func (a Addons) RemoveNamed(name string) step.Step {
-	objects := func() ([]*kube.Object, error) {
-		text, err := a.Named(name)
-		if err != nil {
-			return nil, err
+	s := a.remove("remove addon "+name, func() ([]byte, error) { return a.Named(name) })
+	remove := s.Apply
+	s.Apply = func(ctx context.Context) error {
+		if err := a.Needed(ctx, name); err != nil {
+			return err
 		}
-		return kube.Objects(text)
+		return remove(ctx)
 	}
+	return s
+}
+
+// remove is a step that deletes the objects of a manifest that have the label of
+// their addon.
+func (a Addons) remove(name string, manifest func() ([]byte, error)) step.Step {
 	return step.Step{
-		Name:  "remove addon " + name,
+		Name:  name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			all, err := objects()
+			all, err := objectsOf(manifest)
 			if err != nil {
 				return nil, err
 			}
 			return kube.Present(ctx, a.API, all, label)
 		},
 		Apply: func(ctx context.Context) error {
-			if err := a.Needed(ctx, name); err != nil {
-				return err
-			}
-			all, err := objects()
+			all, err := objectsOf(manifest)
 			if err != nil {
 				return err
 			}

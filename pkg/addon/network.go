@@ -1,19 +1,9 @@
 package addon
 
-import (
-	"bytes"
-	"fmt"
-	"net/url"
-)
+import "net/url"
 
 // Flannel renders the manifest of flannel as a pod network in pods.
-func (a Addons) Flannel() ([]byte, error) {
-	var out bytes.Buffer
-	if err := templates.ExecuteTemplate(&out, "flannel.yaml", a.withDefaults()); err != nil {
-		return nil, fmt.Errorf("render flannel.yaml: %w", err)
-	}
-	return out.Bytes(), nil
-}
+func (a Addons) Flannel() ([]byte, error) { return a.render("flannel.yaml") }
 
 // ServerHost returns the host of Server.
 func (s Settings) ServerHost() (string, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 )
 
 const (
@@ -94,9 +95,9 @@ func (s Signal) Give() {
 func StaySmall(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		if n%int(maxPause/dropEvery) == 0 {
-			host.SaveMemory()
+			process.SaveMemory()
 		}
-		host.DropProgram()
+		process.DropProgram()
 		sleep(ctx, dropEvery, nil)
 	}
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -170,16 +169,17 @@ func TestFailedRepairIsRecordedAndTriedAgain(t *testing.T) {
 func TestRepairLetsARunGoFirst(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	slow := fileDuty(files, "a", Link)
-	quick, tries := slow.Step.Apply, 0
+	quick, tries, begun := slow.Step.Apply, 0, make(chan struct{})
 	slow.Step.Apply = func(ctx context.Context) error {
 		if tries++; tries > 1 {
 			return quick(ctx)
 		}
+		close(begun)
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
 	_, _, lock := start(t, files, slow)
-	until(t, "begin the repair", func() bool { _, err := os.Stat(lock); return err == nil })
+	<-begun // the repair holds the lock: the file of a lock exists before that
 	release, err := host.Lock(t.Context(), lock)
 	if err != nil {
 		t.Fatalf("the repair did not let go: %v", err)

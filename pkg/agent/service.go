@@ -21,6 +21,8 @@ import (
 	"text/template"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -46,7 +48,7 @@ var sysvScript string
 // Service is the agent as the init system of this host knows it.
 type Service struct {
 	Files   host.Files
-	Units   host.Units
+	Units   initsystem.Units
 	Program string // as the host keeps it
 	// Records returns files that the agent reads only when it starts.
 	Records func() ([]host.File, error)
@@ -125,7 +127,7 @@ func (s Service) await(ctx context.Context) error {
 	tail := func() string {
 		ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 		defer cancel()
-		return host.LogTail(ctx, s.Units, unit, s.Files.Path(logFile))
+		return initsystem.LogTail(ctx, s.Units, unit, s.Files.Path(logFile))
 	}
 	return step.Until(ctx, func(ctx context.Context) error {
 		seen[s.pid()] = true
@@ -156,9 +158,9 @@ func (s Service) undo(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s Service) path() string { return host.UnitPath(s.Units, unit) }
+func (s Service) path() string { return initsystem.UnitPath(s.Units, unit) }
 
-func (s Service) enabled() bool { return s.Files.Enabled(s.Units, unit, wantedBy) }
+func (s Service) enabled() bool { return initsystem.Enabled(s.Files, s.Units, unit, wantedBy) }
 
 // tree is what the init system reads, and what the agent reads at its start.
 func (s Service) tree() ([]host.File, error) {
@@ -186,7 +188,7 @@ func (s Service) fill(text string) []byte {
 }
 
 // process reports whether the agent runs, and whether from the installed program.
-func (s Service) process() (runs, current bool) { return s.Files.Runs(s.pid(), s.Program) }
+func (s Service) process() (runs, current bool) { return process.Runs(s.Files, s.pid(), s.Program) }
 
 // pid returns the process that wrote the file last; 0 if none did.
 func (s Service) pid() int {

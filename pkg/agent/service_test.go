@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 )
 
 // initSystem is a host's init system of that name, which has started nothing.
 type initSystem struct {
-	host.Units
+	initsystem.Units
 	name string
 }
 

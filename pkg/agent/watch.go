@@ -6,29 +6,31 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 )
 
 // startPause is the pause between two looks whether an engine has started, where
 // nothing tells.
 const startPause = 2 * time.Second
 
-var changes = map[host.Change]Event{
-	host.LinkChanged: Link, host.RouteChanged: Route, host.ForwardingChanged: Forwarding, host.RulesRemoved: Firewall,
+var changes = map[kernel.Change]Event{
+	kernel.LinkChanged: Link, kernel.RouteChanged: Route, kernel.ForwardingChanged: Forwarding, kernel.RulesRemoved: Firewall,
 }
 
 // WatchKernel puts what the kernel reports by netlink into the inbox.
 func WatchKernel(ctx context.Context, in *Inbox, failed func(error)) {
-	put := func(c host.Change) { in.Put(changes[c]) }
-	go Forever(ctx, func(ctx context.Context) error { return host.WatchFirewall(ctx, put) }, failed)
+	put := func(c kernel.Change) { in.Put(changes[c]) }
+	go Forever(ctx, func(ctx context.Context) error { return kernel.WatchFirewall(ctx, put) }, failed)
 	go pollLegacyFirewall(ctx, in)
-	Forever(ctx, func(ctx context.Context) error { return host.WatchNetwork(ctx, put) }, failed)
+	Forever(ctx, func(ctx context.Context) error { return kernel.WatchNetwork(ctx, put) }, failed)
 }
 
 // pollLegacyFirewall: the kernel reports no changes of the older iptables.
 func pollLegacyFirewall(ctx context.Context, in *Inbox) {
 	for ctx.Err() == nil {
-		if sleep(ctx, legacyEvery, nil); host.HasLegacyRules() {
+		if sleep(ctx, legacyEvery, nil); netfilter.HasLegacyRules() {
 			in.Put(Firewall)
 		}
 	}
@@ -48,7 +50,7 @@ type Engine struct {
 }
 
 // Watch puts the events of the engine into the inbox.
-func (e Engine) Watch(ctx context.Context, units host.Units, in *Inbox) {
+func (e Engine) Watch(ctx context.Context, units initsystem.Units, in *Inbox) {
 	for ctx.Err() == nil {
 		if e.mayConnect(ctx, units) {
 			e.follow(ctx, units, in)
@@ -58,7 +60,7 @@ func (e Engine) Watch(ctx context.Context, units host.Units, in *Inbox) {
 	}
 }
 
-func (e Engine) awaitStart(ctx context.Context, units host.Units) {
+func (e Engine) awaitStart(ctx context.Context, units initsystem.Units) {
 	ctx, cancel := context.WithTimeout(ctx, startPause)
 	defer cancel()
 	sleep(ctx, settle, nil) // a service that is active may not answer
@@ -66,24 +68,24 @@ func (e Engine) awaitStart(ctx context.Context, units host.Units) {
 		<-ctx.Done()
 		return
 	}
-	host.AwaitStart(ctx, units, e.Unit)
+	initsystem.AwaitStart(ctx, units, e.Unit)
 }
 
 // follow closes its event stream as soon as systemd stops the engine: dockerd
 // waits up to five seconds for a client of its events.
-func (e Engine) follow(ctx context.Context, units host.Units, in *Inbox) {
+func (e Engine) follow(ctx context.Context, units initsystem.Units, in *Inbox) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	if e.Unit != "" {
 		go func() {
-			host.AwaitStop(ctx, units, e.Unit, e.Socket)
+			initsystem.AwaitStop(ctx, units, e.Unit, e.Socket)
 			leave()
 		}()
 	}
 	_ = e.Follow(ctx, func() { in.Up(e.Event, true) }, func() { in.Put(e.Event) })
 }
 
-func (e Engine) mayConnect(ctx context.Context, units host.Units) bool {
+func (e Engine) mayConnect(ctx context.Context, units initsystem.Units) bool {
 	if e.Unit == "" {
 		return true
 	}

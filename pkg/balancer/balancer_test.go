@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apiserver/pkg/server/healthz"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -184,6 +186,23 @@ func TestProbeAsksTheServerItself(t *testing.T) {
 	server.CloseClientConnections()
 	if probe(t.Context(), at) == nil {
 		t.Error("a server with a certificate of an authority that was replaced is taken for ready")
+	}
+}
+
+// The answer is of the code that API servers run.
+func TestProbeKnowsAnAPIServerThatShutsDown(t *testing.T) {
+	mux, ends := http.NewServeMux(), make(chan struct{})
+	healthz.InstallReadyzHandler(mux, healthz.PingHealthz, healthz.NewShutdownHealthz(ends))
+	server := httptest.NewTLSServer(mux)
+	t.Cleanup(server.Close)
+	probe := get(func() (*tls.Config, error) { return server.Client().Transport.(*http.Transport).TLSClientConfig, nil }, "/readyz")
+	at := server.Listener.Addr().String()
+	if err := probe(t.Context(), at); err != nil {
+		t.Error(err)
+	}
+	close(ends)
+	if err := probe(t.Context(), at); !errors.Is(err, errShutdown) {
+		t.Errorf("it shuts down: %v", err)
 	}
 }
 

@@ -9,11 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
-
-	"github.com/inetaf/tcpproxy"
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -24,12 +20,16 @@ const (
 	probeLimit = 3 * time.Second
 	// giveUpAfter is the number of consecutive failed probes after which
 	// connections to a server are closed. After the first one, new connections
-	// avoid the server.
+	// avoid the server. A server that shuts down keeps its connections: it still
+	// answers the requests on them, and then closes them itself.
 	giveUpAfter = 5
 	// silence is the time without an answer after which the kernel closes a
 	// connection, because the other machine is gone.
 	silence = 4 * time.Second
 )
+
+// errShutdown is the result of the probe of a server that shuts down.
+var errShutdown = errors.New("the server shuts down")
 
 // pool is the set of servers behind one port.
 type pool struct {
@@ -48,7 +48,7 @@ type pool struct {
 }
 
 type server struct {
-	failed int // consecutive failed probes
+	failed int // consecutive failed probes; 1 while the server shuts down
 	conns  map[net.Conn]bool
 	stop   context.CancelFunc
 }
@@ -141,10 +141,7 @@ func (p *pool) note(ip string, err error) {
 		return
 	}
 	was := s.failed
-	s.failed++
-	if err == nil {
-		s.failed = 0
-	}
+	s.count(err)
 	if s.failed >= giveUpAfter && p.anyReady() {
 		s.cut()
 	}
@@ -152,6 +149,17 @@ func (p *pool) note(ip string, err error) {
 	p.mu.Unlock()
 	if turned {
 		p.changed()
+	}
+}
+
+func (s *server) count(err error) {
+	switch {
+	case err == nil:
+		s.failed = 0
+	case errors.Is(err, errShutdown):
+		s.failed = 1
+	default:
+		s.failed++
 	}
 }
 
@@ -183,117 +191,4 @@ func (p *pool) order() []string {
 	}
 	slices.SortStableFunc(ips, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	return ips
-}
-
-// serve listens while a server accepts connections, and closes the port
-// otherwise. Clients then get "connection refused" at once. If the pool
-// accepted and closed their connections instead, they would retry at once and
-// continuously; a kubelet then starts no pod for ten seconds, not even an API
-// server. The pauses between attempts grow, because starting servers need the
-// CPU.
-func (p *pool) serve(ctx context.Context, at string) error {
-	var lost time.Time
-	for pause := firstRetry; ctx.Err() == nil; pause = min(pause*3/2, maxRetry) {
-		if _, conn, err := p.connect(); err == nil {
-			conn.Close()
-			if !lost.IsZero() {
-				p.answers(time.Since(lost))
-			}
-			if err := p.listen(ctx, at); err != nil {
-				return err
-			}
-			pause, lost = firstRetry, time.Now()
-		}
-		p.rest(ctx, pause)
-	}
-	return nil
-}
-
-// listen returns when no server accepts connections.
-func (p *pool) listen(ctx context.Context, at string) error {
-	select {
-	case <-p.nobody: // from an earlier listen
-	default:
-	}
-	var proxy tcpproxy.Proxy
-	proxy.AddRoute(at, p)
-	if err := proxy.Start(); err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- proxy.Wait() }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	case <-p.nobody:
-	}
-	return proxy.Close()
-}
-
-// HandleConn forwards a connection to the first server that accepts it.
-func (p *pool) HandleConn(client net.Conn) {
-	ip, conn, err := p.connect()
-	if err != nil {
-		client.Close()
-		select {
-		case p.nobody <- struct{}{}:
-		default:
-		}
-		return
-	}
-	if !p.hold(ip, conn) {
-		conn.Close()
-		client.Close()
-		return
-	}
-	defer p.release(ip, conn)
-	(&tcpproxy.DialProxy{
-		KeepAlivePeriod: -1, // set by the dialer
-		DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
-	}).HandleConn(client)
-}
-
-// connect opens a connection to the first server that accepts it.
-func (p *pool) connect() (ip string, conn net.Conn, err error) {
-	err = errors.New("no server is known")
-	for _, ip := range p.order() {
-		if conn, err = dialer.Dial("tcp", address(ip, p.port)); err == nil {
-			return ip, conn, nil
-		}
-	}
-	return "", nil, err
-}
-
-// hold registers a connection, unless its server has left the pool.
-func (p *pool) hold(ip string, conn net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.servers[ip]
-	if s != nil {
-		s.conns[conn] = true
-	}
-	return s != nil
-}
-
-func (p *pool) release(ip string, conn net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s := p.servers[ip]; s != nil {
-		delete(s.conns, conn)
-	}
-}
-
-// dialer makes the kernel detect that the other machine is gone, on idle
-// connections and while waiting for an answer. A slow server is not affected,
-// because its kernel acknowledges packets.
-var dialer = &net.Dialer{
-	Timeout:         dialLimit,
-	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3},
-	Control: func(_, _ string, raw syscall.RawConn) error {
-		var err error
-		return errors.Join(raw.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silence.Milliseconds()))
-		}), err)
-	},
 }

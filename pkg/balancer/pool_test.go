@@ -20,9 +20,12 @@ import (
 // then echoes.
 type backend struct {
 	net.Listener
-	ip    string
-	sick  atomic.Bool // what its probe finds
-	conns chan net.Conn
+	ip   string
+	sick atomic.Bool // what its probe finds
+	ends atomic.Bool // it shuts down
+
+	probed atomic.Int32
+	conns  chan net.Conn
 }
 
 func listen(t *testing.T, ip string, port int) *backend {
@@ -70,8 +73,15 @@ func balanced(t *testing.T, n int) (*pool, []*backend, string) {
 	}
 	p := newPool("127.0.0.2", port, func(_ context.Context, address string) error {
 		for _, b := range all {
-			if b.Addr().String() == address && b.sick.Load() {
+			if b.Addr().String() != address {
+				continue
+			}
+			b.probed.Add(1)
+			if b.sick.Load() {
 				return errors.New("sick")
+			}
+			if b.ends.Load() {
+				return errShutdown
 			}
 		}
 		return nil
@@ -161,6 +171,26 @@ func TestServerThatIsNotReadyIsAvoidedAndThenLeft(t *testing.T) {
 	}
 	all[0].sick.Store(false)
 	until(t, "turn to it again", func() bool { _, who := connect(t, at); return who == all[0].ip })
+}
+
+func TestServerThatShutsDownIsAvoidedAndKeepsItsConnections(t *testing.T) {
+	p, all, at := balanced(t, 2)
+	held, _ := connect(t, at)
+	all[0].ends.Store(true)
+	until(t, "avoid a server that shuts down", func() bool { return !p.ready()[all[0].ip] })
+	if _, who := connect(t, at); who != all[1].ip {
+		t.Errorf("led to %q", who)
+	}
+	was := all[0].probed.Load()
+	until(t, "probe it often enough", func() bool { return all[0].probed.Load() > was+4*giveUpAfter })
+	fmt.Fprintln(held, "still here")
+	if line, err := bufio.NewReader(held).ReadString('\n'); err != nil {
+		t.Errorf("its connection ended: %q, %v", line, err)
+	}
+	all[0].sick.Store(true) // it hangs
+	if _, err := held.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection to it was kept")
+	}
 }
 
 func TestWithoutAnyReadyServerOneIsTriedAllTheSame(t *testing.T) {

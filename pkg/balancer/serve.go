@@ -1,6 +1,7 @@
 package balancer
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,6 +23,11 @@ import (
 const (
 	etcdPort   = 2379
 	watchPause = time.Second // after a watch that broke
+
+	longestAnswer = 64 << 10 // bytes of a probe's answer that are read
+	// failedShutdownCheck is in what /readyz answers once an API server shuts down
+	// (k8s.io/apiserver/pkg/server/healthz).
+	failedShutdownCheck = "[-]shutdown failed"
 )
 
 // Watch calls tell with all control planes, at its start and after each
@@ -63,7 +69,7 @@ func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
 		return nil, fmt.Errorf("no certificate in %s", ca)
 	}
 	if cert != "" {
-		if config.GetClientCertificate, err = files.ClientPair(cert, key); err != nil {
+		if config.GetClientCertificate, err = host.ClientPair(files, cert, key); err != nil {
 			return nil, err
 		}
 	}
@@ -92,11 +98,14 @@ func get(trust func() (*tls.Config, error), path string) func(context.Context, s
 			return err
 		}
 		defer answer.Body.Close()
-		_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is reused
-		if answer.StatusCode != http.StatusOK {
-			return errors.New(answer.Status)
+		body, _ := io.ReadAll(io.LimitReader(answer.Body, longestAnswer)) // to its end, so that the connection is reused
+		if answer.StatusCode == http.StatusOK {
+			return nil
 		}
-		return nil
+		if bytes.Contains(body, []byte(failedShutdownCheck)) {
+			return errShutdown
+		}
+		return errors.New(answer.Status)
 	}
 }
 

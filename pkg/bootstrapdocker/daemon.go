@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -38,7 +39,7 @@ const (
 // Daemon is the bootstrap Docker of this host.
 type Daemon struct {
 	Files      host.Files
-	Units      host.Units
+	Units      initsystem.Units
 	KeepImages bool // Undo keeps the images, also those of a containerd that kube-bootstrap installed
 	// WhileMainStopped calls change while the main Docker is stopped, and starts
 	// the main Docker and its containers again.
@@ -64,7 +65,7 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !d.Files.Enabled(d.Units, unit, "multi-user.target") {
+	if !initsystem.Enabled(d.Files, d.Units, unit, "multi-user.target") {
 		diff = append(diff, "enable "+unit+" at boot")
 	}
 	active, err := d.Units.Active(ctx, unit)
@@ -86,7 +87,7 @@ func (d Daemon) apply(ctx context.Context) error {
 	if err := d.install(ctx, tree); err != nil {
 		return err
 	}
-	if !d.Files.Enabled(d.Units, unit, "multi-user.target") {
+	if !initsystem.Enabled(d.Files, d.Units, unit, "multi-user.target") {
 		if err := d.Units.Enable(ctx, unit); err != nil {
 			return fmt.Errorf("enable %s: %w", unit, err)
 		}
@@ -126,5 +127,5 @@ func answers(ctx context.Context) error {
 func (d Daemon) logTail() string {
 	ctx, cancel := step.Checking(context.Background())
 	defer cancel()
-	return host.LogTail(ctx, d.Units, unit, d.Files.Path(logFile))
+	return initsystem.LogTail(ctx, d.Units, unit, d.Files.Path(logFile))
 }

@@ -8,6 +8,7 @@ import (
 	"text/template"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 )
 
 // config is the daemon's configuration file. Without it dockerd would read
@@ -69,7 +70,7 @@ func (d Daemon) ours(path string) bool {
 // ServiceFiles are the possible files of the service.
 var ServiceFiles = []string{"/etc/systemd/system/" + unit + ".service", "/etc/init.d/" + unit}
 
-func (d Daemon) scriptPath() string { return host.UnitPath(d.Units, unit) }
+func (d Daemon) scriptPath() string { return initsystem.UnitPath(d.Units, unit) }
 
 func (d Daemon) values() (values, error) {
 	dockerd, err := d.binary("dockerd")
@@ -96,7 +97,7 @@ func (d Daemon) values() (values, error) {
 }
 
 func (d Daemon) binary(name string) (string, error) {
-	if path := d.Files.Program(name); path != "" {
+	if path := host.FindProgram(d.Files, name); path != "" {
 		return path, nil
 	}
 	return "", fmt.Errorf("no %s in %s; install Docker, and util-linux for unshare", name, strings.Join(host.ProgramDirs, ", "))

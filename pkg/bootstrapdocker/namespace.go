@@ -7,10 +7,11 @@ import (
 	"os"
 
 	containerd "github.com/containerd/containerd/v2/client"
-	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -38,9 +39,7 @@ func emptyNamespace(ctx context.Context, c *containerd.Client, name string) erro
 		return ignoreNotFound(err)
 	}
 	in := namespaces.WithNamespace(ctx, name)
-	for _, empty := range []func(context.Context, *containerd.Client) error{
-		removeContainers, removeImages, removeLeases, removeSnapshots, removeContent,
-	} {
+	for _, empty := range []func(context.Context, *containerd.Client) error{removeContainers, imagestore.Empty} {
 		if err := empty(in, c); err != nil {
 			return fmt.Errorf("containerd namespace %s: %w", name, err)
 		}
@@ -84,28 +83,9 @@ func removeTask(ctx context.Context, one containerd.Container) error {
 	return ignoreNotFound(err)
 }
 
-func removeImages(ctx context.Context, c *containerd.Client) error {
-	all, err := c.ImageService().List(ctx)
-	if err != nil {
-		return err
+func ignoreNotFound(err error) error {
+	if errdefs.IsNotFound(err) {
+		return nil
 	}
-	for _, one := range all {
-		if err := ignoreNotFound(c.ImageService().Delete(ctx, one.Name, images.SynchronousDelete())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func removeLeases(ctx context.Context, c *containerd.Client) error {
-	all, err := c.LeasesService().List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, one := range all {
-		if err := ignoreNotFound(c.LeasesService().Delete(ctx, one)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }

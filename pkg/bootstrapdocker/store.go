@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 )
 
 // storeFile exists if containerd had no data before kube-bootstrap started
@@ -33,7 +34,7 @@ func (d Daemon) dropStore() error {
 		return nil
 	}
 	for _, dir := range storeDirs {
-		if err := errors.Join(host.UnmountBelow(d.Files.Path(dir)), d.Files.RemoveAll(dir)); err != nil {
+		if err := errors.Join(filesystem.UnmountBelow(d.Files.Path(dir)), d.Files.RemoveAll(dir)); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 )
 
 // undo removes the daemon with its data: containers before their directories,
@@ -16,8 +18,8 @@ func (d Daemon) undo(ctx context.Context) error {
 	}
 	errs := []error{
 		emptyNamespaces(ctx),
-		host.UnmountBelow(d.Files.Path(dataRoot)),
-		host.UnmountBelow(d.Files.Path(execRoot)),
+		filesystem.UnmountBelow(d.Files.Path(dataRoot)),
+		filesystem.UnmountBelow(d.Files.Path(execRoot)),
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -27,8 +29,9 @@ func (d Daemon) undo(ctx context.Context) error {
 		d.Files.RemoveAll(execRoot),
 		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.scriptPath()),
 		d.Files.Drop(namespaceDirs()...),
+		host.RemoveDeadSockets(d.Files, host.ShimSockets),
 		d.Units.Reload(ctx),
-		host.RemoveCgroup(cgroup),
+		process.RemoveCgroup(cgroup),
 	)
 }
 

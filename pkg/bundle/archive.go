@@ -80,17 +80,13 @@ func (a *archiveWriter) firstError() error {
 }
 
 func (a *archiveWriter) write(w io.Writer) error {
-	contents := a.contentsOf(a.images, a.arch)
+	tables, err := tables(a.indexesOf(a.images, a.arch))
+	if err != nil {
+		return err
+	}
 	archive := tar.NewWriter(w)
-	for _, member := range []struct {
-		name  string
-		value any
-	}{
-		{ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}},
-		{ocispec.ImageIndexFile, contents.index},
-		{dockerManifest, contents.docker},
-	} {
-		if err := writeJSON(archive, member.name, member.value); err != nil {
+	for _, t := range tables {
+		if err := t.write(archive); err != nil {
 			return err
 		}
 	}
@@ -99,40 +95,37 @@ func (a *archiveWriter) write(w io.Writer) error {
 	writerFor := func(d digest.Digest) (io.Writer, error) {
 		return io.MultiWriter(archive, a.progress), archive.WriteHeader(header(blobName(d), a.Blobs[d].Size))
 	}
-	if err := a.broadcast.copyTo(a.ctx, a.Bundle, contents.blobs, writerFor); err != nil {
+	if err := a.broadcast.copyTo(a.ctx, a.Bundle, a.blobsOf(a.images, a.arch), writerFor); err != nil {
 		return err
 	}
 	return archive.Close()
 }
 
-// archiveContents are the blobs that an archive needs, each once, and its
-// indexes.
-type archiveContents struct {
-	blobs  []digest.Digest
-	docker []dockerImage
-	index  ocispec.Index
-}
-
-func (b *Bundle) contentsOf(images []Image, arch string) (c archiveContents) {
+// blobsOf returns the blobs that an archive needs, each once.
+func (m Manifest) blobsOf(images []Image, arch string) (blobs []digest.Digest) {
 	seen := map[digest.Digest]bool{}
-	need := func(all ...digest.Digest) {
-		for _, d := range all {
+	for _, i := range images {
+		p := i.Platforms[arch]
+		for _, d := range append([]digest.Digest{p.Manifest, p.Config}, p.Layers...) {
 			if !seen[d] {
-				seen[d], c.blobs = true, append(c.blobs, d)
+				seen[d], blobs = true, append(blobs, d)
 			}
 		}
 	}
-	c.index.SchemaVersion, c.index.MediaType = 2, ocispec.MediaTypeImageIndex
+	return blobs
+}
+
+// indexesOf returns the content of index.json and manifest.json of an archive.
+func (m Manifest) indexesOf(images []Image, arch string) (index ocispec.Index, docker []dockerImage) {
+	index.SchemaVersion, index.MediaType = 2, ocispec.MediaTypeImageIndex
 	for _, i := range images {
 		p := i.Platforms[arch]
-		need(p.Manifest, p.Config)
-		need(p.Layers...)
-		c.docker = append(c.docker, p.docker(i.Ref))
-		c.index.Manifests = append(c.index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: p.Manifest,
-			Size: b.Blobs[p.Manifest].Size, Platform: ociPlatform(arch),
+		docker = append(docker, p.docker(i.Ref))
+		index.Manifests = append(index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: p.Manifest,
+			Size: m.Blobs[p.Manifest].Size, Platform: ociPlatform(arch),
 			Annotations: map[string]string{ocispec.AnnotationRefName: i.Ref, annotationName: i.Ref}})
 	}
-	return c
+	return index, docker
 }
 
 func (p PlatformImage) docker(ref string) dockerImage {
@@ -175,9 +168,9 @@ func ociPlatform(arch string) *ocispec.Platform {
 	return &ocispec.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant}
 }
 
-func (b *Bundle) sizeOf(images []Image, arch string) (total int64) {
-	for _, d := range b.contentsOf(images, arch).blobs {
-		total += b.Blobs[d].Size
+func (m Manifest) sizeOf(images []Image, arch string) (total int64) {
+	for _, d := range m.blobsOf(images, arch) {
+		total += m.Blobs[d].Size
 	}
 	return total
 }

@@ -17,7 +17,7 @@ import (
 func broadcastOf(t *testing.T, broadcast *Broadcast) (*Bundle, []digest.Digest) {
 	t.Helper()
 	b := opened(t, writeFor(t, "amd64"), WithBroadcast(broadcast))
-	return b, b.inFileOrder(b.contentsOf(b.Images, "amd64").blobs)
+	return b, b.inFileOrder(b.blobsOf(b.Images, "amd64"))
 }
 
 // receive subscribes to blobs and compares each with its digest.

@@ -20,7 +20,9 @@ import (
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 // Builder collects the contents of a bundle and writes it.
@@ -33,12 +35,12 @@ type Builder struct {
 	layers      map[string][]blobSource // of the frame of each architecture
 	have        map[digest.Digest]bool  // blobs and layers
 	signer      ed25519.PrivateKey      // nil: not signed
-	compression compression             // of the layers
+	compression compression.Method      // of the layers
 }
 
 // NewBuilder returns a builder for a bundle of images.
 func NewBuilder(v image.Versions, built []image.Built) (*Builder, error) {
-	b := &Builder{Cache: image.CacheDir(), have: map[digest.Digest]bool{}, layers: map[string][]blobSource{}, compression: fast,
+	b := &Builder{Cache: cache.Dir(), have: map[digest.Digest]bool{}, layers: map[string][]blobSource{}, compression: compression.Fast,
 		manifest: Manifest{Format: formatVersion, Versions: v, Plugins: map[string]Plugins{}}}
 	b.index.SchemaVersion, b.index.MediaType = 2, ocispec.MediaTypeImageIndex
 	for _, platforms := range byRef(built) {
@@ -91,7 +93,7 @@ func (b *Builder) SignBy(key ed25519.PrivateKey) {
 
 // CompressUltra compresses the layers as much as possible, which takes minutes.
 // The default takes seconds.
-func (b *Builder) CompressUltra(ctx context.Context) { b.compression = ultra(ctx) }
+func (b *Builder) CompressUltra(ctx context.Context) { b.compression = compression.Ultra(ctx) }
 
 // Wrote reports whether the file at path is a bundle of the same contents. With
 // anyCompression, it may be compressed differently.
@@ -101,7 +103,7 @@ func (b *Builder) Wrote(path string, anyCompression bool) bool {
 		return false
 	}
 	defer old.Close()
-	return old.Key == b.manifest.Key && (anyCompression || old.Compression == b.compression.name)
+	return old.Key == b.manifest.Key && (anyCompression || old.Compression == b.compression.Name)
 }
 
 // byRef groups the images by reference: each group contains an image for all

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
 )
 
 // writeSmall writes a bundle of tiny images for two architectures.
@@ -133,7 +134,7 @@ func TestArchiveHoldsOneArchitecture(t *testing.T) {
 func TestCancelStopsWriting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b, err := NewBuilder(bundletest.Versions(t), []image.Built{bundletest.Image(t, image.Catalogue(bundletest.Versions(t), "")[0], "amd64", bundletest.Tar(t, "a", "b"))})
+	b, err := NewBuilder(bundletest.Versions(t), []image.Built{bundletest.Image(t, image.Catalogue(bundletest.Versions(t), "")[0], "amd64", rootfstest.Tar(t, "a=b"))})
 	if err != nil {
 		t.Fatal(err)
 	}

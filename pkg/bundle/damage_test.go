@@ -13,6 +13,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 )
 
 // raw packs one tar member without an end mark.
@@ -35,7 +36,7 @@ func raw(t testing.TB, h *tar.Header, data string) []byte {
 func packed(t testing.TB, plain []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := encodeTo(&b, plain); err != nil {
+	if err := compression.EncodeBytes(&b, plain); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -60,7 +61,7 @@ func parts(t *testing.T, path string) (head, first, rest []byte) {
 func headOf(t *testing.T, path string) (all []member) {
 	t.Helper()
 	head, _, _ := parts(t, path)
-	decoder, err := newDecoder(bytes.NewReader(head), 1)
+	decoder, err := compression.NewDecoder(bytes.NewReader(head), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +146,8 @@ func TestDamage(t *testing.T) {
 		{"empty", nil, "not a bundle"},
 		{"text", []byte("hello, this is no archive at all"), "not a bundle"},
 		{"other archive", frame(t, header("hello", 2), "hi"), `begins with "hello"`},
-		{"huge manifest", frame(t, header(manifestName, manifestLimit+1), strings.Repeat(" ", manifestLimit+1)), "more than the"},
-		{"unknown field", frame(t, header(manifestName, 14), `{"surprise":1}`), "read " + manifestName},
+		{"huge manifest", frame(t, header(manifestName, ManifestLimit+1), strings.Repeat(" ", ManifestLimit+1)), "more than the"},
+		{"unknown field", frame(t, header(manifestName, 14), `{"surprise":1}`), "unknown field \"surprise\"; use the kube-bootstrap that made the bundle, or create it again"},
 		{"other format", frame(t, header(manifestName, 12), `{"format":9}`), "format 9"},
 		{"cut short", whole[:len(whole)-200], "cut short or damaged"},
 		{"cut in half", whole[:len(whole)/2], "cut short or damaged"},
@@ -222,7 +223,7 @@ func TestCrafted(t *testing.T) {
 func TestManifestThatPointsOutside(t *testing.T) {
 	good := writeSmall(t)
 	for name, spoil := range map[string]func(*Manifest){
-		"oversize blob":   func(m *Manifest) { eachBlob(m, func(b *Blob) { b.Size = blobLimit + 1 }) },
+		"oversize blob":   func(m *Manifest) { eachBlob(m, func(b *Blob) { b.Size = BlobLimit + 1 }) },
 		"negative size":   func(m *Manifest) { eachBlob(m, func(b *Blob) { b.Size = -1 }) },
 		"negative place":  func(m *Manifest) { eachBlob(m, func(b *Blob) { b.Offset = -1 }) },
 		"no such frame":   func(m *Manifest) { eachBlob(m, func(b *Blob) { b.Frame = 9 }) },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
 )
 
 // programsOver writes a bundle with a program of its own on top of another one.
@@ -28,7 +29,7 @@ func programsOver(t *testing.T, base *Bundle, programs map[string]string) string
 		if img.Name == "kubelet" {
 			one.OCI = over(t, one.OCI, hyperkube)
 		}
-		own := bundletest.Image(t, img, "amd64", bundletest.Tar(t, "usr/local/bin/"+img.Name, "built from a checkout"))
+		own := bundletest.Image(t, img, "amd64", rootfstest.Tar(t, "usr/local/bin/"+img.Name+"=built from a checkout"))
 		layers, err := own.OCI.Layers()
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"archive/tar"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 )
 
 // frameReader reads blobs of a bundle. It decompresses each frame only once if
@@ -30,6 +33,36 @@ func (r *frameReader) close() {
 	if r.base != nil {
 		r.base.close()
 	}
+}
+
+// ReadBlobs calls read for each blob, in the order of the file: it decompresses
+// each frame only once. copyTo writes the blob and verifies its digest.
+func (b *Bundle) ReadBlobs(blobs []digest.Digest, read func(d digest.Digest, copyTo func(io.Writer) error) error) error {
+	r := b.newFrameReader()
+	defer r.close()
+	for _, d := range b.inFileOrder(blobs) {
+		if err := read(d, func(w io.Writer) error { return r.copy(w, d) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyBlob writes a blob to w and verifies its digest.
+func (b *Bundle) copyBlob(w io.Writer, d digest.Digest) error {
+	r := b.newFrameReader()
+	defer r.close()
+	return r.copy(w, d)
+}
+
+// ReadText reads a manifest or a config into memory.
+func (b *Bundle) ReadText(d digest.Digest) ([]byte, error) {
+	if size := b.Blobs[d].Size; size > ManifestLimit {
+		return nil, fmt.Errorf("blob %s has %d bytes, more than the %d allowed", d, size, ManifestLimit)
+	}
+	var text bytes.Buffer
+	err := b.copyBlob(&text, d)
+	return text.Bytes(), err
 }
 
 // inFileOrder sorts blobs by their position.
@@ -103,7 +136,7 @@ func (r *frameReader) start(frame int) error {
 	r.stop()
 	var err error
 	// Two workers: one decodes ahead while the output of the other is written.
-	if r.decoder, err = newDecoder(r.section(frame), 2); err != nil {
+	if r.decoder, err = compression.NewDecoder(r.section(frame), 2); err != nil {
 		return err
 	}
 	r.frame, r.offset, r.archive = frame, 0, tar.NewReader(r.decoder)

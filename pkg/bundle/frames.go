@@ -16,7 +16,9 @@ import (
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -39,7 +41,7 @@ func (b *Builder) groups() (all [][]blobSource) {
 	if len(b.blobs) > 0 {
 		all = append(all, b.blobs)
 	}
-	for _, arch := range image.Archs {
+	for _, arch := range config.Arches {
 		if layers := slices.Clone(b.layers[arch]); len(layers) > 0 {
 			slices.SortStableFunc(layers, func(x, y blobSource) int {
 				return cmp.Or(cmp.Compare(min(b.uses(y, arch), 2), min(b.uses(x, arch), 2)), cmp.Compare(x.size, y.size))
@@ -77,15 +79,15 @@ func (b *Builder) frames(ctx context.Context, work string, groups [][]blobSource
 
 func (b *Builder) frame(ctx context.Context, path string, blobs []blobSource, progress *step.Counter) (string, error) {
 	if totalSize(blobs) < cacheFrom || b.Cache == "" {
-		return path, writeFrame(ctx, path, fast, blobs, progress)
+		return path, writeFrame(ctx, path, compression.Fast, blobs, progress)
 	}
 	var key string
 	for _, blob := range blobs {
 		key += blob.digest.String()
 	}
 	done := false
-	name := fmt.Sprintf("frame-%d-%s-%s", recipeVersion, b.compression.name, digest.FromString(key).Encoded()[:16])
-	dir, err := image.Cached(ctx, b.Cache, name, func(dir string) error {
+	name := fmt.Sprintf("frame-%d-%s-%s", recipeVersion, b.compression.Name, digest.FromString(key).Encoded()[:16])
+	dir, err := cache.Get(ctx, b.Cache, name, func(dir string) error {
 		done = true
 		return writeFrame(ctx, filepath.Join(dir, "frame"), b.compression, blobs, progress)
 	})
@@ -95,14 +97,14 @@ func (b *Builder) frame(ctx context.Context, path string, blobs []blobSource, pr
 	return filepath.Join(dir, "frame"), err
 }
 
-func writeFrame(ctx context.Context, path string, how compression, blobs []blobSource, progress *step.Counter) error {
+func writeFrame(ctx context.Context, path string, how compression.Method, blobs []blobSource, progress *step.Counter) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	plain := Pipe(func(w io.Writer) error { return writeMembers(ctx, io.MultiWriter(w, progress), blobs) })
 	defer plain.Close()
-	return errors.Join(how.compress(ctx, file, plain, plainSize(blobs)), file.Close())
+	return errors.Join(how.Compress(ctx, file, plain, plainSize(blobs)), file.Close())
 }
 
 func writeMembers(ctx context.Context, w io.Writer, blobs []blobSource) error {
@@ -125,7 +127,7 @@ func writeMember(ctx context.Context, archive *tar.Writer, b blobSource) error {
 		return err
 	}
 	check := b.digest.Verifier()
-	if _, err := io.Copy(io.MultiWriter(archive, check), withContext(ctx, data)); err != nil {
+	if _, err := io.Copy(io.MultiWriter(archive, check), WithContext(ctx, data)); err != nil {
 		return err
 	}
 	if !check.Verified() {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 )
 
 // FuzzOpen feeds the reader with files: whatever it takes for a bundle can be
@@ -29,7 +31,7 @@ func FuzzOpen(f *testing.F) {
 // FuzzHead does the same behind the compression: the members of the head.
 func FuzzHead(f *testing.F) {
 	for _, data := range seeds(f) {
-		decoder, err := newDecoder(bytes.NewReader(data), 1)
+		decoder, err := compression.NewDecoder(bytes.NewReader(data), 1)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -43,7 +45,7 @@ func FuzzHead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "bundle")
 	f.Fuzz(func(t *testing.T, plain []byte) {
 		var file bytes.Buffer
-		if err := encode(&file, bytes.NewReader(plain), int64(len(plain)), zstd.SpeedFastest); err != nil {
+		if err := compression.Encode(&file, bytes.NewReader(plain), int64(len(plain)), zstd.SpeedFastest); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
@@ -86,7 +88,7 @@ func seeds(f *testing.F) (all [][]byte) {
 		f.Fatal(err)
 	}
 	var head bytes.Buffer
-	if err := encodeTo(&head, small.Bytes()); err != nil {
+	if err := compression.EncodeBytes(&head, small.Bytes()); err != nil {
 		f.Fatal(err)
 	}
 	good := read(f, writeFor(f, "arm"))

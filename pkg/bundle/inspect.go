@@ -56,14 +56,14 @@ func (b *Bundle) missing(want Wanted) (missing []string) {
 	return missing
 }
 
-func (b *Bundle) missingFor(arch string) (missing []string) {
-	for _, img := range image.Catalogue(b.Versions, "") {
-		if _, err := b.Find(img.Ref, arch); err != nil {
+func (m Manifest) missingFor(arch string) (missing []string) {
+	for _, img := range image.Catalogue(m.Versions, "") {
+		if _, err := m.Find(img.Ref, arch); err != nil {
 			missing = append(missing, img.Ref+" for "+arch)
 		}
 	}
 	for _, name := range image.CNIPlugins {
-		if _, ok := b.Plugins[arch].Files[name]; !ok {
+		if _, ok := m.Plugins[arch].Files[name]; !ok {
 			missing = append(missing, "CNI plugin "+name+" for "+arch)
 		}
 	}

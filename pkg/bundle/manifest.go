@@ -1,6 +1,5 @@
 // Package bundle reads and writes bundles: files that contain the images of a
-// cluster for hosts without access to the internet. It also stores bundles in
-// registries.
+// cluster for hosts without access to the internet.
 //
 // A bundle is an OCI image layout in a tar archive that is compressed with zstd,
 // so that docker, containerd, skopeo and crane read it. It consists of several
@@ -41,7 +40,9 @@ import (
 
 	digest "github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 const (
@@ -49,11 +50,14 @@ const (
 	signatureName  = manifestName + ".sig"
 	formatVersion  = 2
 	recipeVersion  = 5 // must change if the same images result in another file
-	manifestLimit  = 8 << 20
 	signatureLimit = 4 << 10
-	blobLimit      = 8 << 30
-	maxWindow      = 128 << 20
 	annotationName = "io.containerd.image.name"
+)
+
+// The largest sizes of a manifest and of any blob.
+const (
+	ManifestLimit = 8 << 20
+	BlobLimit     = 8 << 30
 )
 
 // Manifest is the first member of a bundle. It describes all contents.
@@ -97,7 +101,7 @@ type PlatformImage struct {
 	Manifest digest.Digest   `json:"manifest"`
 	Config   digest.Digest   `json:"config"`
 	Layers   []digest.Digest `json:"layers"` // uncompressed: the digests are also the diff IDs
-	Parts    []image.Part    `json:"parts"`
+	Parts    []cache.Part    `json:"parts"`
 }
 
 // Plugins are the files of a layer that a host needs in its CNI directory.
@@ -126,7 +130,7 @@ func blobName(d digest.Digest) string { return path.Join("blobs", d.Algorithm().
 // Archs returns the architectures of a bundle.
 func (m Manifest) Archs() []string {
 	var all []string
-	for _, arch := range image.Archs {
+	for _, arch := range config.Arches {
 		if len(m.Images) > 0 && m.Images[0].Platforms[arch].Manifest != "" {
 			all = append(all, arch)
 		}

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
-	"slices"
-	"strings"
 
-	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 )
 
 // Bundle is an open bundle. Several goroutines may read it at the same time.
@@ -28,8 +28,21 @@ type Bundle struct {
 	signature []byte     // nil: not signed
 	base      *Bundle    // nil: not needed or not given
 	broadcast *Broadcast // of all stores that load from it
-	// fetch opens a blob in a registry. It is nil if the blobs are in the file.
-	fetch func(digest.Digest) (io.ReadCloser, error)
+	fetch     Fetch      // nil: the blobs are in the file
+}
+
+// Fetch opens a blob that is not in a file. The caller verifies its digest.
+type Fetch func(digest.Digest) (io.ReadCloser, error)
+
+// Remote returns the bundle with this manifest, as it is written. The function
+// that fetch returns opens its blobs.
+func Remote(path string, manifest, signature []byte, fetch func(Manifest) Fetch) (*Bundle, error) {
+	b := &Bundle{Path: path, broadcast: &Broadcast{}, signature: signature}
+	if err := b.parse(manifest, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	b.fetch = fetch(b.Manifest)
+	return b, nil
 }
 
 // Open opens a bundle and reads its manifest. Blobs are verified when they are
@@ -92,6 +105,10 @@ func (b *Bundle) duplicate() (*Bundle, error) {
 // identity returns the digest of the manifest, which covers all contents.
 func (b *Bundle) identity() digest.Digest { return digest.FromBytes(b.raw) }
 
+// Members returns the manifest and the signature as they are written. The
+// signature of an unsigned bundle is nil.
+func (b *Bundle) Members() (manifest, signature []byte) { return b.raw, b.signature }
+
 // Signer returns the fingerprint of the key that the bundle claims to be signed
 // by; only SignedBy verifies it. It is empty for an unsigned bundle.
 func (b *Bundle) Signer() string {
@@ -112,16 +129,17 @@ func (b *Bundle) readHead() error {
 	}
 	b.size = info.Size()
 	// One worker: more would read beyond the head.
-	decoder, err := newDecoder(io.NewSectionReader(b.file, 0, b.size), 1)
+	decoder, err := compression.NewDecoder(io.NewSectionReader(b.file, 0, b.size), 1)
 	if err != nil {
 		return err
 	}
 	defer decoder.Close()
 	archive := tar.NewReader(decoder)
-	if err := b.readManifest(archive); err != nil {
+	manifest, err := readManifest(archive)
+	if err != nil {
 		return err
 	}
-	if err := b.validate(b.size); err != nil {
+	if err := b.parse(manifest, b.size); err != nil {
 		return err
 	}
 	h, err := archive.Next()
@@ -132,23 +150,31 @@ func (b *Bundle) readHead() error {
 	return err
 }
 
-func (b *Bundle) readManifest(archive *tar.Reader) error {
+func readManifest(archive *tar.Reader) ([]byte, error) {
 	h, err := archive.Next()
 	if err != nil {
-		return fmt.Errorf("not a bundle, or a damaged bundle: %w", err)
+		return nil, fmt.Errorf("not a bundle, or a damaged bundle: %w", err)
 	}
 	if h.Name != manifestName || h.Typeflag != tar.TypeReg {
-		return fmt.Errorf("not a bundle of kube-bootstrap: it begins with %q, not with %s", h.Name, manifestName)
+		return nil, fmt.Errorf("not a bundle of kube-bootstrap: it begins with %q, not with %s", h.Name, manifestName)
 	}
-	if b.raw, err = readMember(h, archive, manifestLimit); err != nil {
-		return err
+	return readMember(h, archive, ManifestLimit)
+}
+
+// parse reads and validates the manifest of a file of that size.
+func (b *Bundle) parse(manifest []byte, fileSize int64) error {
+	b.raw = manifest
+	if err := DecodeStrict(manifest, &b.Manifest); err != nil {
+		return fmt.Errorf("read %s: %w; use the kube-bootstrap that made the bundle, or create it again", manifestName, err)
 	}
-	strict := json.NewDecoder(bytes.NewReader(b.raw))
+	return b.validate(fileSize)
+}
+
+// DecodeStrict decodes JSON and refuses unknown fields.
+func DecodeStrict(data []byte, value any) error {
+	strict := json.NewDecoder(bytes.NewReader(data))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(&b.Manifest); err != nil {
-		return fmt.Errorf("read %s: %w", manifestName, err)
-	}
-	return nil
+	return strict.Decode(value)
 }
 
 // readMember reads a small member into memory.
@@ -161,27 +187,6 @@ func readMember(h *tar.Header, r io.Reader, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: it is cut short or damaged: %w", h.Name, err)
 	}
 	return data, nil
-}
-
-func newDecoder(r io.Reader, workers int) (*zstd.Decoder, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(workers), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
-}
-
-// copyBlob writes a blob to w and verifies its digest.
-func (b *Bundle) copyBlob(w io.Writer, d digest.Digest) error {
-	r := b.newFrameReader()
-	defer r.close()
-	return r.copy(w, d)
-}
-
-// Check verifies the frames that the images of an architecture need without
-// decompressing them. This takes a fraction of a second, and finds all damage
-// before anything is loaded.
-func (b *Bundle) Check(ctx context.Context, arch string) error {
-	if !slices.Contains(b.Archs(), arch) {
-		return fmt.Errorf("bundle %s: it is for %s, not for %s", b.Path, strings.Join(b.Archs(), ", "), arch)
-	}
-	return b.CheckImages(ctx, b.Images, arch)
 }
 
 // Find returns the image of a reference, which must be there for the
@@ -207,49 +212,4 @@ func (b *Bundle) CNIPlugins(arch string) (map[string]digest.Digest, error) {
 // architecture. It contains all, whatever the names.
 func (b *Bundle) ReadCNIPlugins(_ context.Context, arch string, _ []string) io.ReadCloser {
 	return Pipe(func(w io.Writer) error { return b.copyBlob(w, b.Plugins[arch].Layer) })
-}
-
-// CheckImages does the same for some images.
-func (b *Bundle) CheckImages(ctx context.Context, images []Image, arch string) error {
-	if b.fetch != nil {
-		return nil // blobs from a registry are verified when they are read
-	}
-	return b.checkBlobs(ctx, b.contentsOf(images, arch).blobs)
-}
-
-func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
-	frames, inBase := map[int]bool{}, []digest.Digest(nil)
-	for _, d := range blobs {
-		blob, ok := b.Blobs[d]
-		switch {
-		case !ok:
-			return fmt.Errorf("bundle %s: blob %s: it is not in the bundle", b.Path, d)
-		case !blob.InBase:
-			frames[blob.Frame] = true
-		case b.base == nil:
-			return fmt.Errorf("bundle %s: blob %s: %w", b.Path, d, b.errNoBase())
-		default:
-			inBase = append(inBase, d)
-		}
-	}
-	for frame := range frames {
-		if err := b.checkFrame(ctx, frame); err != nil {
-			return fmt.Errorf("bundle %s: %w", b.Path, err)
-		}
-	}
-	if len(inBase) == 0 {
-		return nil
-	}
-	return b.base.checkBlobs(ctx, inBase)
-}
-
-func (b *Bundle) checkFrame(ctx context.Context, frame int) error {
-	check := b.Frames[frame].Digest.Verifier()
-	if _, err := io.Copy(check, withContext(ctx, b.section(frame))); err != nil {
-		return err
-	}
-	if !check.Verified() {
-		return fmt.Errorf("frame %d is cut short or damaged: copy the bundle again", frame)
-	}
-	return nil
 }

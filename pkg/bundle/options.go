@@ -1,6 +1,8 @@
 package bundle
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Option is an option of Open.
 type Option func(*Bundle) error

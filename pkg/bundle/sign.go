@@ -1,12 +1,10 @@
 package bundle
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -50,9 +48,7 @@ func verifySignature(key ed25519.PublicKey, manifest, member []byte) error {
 }
 
 func parseSignature(member []byte) (s signature, err error) {
-	strict := json.NewDecoder(bytes.NewReader(member))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&s); err != nil {
+	if err := DecodeStrict(member, &s); err != nil {
 		return s, fmt.Errorf("read %s: %w", signatureName, err)
 	}
 	return s, nil

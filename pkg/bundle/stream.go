@@ -18,25 +18,12 @@ type contextReader struct {
 	r   io.Reader
 }
 
-// withContext makes a long copy fail once the context ends.
-func withContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+// WithContext makes a long copy fail once the context ends.
+func WithContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
 
 func (c contextReader) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
 		return 0, context.Cause(c.ctx)
 	}
 	return c.r.Read(p)
-}
-
-// contextWriter makes a copy fail once the context ends.
-type contextWriter struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (c contextWriter) Write(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.w.Write(p)
 }

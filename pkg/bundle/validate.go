@@ -61,8 +61,8 @@ func (m Manifest) validateBlob(d digest.Digest, b Blob) error {
 	switch {
 	case d.Algorithm() != digest.SHA256:
 		return errors.New("its digest is not of sha256")
-	case b.Size < 0 || b.Size > blobLimit:
-		return fmt.Errorf("it has %d bytes, more than the %d allowed", b.Size, int64(blobLimit))
+	case b.Size < 0 || b.Size > BlobLimit:
+		return fmt.Errorf("it has %d bytes, more than the %d allowed", b.Size, int64(BlobLimit))
 	case b.InBase && m.Base == nil:
 		return errors.New("it lies in a base, but there is none")
 	case !b.InBase && (b.Frame < 0 || b.Frame >= len(m.Frames) || b.Offset < 0):

@@ -16,6 +16,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -34,42 +35,18 @@ func (b *Bundle) Verify(ctx context.Context) error {
 }
 
 func (b *Bundle) verify(ctx context.Context) error {
-	if err := b.verifyFile(ctx); err != nil {
+	v := verification{Bundle: b, seen: map[string]bool{}, progress: step.NewCounter(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
+	if err := v.file(); err != nil {
 		return err
 	}
 	for _, img := range b.Images {
 		for arch, p := range img.Platforms {
-			if err := b.verifyPlatform(p); err != nil {
+			if err := v.platform(p); err != nil {
 				return fmt.Errorf("image %s for %s: %w", img.Ref, arch, err)
 			}
 		}
 	}
 	return nil
-}
-
-// verifyFile reads all that any other tool would read, frame by frame.
-func (b *Bundle) verifyFile(ctx context.Context) error {
-	v := verification{Bundle: b, seen: map[string]bool{}, progress: step.NewCounter(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
-	headEnd, endStart := b.size, b.size
-	if n := len(b.Frames); n > 0 {
-		headEnd, endStart = b.size-b.Frames[0].OffsetFromEnd, b.size-b.Frames[n-1].OffsetFromEnd+b.Frames[n-1].CompressedSize
-	}
-	if err := v.walk(io.NewSectionReader(b.file, 0, headEnd), v.headMember); err != nil {
-		return err
-	}
-	for i := range b.Frames {
-		if err := b.checkFrame(ctx, i); err != nil {
-			return err
-		}
-		member := func(h *tar.Header, offset int64, r io.Reader) error { return b.verifyBlob(i, h, offset, r) }
-		if err := v.walk(b.section(i), member); err != nil {
-			return err
-		}
-	}
-	if err := b.verifyEnd(endStart); err != nil {
-		return err
-	}
-	return b.complete(v.seen)
 }
 
 // verification is the state of one pass over a file.
@@ -80,10 +57,34 @@ type verification struct {
 	seen     map[string]bool
 }
 
+// file reads all that any other tool would read, frame by frame.
+func (v *verification) file() error {
+	headEnd, endStart := v.size, v.size
+	if n := len(v.Frames); n > 0 {
+		headEnd, endStart = v.size-v.Frames[0].OffsetFromEnd, v.size-v.Frames[n-1].OffsetFromEnd+v.Frames[n-1].CompressedSize
+	}
+	if err := v.walk(io.NewSectionReader(v.Bundle.file, 0, headEnd), v.headMember); err != nil {
+		return err
+	}
+	for i := range v.Frames {
+		if err := v.checkFrame(v.ctx, i); err != nil {
+			return err
+		}
+		member := func(h *tar.Header, offset int64, r io.Reader) error { return v.blob(i, h, offset, r) }
+		if err := v.walk(v.section(i), member); err != nil {
+			return err
+		}
+	}
+	if err := v.end(endStart); err != nil {
+		return err
+	}
+	return v.complete()
+}
+
 // walk calls member for each member of a frame. The members must fill the frame:
 // other tools would stop at an end mark, and read data behind the members.
 func (v *verification) walk(compressed io.Reader, member func(h *tar.Header, offset int64, r io.Reader) error) error {
-	decoder, err := newDecoder(withContext(v.ctx, io.TeeReader(compressed, v.progress)), 2)
+	decoder, err := compression.NewDecoder(WithContext(v.ctx, io.TeeReader(compressed, v.progress)), 2)
 	if err != nil {
 		return err
 	}
@@ -115,8 +116,15 @@ func (v *verification) walk(compressed io.Reader, member func(h *tar.Header, off
 	}
 }
 
-func (b *Bundle) verifyEnd(start int64) error {
-	decoder, err := newDecoder(io.NewSectionReader(b.file, start, b.size-start), 1)
+type counter int64
+
+func (n *counter) Write(p []byte) (int, error) {
+	*n += counter(len(p))
+	return len(p), nil
+}
+
+func (v *verification) end(start int64) error {
+	decoder, err := compression.NewDecoder(io.NewSectionReader(v.Bundle.file, start, v.size-start), 1)
 	if err != nil {
 		return err
 	}
@@ -128,14 +136,14 @@ func (b *Bundle) verifyEnd(start int64) error {
 	return nil
 }
 
-func (b *Bundle) complete(seen map[string]bool) error {
+func (v *verification) complete() error {
 	for _, name := range []string{ocispec.ImageLayoutFile, ocispec.ImageIndexFile, dockerManifest} {
-		if !seen[name] {
+		if !v.seen[name] {
 			return fmt.Errorf("%s is missing", name)
 		}
 	}
-	for d, blob := range b.Blobs {
-		if !blob.InBase && !seen[blobName(d)] {
+	for d, blob := range v.Blobs {
+		if !blob.InBase && !v.seen[blobName(d)] {
 			return fmt.Errorf("%s is missing", blobName(d))
 		}
 	}
@@ -161,14 +169,14 @@ func (v *verification) headMember(h *tar.Header, offset int64, r io.Reader) erro
 	case manifestName, signatureName:
 		return nil // Open has read it strictly
 	case dockerManifest, ocispec.ImageLayoutFile, ocispec.ImageIndexFile:
-		return v.verifyTable(h, r)
+		return v.table(h, r)
 	}
 	return errors.New("it does not belong there")
 }
 
-func (b *Bundle) verifyBlob(frame int, h *tar.Header, offset int64, r io.Reader) error {
+func (v *verification) blob(frame int, h *tar.Header, offset int64, r io.Reader) error {
 	d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(h.Name))
-	blob, ok := b.Blobs[d]
+	blob, ok := v.Blobs[d]
 	switch {
 	case !ok || h.Name != blobName(d) || blob.InBase || blob.Frame != frame || blob.Offset != offset:
 		return errors.New("it does not belong there")
@@ -185,21 +193,21 @@ func (b *Bundle) verifyBlob(frame int, h *tar.Header, offset int64, r io.Reader)
 	return nil
 }
 
-// verifyTable compares a table with its digest, and with the manifest: in a
+// table compares a table with its digest, and with the manifest: in a
 // malicious bundle, both could name different images.
-func (b *Bundle) verifyTable(h *tar.Header, r io.Reader) error {
-	data, err := readMember(h, r, manifestLimit)
+func (v *verification) table(h *tar.Header, r io.Reader) error {
+	data, err := readMember(h, r, ManifestLimit)
 	if err != nil {
 		return err
 	}
-	if digest.FromBytes(data) != b.Tables[h.Name] {
+	if digest.FromBytes(data) != v.Tables[h.Name] {
 		return errors.New("its content is not what its digest says")
 	}
 	switch h.Name {
 	case ocispec.ImageIndexFile:
-		return b.verifyIndex(data)
+		return v.verifyIndex(data)
 	case dockerManifest:
-		return b.verifyDockerTable(data)
+		return v.verifyDockerTable(data)
 	}
 	var layout ocispec.ImageLayout
 	err = json.Unmarshal(data, &layout)
@@ -209,46 +217,43 @@ func (b *Bundle) verifyTable(h *tar.Header, r io.Reader) error {
 	return err
 }
 
-func (b *Bundle) verifyIndex(data []byte) error {
+func (m Manifest) verifyIndex(data []byte) error {
 	var index ocispec.Index
 	if err := json.Unmarshal(data, &index); err != nil {
 		return err
 	}
-	if len(index.Manifests) != len(b.Images) {
-		return fmt.Errorf("it names %d images, not %d", len(index.Manifests), len(b.Images))
+	if len(index.Manifests) != len(m.Images) {
+		return fmt.Errorf("it names %d images, not %d", len(index.Manifests), len(m.Images))
 	}
-	for i, img := range b.Images {
-		if m := index.Manifests[i]; m.Digest != img.Index || m.Annotations[annotationName] != img.Ref {
-			return fmt.Errorf("it names %s with %s where %s belongs", m.Annotations[annotationName], m.Digest, img.Ref)
+	for i, img := range m.Images {
+		if d := index.Manifests[i]; d.Digest != img.Index || d.Annotations[annotationName] != img.Ref {
+			return fmt.Errorf("it names %s with %s where %s belongs", d.Annotations[annotationName], d.Digest, img.Ref)
 		}
 	}
 	return nil
 }
 
-func (b *Bundle) verifyDockerTable(data []byte) error {
+func (m Manifest) verifyDockerTable(data []byte) error {
 	var table []dockerImage
 	if err := json.Unmarshal(data, &table); err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(table, b.dockerManifest()) {
+	if !reflect.DeepEqual(table, m.dockerManifest()) {
 		return errors.New("it names other images than " + manifestName)
 	}
 	return nil
 }
 
-// verifyPlatform compares the manifest of the bundle with that of the image.
-func (b *Bundle) verifyPlatform(p PlatformImage) error {
-	if b.Blobs[p.Manifest].InBase && b.base == nil {
+// platform compares the manifest of the bundle with that of the image.
+func (v *verification) platform(p PlatformImage) error {
+	if v.Blobs[p.Manifest].InBase && v.base == nil {
 		return nil
 	}
-	var text strings.Builder
-	if b.Blobs[p.Manifest].Size > manifestLimit {
-		return errors.New("its manifest is too large")
-	}
-	if err := b.copyBlob(&text, p.Manifest); err != nil {
+	text, err := v.ReadText(p.Manifest)
+	if err != nil {
 		return err
 	}
-	manifest, err := v1.ParseManifest(strings.NewReader(text.String()))
+	manifest, err := v1.ParseManifest(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}

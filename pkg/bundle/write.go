@@ -13,6 +13,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
@@ -48,7 +49,7 @@ func (b *Builder) Write(ctx context.Context, path string) error {
 // join writes the head, the frames of the groups, and the end of the archive.
 func (b *Builder) join(path string, groups [][]blobSource, frames []string) error {
 	var head, end bytes.Buffer
-	if err := encodeTo(&end, make([]byte, 2*tarBlock)); err != nil {
+	if err := compression.EncodeBytes(&end, make([]byte, 2*tarBlock)); err != nil {
 		return err
 	}
 	if err := b.place(groups, frames, int64(end.Len())); err != nil {
@@ -62,11 +63,11 @@ func (b *Builder) join(path string, groups [][]blobSource, frames []string) erro
 		return err
 	}
 	defer file.Close()
-	if err := encodeTo(file, head.Bytes()); err != nil {
+	if err := compression.EncodeBytes(file, head.Bytes()); err != nil {
 		return err
 	}
 	for _, frame := range frames {
-		if err := copyFile(file, frame); err != nil {
+		if _, err := copyFile(file, frame); err != nil {
 			return err
 		}
 	}
@@ -76,28 +77,27 @@ func (b *Builder) join(path string, groups [][]blobSource, frames []string) erro
 	return errors.Join(file.Sync(), file.Close())
 }
 
-func copyFile(w io.Writer, path string) error {
+func copyFile(w io.Writer, path string) (int64, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer file.Close()
-	_, err = io.Copy(w, file)
-	return err
+	return io.Copy(w, file)
 }
 
 // place records the positions of all frames and blobs.
 func (b *Builder) place(groups [][]blobSource, frames []string, fromEnd int64) error {
-	b.manifest.Compression = b.compression.name
+	b.manifest.Compression = b.compression.Name
 	b.manifest.Frames = make([]Frame, len(frames))
 	for i := len(frames) - 1; i >= 0; i-- {
 		sum := digest.SHA256.Digester()
-		var size counter
-		if err := copyFile(io.MultiWriter(sum.Hash(), &size), frames[i]); err != nil {
+		size, err := copyFile(sum.Hash(), frames[i])
+		if err != nil {
 			return err
 		}
-		fromEnd += int64(size)
-		b.manifest.Frames[i] = Frame{OffsetFromEnd: fromEnd, CompressedSize: int64(size), Digest: sum.Digest()}
+		fromEnd += size
+		b.manifest.Frames[i] = Frame{OffsetFromEnd: fromEnd, CompressedSize: size, Digest: sum.Digest()}
 		var offset int64
 		for _, blob := range groups[i] {
 			b.manifest.Blobs[blob.digest] = Blob{Size: blob.size, Frame: i, Offset: offset}
@@ -107,13 +107,6 @@ func (b *Builder) place(groups [][]blobSource, frames []string, fromEnd int64) e
 	return nil
 }
 
-type counter int64
-
-func (n *counter) Write(p []byte) (int, error) {
-	*n += counter(len(p))
-	return len(p), nil
-}
-
 // member is a small file in the head of a bundle.
 type member struct {
 	name string
@@ -121,7 +114,7 @@ type member struct {
 }
 
 func (b *Builder) writeHead(w io.Writer) error {
-	tables, err := b.tables()
+	tables, err := tables(b.index, b.manifest.dockerManifest())
 	if err != nil {
 		return err
 	}
@@ -151,14 +144,14 @@ func (b *Builder) writeHead(w io.Writer) error {
 }
 
 // tables returns the members in which other tools look for images.
-func (b *Builder) tables() (all []member, err error) {
+func tables(index ocispec.Index, docker []dockerImage) (all []member, err error) {
 	for _, t := range []struct {
 		name  string
 		value any
 	}{
 		{ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}},
-		{ocispec.ImageIndexFile, b.index},
-		{dockerManifest, b.manifest.dockerManifest()},
+		{ocispec.ImageIndexFile, index},
+		{dockerManifest, docker},
 	} {
 		data, err := json.Marshal(t.value)
 		if err != nil {
@@ -175,12 +168,4 @@ func (m member) write(archive *tar.Writer) error {
 	}
 	_, err := archive.Write(m.data)
 	return err
-}
-
-func writeJSON(archive *tar.Writer, name string, value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return member{name, data}.write(archive)
 }

@@ -43,7 +43,7 @@ func onNodes(ctx context.Context, options Options, emit func(session.Event), do 
 }
 
 // recorded returns the options with the existing nodes, and with the subnet, the
-// host image and the API port of the cluster.
+// host image, the API port and the local registry of the cluster.
 func (o Options) recorded(ctx context.Context, s *session.Session, state topology.State) (Options, error) {
 	o.Request = o.Of(state)
 	var err error
@@ -53,6 +53,7 @@ func (o Options) recorded(ctx context.Context, s *session.Session, state topolog
 	r, err := s.UpRecord(ctx)
 	if err == nil && r != nil {
 		o.HostImage, o.APIPort = cmp.Or(r.HostImage, o.HostImage), cmp.Or(r.APIPort, o.APIPort)
+		o.Registry = testhost.RegistryOf(r.Settings)
 	}
 	return o, err
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
@@ -23,7 +22,7 @@ var alone = session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
 // Up can start them again. Down does nothing if no host runs.
 func Down(ctx context.Context, options Options) error {
 	return session.Do(ctx, options.Options, alone, func(s *session.Session, state topology.State) error {
-		return s.Machines().SwitchOff(ctx, append(state.Names(), apiserver.FrontName(s.Name))...)
+		return s.Machines().SwitchOff(ctx, append(state.Names(), testhost.BesideHosts(s.Name)...)...)
 	})
 }
 

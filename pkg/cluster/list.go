@@ -68,6 +68,7 @@ type HostNode struct {
 	Role  topology.Role `json:"role"`
 	Addr  netip.Addr    `json:"address"`
 	State string        `json:"state"`
+	Image string        `json:"hostImage"` // of its container
 }
 
 // NodeNames returns the nodes of a cluster without asking any of them.
@@ -75,7 +76,7 @@ func NodeNames(ctx context.Context, options session.Options) (all []HostNode, er
 	scope := session.Scope{Needs: session.ACluster}
 	err = session.Do(ctx, options, scope, func(_ *session.Session, state topology.State) error {
 		for _, n := range state.ByAddress() {
-			all = append(all, HostNode{n.Name, n.Role, n.Addr, n.State})
+			all = append(all, HostNode{n.Name, n.Role, n.Addr, n.State, n.Image})
 		}
 		return nil
 	})

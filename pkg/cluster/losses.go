@@ -3,18 +3,32 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 )
 
-// CleanLosses lists what Clean removes for good: hosts and snapshots. Remains of
-// an interrupted run are no loss.
+// CleanLosses lists what Clean removes for good: hosts, snapshots and the images
+// of the local registry. Remains of an interrupted run are no loss.
 func CleanLosses(ctx context.Context, options Options) ([]string, error) {
-	return losses(ctx, options, session.ACluster, func(string) bool { return true })
+	all, err := losses(ctx, options, session.ACluster, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	err = session.Do(ctx, options.Options, session.Scope{}, func(s *session.Session, _ topology.State) error {
+		volumes, err := s.Cluster().Volumes(ctx)
+		if slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == testhost.RegistryName(s.Name) }) {
+			all = append(all, "the images of the local registry")
+		}
+		return err
+	})
+	return all, err
 }
 
 // RecreateLosses lists what Up with Options.Recreate removes for good.

@@ -42,8 +42,10 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 			return err
 		}
 		boot := c.machine(n).Boot(new(docker.EngineHost))
+		setup, subnet := c.options.setup(c.nodes), c.nodes.Subnet()
 		return c.session.Run(ctx, step.Plan{
-			append(c.options.setup(c.nodes).Front(c.session, c.nodes.Subnet()), boot),
+			append(setup.Front(c.session, subnet), boot),
+			setup.LocalRegistry(c.session, subnet),
 			{apiserver.NewWaiter(c.session).Step(n.Name)},
 			{node.Node{API: apiserver.Connect(ctx, c.session, ""), Name: n.Name}.Uncordon()},
 		})

@@ -38,6 +38,8 @@ type Options struct {
 	APIPort int  // 6443: port of the API server on its nodes
 	Publish bool // publish APIPort on the engine's machine too; otherwise a free port
 
+	Registry testhost.RegistrySettings // the nodes use it by MasterArgs and WorkerArgs
+
 	Retain        bool // keep what was created if something fails
 	KeepImages    bool // Clean keeps the host images
 	FirstSnapshot bool // save a snapshot when the cluster is up for the first time
@@ -101,7 +103,7 @@ func (o Options) record() (session.Record, error) {
 
 // setup returns what the hosts of a topology have in common.
 func (o Options) setup(t topology.Topology) testhost.Setup {
-	setup := testhost.Setup{Topology: t, Files: o.sharedFiles(), Binary: o.Binary, APIPort: o.APIPort, Publish: o.Publish}
+	setup := testhost.Setup{Topology: t, Files: o.sharedFiles(), Binary: o.Binary, APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry}
 	if len(o.Hosts) > 0 {
 		setup.Binary = ""
 	}
@@ -109,7 +111,7 @@ func (o Options) setup(t topology.Topology) testhost.Setup {
 }
 
 func (o Options) preflight(t topology.Topology) preflight.Up {
-	return preflight.Up{Topology: t, APIPort: o.APIPort, Publish: o.Publish, Recreate: o.Recreate}
+	return preflight.Up{Topology: t, APIPort: o.APIPort, Publish: o.Publish, RegistryPort: o.Registry.Port, Recreate: o.Recreate, Program: o.Binary}
 }
 
 // Preflight returns all problems that would stop Up, and changes nothing.

@@ -48,8 +48,9 @@ func (u up) resume(ctx context.Context, state topology.State) (complete bool, er
 	// Another version of kube-bootstrap has other host commands, which must run.
 	same := then.Program == u.record.Program && u.options.Components.equal(notes[session.ComponentsNote]) &&
 		!then.Asks(u.record) && len(requested.Missing(state)) == 0
-	front := u.options.setup(requested).Front(u.session, requested.Subnet())
-	return same, u.session.Run(ctx, testhost.StartPlan(u.session, state.Names(), front))
+	setup, subnet := u.options.setup(requested), requested.Subnet()
+	plan := testhost.StartPlan(u.session, state.Names(), setup.Front(u.session, subnet), setup.LocalRegistry(u.session, subnet))
+	return same, u.session.Run(ctx, plan)
 }
 
 // removeFormer removes the cluster before it is created again. Its snapshots

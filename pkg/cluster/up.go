@@ -75,7 +75,8 @@ func (u up) create(ctx context.Context) error {
 // bootPlan returns the plan that creates and starts all hosts of a topology.
 func bootPlan(s *session.Session, o Options, t topology.Topology) step.Plan {
 	setup := o.setup(t)
-	return testhost.BootPlan(s, t, []step.Step{setup.Share(s), o.noteComponents(s)}, setup.Front(s, t.Subnet()), preflight.DiskSpace)
+	boot := testhost.BootPlan(s, t, []step.Step{setup.Share(s), o.noteComponents(s)}, setup.Front(s, t.Subnet()), preflight.DiskSpace)
+	return append(boot, setup.LocalRegistry(s, t.Subnet())).Compact()
 }
 
 // begin checks and applies a plan that creates hosts. If the plan fails, begin

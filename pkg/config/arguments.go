@@ -125,12 +125,3 @@ func (a Arguments) add(words []string) error {
 	}
 	return nil
 }
-
-// argumentsOf returns the mapping of a file on one line.
-func argumentsOf(val *yaml.Node) (string, error) {
-	var given Arguments
-	if err := val.Decode(&given); err != nil {
-		return "", fmt.Errorf("must be names with single values, such as {v: 4}")
-	}
-	return asJSON(given), nil
-}

@@ -69,7 +69,7 @@ func (c Config) Keep(some func(Setting) bool, inForce Config, given Origins) (Co
 			continue
 		}
 		if from := given[s.Field]; from.Source > FromHost {
-			differences = append(differences, Difference{s, s.masked(now.get()), s.masked(old), from})
+			differences = append(differences, Difference{s, s.Masked(now.get()), s.Masked(old), from})
 		}
 		_ = now.set(old) // the value was accepted before
 	}

@@ -2,13 +2,13 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
 )
 
 // ExtraArgs returns the further flags of a component, with the feature gates.
@@ -64,7 +64,7 @@ func (c Config) unknownNames(wrong func(name, value, format string, args ...any)
 	for _, one := range c.components() {
 		known, err := catalog.KnownFlags(one.name, c.release(one.name))
 		for _, name := range slices.Sorted(maps.Keys(one.args)) {
-			if must := flagOf(one.name, name, one.args[name]); must != "" {
+			if must := components.Flag(one.name, name, one.args[name]); must != "" {
 				wrong(one.field, name, "%s", must)
 			} else if must := knownName(name, "flag of "+one.name+" "+c.release(one.name), known, err); must != "" {
 				wrong(one.field, name, "%s", must)
@@ -91,25 +91,4 @@ func knownName(name, what string, known []string, err error) string {
 		return must + ", did you mean " + best + "?"
 	}
 	return must + "; --help of the component lists all of them"
-}
-
-// flagOf returns the reason why a flag cannot be set, with the setting to use
-// instead.
-func flagOf(program, name, value string) string {
-	tables := []map[string]string{keptFlags[program]}
-	if program != "etcd" {
-		tables = append(tables, keptByKubernetes)
-	}
-	for _, kept := range tables {
-		for form, remedy := range kept {
-			prefix, isPrefix := strings.CutSuffix(form, "*")
-			if name == form || isPrefix && strings.HasPrefix(name, prefix) {
-				return "cannot be set here: " + remedy
-			}
-		}
-	}
-	if name == "disable-admission-plugins" && slices.Contains(strings.Split(value, ","), "NodeRestriction") {
-		return fmt.Sprintf("cannot contain NodeRestriction: it %s", keepsNodesApart)
-	}
-	return ""
 }

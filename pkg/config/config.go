@@ -21,6 +21,9 @@ const (
 	Kind       = "Cluster"
 )
 
+// Header has the fields that a configuration file begins with.
+var Header = map[string]string{"apiVersion": APIVersion, "kind": Kind}
+
 // SavedPath is where a host keeps the settings it was set up with. No secret
 // is ever in it.
 const SavedPath = "/var/lib/kube-bootstrap/config.yaml"
@@ -63,6 +66,7 @@ type Config struct {
 	CACertHash         string // sha256:<hex>
 	CertificateKey     string // secret
 	Registry           Registry
+	RegistryMirrors    []string // see package mirror
 	Bundle             string
 	BundleBase         string
 	VerifyKey          string
@@ -72,6 +76,8 @@ type Config struct {
 	NoDedicated        bool
 	KeepImages         bool
 	IgnorePreflight    []string
+
+	LoadBalancerAddresses []string // see addresses.Parse
 
 	Components   Components
 	FeatureGates map[string]bool
@@ -94,6 +100,7 @@ type Config struct {
 	Workers       int
 	DindSubnet    string // IPv4 prefix, masked
 	HostImage     string
+	LocalRegistry int // port; 0: none
 	DockerHost    string
 	DockerContext string
 	Nodes         []Node // instead of Masters and Workers
@@ -122,12 +129,12 @@ func Default() Config {
 		}
 	}
 	c.Arch = runtime.GOARCH
-	return c.complete()
+	return c.Complete()
 }
 
-// complete brings spellings that mean the same to one form and derives what
+// Complete brings spellings that mean the same to one form and derives what
 // follows from other settings.
-func (c Config) complete() Config {
+func (c Config) Complete() Config {
 	if release, _, err := catalog.Kubernetes(c.KubernetesVersion); err == nil { // Validate reports an invalid version
 		c.KubernetesVersion = release
 	}

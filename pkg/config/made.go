@@ -29,6 +29,14 @@ func describing() []Setting {
 // cluster. It does not change versions; the host verbs do, one host at a time.
 func (s Setting) changes() bool { return s.Change != Never && !strings.HasSuffix(s.Field, "Version") }
 
+// Value returns the value of a setting; "" if it is not recorded.
+func (m Made) Value(field string) string {
+	if value, given := m.Given[field]; given {
+		return value
+	}
+	return m.Defaults[field]
+}
+
 // isNew reports whether there is no cluster yet.
 func (m Made) isNew() bool { return m.Given == nil && m.Defaults == nil }
 
@@ -46,7 +54,7 @@ func (c Config) Made(origins Origins) Made {
 }
 
 // WithMade sets each setting that was not given to the value that the cluster
-// was created with. A new cluster gets the contained addons. It also returns the settings that were given with another
+// was created with. A new cluster gets newClusterAddons. It also returns the settings that were given with another
 // value and that an existing cluster cannot change.
 func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 	var all []Difference
@@ -54,7 +62,7 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 		c.DNSServerIP = "" // derived again, from the service network of the cluster
 	}
 	if m.isNew() && origins["addons"].Source == FromDefault {
-		c.Addons, origins["addons"] = slices.Clone(ContainedAddons), Origin{FromCluster, ""}
+		c.Addons, origins["addons"] = slices.Clone(newClusterAddons), Origin{FromCluster, ""}
 	}
 	for _, s := range describing() {
 		was, given := m.Given[s.Field]
@@ -75,7 +83,7 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 			all = append(all, Difference{s, now, was, origins[s.Field]})
 		}
 	}
-	return c.complete(), all
+	return c.WithoutUnusedAddresses(origins).Complete(), all
 }
 
 // nameOf returns a setting as the user wrote it: a flag, a variable, or a field
@@ -112,15 +120,22 @@ func (m Made) Includes(now Made) bool {
 	return true
 }
 
-// Remembered resets addons and cniPlugin if their values come from the
-// cluster's record: the manifests may no longer exist on this machine, and the
-// hosts have their own copies. Use it only if the cluster is not created again.
+// Remembered resets addons and cniPlugin if their values come from the cluster's
+// record: the manifests may no longer exist on this machine, and the hosts have
+// their own copies. With the addons go their addresses. Use it only if the cluster
+// is not created again.
 func (c Config) Remembered(origins Origins) Config {
-	for _, field := range []string{"addons", "cniPlugin"} {
-		if s, _ := byField(field); origins[field].Source == FromCluster {
-			_ = s.at(&c).set(s.Default)
-			delete(origins, field)
+	if origins["addons"].Source == FromCluster {
+		c.Addons = nil
+		delete(origins, "addons")
+		if origins["loadBalancerAddresses"].Source == FromCluster {
+			c.LoadBalancerAddresses = nil
+			delete(origins, "loadBalancerAddresses")
 		}
+	}
+	if s, _ := Find("cniPlugin"); origins[s.Field].Source == FromCluster {
+		_ = s.at(&c).set(s.Default)
+		delete(origins, s.Field)
 	}
 	return c
 }

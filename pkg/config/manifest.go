@@ -33,12 +33,17 @@ func wholeURL(s string) string {
 const (
 	AddonMetricsServer = "metrics-server"
 	AddonLocalPath     = "local-path"
+	AddonMetalLB       = "metallb"
 	AddonDashboard     = "dashboard"
 )
 
 // ContainedAddons are the addons whose manifests and images kube-bootstrap
 // contains.
-var ContainedAddons = []string{AddonMetricsServer, AddonLocalPath}
+var ContainedAddons = []string{AddonMetricsServer, AddonLocalPath, AddonMetalLB}
+
+// newClusterAddons are the addons of a new cluster of containers, unless others
+// are given.
+var newClusterAddons = []string{AddonMetricsServer, AddonLocalPath}
 
 // NoAddons is the value of the setting for a cluster without addons.
 const NoAddons = "none"

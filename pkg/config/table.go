@@ -72,9 +72,12 @@ func (s Setting) EnvNames() []string {
 	return names
 }
 
+// EnvPrefix begins the names of the variables of all flags.
+const EnvPrefix = "KUBE_BOOTSTRAP_"
+
 // EnvName returns the environment variable that stands for a flag.
 func EnvName(flag string) string {
-	return "KUBE_BOOTSTRAP_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // Settings returns the settings that verb takes, in the order of the table.
@@ -97,7 +100,7 @@ var (
 	}
 )
 
-var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, containerSettings, registrySettings)
+var settings = slices.Concat(clusterSettings, componentSettings, accessSettings, nodeSettings, containerSettings, mirrorSettings, registrySettings)
 
 var clusterSettings = []Setting{
 	{
@@ -206,9 +209,15 @@ var clusterSettings = []Setting{
 	},
 	{
 		Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | ClusterUp, Change: Freely,
-		Help:  "applications to add, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; none: no addon (default of a new cluster of `cluster up`: " + strings.Join(ContainedAddons, ",") + ")",
+		Help:  "applications to add, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; none: no addon (default of a new cluster of `cluster up`: " + strings.Join(newClusterAddons, ",") + ")",
 		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
 		check: addons,
+	},
+	{
+		Field: "loadBalancerAddresses", Flag: "load-balancer-addresses", Group: GroupNetwork, Verbs: Master | Preflight | ClusterUp, Change: Freely,
+		Help:  "addresses that the addon metallb gives to Services of type LoadBalancer, as ranges or networks, comma separated (default in a cluster of containers: the end of the network of the nodes)",
+		at:    list(func(c *Config) *[]string { return &c.LoadBalancerAddresses }),
+		check: loadBalancerAddresses,
 	},
 	{
 		Field: "apiServerPort", Flag: "apiserver-port", Group: GroupNetwork, Also: []string{"api-server-port"}, Default: "6443", Verbs: hosts, Shared: true, Change: Never,

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
+
 // OIDC is an identity provider that the API server accepts tokens of, besides
 // certificates.
 type OIDC struct {
@@ -59,7 +61,7 @@ var accessSettings = []Setting{
 		Field: "auditPolicy", Flag: "audit-policy", Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster,
 		Help:  "policy of the API server's audit log, as JSON or YAML (empty: that of kube-bootstrap)",
 		at:    mapping(func(c *Config) *string { return &c.AuditPolicy }),
-		check: auditPolicy,
+		check: components.AuditPolicy,
 	},
 	{
 		Field: "auditPolicyFile", Flag: "audit-policy-file", Group: GroupComponents, Verbs: controlPlanes, Holds: "auditPolicy", Change: EachRun,

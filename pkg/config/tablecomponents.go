@@ -1,5 +1,7 @@
 package config
 
+import "github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
+
 // Components are the settings of single components. The components of one kind have
 // the same settings on all hosts.
 type Components struct {
@@ -52,7 +54,7 @@ var componentSettings = []Setting{
 		Field: "components.kubeProxy.config", Flag: "kube-proxy-config", Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster,
 		Help:  "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}",
 		at:    mapping(func(c *Config) *string { return &c.Components.KubeProxy.Config }),
-		check: kubeProxyConfig,
+		check: components.ProxyConfig,
 	},
 	{
 		Field: "featureGates", Flag: "feature-gates", Group: GroupComponents, Verbs: hosts, Shared: true, Change: OnCluster,

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
+
 // HostImages are what the nodes of a cluster of containers can be made of.
 var HostImages = []string{"docker-28.5", "docker-26.1", "sysv", "openrc"}
 
@@ -40,7 +42,7 @@ var nodeSettings = []Setting{
 		Field: "kubeletConfig", Flag: "kubelet-config", Group: GroupHost, Verbs: both | OneNode, Change: Freely,
 		Help:  "further fields of the kubelet's configuration, as JSON or YAML: {maxPods: 50}",
 		at:    mapping(func(c *Config) *string { return &c.KubeletConfig }),
-		check: kubeletConfig,
+		check: components.KubeletConfig,
 	},
 }
 

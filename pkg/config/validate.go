@@ -62,7 +62,7 @@ func (c Config) each() field.ErrorList {
 			errs = append(errs, field.NotSupported(path, raw, s.Values))
 		case s.check != nil:
 			if must := s.check(raw); must != "" {
-				errs = append(errs, field.Invalid(path, short(s.masked(raw)), must))
+				errs = append(errs, field.Invalid(path, short(s.Masked(raw)), must))
 			}
 		}
 	}
@@ -109,8 +109,10 @@ func (c Config) together() field.ErrorList {
 	if c.FlannelBackend == "udp" && c.Arch != "amd64" {
 		wrong("flannelBackend", c.FlannelBackend, "exists on amd64 only, not on %s; use vxlan", c.Arch)
 	}
+	c.overlapping(wrong)
 	c.newerFields(wrong)
 	c.unknownNames(wrong)
+	c.mirrors(wrong)
 	missing := func(name, because string) { errs = append(errs, field.Required(field.NewPath(name), because)) }
 	c.Registry.pairs(missing)
 	c.OIDC.pairs(missing)

@@ -3,6 +3,8 @@ package containerd
 import (
 	"encoding/json"
 	"net/netip"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // attached is a pod with an interface on docker0, read from libcni's cache.
@@ -33,19 +35,19 @@ type cniResult struct {
 	IPs        []struct{ Address netip.Prefix }
 }
 
-// attached lists the pods that have an interface on docker0. It only reads
+// attachedPods lists the pods that have an interface on docker0. It only reads
 // files, because it runs after each change of a link. It skips damaged files
 // and pods from before the last reboot, which have no network namespace.
-func (r Runtime) attached() []attached {
+func attachedPods(files host.Files) []attached {
 	var all []attached
-	for _, path := range r.Files.Match("/var/lib/cni/results/" + networkName + "-*") {
-		data, err := r.Files.Read(path)
+	for _, path := range files.Match("/var/lib/cni/results/" + networkName + "-*") {
+		data, err := files.Read(path)
 		var note cniNote
 		var result cniResult
 		if err != nil || json.Unmarshal(data, &note) != nil || json.Unmarshal(note.Result, &result) != nil {
 			continue
 		}
-		if r.Files.Exists(note.Netns) && len(result.IPs) > 0 {
+		if files.Exists(note.Netns) && len(result.IPs) > 0 {
 			all = append(all, attached{
 				sandbox: note.ContainerID, pod: note.pod(), address: result.IPs[0].Address.Addr(), veth: result.veth(),
 				netns: note.Netns, hostPorts: note.hostPorts(), result: note.Result,

@@ -10,12 +10,9 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-// ownerLabel marks containerd's namespace of pods if kube-bootstrap created
-// it. Undo then removes the whole namespace, also if all records are lost.
-const ownerLabel = "kube-bootstrap.dev/owner"
 
 // before lists what existed before the first pod and must remain after Undo.
 // Its lists are never nil.
@@ -41,50 +38,51 @@ func (b before) valid() error {
 	return nil
 }
 
-// noteBefore records, once, what Undo of Pods must not remove. It runs before CRI
+// note records, once, what Undo of Claim must not remove. It runs before CRI
 // is enabled and before images are loaded.
-func (r Runtime) noteBefore(ctx context.Context) error {
-	return beforeRecord.Ensure(r.Files, func(error) (before, error) { return r.lookBefore(ctx) })
+func (p Pods) note(ctx context.Context) error {
+	return beforeRecord.Ensure(p.Files, func(error) (before, error) { return p.look(ctx) })
 }
 
-// before returns the record or, if it was lost, the result of lookBefore.
-func (r Runtime) before(ctx context.Context) (before, error) {
-	b, err := beforeRecord.Read(r.Files)
+// before returns the record or, if it was lost, the result of look.
+func (p Pods) before(ctx context.Context) (before, error) {
+	b, err := beforeRecord.Read(p.Files)
 	if !host.Lost(err) {
 		return b, err
 	}
-	return r.lookBefore(ctx)
+	return p.look(ctx)
 }
 
-// lookBefore determines the state before the first pod. If the record was
-// lost, it runs late: the namespace then has ownerLabel, and the existing
-// paths belong to pods of kube-bootstrap.
-func (r Runtime) lookBefore(ctx context.Context) (b before, err error) {
+// look determines the state before the first pod. If the record was lost, it
+// runs late: the namespace then has ownerLabel, and the existing paths belong
+// to pods of kube-bootstrap.
+func (p Pods) look(ctx context.Context) (b before, err error) {
 	b.Images, b.Paths = []string{}, []string{}
-	is, made, err := r.hasNamespace(ctx)
+	is, made, err := p.Socket.hasNamespace(ctx)
 	if err != nil {
 		return b, err
 	}
-	if made || r.Files.Exists(podsFile) {
-		return b, r.lookLate(ctx, &b, is && !made)
+	if made || p.Files.Exists(podsFile) {
+		err = p.lookLate(ctx, &b, is && !made)
+		return b, err
 	}
 	for _, path := range podPaths {
-		if r.Files.Exists(path) {
+		if p.Files.Exists(path) {
 			b.Paths = append(b.Paths, path)
 		}
 	}
-	if b.HostPorts, err = host.HasChain("nat", hostPortChain); err != nil || !is {
+	if b.HostPorts, err = netfilter.HasChain("nat", hostPortChain); err != nil || !is {
 		return b, err
 	}
 	b.Namespace = true
-	b.Images, err = r.imageNames(ctx)
+	b.Images, err = p.Socket.imageNames(ctx)
 	return b, err
 }
 
 // lookLate keeps the images of a namespace that kube-bootstrap did not
 // create, and chains that pods of another CNI network may use.
-func (r Runtime) lookLate(ctx context.Context, b *before, namespace bool) error {
-	networks, err := r.Files.Entries(networksDir)
+func (p Pods) lookLate(ctx context.Context, b *before, namespace bool) error {
+	networks, err := p.Files.Entries(networksDir)
 	if err != nil {
 		return err
 	}
@@ -92,75 +90,43 @@ func (r Runtime) lookLate(ctx context.Context, b *before, namespace bool) error 
 	if b.Namespace = namespace; !namespace {
 		return nil
 	}
-	names, err := r.imageNames(ctx)
-	b.Images = append(b.Images, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(r.Images, name) })...)
+	names, err := p.Socket.imageNames(ctx)
+	b.Images = append(b.Images, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(p.Images, name) })...)
 	return err
 }
 
-// ownPods reports whether kube-bootstrap created the pods of this host, so
-// that Undo must remove them.
-func (r Runtime) ownPods(ctx context.Context) (bool, error) {
-	if r.Files.Exists(podsFile) {
+// own reports whether kube-bootstrap created the pods of this host, so that
+// Undo must remove them.
+func (p Pods) own(ctx context.Context) (bool, error) {
+	if p.Files.Exists(podsFile) {
 		return true, nil
 	}
-	_, made, err := r.hasNamespace(ctx)
+	_, made, err := p.Socket.hasNamespace(ctx)
 	if err != nil || made {
 		return made, err
 	}
-	n, err := r.countContainers(ctx)
+	n, err := p.Socket.countContainers(ctx)
 	if err == nil && n > 0 {
 		step.Leave(ctx, fmt.Sprintf("%d containers of pods in containerd's namespace %s: no record states that kube-bootstrap created them; remove them with `crictl rmp --all --force`", n, namespace))
 	}
 	return false, err
 }
 
-// Left lists the pods that remain in a namespace with ownerLabel.
-func (r Runtime) Left(ctx context.Context) ([]string, error) {
-	_, made, err := r.hasNamespace(ctx)
-	if err != nil || !made {
-		return nil, err
-	}
-	n, err := r.countContainers(ctx)
-	if n == 0 {
-		return nil, err
-	}
-	return []string{fmt.Sprintf("%d containers of pods in containerd's namespace %s", n, namespace)}, err
-}
-
-// hasNamespace reports whether the namespace of pods exists, and whether
-// kube-bootstrap created it.
-func (r Runtime) hasNamespace(ctx context.Context) (is, made bool, err error) {
-	err = r.with(ctx, func(ctx context.Context, c *client.Client) error {
-		all, err := c.NamespaceService().List(ctx)
-		if is = slices.Contains(all, namespace); !is || err != nil {
-			return err
-		}
-		labels, err := c.NamespaceService().Labels(ctx, namespace)
-		made = labels[ownerLabel] != ""
-		return gone(err)
-	})
-	return is, made, err
-}
-
-// makeNamespace creates the namespace of CRI before images are loaded into it. A
+// createNamespace creates the namespace of CRI before images are loaded into it. A
 // namespace that did not exist before gets a label, by which turndown finds it.
-func (r Runtime) makeNamespace(ctx context.Context) error {
-	b, err := beforeRecord.Read(r.Files)
+func (p Pods) createNamespace(ctx context.Context) error {
+	b, err := beforeRecord.Read(p.Files)
 	if err != nil {
 		return err
 	}
-	return r.with(ctx, func(ctx context.Context, c *client.Client) error {
+	return p.Socket.with(ctx, func(ctx context.Context, c *client.Client) error {
 		err := c.NamespaceService().Create(ctx, namespace, nil)
-		if err != nil && !errdefs.IsAlreadyExists(err) || b.Namespace {
-			return ignoreExisting(err)
+		switch existed := errdefs.IsAlreadyExists(err); {
+		case err != nil && !existed:
+			return err
+		case b.Namespace:
+			return nil
 		}
 		return c.NamespaceService().SetLabel(ctx, namespace, ownerLabel, "pods")
 	})
-}
-
-func ignoreExisting(err error) error {
-	if errdefs.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }

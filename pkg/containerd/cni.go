@@ -15,15 +15,13 @@ import (
 // ConfigFile is the CNI config that WriteCNI writes.
 const ConfigFile = cniConfDir + "/10-kube-bootstrap.conflist"
 
-const (
-	networkName = "kube-bootstrap"
-)
+const networkName = "kube-bootstrap"
 
 // WriteCNI is the step that configures CNI: pods get an interface on docker0,
 // with an address in the upper half of the subnet; Docker uses the lower
 // half. lease returns the subnet with docker0's address, 10.1.7.1/24, and the
 // MTU. Apply only writes a file.
-func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
+func WriteCNI(files host.Files, lease func() (netip.Prefix, int, error)) step.Step {
 	tree := func() ([]host.File, error) {
 		subnet, mtu, err := lease()
 		if err != nil {
@@ -35,20 +33,20 @@ func (r Runtime) WriteCNI(lease func() (netip.Prefix, int, error)) step.Step {
 	return step.Step{
 		Name: "write the CNI config",
 		Check: func(context.Context) (step.Diff, error) {
-			files, err := tree()
+			all, err := tree()
 			if err != nil {
 				return step.Diff{"write " + ConfigFile + ", once this host's subnet is known (" + err.Error() + ")"}, nil
 			}
-			return r.Files.Missing(files)
+			return files.Missing(all)
 		},
 		Apply: func(context.Context) error {
-			files, err := tree()
+			all, err := tree()
 			if err != nil {
 				return err
 			}
-			return r.Files.Put(files)
+			return files.Put(all)
 		},
-		Undo: func(context.Context) error { return r.Files.Drop(ConfigFile) },
+		Undo: func(context.Context) error { return files.Drop(ConfigFile) },
 	}
 }
 
@@ -100,10 +98,10 @@ func addr(n uint32) netip.Addr {
 
 // CNIProblems returns a problem for each CNI configuration that containerd
 // would use instead of the one of this cluster [cni-config].
-func (r Runtime) CNIProblems(ours bool) error {
+func CNIProblems(files host.Files, ours bool) error {
 	var errs []error
 	for _, pattern := range []string{"*.conf", "*.conflist", "*.json"} {
-		for _, path := range r.Files.Match(cniConfDir + "/" + pattern) {
+		for _, path := range files.Match(cniConfDir + "/" + pattern) {
 			if ours && filepath.Base(path) >= filepath.Base(ConfigFile) {
 				continue
 			}

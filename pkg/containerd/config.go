@@ -1,13 +1,16 @@
 package containerd
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -25,7 +28,7 @@ type wanted struct {
 	SandboxImage  string
 	SystemdCgroup bool
 	RestrictOOM   bool
-	Registry      bool // a private registry is configured
+	Registry      bool // a private registry or mirrors are configured
 }
 
 // criNames are all names under which CRI can be disabled.
@@ -37,6 +40,24 @@ type configFile struct {
 	diff step.Diff
 }
 
+// currentConfig returns the content of config.toml, nil if it does not exist.
+func currentConfig(files host.Files) ([]byte, error) {
+	data, err := files.Read(configPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+func parseConfig(data []byte) (*configFile, error) {
+	c := &configFile{root: map[string]any{}}
+	return c, toml.Unmarshal(data, &c.root)
+}
+
+func configProblem(text string) error {
+	return &step.Problem{Name: "containerd-config", Text: configPath + ": " + text, Remedy: "correct it"}
+}
+
 // mergeConfig returns the config with the wanted values, and the changes. It
 // keeps all other values, and does not write defaults. The version of the
 // file stays, because a later containerd reads it too:
@@ -46,16 +67,16 @@ type configFile struct {
 //	2         plugins."io.containerd.grpc.v1.cri".sandbox_image  the same
 //	3         plugins."io.containerd.cri.v1.images".pinned_images.sandbox  plugins."io.containerd.cri.v1.runtime"
 func mergeConfig(data []byte, major int, w wanted) ([]byte, step.Diff, error) {
-	c := configFile{root: map[string]any{}}
-	if err := toml.Unmarshal(data, &c.root); err != nil {
-		return nil, nil, &step.Problem{Name: "containerd-config", Text: configPath + ": " + err.Error(), Remedy: "correct it"}
+	c, err := parseConfig(data)
+	if err != nil {
+		return nil, nil, configProblem(err.Error())
 	}
 	if len(c.root) == 0 {
 		c.root["version"] = int64(min(major, 2) + 1)
 	}
 	c.enableCRI()
 	c.set(w.SandboxImage, c.sandboxImage()...)
-	c.setRuntime(c.runtime(), w)
+	c.setRuntime(w)
 	if w.Registry {
 		if err := c.setHosts(); err != nil {
 			return nil, nil, err
@@ -66,33 +87,39 @@ func mergeConfig(data []byte, major int, w wanted) ([]byte, step.Diff, error) {
 }
 
 func (c *configFile) sandboxImage() []string {
-	if version, _ := c.root["version"].(int64); version >= 3 {
-		return []string{"plugins", "io.containerd.cri.v1.images", "pinned_images", "sandbox"}
+	if c.version() >= 3 {
+		return append(c.cri("images"), "pinned_images", "sandbox")
 	}
-	return append(c.runtime(), "sandbox_image")
+	return append(c.cri("images"), "sandbox_image")
 }
 
-func (c *configFile) runtime() []string {
-	switch version, _ := c.root["version"].(int64); {
+// cri returns the path of the settings of "images" or of the "runtime" of CRI.
+func (c *configFile) cri(part string) []string {
+	switch version := c.version(); {
 	case version >= 3:
-		return []string{"plugins", "io.containerd.cri.v1.runtime"}
+		return []string{"plugins", "io.containerd.cri.v1." + part}
 	case version == 2:
 		return []string{"plugins", "io.containerd.grpc.v1.cri"}
 	}
 	return []string{"plugins", "cri"}
 }
 
+func (c *configFile) version() int64 {
+	version, _ := c.root["version"].(int64)
+	return version
+}
+
 // withoutOurs returns a config without the values that mergeConfig sets, or
 // nil if nothing else remains. It cannot restore values that these replaced.
 func withoutOurs(data []byte, w wanted) ([]byte, error) {
-	c := configFile{root: map[string]any{}}
-	if err := toml.Unmarshal(data, &c.root); err != nil {
-		return nil, &step.Problem{Name: "containerd-config", Text: configPath + ": " + err.Error(), Remedy: "correct it"}
+	c, err := parseConfig(data)
+	if err != nil {
+		return nil, configProblem(err.Error())
 	}
 	c.drop(w.SandboxImage, c.sandboxImage()...)
-	c.drop(true, append(c.runtime(), "restrict_oom_score_adj")...)
+	c.drop(true, append(c.cri("runtime"), "restrict_oom_score_adj")...)
 	c.drop(hostsDir, append(c.registryTable(), "config_path")...)
-	if version, only := c.root["version"]; only && len(c.root) == 1 && version != nil || len(c.root) == 0 {
+	if _, has := c.root["version"]; len(c.root) == 0 || has && len(c.root) == 1 {
 		return nil, nil
 	}
 	return toml.Marshal(c.root)
@@ -131,8 +158,8 @@ func (c *configFile) enableCRI() {
 	}
 }
 
-func (c *configFile) setRuntime(base []string, w wanted) {
-	under := func(path ...string) []string { return append(slices.Clone(base), path...) }
+func (c *configFile) setRuntime(w wanted) {
+	under := func(path ...string) []string { return append(c.cri("runtime"), path...) }
 	if w.RestrictOOM {
 		c.set(true, under("restrict_oom_score_adj")...)
 	}

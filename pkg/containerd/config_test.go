@@ -144,9 +144,9 @@ func TestUpperHalf(t *testing.T) {
 }
 
 func TestWriteCNI(t *testing.T) {
-	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	files := host.Files{Root: t.TempDir()}
 	var noLease error = os.ErrNotExist
-	s := r.WriteCNI(func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, noLease })
+	s := WriteCNI(files, func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, noLease })
 	if diff, err := s.Check(t.Context()); err != nil || len(diff) != 1 {
 		t.Errorf("without a lease: %v, %v", diff, err)
 	}
@@ -164,23 +164,38 @@ func TestWriteCNI(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r.Files.Exists("/etc") {
+	if files.Exists("/etc") {
 		t.Error("directories made for the config are left")
 	}
 }
 
 func TestCNIProblems(t *testing.T) {
-	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	files := host.Files{Root: t.TempDir()}
 	for _, name := range []string{"05-calico.conflist", "10-kube-bootstrap.conflist", "87-podman.conflist", "00-notes.txt"} {
-		if err := r.Files.Write(cniConfDir+"/"+name, nil, 0o644); err != nil {
+		if err := files.Write(cniConfDir+"/"+name, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	problems := step.Problems(r.CNIProblems(true))
+	problems := step.Problems(CNIProblems(files, true))
 	if len(problems) != 1 || !strings.Contains(problems[0].Text, "05-calico") {
 		t.Errorf("got %v", problems)
 	}
-	if problems := step.Problems(r.CNIProblems(false)); len(problems) != 3 {
+	if problems := step.Problems(CNIProblems(files, false)); len(problems) != 3 {
 		t.Errorf("beside another plugin's: got %v", problems)
+	}
+}
+
+// TestPathsOfCRI: each version of the file has the settings of CRI elsewhere.
+func TestPathsOfCRI(t *testing.T) {
+	for version, want := range map[int64]string{
+		0: "plugins cri sandbox_image, plugins cri registry",
+		1: "plugins cri sandbox_image, plugins cri registry",
+		2: "plugins io.containerd.grpc.v1.cri sandbox_image, plugins io.containerd.grpc.v1.cri registry",
+		3: "plugins io.containerd.cri.v1.images pinned_images sandbox, plugins io.containerd.cri.v1.images registry",
+	} {
+		c := configFile{root: map[string]any{"version": version}}
+		if got := strings.Join(c.sandboxImage(), " ") + ", " + strings.Join(c.registryTable(), " "); got != want {
+			t.Errorf("version %d: got %s", version, got)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -18,19 +19,19 @@ const bridgeName = "docker0"
 // lease. It removes pods whose address is outside of this host's subnet; the
 // kubelet creates new ones. It attaches other pods to docker0 again if
 // docker0 was deleted. Pods on the host network are not affected.
-func (r Runtime) FollowLease(lease func() (netip.Prefix, int, error)) step.Step {
+func FollowLease(files host.Files, socket Socket, lease func() (netip.Prefix, int, error)) step.Step {
 	return step.Step{
 		Name: "keep pods on this host's subnet",
 		Check: func(context.Context) (step.Diff, error) {
-			lost, err := r.lost(lease)
+			lost, err := findLost(files, lease)
 			return lost.diff(), err
 		},
 		Apply: func(ctx context.Context) error {
-			lost, err := r.lost(lease)
+			lost, err := findLost(files, lease)
 			if err != nil {
 				return err
 			}
-			return errors.Join(r.removeSandboxes(ctx, lost.moved), attach(lost.detached))
+			return errors.Join(removePods(ctx, socket, lost.moved), attach(lost.detached))
 		},
 	}
 }
@@ -53,18 +54,18 @@ func (l lostPods) diff() step.Diff {
 	return diff
 }
 
-// lost returns no pods if there is no lease yet, or if docker0 is missing.
-func (r Runtime) lost(lease func() (netip.Prefix, int, error)) (lostPods, error) {
+// findLost returns no pods if there is no lease yet, or if docker0 is missing.
+func findLost(files host.Files, lease func() (netip.Prefix, int, error)) (lostPods, error) {
 	subnet, _, err := lease()
 	if err != nil {
 		return lostPods{}, nil
 	}
 	lost := lostPods{subnet: subnet.Masked()}
-	ports, bridge, err := host.BridgePorts(bridgeName)
+	ports, bridge, err := links.BridgePorts(bridgeName)
 	if err != nil {
 		return lost, err
 	}
-	for _, p := range r.attached() {
+	for _, p := range attachedPods(files) {
 		onBridge, exists := ports[p.veth]
 		switch {
 		case !lost.subnet.Contains(p.address):
@@ -79,18 +80,18 @@ func (r Runtime) lost(lease func() (netip.Prefix, int, error)) (lostPods, error)
 func attach(pods []attached) error {
 	var errs []error
 	for _, p := range pods {
-		errs = append(errs, host.AttachToBridge(p.veth, bridgeName))
+		errs = append(errs, links.AttachToBridge(p.veth, bridgeName))
 	}
 	return errors.Join(errs...)
 }
 
-// removeSandboxes removes pods by CRI, with their containers, interfaces and
+// removePods removes pods by CRI, with their containers, interfaces and
 // addresses.
-func (r Runtime) removeSandboxes(ctx context.Context, pods []attached) error {
+func removePods(ctx context.Context, socket Socket, pods []attached) error {
 	if len(pods) == 0 {
 		return nil
 	}
-	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+	return socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		var errs []error
 		for _, p := range pods {
 			step.Report(ctx, "remove the pod "+p.pod, 0, 0)

@@ -32,20 +32,20 @@ func TestFollowLease(t *testing.T) {
 		ip link add vethhere type veth peer name a
 		ip link set vethhere master docker0
 		ip link add vethlost type veth peer name b`)
-	r := Runtime{Files: host.Files{Root: t.TempDir()}}
+	files := host.Files{Root: t.TempDir()}
 	for pod, address := range map[string]string{"here": "10.1.7.200/24", "lost": "10.1.7.201/24", "moved": "10.1.9.200/24", "gone": "10.1.9.201/24"} {
-		note(t, r.Files, pod, address)
+		note(t, files, pod, address)
 	}
-	if err := errors.Join(r.Files.Remove("/run/netns/cni-gone"), r.Files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)); err != nil {
+	if err := errors.Join(files.Remove("/run/netns/cni-gone"), files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	leased := func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, nil }
 	const moved, lost = "recreate the pod default/moved: its address 10.1.9.200 is not in 10.1.7.0/24", "attach vethlost of the pod default/lost to docker0"
-	s := r.FollowLease(leased)
+	s := FollowLease(files, "", leased)
 	if diff, err := s.Check(t.Context()); err != nil || diff.String() != moved+"; "+lost {
 		t.Errorf("got %q, %v", diff, err)
 	}
-	if err := r.Files.Remove("/run/netns/cni-moved"); err != nil { // its sandbox is CRI's
+	if err := files.Remove("/run/netns/cni-moved"); err != nil { // its sandbox is CRI's
 		t.Fatal(err)
 	}
 	if err := s.Apply(t.Context()); err != nil {
@@ -54,7 +54,7 @@ func TestFollowLease(t *testing.T) {
 	if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("after Apply: %q, %v", diff, err)
 	}
-	none := r.FollowLease(func() (netip.Prefix, int, error) { return netip.Prefix{}, 0, errors.New("no lease") })
+	none := FollowLease(files, "", func() (netip.Prefix, int, error) { return netip.Prefix{}, 0, errors.New("no lease") })
 	if diff, err := none.Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("without a lease: %q, %v", diff, err)
 	}
@@ -63,10 +63,10 @@ func TestFollowLease(t *testing.T) {
 // TestClosedHostPorts removes the rules of portmap in each way.
 func TestClosedHostPorts(t *testing.T) {
 	hosttest.InNetns(t)
-	r := Runtime{Files: host.Files{Root: t.TempDir()}}
-	note(t, r.Files, "silent", "10.1.7.200/24")
+	files := host.Files{Root: t.TempDir()}
+	note(t, files, "silent", "10.1.7.200/24")
 	text := strings.Replace(fmt.Sprintf(notedPod, "web", "10.1.7.201/24"), `"result"`, `"capabilityArgs":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]},"result"`, 1)
-	if err := errors.Join(r.Files.Write("/var/lib/cni/results/kube-bootstrap-web-eth0", []byte(text), 0o600), r.Files.Write("/run/netns/cni-web", nil, 0o600)); err != nil {
+	if err := errors.Join(files.Write("/var/lib/cni/results/kube-bootstrap-web-eth0", []byte(text), 0o600), files.Write("/run/netns/cni-web", nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -87,7 +87,7 @@ func TestClosedHostPorts(t *testing.T) {
 			iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m comment --comment id:web -j CNI-DN-1
 			iptables -t nat -A CNI-DN-1 -p tcp -j DNAT --to-destination 10.1.7.201:80`)
 		hosttest.Shell(t, c.do)
-		if closed, err := r.closed(); err != nil || len(closed) != c.closed {
+		if closed, err := withoutHostPorts(files); err != nil || len(closed) != c.closed {
 			t.Errorf("%s: %v, %v", c.do, closed, err)
 		}
 		hosttest.Shell(t, "nft flush ruleset")
@@ -106,11 +106,11 @@ const rulesOfProxy = `
 
 func TestMissingServices(t *testing.T) {
 	hosttest.InNetns(t)
-	r := Runtime{Files: host.Files{Root: t.TempDir()}}
-	if diff, err := r.missingServices(t.Context()); err != nil || len(diff) > 0 {
+	files := host.Files{Root: t.TempDir()}
+	if diff, err := missingServices(t.Context(), files); err != nil || len(diff) > 0 {
 		t.Errorf("on a host without pods: %q, %v", diff, err)
 	}
-	if err := r.Files.Write(podsFile, nil, 0o600); err != nil {
+	if err := files.Write(podsFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const lacks = "restart kube-proxy, whose rules lack "
@@ -122,16 +122,16 @@ func TestMissingServices(t *testing.T) {
 	} {
 		hosttest.Shell(t, rulesOfProxy)
 		hosttest.Shell(t, c.do)
-		if diff, err := r.missingServices(t.Context()); err != nil || diff.String() != c.want {
+		if diff, err := missingServices(t.Context(), files); err != nil || diff.String() != c.want {
 			t.Errorf("%s: got %q, %v; want %q", c.do, diff, err, c.want)
 		}
 		hosttest.Shell(t, "nft flush ruleset")
 	}
-	if diff, err := r.missingServices(t.Context()); err != nil || len(diff) == 0 {
+	if diff, err := missingServices(t.Context(), files); err != nil || len(diff) == 0 {
 		t.Errorf("with an empty firewall: %q, %v", diff, err)
 	}
 	hosttest.Shell(t, "nft add table ip kube-proxy")
-	if diff, err := r.missingServices(t.Context()); err != nil || len(diff) > 0 {
+	if diff, err := missingServices(t.Context(), files); err != nil || len(diff) > 0 {
 		t.Errorf("in the mode nftables: %q, %v", diff, err)
 	}
 }

@@ -10,48 +10,49 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // hostPortJumps are the jumps to portmap's chain.
-var hostPortJumps = []host.Jump{
+var hostPortJumps = []netfilter.Jump{
 	{Table: "nat", From: "PREROUTING", To: hostPortChain},
 	{Table: "nat", From: "OUTPUT", To: hostPortChain},
 }
 
-const portmap = "/opt/cni/bin/portmap"
+const portmap = cniBinDir + "/portmap"
 
 // KeepHostPorts restores the rules that forward ports of this host to pods.
 // portmap adds these rules when a pod starts. A second call for the same
 // interface adds the missing rules and does not restart the pod.
-func (r Runtime) KeepHostPorts() step.Step {
+func KeepHostPorts(files host.Files) step.Step {
 	return step.Step{
 		Name: "keep the host ports of pods",
 		Check: func(context.Context) (diff step.Diff, err error) {
-			closed, err := r.closed()
+			closed, err := withoutHostPorts(files)
 			for _, p := range closed {
 				diff = append(diff, "open the host ports of the pod "+p.pod)
 			}
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error {
-			closed, err := r.closed()
+			closed, err := withoutHostPorts(files)
 			errs := []error{err}
 			for _, p := range closed {
-				errs = append(errs, r.openHostPorts(ctx, p))
+				errs = append(errs, openHostPorts(ctx, p))
 			}
 			return errors.Join(errs...)
 		},
 	}
 }
 
-// closed returns the pods whose host ports no rule forwards.
-func (r Runtime) closed() (closed []attached, err error) {
-	pods := slices.DeleteFunc(r.attached(), func(p attached) bool { return len(p.hostPorts) == 0 })
+// withoutHostPorts returns the pods whose host ports no rule forwards.
+func withoutHostPorts(files host.Files) (closed []attached, err error) {
+	pods := slices.DeleteFunc(attachedPods(files), func(p attached) bool { return len(p.hostPorts) == 0 })
 	if len(pods) == 0 || !host.HasProgram("iptables") {
 		return nil, nil
 	}
-	chains, err := host.ReadChains()
+	chains, err := netfilter.ReadChains()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (r Runtime) closed() (closed []attached, err error) {
 
 // opens reports whether a rule with the sandbox ID in its comment jumps to a
 // chain that is not empty.
-func opens(chains *host.Chains, rules []string, sandbox string) (bool, error) {
+func opens(chains *netfilter.Chains, rules []string, sandbox string) (bool, error) {
 	at := slices.IndexFunc(rules, func(rule string) bool { return strings.Contains(rule, sandbox) })
 	if at < 0 {
 		return false, nil
@@ -88,7 +89,7 @@ func opens(chains *host.Chains, rules []string, sandbox string) (bool, error) {
 }
 
 // openHostPorts calls portmap with the same input as the container runtime.
-func (r Runtime) openHostPorts(ctx context.Context, p attached) error {
+func openHostPorts(ctx context.Context, p attached) error {
 	config, err := json.Marshal(object{
 		"cniVersion": "1.0.0", "name": networkName, "type": "portmap",
 		"capabilities":  object{"portMappings": true},
@@ -99,8 +100,8 @@ func (r Runtime) openHostPorts(ctx context.Context, p attached) error {
 		return err
 	}
 	_, err = host.Command{
-		Args: []string{r.Files.Path(portmap)}, Stdin: bytes.NewReader(config),
-		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.sandbox, "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin"},
+		Args: []string{portmap}, Stdin: bytes.NewReader(config),
+		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.sandbox, "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0", "CNI_PATH=" + cniBinDir},
 	}.Run(ctx)
 	if err != nil {
 		return fmt.Errorf("open the host ports of the pod %s: %w", p.pod, err)

@@ -14,12 +14,12 @@ import (
 )
 
 // recordsDiff verifies the records that only Undo reads.
-func (r Runtime) recordsDiff() (step.Diff, error) {
-	diff, err := beforeRecord.Diff(r.Files)
+func recordsDiff(files host.Files) (step.Diff, error) {
+	diff, err := beforeRecord.Diff(files)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := r.lostOriginal()
+	lost, err := lostOriginal(files)
 	if lost != nil {
 		diff = append(diff, "work out what "+configPath+" was before: "+lost.Error())
 	}
@@ -29,26 +29,22 @@ func (r Runtime) recordsDiff() (step.Diff, error) {
 // lostOriginal returns why the saved original of config.toml cannot be used.
 // It returns nil if it can be used, or if kube-bootstrap never wrote the
 // file.
-func (r Runtime) lostOriginal() (lost, err error) {
-	data, err := r.Files.Original(configPath)
-	if err == nil {
-		if err = toml.Unmarshal(data, &map[string]any{}); err != nil {
+func lostOriginal(files host.Files) (lost, err error) {
+	data, err := files.UserFile(configPath).Original()
+	switch {
+	case err == nil:
+		if err := toml.Unmarshal(data, &map[string]any{}); err != nil {
 			return fmt.Errorf("its record is damaged: %w", err), nil
 		}
 		return nil, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		if host.IsDamaged(err) {
-			return err, nil
-		}
+	case host.IsDamaged(err):
+		return err, nil
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	now, err := r.Files.Read(configPath)
+	now, err := currentConfig(files)
 	if bytes.HasPrefix(now, []byte(configMark)) {
 		return errors.New("its record is missing"), nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
 	}
 	return nil, err
 }
@@ -56,59 +52,49 @@ func (r Runtime) lostOriginal() (lost, err error) {
 // recoverOriginal reconstructs a lost original of config.toml: the current
 // file without the settings of kube-bootstrap. It returns why the original
 // was lost.
-func (r Runtime) recoverOriginal(ctx context.Context) (lost, err error) {
-	if lost, err = r.lostOriginal(); err != nil || lost == nil {
+func recoverOriginal(ctx context.Context, files host.Files, w wanted) (lost, err error) {
+	if lost, err = lostOriginal(files); err != nil || lost == nil {
 		return nil, err
 	}
-	now, err := r.Files.Read(configPath)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if !bytes.HasPrefix(now, []byte(configMark)) {
-		return nil, r.Files.Forget(configPath) // the file is unchanged by kube-bootstrap
-	}
-	owner, err := withoutOurs(now, r.wanted())
+	now, err := currentConfig(files)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.validate(ctx, owner); err != nil {
+	if !bytes.HasPrefix(now, []byte(configMark)) {
+		return nil, files.UserFile(configPath).Forget() // the file is unchanged by kube-bootstrap
+	}
+	owner, err := withoutOurs(now, w)
+	if err != nil {
 		return nil, err
 	}
-	return lost, r.Files.KeepOriginal(configPath, owner)
+	if err := validate(ctx, owner); err != nil {
+		return nil, err
+	}
+	return lost, files.UserFile(configPath).Keep(owner)
 }
 
-func (r Runtime) putBackConfig(ctx context.Context) error {
-	lost, err := r.recoverOriginal(ctx)
+func (c CRI) putBackConfig(ctx context.Context) error {
+	lost, err := recoverOriginal(ctx, c.Pods.Files, c.wanted())
 	if err != nil {
 		return err
 	}
 	if lost != nil {
 		step.Leave(ctx, fmt.Sprintf("%s: %v, so only kube-bootstrap's settings were removed; it is unknown whether CRI was disabled before", configPath, lost))
 	}
-	original, err := r.Files.Original(configPath)
-	if errors.Is(err, fs.ErrNotExist) && !r.Files.Exists(pendingFile) {
+	original, err := c.Pods.Files.UserFile(configPath).Original()
+	if errors.Is(err, fs.ErrNotExist) && !c.Pods.Files.Exists(pendingFile) {
 		return nil
 	}
-	if err := r.validate(ctx, original); err != nil {
+	write := func() error { return c.Pods.Files.UserFile(configPath).PutBack(ctx) }
+	if err := c.restartWith(ctx, original, write, c.Pods.Socket.serves); err != nil {
 		return err
 	}
-	if err := r.Files.Write(pendingFile, nil, 0o600); err != nil {
-		return err
-	}
-	if err := r.Files.PutBack(ctx, configPath); err != nil {
-		return err
-	}
-	if !r.startsLater() {
-		if err := r.restart(ctx, r.serves); err != nil {
-			return err
-		}
-	}
-	return r.Files.Remove(pendingFile)
+	return c.Pods.Files.Remove(pendingFile)
 }
 
 // validate makes containerd read a config before it is restarted with it.
 // Empty data stands for no config.
-func (Runtime) validate(ctx context.Context, data []byte) error {
+func validate(ctx context.Context, data []byte) error {
 	if len(data) == 0 || !host.HasProgram("containerd") {
 		return nil
 	}
@@ -117,7 +103,7 @@ func (Runtime) validate(ctx context.Context, data []byte) error {
 		return err
 	})
 	if err != nil {
-		return &step.Problem{Name: "containerd-config", Text: configPath + ": containerd would not start with it: " + err.Error(), Remedy: "correct it"}
+		return configProblem("containerd would not start with it: " + err.Error())
 	}
 	return nil
 }

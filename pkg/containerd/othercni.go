@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -32,14 +34,14 @@ var (
 // LeaveCNI is the step for a pod network by another plugin. Apply only
 // records the current state. Undo removes what was created since, and routes
 // to networks inside of within.
-func (r Runtime) LeaveCNI(within netip.Prefix) step.Step {
+func LeaveCNI(files host.Files, socket Socket, within netip.Prefix) step.Step {
 	return step.Step{
 		Name:  "leave the pod network to another plugin",
-		Check: func(context.Context) (step.Diff, error) { return otherRecord.Diff(r.Files) },
+		Check: func(context.Context) (step.Diff, error) { return otherRecord.Diff(files) },
 		Apply: func(context.Context) error {
-			return otherRecord.Ensure(r.Files, func(error) (otherBefore, error) { return r.lookOther(r.Files.Exists(podsFile)) })
+			return otherRecord.Ensure(files, func(error) (otherBefore, error) { return lookOther(files, files.Exists(podsFile)) })
 		},
-		Undo: func(ctx context.Context) error { return r.removeOther(ctx, within) },
+		Undo: func(ctx context.Context) error { return removeOther(ctx, files, socket, within) },
 	}
 }
 
@@ -65,13 +67,13 @@ func (o otherBefore) valid() error {
 // lookOther lists the files of other CNI plugins. late means that the record
 // was lost: the result then omits files of common plugins, because they may
 // have been created after kube-bootstrap was set up.
-func (r Runtime) lookOther(late bool) (otherBefore, error) {
+func lookOther(files host.Files, late bool) (otherBefore, error) {
 	before := otherBefore{Dirs: map[string][]string{}}
 	for _, dir := range otherDirs {
-		if !r.Files.Exists(dir) || late && !slices.Contains([]string{cniConfDir, image.CNIDir}, dir) {
+		if !files.Exists(dir) || late && !slices.Contains([]string{cniConfDir, image.CNIDir}, dir) {
 			continue
 		}
-		names, err := r.Files.Entries(dir)
+		names, err := files.Entries(dir)
 		if err != nil {
 			return before, err
 		}
@@ -80,8 +82,8 @@ func (r Runtime) lookOther(late bool) (otherBefore, error) {
 			before.Dirs[dir] = slices.DeleteFunc(before.Dirs[dir], ofOtherPlugin)
 		}
 	}
-	links, err := host.Links()
-	for _, l := range links {
+	found, err := links.All()
+	for _, l := range found {
 		if !late {
 			before.Links = append(before.Links, l.Name)
 		}
@@ -94,49 +96,46 @@ func ofOtherPlugin(name string) bool {
 	return slices.ContainsFunc([]string{"flannel", "calico", "weave", "cilium"}, func(plugin string) bool { return strings.Contains(name, plugin) })
 }
 
-func (r Runtime) removeOther(ctx context.Context, within netip.Prefix) error {
-	before, err := otherRecord.Read(r.Files)
+func removeOther(ctx context.Context, files host.Files, socket Socket, within netip.Prefix) error {
+	before, err := otherRecord.Read(files)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, made, asked := r.hasNamespace(ctx); asked != nil || !made {
+		if _, made, asked := socket.hasNamespace(ctx); asked != nil || !made {
 			return asked
 		}
 	}
 	if host.Lost(err) {
-		before, err = r.lookOther(true)
+		before, err = lookOther(files, true)
 	}
 	if err != nil {
 		return err
 	}
-	errs := []error{removeLinks(before.Links), host.DeleteRoutesVia(within)}
+	errs := []error{removeLinks(before.Links), links.DeleteRoutesVia(within)}
 	for _, prefix := range otherChains {
-		errs = append(errs, host.DeleteChainsEverywhere(ctx, prefix))
+		errs = append(errs, netfilter.DeleteChainsEverywhere(ctx, prefix))
 	}
 	for _, dir := range otherDirs {
-		errs = append(errs, r.removeSince(dir, before.Dirs))
+		errs = append(errs, removeSince(files, dir, before.Dirs))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return r.Files.Remove(otherRecord.Path)
+	return files.Remove(otherRecord.Path)
 }
 
-func (r Runtime) removeSince(dir string, before map[string][]string) error {
+func removeSince(files host.Files, dir string, before map[string][]string) error {
 	names, existed := before[dir]
 	if !existed {
-		return os.RemoveAll(r.Files.Path(dir))
+		return os.RemoveAll(files.Path(dir))
 	}
-	if !r.Files.Exists(dir) {
-		return nil
-	}
-	return r.Files.RemoveOthers(dir, names)
+	return files.RemoveOthers(dir, names)
 }
 
 func removeLinks(before []string) error {
-	links, err := host.Links()
+	found, err := links.All()
 	errs := []error{err}
-	for _, l := range links {
+	for _, l := range found {
 		if !slices.Contains(before, l.Name) && slices.ContainsFunc(otherLinks, func(pattern string) bool { return matches(pattern, l.Name) }) {
-			errs = append(errs, host.DeleteLink(l.Name))
+			errs = append(errs, links.Delete(l.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -43,46 +47,55 @@ var shared = map[string]bool{
 	criRoot: true, "/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
 }
 
-// Pods is the step that claims the pods of this host. Apply only records
+// Pods are the pods of this host, in containerd's namespace k8s.io.
+type Pods struct {
+	Files  host.Files
+	Socket Socket
+	// Images lists the references of the images that the load steps load for
+	// pods.
+	Images []string
+}
+
+// Claim is the step that claims the pods of this host. Apply only records
 // this; Undo kills all pods and removes what they leave behind.
-func (r Runtime) Pods() step.Step {
+func (p Pods) Claim() step.Step {
 	return step.Step{
 		Name: "run pods in containerd",
 		Check: func(context.Context) (step.Diff, error) {
-			if r.Files.Exists(podsFile) {
+			if p.Files.Exists(podsFile) {
 				return nil, nil
 			}
 			return step.Diff{"let the kubelet run pods in containerd's namespace " + namespace}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			return errors.Join(r.noteBefore(ctx), r.Files.Write(podsFile, nil, 0o600))
+			return errors.Join(p.note(ctx), p.Files.Write(podsFile, nil, 0o600))
 		},
-		Undo: r.removePods,
+		Undo: p.remove,
 	}
 }
 
-func (r Runtime) removePods(ctx context.Context) error {
-	own, err := r.ownPods(ctx)
+func (p Pods) remove(ctx context.Context) error {
+	own, err := p.own(ctx)
 	if err != nil || !own {
 		return err
 	}
-	if err := r.noteBefore(ctx); err != nil {
+	if err := p.note(ctx); err != nil {
 		return err
 	}
-	b, err := r.before(ctx)
+	b, err := p.before(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.killPods(ctx); err != nil {
+	if err := p.Socket.killPods(ctx); err != nil {
 		return fmt.Errorf("remove pods from containerd: %w", err)
 	}
-	if err := r.endShims(ctx); err != nil {
+	if err := endShims(ctx, p.Socket); err != nil {
 		return fmt.Errorf("end the shims of pods: %w", err)
 	}
-	if err := errors.Join(r.removeNetns(), r.removeState(b), removeHostPorts(ctx, b), removeCgroups(ctx)); err != nil {
+	if err := errors.Join(removeNetns(p.Files), host.RemoveDeadSockets(p.Files, host.ShimSockets), removeState(p.Files, b), removeHostPorts(ctx, b), removeCgroups(ctx)); err != nil {
 		return err
 	}
-	return r.Files.Remove(podsFile)
+	return p.Files.Remove(podsFile)
 }
 
 // shimPatience is the time for a shim to exit after its last container.
@@ -90,9 +103,9 @@ const shimPatience = 3 * time.Second
 
 // endShims ends the shims of pods. A shim exits with its last container,
 // unless another container was about to start in it.
-func (r Runtime) endShims(ctx context.Context) error {
-	return host.EndProcesses(ctx, shimPatience, func(args []string) bool {
-		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) && follows(args, "-address", r.Socket)
+func endShims(ctx context.Context, s Socket) error {
+	return process.End(ctx, shimPatience, func(args []string) bool {
+		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) && follows(args, "-address", string(s))
 	})
 }
 
@@ -104,53 +117,45 @@ func follows(args []string, flag, value string) bool {
 
 // removeNetns removes the network namespaces that CRI created, and with them
 // the pods' veth pairs.
-func (r Runtime) removeNetns() error {
+func removeNetns(files host.Files) error {
 	var errs []error
-	for _, path := range r.Files.Match("/run/netns/cni-*") {
-		errs = append(errs, host.UnmountBelow(path), r.Files.Remove(path))
+	for _, path := range files.Match("/run/netns/cni-*") {
+		errs = append(errs, filesystem.UnmountBelow(path), files.Remove(path))
 	}
 	return errors.Join(errs...)
 }
 
 // removeState removes what pods left on disk, in the reverse order of
 // podPaths.
-func (r Runtime) removeState(b before) error {
+func removeState(files host.Files, b before) error {
 	var errs []error
 	for _, pattern := range []string{"/var/lib/cni/results/" + networkName + "-*", "/var/lib/cni/results/cni-loopback-*"} {
-		for _, path := range r.Files.Match(pattern) {
-			errs = append(errs, r.Files.Remove(path))
+		for _, path := range files.Match(pattern) {
+			errs = append(errs, files.Remove(path))
 		}
 	}
 	for i := len(podPaths) - 1; i >= 0; i-- {
-		errs = append(errs, r.removePath(podPaths[i], b))
+		errs = append(errs, removePath(files, podPaths[i], b))
 	}
 	return errors.Join(errs...)
 }
 
-func (r Runtime) removePath(path string, b before) error {
+func removePath(files host.Files, path string, b before) error {
 	existed := slices.Contains(b.Paths, path)
 	if shared[path] {
-		if existed || r.Files.ExistsMatch(path+"/*") || !r.Files.Exists(path) {
+		if existed || files.ExistsMatch(path+"/*") || !files.Exists(path) {
 			return nil
 		}
 		// ip(8) makes /run/netns a mount of itself.
-		return errors.Join(host.UnmountBelow(r.Files.Path(path)), os.Remove(r.Files.Path(path)))
+		return errors.Join(filesystem.UnmountBelow(files.Path(path)), os.Remove(files.Path(path)))
 	}
-	if err := host.UnmountBelow(r.Files.Path(path)); err != nil {
+	if err := filesystem.UnmountBelow(files.Path(path)); err != nil {
 		return err
 	}
 	if !existed {
-		return r.Files.RemoveAll(path)
+		return files.RemoveAll(path)
 	}
-	return r.emptyDir(path)
-}
-
-func (r Runtime) emptyDir(path string) error {
-	var errs []error
-	for _, inside := range r.Files.Match(path + "/*") {
-		errs = append(errs, r.Files.RemoveAll(inside))
-	}
-	return errors.Join(errs...)
+	return files.RemoveOthers(path, nil)
 }
 
 const hostPortChain = "CNI-HOSTPORT-DNAT"
@@ -160,7 +165,7 @@ func removeHostPorts(ctx context.Context, b before) error {
 	if b.HostPorts {
 		return nil
 	}
-	return host.DeleteChains(ctx, "nat", func(chain string) bool {
+	return netfilter.DeleteChains(ctx, "nat", func(chain string) bool {
 		return strings.HasPrefix(chain, "CNI-HOSTPORT-") || strings.HasPrefix(chain, "CNI-DN-")
 	})
 }
@@ -169,16 +174,16 @@ func removeHostPorts(ctx context.Context, b before) error {
 // and the slices of the systemd driver.
 func removeCgroups(ctx context.Context) error {
 	// A container that was about to start when its shim ended may still run.
-	return errors.Join(host.EndCgroup(ctx, "kubepods"), host.EndSlice(ctx, "kubepods"))
+	return errors.Join(process.EndCgroup(ctx, "kubepods"), initsystem.EndSlice(ctx, "kubepods"))
 }
 
-// PodProblems returns a problem if another cluster's pods run here
+// Problems returns a problem if another cluster's pods run here
 // [containerd-pods].
-func (r Runtime) PodProblems(ctx context.Context) error {
-	if r.Files.Exists(podsFile) {
+func (p Pods) Problems(ctx context.Context) error {
+	if p.Files.Exists(podsFile) {
 		return nil
 	}
-	n, err := r.countContainers(ctx)
+	n, err := p.Socket.countContainers(ctx)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -27,11 +28,17 @@ const (
 )
 
 // proxyJumps are the jumps to kube-proxy's chains in iptables mode.
-var proxyJumps = []host.Jump{
+var proxyJumps = []netfilter.Jump{
 	{Table: "nat", From: "PREROUTING", To: "KUBE-SERVICES"},
 	{Table: "nat", From: "OUTPUT", To: "KUBE-SERVICES"},
 	{Table: "nat", From: "POSTROUTING", To: "KUBE-POSTROUTING"},
 	{Table: "filter", From: "FORWARD", To: "KUBE-FORWARD"},
+}
+
+// Proxy is the kube-proxy of this host, a pod.
+type Proxy struct {
+	Files  host.Files
+	Socket Socket
 }
 
 // KeepServices is the step that restores the rules of kube-proxy, without
@@ -39,30 +46,30 @@ var proxyJumps = []host.Jump{
 // container, because a new one, which the kubelet creates, adds all rules.
 // Its Check finds nothing if kube-proxy does not run, or has started so
 // recently that it may still be adding its rules.
-func (r Runtime) KeepServices() step.Step { return r.keepServices(proxyStarts) }
+func (p Proxy) KeepServices() step.Step { return p.keepServices(proxyStarts) }
 
 // FollowServices is KeepServices after an event: it also waits for a
 // kube-proxy that has just started.
-func (r Runtime) FollowServices() step.Step { return r.keepServices(0) }
+func (p Proxy) FollowServices() step.Step { return p.keepServices(0) }
 
 // keepServices ignores a kube-proxy that is younger than young.
-func (r Runtime) keepServices(young time.Duration) step.Step {
+func (p Proxy) keepServices(young time.Duration) step.Step {
 	starts := proxyStarts
 	return step.Step{
 		Name: "keep kube-proxy's rules",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			missing, err := r.missingServices(ctx)
+			missing, err := missingServices(ctx, p.Files)
 			if err != nil || len(missing) == 0 {
 				return nil, err
 			}
-			proxy, err := r.proxy(ctx)
+			proxy, err := runningProxy(ctx, p.Socket)
 			if err != nil || proxy == nil || age(proxy) < young {
 				return nil, err
 			}
 			return missing, nil
 		},
 		Apply: func(ctx context.Context) error {
-			err := r.repairServices(ctx, starts)
+			err := p.repairServices(ctx, starts)
 			starts = nextStarts(starts, err)
 			return err
 		},
@@ -80,15 +87,15 @@ func nextStarts(starts time.Duration, err error) time.Duration {
 
 // repairServices restarts a kube-proxy that does not add its rules within starts
 // after its start.
-func (r Runtime) repairServices(ctx context.Context, starts time.Duration) error {
+func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
 	whole := func(ctx context.Context) error {
-		missing, err := r.missingServices(ctx)
+		missing, err := missingServices(ctx, p.Files)
 		if err == nil && len(missing) > 0 {
 			err = errors.New(missing.String())
 		}
 		return err
 	}
-	proxy, err := r.proxy(ctx)
+	proxy, err := runningProxy(ctx, p.Socket)
 	if err != nil || proxy == nil {
 		return err
 	}
@@ -97,22 +104,22 @@ func (r Runtime) repairServices(ctx context.Context, starts time.Duration) error
 		return ctx.Err()
 	}
 	step.Report(ctx, "restarting kube-proxy", 0, 0)
-	if err := r.removeContainer(ctx, proxy.Id); err != nil {
+	if err := removeProxy(ctx, p.Socket, proxy.Id); err != nil {
 		return err
 	}
 	return step.Until(ctx, whole, nil)
 }
 
-// RestartProxyAfter returns the step that replaces a kube-proxy that started before
+// RestartAfter returns the step that replaces a kube-proxy that started before
 // the time that end returns. The zero time requires nothing. Its rules stay in the
 // kernel meanwhile.
-func (r Runtime) RestartProxyAfter(end func() time.Time) step.Step {
+func (p Proxy) RestartAfter(end func() time.Time) step.Step {
 	before := func(ctx context.Context) (*runtime.Container, error) {
 		at := end()
 		if at.IsZero() {
 			return nil, nil
 		}
-		proxy, err := r.proxy(ctx)
+		proxy, err := runningProxy(ctx, p.Socket)
 		if err != nil || proxy == nil || !time.Unix(0, proxy.CreatedAt).Before(at) {
 			return nil, err
 		}
@@ -132,18 +139,18 @@ func (r Runtime) RestartProxyAfter(end func() time.Time) step.Step {
 			if err != nil || proxy == nil {
 				return err
 			}
-			return r.removeContainer(ctx, proxy.Id)
+			return removeProxy(ctx, p.Socket, proxy.Id)
 		},
 	}
 }
 
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
-// removeContainer removes a running container. The kubelet replaces a missing
-// container at once, but restarts an exited one only after a backoff.
+// removeProxy removes the running container of kube-proxy. The kubelet replaces
+// a missing container at once, but restarts an exited one only after a backoff.
 // Therefore the container is not stopped first.
-func (r Runtime) removeContainer(ctx context.Context, id string) error {
-	return r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+func removeProxy(ctx context.Context, s Socket, id string) error {
+	return s.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
 		return err
 	})
@@ -151,11 +158,11 @@ func (r Runtime) removeContainer(ctx context.Context, id string) error {
 
 // missingServices searches all firewalls of the kernel, because kube-proxy's
 // image may use another one than the host's iptables.
-func (r Runtime) missingServices(ctx context.Context) (diff step.Diff, err error) {
-	if !r.Files.Exists(podsFile) || !host.HasProgram("iptables") {
+func missingServices(ctx context.Context, files host.Files) (diff step.Diff, err error) {
+	if !files.Exists(podsFile) || !host.HasProgram("iptables") {
 		return nil, nil
 	}
-	found, err := host.AnyFirewall(func(chains *host.Chains) (bool, error) {
+	found, err := netfilter.AnyFirewall(func(chains *netfilter.Chains) (bool, error) {
 		missing, err := missingRules(chains)
 		if diff == nil {
 			diff = missing
@@ -165,14 +172,14 @@ func (r Runtime) missingServices(ctx context.Context) (diff step.Diff, err error
 	if err != nil || found {
 		return nil, err
 	}
-	tables, err := host.NftTables(ctx)
+	tables, err := netfilter.NftTables(ctx)
 	if err != nil || slices.Contains(tables, proxyTable) {
 		return nil, err
 	}
 	return diff, nil
 }
 
-func missingRules(chains *host.Chains) (step.Diff, error) {
+func missingRules(chains *netfilter.Chains) (step.Diff, error) {
 	jumps, err := chains.Missing(proxyJumps...)
 	if err != nil {
 		return nil, err
@@ -193,15 +200,15 @@ func missingRules(chains *host.Chains) (step.Diff, error) {
 	return step.Diff{"restart kube-proxy, whose rules lack " + strings.Join(missing, ", ")}, nil
 }
 
-// proxy returns the running container of kube-proxy, or nil.
-func (r Runtime) proxy(ctx context.Context) (proxy *runtime.Container, err error) {
-	if err := r.criServes(ctx); err != nil {
+// runningProxy returns the running container of kube-proxy, or nil.
+func runningProxy(ctx context.Context, s Socket) (proxy *runtime.Container, err error) {
+	if err := s.criServes(ctx); err != nil {
 		if step.IsUnanswered(err) {
 			return nil, err
 		}
 		return nil, nil // no pod runs without CRI
 	}
-	err = r.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+	err = s.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{
 			State:         &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_RUNNING},
 			LabelSelector: map[string]string{"io.kubernetes.container.name": "kube-proxy", "io.kubernetes.pod.namespace": "kube-system"},

@@ -32,36 +32,36 @@ func TestTheRecordOfTheConfig(t *testing.T) {
 		"missing": {owner, ""}, "damaged": {owner, "{{"}, "no value": {owner, "{}"}, "of a host without a config": {"", "{{"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Runtime{Files: host.Files{Root: t.TempDir()}, SandboxImage: pause}
-			ours, _, err := mergeConfig([]byte(c.owner), 1, r.wanted())
+			files := host.Files{Root: t.TempDir()}
+			ours, _, err := mergeConfig([]byte(c.owner), 1, wanted{SandboxImage: pause})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Files.Replace(configPath, ours, 0o644); err != nil {
+			if err := files.UserFile(configPath).Replace(ours, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			record := host.StateDir + "/original" + configPath + ".json"
-			if err := r.Files.Remove(record); err != nil {
+			if err := files.Remove(record); err != nil {
 				t.Fatal(err)
 			}
 			if c.record != "" {
-				if err := r.Files.Write(record, []byte(c.record), 0o600); err != nil {
+				if err := files.Write(record, []byte(c.record), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if diff, err := r.recordsDiff(); len(diff) != 2 || err != nil {
+			if diff, err := recordsDiff(files); len(diff) != 2 || err != nil {
 				t.Errorf("before: %q, %v", diff, err)
 			}
-			if lost, err := r.recoverOriginal(t.Context()); lost == nil || err != nil {
+			if lost, err := recoverOriginal(t.Context(), files, wanted{SandboxImage: pause}); lost == nil || err != nil {
 				t.Errorf("recover: %v, %v", lost, err)
 			}
-			if lost, err := r.lostOriginal(); lost != nil || err != nil {
+			if lost, err := lostOriginal(files); lost != nil || err != nil {
 				t.Errorf("after: %v, %v", lost, err)
 			}
-			if err := r.Files.PutBack(t.Context(), configPath); err != nil {
+			if err := files.UserFile(configPath).PutBack(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			got, _ := r.Files.Read(configPath)
+			got, _ := files.Read(configPath)
 			if !reflect.DeepEqual(parse(t, got), parse(t, []byte(c.owner))) {
 				t.Errorf("got\n%s", got)
 			}

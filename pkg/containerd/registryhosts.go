@@ -1,9 +1,7 @@
 package containerd
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"path/filepath"
 
@@ -36,65 +34,59 @@ type hostsFile struct {
 // it has below its prefix. They contain secrets.
 //
 //	registry.k8s.io/coredns/coredns ──▶ https://registry.example.com/v2/k8s/coredns/coredns
-func (r Runtime) RegistryFiles(to *registry.Registry, upstreams []string) ([]host.File, error) {
-	dir, err := r.hostsDir()
+func RegistryFiles(files host.Files, to *registry.Registry, upstreams []string) ([]host.File, error) {
+	dir, err := registryDir(files)
 	if err != nil {
 		return nil, err
 	}
-	own := path.Join(dir, to.Host())
-	var files []host.File
-	common := hostsFile{Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure, Mirrors: map[string]string{}, Capabilities: []string{"pull", "resolve"}}
-	if len(to.CA) > 0 {
-		common.CA = path.Join(own, "ca.crt")
-		files = append(files, host.File{Path: common.CA, Data: to.CA, Mode: 0o644})
-	}
-	if len(to.Cert) > 0 {
-		cert, key := path.Join(own, "client.cert"), path.Join(own, "client.key")
-		common.Client = [][]string{{cert, key}}
-		files = append(files, host.File{Path: cert, Data: to.Cert, Mode: 0o644}, host.File{Path: key, Data: to.Key})
-	}
-	if header := to.Authorization(); header != "" {
-		common.Header = map[string]string{"Authorization": header}
-	}
+	common, all := hostsFileOf(to, path.Join(dir, to.Host()))
 	for _, name := range append([]string{to.Host()}, upstreams...) {
 		one := common
 		if name != to.Host() {
-			one.Server, one.OverridePath = path.Join("/v2", to.Prefix()), true
-			one.Server = common.Server + one.Server
+			one.Server, one.OverridePath = common.Server+path.Join("/v2", to.Prefix()), true
 		}
 		data, err := toml.Marshal(one)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, host.File{Path: path.Join(dir, name, "hosts.toml"), Data: data})
+		all = append(all, host.File{Path: path.Join(dir, name, "hosts.toml"), Data: data})
 	}
-	return files, nil
+	return all, nil
 }
 
-// hostsDir returns the first directory in containerd's config_path.
-func (r Runtime) hostsDir() (string, error) {
-	data, err := r.Files.Read(configPath)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// hostsFileOf returns the hosts.toml of a registry, and the files in dir that
+// it names.
+func hostsFileOf(to *registry.Registry, dir string) (h hostsFile, files []host.File) {
+	h = hostsFile{Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure, Mirrors: map[string]string{}, Capabilities: []string{"pull", "resolve"}}
+	if len(to.CA) > 0 {
+		h.CA = path.Join(dir, "ca.crt")
+		files = append(files, host.File{Path: h.CA, Data: to.CA, Mode: 0o644})
+	}
+	if len(to.Cert) > 0 {
+		cert, key := path.Join(dir, "client.cert"), path.Join(dir, "client.key")
+		h.Client = [][]string{{cert, key}}
+		files = append(files, host.File{Path: cert, Data: to.Cert, Mode: 0o644}, host.File{Path: key, Data: to.Key})
+	}
+	if header := to.Authorization(); header != "" {
+		h.Header = map[string]string{"Authorization": header}
+	}
+	return h, files
+}
+
+// registryDir returns the first directory in containerd's config_path.
+func registryDir(files host.Files) (string, error) {
+	data, err := currentConfig(files)
+	if err != nil {
 		return "", err
 	}
-	c := configFile{root: map[string]any{}}
-	if err := toml.Unmarshal(data, &c.root); err != nil {
+	c, err := parseConfig(data)
+	if err != nil {
 		return "", fmt.Errorf("%s: %w", configPath, err)
 	}
 	return c.hostsDir(), nil
 }
 
-// registryTable returns the path of the registry table in this version of
-// config.toml.
-func (c *configFile) registryTable() []string {
-	switch version, _ := c.root["version"].(int64); {
-	case version >= 3:
-		return []string{"plugins", "io.containerd.cri.v1.images", "registry"}
-	case version == 2:
-		return []string{"plugins", "io.containerd.grpc.v1.cri", "registry"}
-	}
-	return []string{"plugins", "cri", "registry"}
-}
+func (c *configFile) registryTable() []string { return append(c.cri("images"), "registry") }
 
 func (c *configFile) hostsDir() string {
 	dirs, _ := c.get(append(c.registryTable(), "config_path")...).(string)

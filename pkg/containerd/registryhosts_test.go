@@ -12,10 +12,9 @@ import (
 )
 
 func TestRegistryFiles(t *testing.T) {
-	r := Runtime{Files: host.Files{Root: t.TempDir()}}
 	to := &registry.Registry{Address: "reg.example.com:5000/k8s", CA: []byte("pem")}
 	to.Auth.Username, to.Auth.Password = "me", "secret"
-	files, err := r.RegistryFiles(to, []string{"registry.k8s.io"})
+	files, err := RegistryFiles(host.Files{Root: t.TempDir()}, to, []string{"registry.k8s.io"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +63,14 @@ func TestRegistryDirectory(t *testing.T) {
 		{"version = 3\n", hostsDir, hostsDir, ""},
 		{"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry.mirrors.'docker.io']\nendpoint = ['https://m']\n", hostsDir, "", "containerd-registry"},
 	} {
-		r := Runtime{Files: host.Files{Root: t.TempDir()}}
-		if err := os.MkdirAll(filepath.Dir(r.Files.Path(configPath)), 0o755); err != nil {
+		onHost := host.Files{Root: t.TempDir()}
+		if err := os.MkdirAll(filepath.Dir(onHost.Path(configPath)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(r.Files.Path(configPath), []byte(c.config), 0o644); err != nil {
+		if err := os.WriteFile(onHost.Path(configPath), []byte(c.config), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if dir, err := r.hostsDir(); err != nil || dir != c.dir {
+		if dir, err := registryDir(onHost); err != nil || dir != c.dir {
 			t.Errorf("%q: %s %v, want %s", c.config, dir, err, c.dir)
 		}
 		_, diff, err := mergeConfig([]byte(c.config), 2, wanted{Registry: true})

@@ -18,7 +18,7 @@ const unstamped = "2.0.0"
 
 // MissingProblem returns the problem that containerd is not installed
 // [containerd-missing].
-func (Runtime) MissingProblem() error {
+func MissingProblem() error {
 	if host.HasProgram("containerd") {
 		return nil
 	}
@@ -28,8 +28,8 @@ func (Runtime) MissingProblem() error {
 // OldProblem returns the problem that the host's containerd is older than a
 // release [containerd-version]. MissingProblem reports a host without
 // containerd.
-func (r Runtime) OldProblem(ctx context.Context, oldest string) error {
-	if r.MissingProblem() != nil {
+func OldProblem(ctx context.Context, oldest string) error {
+	if MissingProblem() != nil {
 		return nil
 	}
 	installed, err := installedVersion(ctx)
@@ -67,7 +67,7 @@ func parseVersion(text string) string {
 // majorVersion returns containerd's major version, which determines the format
 // of its configuration file.
 func majorVersion(ctx context.Context) (int, error) {
-	if err := (Runtime{}).MissingProblem(); err != nil {
+	if err := MissingProblem(); err != nil {
 		return 0, err
 	}
 	installed, err := installedVersion(ctx)

@@ -69,8 +69,9 @@ func (s StaticPods) apiserverArgs() []string {
 		// Without it, a terminating API server waits for its watches until it is killed.
 		"--shutdown-send-retry-after=true",
 		// One that ends is not ready at once, and serves on until the balancers have
-		// noticed: they look every second.
-		"--shutdown-delay-duration=3s",
+		// noticed: they look every second. The rest is for the TLS handshakes that began
+		// before, which take seconds on a host that is short of CPU.
+		"--shutdown-delay-duration=5s",
 
 		"--etcd-servers=" + strings.Join(s.EtcdEndpoints, ","),
 		"--etcd-cafile=" + EtcdCA + ".crt",

@@ -35,11 +35,11 @@ func (a API) Ready() step.Step {
 
 // Healthy returns the steps that wait for the controller manager and the
 // scheduler. watch ends such a wait when the component crashes.
-func (s StaticPods) Healthy(watch func(pod string) func(context.Context) error) []step.Step {
+func (s StaticPods) Healthy(watch func(component string) func(context.Context) error) []step.Step {
 	var all []step.Step
 	for _, p := range []component{s.manager(), s.scheduler()} {
 		healthy := func(ctx context.Context) error { return step.Serves(p.healthy(ctx)) }
-		all = append(all, step.Wait("wait for "+p.name, healthy, nil).Watched(watch(p.name+"-"+s.HostName)))
+		all = append(all, step.Wait("wait for "+p.name, healthy, nil).Watched(watch(p.name)))
 	}
 	return all
 }

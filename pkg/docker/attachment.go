@@ -15,6 +15,9 @@ import (
 	"github.com/moby/moby/client"
 )
 
+// Nobody is the user, and the group, of the containers with an Attachment.
+const Nobody = 65534
+
 // Attachment attaches a helper container of a cluster to the network of its
 // machines.
 type Attachment struct {
@@ -31,7 +34,7 @@ func (a Attachment) apply(o *client.ContainerCreateOptions) {
 		return
 	}
 	o.Config.Labels[ClusterLabel] = a.Cluster
-	o.Config.User = "65534:65534"
+	o.Config.User = fmt.Sprintf("%[1]d:%[1]d", Nobody)
 	o.HostConfig.ReadonlyRootfs = true
 	o.HostConfig.NetworkMode = container.NetworkMode(a.Network)
 	o.Config.ExposedPorts, o.HostConfig.PortBindings = published(a.published())

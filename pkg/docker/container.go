@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 )
 
 // The labels of containers of kube-bootstrap.
@@ -21,11 +22,12 @@ const (
 	specLabel = "kube-bootstrap.dev/spec"  // value: hash of the Container
 )
 
-// Mount binds a path of the host into a container.
+// Mount binds a path of the host, or a volume, into a container.
 type Mount struct {
 	Source, Target string
 	ReadOnly       bool
 	Shared         bool // rshared: mounts made inside reach the host
+	Volume         bool `json:",omitempty"` // Source is the name of a volume
 }
 
 // Container is the desired state of a container of kube-bootstrap.
@@ -74,7 +76,10 @@ func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
 		return nil, nil
 	}
 	for _, m := range c.Mounts {
-		replaced, err := host.Files{}.DirReplaced(pid, m.Source, m.Target)
+		if m.Volume {
+			continue
+		}
+		replaced, err := process.DirReplaced(host.Files{}, pid, m.Source, m.Target)
 		if err != nil {
 			return nil, err
 		}
@@ -179,6 +184,10 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 func (c Container) mounts() []mount.Mount {
 	var all []mount.Mount
 	for _, m := range c.Mounts {
+		if m.Volume {
+			all = append(all, mount.Mount{Type: mount.TypeVolume, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
+			continue
+		}
 		bind := &mount.BindOptions{}
 		if m.Shared {
 			bind.Propagation = mount.PropagationRShared

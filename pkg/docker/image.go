@@ -81,9 +81,29 @@ func (i Images) Import(ctx context.Context, ref string, rootfs io.Reader) error 
 	return importFrom(ctx, i.api, ref, rootfs, client.ImageImportOptions{})
 }
 
-// ImportProgram creates an image for the cluster that contains a single file, the
-// executable /PROGRAM.
-func (c Cluster) ImportProgram(ctx context.Context, ref, path string) error {
+// ImageFile is a file of an image, or a directory if its name ends in a slash.
+type ImageFile struct {
+	Name  string
+	Data  []byte
+	Mode  int64
+	Owner int
+}
+
+func (f ImageFile) write(archive *tar.Writer) error {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: f.Mode, Size: int64(len(f.Data)), Uid: f.Owner, Gid: f.Owner}
+	if strings.HasSuffix(f.Name, "/") {
+		h.Typeflag = tar.TypeDir
+	}
+	if err := archive.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := archive.Write(f.Data)
+	return err
+}
+
+// ImportProgram creates an image for the cluster that contains the executable
+// /kube-bootstrap and other files.
+func (c Cluster) ImportProgram(ctx context.Context, ref, path string, others ...ImageFile) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -100,6 +120,9 @@ func (c Cluster) ImportProgram(ctx context.Context, ref, path string) error {
 		err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "kube-bootstrap", Mode: 0o755, Size: info.Size()})
 		if err == nil {
 			_, err = io.Copy(archive, file)
+		}
+		for _, f := range others {
+			err = errors.Join(err, f.write(archive))
 		}
 		writer.CloseWithError(errors.Join(err, archive.Close()))
 	}()

@@ -119,3 +119,16 @@ func (s Service) LastRun(ctx context.Context) (log string, failed bool, err erro
 	log, _ = logs(ctx, docker.Client, s.Name, client.ContainerLogsOptions{Since: now.Container.State.StartedAt})
 	return log, true, nil
 }
+
+// Log returns what the container wrote since it was started last.
+func (s Service) Log(ctx context.Context) (string, error) {
+	docker, err := s.Docker()
+	if err != nil {
+		return "", err
+	}
+	at, _, err := docker.StartedAt(ctx, s.Name)
+	if err != nil {
+		return "", err
+	}
+	return logs(ctx, docker.Client, s.Name, client.ContainerLogsOptions{Since: at.Format(time.RFC3339Nano)})
+}

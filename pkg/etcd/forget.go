@@ -2,9 +2,6 @@ package etcd
 
 import (
 	"context"
-	"slices"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -31,22 +28,19 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if ip, err = m.forgettable(name, all, listed); err != nil || ip == "" {
+	if ip, err = forgettable(m.Name, name, all, listed); err != nil || ip == "" {
 		return "", err
 	}
-	gone := m
-	gone.IP = ip
-	if err := remove(ctx, client, func(member *clientv3.Member) bool { return slices.Contains(member.PeerURLs, gone.url(2380)) }); err != nil {
+	if err := expel(ctx, client, name, ip); err != nil {
 		return "", cannotLeave(err)
 	}
-	_, err = client.Delete(ctx, Entry{Name: name}.key())
-	return ip, err
+	return ip, nil
 }
 
-// forgettable returns the address of a host from the members or the list. A
-// member that has not started yet has no name.
-func (m Member) forgettable(name string, all []MemberStatus, listed []Entry) (ip string, err error) {
-	if name == m.Name {
+// forgettable returns the address of a host from the members or the list. own
+// is the name of this host. A member that has not started yet has no name.
+func forgettable(own, name string, all []MemberStatus, listed []Entry) (ip string, err error) {
+	if name == own {
 		return "", &step.Problem{Name: "control-plane-alive", Text: name + " is this host", Remedy: "run `kube-bootstrap turndown` to remove it from the cluster"}
 	}
 	for _, e := range listed {

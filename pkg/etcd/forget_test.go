@@ -7,7 +7,6 @@ import (
 )
 
 func TestWhoIsForgotten(t *testing.T) {
-	m := testMember(t)
 	all := []MemberStatus{
 		{Name: "one", IP: "10.0.0.1", Healthy: true},
 		{Name: "lives", IP: "10.0.0.2", Healthy: true},
@@ -16,12 +15,12 @@ func TestWhoIsForgotten(t *testing.T) {
 	}
 	listed := []Entry{{Name: "begun", IP: "10.0.0.4", Joining: true}, {Name: "announced", IP: "10.0.0.5", Joining: true}}
 	for name, want := range map[string]string{"dead": "10.0.0.3", "begun": "10.0.0.4", "announced": "10.0.0.5", "nobody": ""} {
-		if ip, err := m.forgettable(name, all, listed); ip != want || err != nil {
+		if ip, err := forgettable("one", name, all, listed); ip != want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", name, ip, err, want)
 		}
 	}
 	for _, name := range []string{"one", "lives"} {
-		_, err := m.forgettable(name, all, listed)
+		_, err := forgettable("one", name, all, listed)
 		if found := step.Problems(err); len(found) != 1 || found[0].Name != "control-plane-alive" {
 			t.Errorf("%s: got %v", name, err)
 		}

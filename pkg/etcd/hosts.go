@@ -47,17 +47,12 @@ func hostUser(host, name, key string) user {
 
 // MissingHost returns the changes that Admit would make.
 func MissingHost(ctx context.Context, client *clientv3.Client, host, user, key string) (step.Diff, error) {
-	changes, err := hostUser(host, user, key).missing(ctx, client)
-	return texts(changes), err
+	return texts(hostUser(host, user, key).missing(ctx, client))
 }
 
 // Admit creates the user of a host. It may write key.
 func Admit(ctx context.Context, client *clientv3.Client, host, user, key string) error {
-	changes, err := hostUser(host, user, key).missing(ctx, client)
-	if err != nil {
-		return err
-	}
-	return apply(ctx, changes)
+	return apply(hostUser(host, user, key).missing(ctx, client))
 }
 
 // Admitted reports whether a host has a user.

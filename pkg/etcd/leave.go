@@ -34,7 +34,7 @@ func (m Member) Leave(ctx context.Context, last func(context.Context, *clientv3.
 	// no longer than a check, because the caller does not depend on it.
 	var failed error
 	if err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(ctx context.Context) error {
-		if failed = m.leave(ctx, client); failed == nil {
+		if failed = expel(ctx, client, m.Name, m.IP); failed == nil {
 			failed = last(ctx, client)
 		}
 		return failed
@@ -44,30 +44,27 @@ func (m Member) Leave(ctx context.Context, last func(context.Context, *clientv3.
 	return context.Cause(ctx)
 }
 
-func (m Member) leave(ctx context.Context, client *clientv3.Client) error {
-	own := func(member *clientv3.Member) bool { return slices.Contains(member.PeerURLs, m.url(2380)) }
-	if err := remove(ctx, client, own); err != nil {
-		return err
-	}
-	_, err := client.Delete(ctx, m.entry().key())
-	return err
-}
-
-// remove removes the members that which accepts.
-func remove(ctx context.Context, client *clientv3.Client, which func(*clientv3.Member) bool) error {
+// expel removes a host from etcd and from the list of control planes.
+func expel(ctx context.Context, client *clientv3.Client, name, ip string) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {
 		return err
 	}
 	for _, member := range list.Members {
-		if !which((*clientv3.Member)(member)) {
+		if !slices.Contains(member.PeerURLs, peerURL(ip)) {
 			continue
 		}
-		if _, err := client.MemberRemove(ctx, member.ID); err != nil && !errors.Is(err, rpctypes.ErrMemberNotFound) {
+		if err := remove(ctx, client, member.ID); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err = client.Delete(ctx, Entry{Name: name}.key())
+	return err
+}
+
+func remove(ctx context.Context, client *clientv3.Client, id uint64) error {
+	_, err := client.MemberRemove(ctx, id)
+	return unless(err, rpctypes.ErrMemberNotFound)
 }
 
 func cannotLeave(err error) error {

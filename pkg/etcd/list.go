@@ -97,15 +97,12 @@ func (m Member) checkListed(ctx context.Context) (step.Diff, error) {
 func (m Member) list(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	client, err := m.Client(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	if _, err := client.Put(ctx, m.entry().key(), m.entry().value()); err != nil {
-		return fmt.Errorf("write the list of control planes: %w", err)
-	}
-	return nil
+	return m.Do(ctx, func(client *clientv3.Client) error {
+		if _, err := client.Put(ctx, m.entry().key(), m.entry().value()); err != nil {
+			return fmt.Errorf("write the list of control planes: %w", err)
+		}
+		return nil
+	})
 }
 
 // Listed returns the list of control planes, sorted by name.

@@ -18,8 +18,9 @@ const (
 
 // Alone calls do while no other control plane does so under the same name.
 func (m Member) Alone(ctx context.Context, name string, do func(context.Context) error) error {
-	// The end of ctx must not prevent the release of the lock.
-	client, err := m.Access().Client(context.WithoutCancel(ctx), m.endpoints()...)
+	// The end of ctx must not prevent the release of the lock. The other members
+	// answer while the etcd of this host restarts.
+	client, err := m.Access.Client(context.WithoutCancel(ctx), append([]string{m.URL()}, m.others()...)...)
 	if err != nil {
 		return err
 	}
@@ -38,14 +39,4 @@ func (m Member) Alone(ctx context.Context, name string, do func(context.Context)
 		return fmt.Errorf("wait until no other control plane holds the lock %s: %w", name, err)
 	}
 	return do(ctx)
-}
-
-// endpoints lists this host's etcd and the other members, which answer while
-// this host's etcd restarts.
-func (m Member) endpoints() []string {
-	all := []string{m.url(2379)}
-	for _, ip := range m.Peers {
-		all = append(all, "https://"+ip+":2379")
-	}
-	return all
 }

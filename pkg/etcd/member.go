@@ -1,205 +1,92 @@
-// Package etcd runs etcd as a container of the bootstrap Docker, with TLS on
-// every port and users by certificate.
-//
-//	kube-apiserver ──CN root───────▶ :2379 ◀──CN flannel── flanneld (only /coreos.com/network/)
-//	other members  ──CN etcd-peer──▶ :2380 (an authority that only control planes know)
-//	health, metrics, this host only  127.0.0.1:2381
 package etcd
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
-	"time"
+	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// DataDir is the data directory of etcd on a host.
-const DataDir = host.StateDir + "/etcd"
-
-// defaultQuota is the quota of a host without a setting for it. A 32-bit host
-// cannot map more.
-const defaultQuota int64 = 2 << 30
-
-const (
-	container = "etcd"
-	inside    = "/var/lib/etcd" // DataDir inside the container
-)
-
-// Member is the etcd of this host. Paths are paths of the host.
+// Member is this host among the members of etcd.
 type Member struct {
-	Docker        func() (*docker.Engine, error) // the bootstrap Docker
-	Files         host.Files
-	Image         string
-	Version       string // of the etcd in Image
-	Name          string // of the member: the node's name
-	IP            string
-	Addresses     []string // further addresses of the host
-	RestartPolicy string   // "unless-stopped"
-	ExtraArgs     config.Arguments
+	Endpoint
+	Name      string   // of the member: the node's name
+	Addresses []string // further addresses of the host
 
-	CA, Cert, Key     string // the CA of clients, and etcd's serving certificate
-	RootCert, RootKey string // a client certificate with the common name root
-
-	// Members authenticate to one another with PeerCert. The peer port accepts
-	// only the common name PeerName, signed by PeerCA. PeerCA must not sign
-	// other certificates, because a client of the peer port can act as root.
-	PeerCA, PeerCert, PeerKey string
-	PeerName                  string
-
-	// Peers are the known addresses of the control planes of the cluster that
-	// this member joins. None: a new cluster.
+	// Peers are the known addresses of the other control planes of the cluster.
+	// None: a new cluster.
 	Peers []string
 }
 
-// Start runs etcd and returns once it answers a linearizable read.
-func (m Member) Start() step.Step {
-	return step.Step{Name: "start etcd", Check: m.check, Apply: m.apply, Undo: m.undo}
+// peers returns a client of the other members.
+func (m Member) peers(ctx context.Context) (*clientv3.Client, error) {
+	if len(m.Peers) == 0 {
+		return nil, errors.New("no other control plane is known; set one with --master-ip")
+	}
+	return m.Access.Client(ctx, m.others()...)
 }
 
-func (m Member) check(ctx context.Context) (step.Diff, error) {
-	diff, err := m.service().Diff(ctx)
+func (m Member) others() (endpoints []string) {
+	for _, ip := range m.Peers {
+		endpoints = append(endpoints, clientURL(ip))
+	}
+	return endpoints
+}
+
+// find returns the member of this host, or nil. It returns a problem if a
+// voter at another address has the same name.
+func (m Member) find(ctx context.Context, client *clientv3.Client) (*etcdserverpb.Member, error) {
+	list, err := client.MemberList(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ask %s for the members of etcd: %w", strings.Join(client.Endpoints(), ", "), err)
 	}
-	if reason := m.ended(ctx); reason != nil {
-		return step.Diff{"restart etcd: " + reason.Error()}, nil
+	for _, member := range list.Members {
+		switch {
+		case slices.Contains(member.PeerURLs, peerURL(m.IP)):
+			return member, nil
+		case member.Name == m.Name && member.IsLearner:
+			return member, nil // a learner with an earlier address of this host
+		case member.Name == m.Name:
+			return nil, &step.Problem{Name: "host-name",
+				Text:   fmt.Sprintf("a control plane named %s exists at %s", m.Name, strings.Join(member.PeerURLs, ", ")),
+				Remedy: "give this host another --host-name, or run `kube-bootstrap turndown` on the other one first"}
+		}
 	}
-	if started, err := Started(m.Files); err == nil && started == "" && m.HasData() {
-		diff = append(diff, "write "+startedFile)
-	}
-	if !m.Files.IsPrivate(DataDir) {
-		diff = append(diff, "create "+DataDir+", for root only")
-	}
-	if len(diff) > 0 {
-		return diff, nil
-	}
-	return step.DiffOf(step.Serves(m.answers(ctx)), "wait for etcd to answer")
+	return nil, nil
 }
 
-func (m Member) apply(ctx context.Context) error {
-	if err := m.run(ctx); err != nil {
+// await is find with retries, because etcd may have no leader for a moment.
+func (m Member) await(ctx context.Context, client *clientv3.Client) (own *etcdserverpb.Member, err error) {
+	err = retry(ctx, func(ctx context.Context) (err error) {
+		own, err = m.find(ctx, client)
 		return err
-	}
-	return m.ready(ctx)
+	}, nil)
+	return own, err
 }
 
-func (m Member) run(ctx context.Context) error {
-	if err := errors.Join(m.Files.MkdirPrivate(DataDir), m.noteVersion()); err != nil {
-		return err
+// initialCluster returns the value of --initial-cluster, which etcd compares
+// with the members. It is empty if this host is not a member.
+func (m Member) initialCluster(members []*etcdserverpb.Member) string {
+	var all []string
+	found := false
+	for _, member := range members {
+		name := member.Name
+		if slices.Contains(member.PeerURLs, peerURL(m.IP)) {
+			name, found = m.Name, true
+		}
+		for _, url := range member.PeerURLs {
+			all = append(all, name+"="+url)
+		}
 	}
-	return m.service().Run(ctx)
-}
-
-func (m Member) service() docker.Service {
-	return docker.Service{Docker: m.Docker, Name: container, Container: m.container}
-}
-
-// RunningSince returns the start time of etcd. ok is false if it does not
-// run.
-func (m Member) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
-	return m.service().StartedAt(ctx)
-}
-
-// undo removes etcd and its data.
-func (m Member) undo(ctx context.Context) error {
-	if err := m.service().Remove(ctx); err != nil {
-		return err
+	if !found {
+		return ""
 	}
-	return m.removeData()
-}
-
-func (m Member) container() (docker.Container, error) {
-	print, err := m.Files.Fingerprint(m.CA, m.Cert, m.PeerCA, m.PeerCert)
-	if err != nil {
-		return docker.Container{}, err
-	}
-	cluster, err := m.joined()
-	if err != nil {
-		return docker.Container{}, err
-	}
-	return docker.Container{
-		Name:    container,
-		Image:   m.Image,
-		Command: m.ExtraArgs.Over(m.command(cluster)),
-		Env:     m.env(print),
-		Restart: m.RestartPolicy,
-		Mounts:  m.mounts(),
-		// etcd transfers its leadership and completes its requests before it stops.
-		StopFirst: true,
-	}, nil
-}
-
-// command returns the command of a member. cluster is the value of
-// --initial-cluster, "name=https://ip:2380,...", with this member; "" creates
-// a new cluster.
-func (m Member) command(cluster string) []string {
-	state := "existing"
-	if cluster == "" {
-		cluster, state = m.Name+"="+m.url(2380), "new"
-	}
-	return []string{
-		"etcd",
-		"--name=" + m.Name,
-		"--data-dir=" + inside,
-		"--listen-client-urls=" + m.url(2379) + ",https://127.0.0.1:2379",
-		"--advertise-client-urls=" + m.url(2379),
-		"--listen-peer-urls=" + m.url(2380),
-		"--initial-advertise-peer-urls=" + m.url(2380),
-		"--initial-cluster=" + cluster,
-		"--initial-cluster-state=" + state,
-		"--initial-cluster-token=kube-bootstrap",
-		"--client-cert-auth",
-		"--trusted-ca-file=" + m.CA,
-		"--cert-file=" + m.Cert,
-		"--key-file=" + m.Key,
-		"--peer-client-cert-auth",
-		"--peer-cert-allowed-cn=" + m.PeerName,
-		"--peer-trusted-ca-file=" + m.PeerCA,
-		"--peer-cert-file=" + m.PeerCert,
-		"--peer-key-file=" + m.PeerKey,
-		"--tls-min-version=TLS1.2",
-		"--listen-metrics-urls=http://127.0.0.1:2381",
-		fmt.Sprintf("--quota-backend-bytes=%d", m.quota()),
-		"--auto-compaction-mode=periodic",
-		"--auto-compaction-retention=8h", // the API server compacts more often; this covers the time before it runs
-		"--snapshot-count=10000",
-	}
-}
-
-// quota returns the size of the database in bytes at which etcd refuses writes.
-func (m Member) quota() int64 {
-	if own, err := strconv.ParseInt(m.ExtraArgs["quota-backend-bytes"], 10, 64); err == nil && own > 0 {
-		return own
-	}
-	return defaultQuota
-}
-
-func (m Member) url(port int) string { return fmt.Sprintf("https://%s:%d", m.IP, port) }
-
-// env contains a hash of the certificates, so that renewed certificates
-// replace the container. It also allows architectures that etcd does not
-// test.
-func (m Member) env(print string) []string {
-	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print}
-	if !slices.Contains([]string{"amd64", "arm64", "ppc64le", "s390x"}, runtime.GOARCH) {
-		env = append(env, "ETCD_UNSUPPORTED_ARCH="+runtime.GOARCH)
-	}
-	return env
-}
-
-func (m Member) mounts() []docker.Mount {
-	mounts := []docker.Mount{{Source: m.Files.Path(DataDir), Target: inside}}
-	for _, path := range []string{m.CA, m.Cert, m.Key, m.PeerCA, m.PeerCert, m.PeerKey} {
-		mounts = append(mounts, docker.Mount{Source: m.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
-	}
-	return mounts
+	slices.Sort(all)
+	return strings.Join(all, ",")
 }

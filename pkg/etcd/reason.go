@@ -4,49 +4,45 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
-
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// reasonPause is the interval of checks whether etcd has ended.
-const reasonPause = 250 * time.Millisecond
+const (
+	reasonPause = 250 * time.Millisecond // the interval of checks whether etcd has ended
+	stuckPause  = 5 * time.Second        // and whether it runs but never answers
+)
+
+// diagnosis finds out why etcd does not start.
+type diagnosis struct {
+	service    docker.Service
+	files      host.Files
+	replicated bool // other members have the data
+}
 
 // ended returns the problem that prevents etcd from starting, from the log of
 // its last run. It returns nil if etcd runs or was stopped, or if the log has
 // no reason [etcd-data, etcd-disk, etcd-start].
-func (m Member) ended(ctx context.Context) error {
-	log, failed, err := m.service().LastRun(ctx)
+func (d diagnosis) ended(ctx context.Context) error {
+	log, failed, err := d.service.LastRun(ctx)
 	if err != nil || !failed {
 		return nil
 	}
-	return m.problemIn(log)
+	return d.problemIn(log)
 }
 
-// watch returns etcd's reason as soon as etcd has ended because of damaged
-// data or a full disk, and otherwise the result of Service.Watch.
-func (m Member) watch(ctx context.Context) error {
-	err := step.Watching(ctx, m.service().Watch, func(ctx context.Context) error {
-		for {
-			err := m.ended(ctx)
-			for _, problem := range step.Problems(err) {
-				if problem.Name != "etcd-start" {
-					return err
-				}
-			}
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(reasonPause):
-			}
-		}
+// watch returns etcd's reason as soon as damaged data or a full disk prevents it
+// from starting, and otherwise the result of Service.Watch.
+func (d diagnosis) watch(ctx context.Context) error {
+	err := step.Watching(ctx, d.service.Watch, func(ctx context.Context) error {
+		return d.follow(ctx, func(p *step.Problem) bool { return p.Name != "etcd-start" })
 	})
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -54,14 +50,76 @@ func (m Member) watch(ctx context.Context) error {
 	case len(step.Problems(err)) > 0:
 		return err
 	}
-	return cmp.Or(m.ended(ctx), err)
+	return cmp.Or(d.ended(ctx), err)
+}
+
+// follow returns the first problem of etcd that tells, or why ctx has ended.
+func (d diagnosis) follow(ctx context.Context, tells func(*step.Problem) bool) error {
+	ended, stuck := time.NewTicker(reasonPause), time.NewTicker(stuckPause)
+	defer ended.Stop()
+	defer stuck.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ended.C:
+			err = d.ended(ctx)
+		case <-stuck.C:
+			err = d.stuck(ctx)
+		}
+		if slices.ContainsFunc(step.Problems(err), tells) {
+			return err
+		}
+	}
+}
+
+// stuck returns the problem that etcd runs and never answers, because its WAL has
+// lost entries that its database contains [etcd-data]. etcd 3.7 then elects itself,
+// and ignores each new entry up to the index of its database.
+func (d diagnosis) stuck(ctx context.Context) error {
+	log, err := d.service.Log(ctx)
+	if err != nil {
+		return nil
+	}
+	wal, database, is := lostEntries(log)
+	if !is {
+		return nil
+	}
+	return &step.Problem{Name: "etcd-data", Firm: true, Remedy: dataRemedy(d.replicated),
+		Text: fmt.Sprintf("etcd does not start: its WAL ends at entry %d, but its database contains entry %d, so the WAL was damaged", wal, database)}
+}
+
+// lostEntries reads the log of a run of etcd: the WAL ends before the database, and
+// etcd has failed to write since. After a power failure the index of the WAL may lag
+// too, but then etcd writes.
+func lostEntries(log string) (wal, database int64, is bool) {
+	for text := range strings.Lines(log) {
+		var l line
+		if json.Unmarshal([]byte(text), &l) != nil {
+			continue
+		}
+		switch l.Msg {
+		case "restore consistentIndex":
+			database = l.Index
+		case "restarting local member":
+			wal = l.Commit
+		case "failed to publish local member to cluster through raft":
+			is = wal < database
+		case "published local member to cluster through raft":
+			return wal, database, false
+		}
+	}
+	return wal, database, is
 }
 
 // line is a line of etcd's log.
 type line struct {
-	Level string `json:"level"`
-	Msg   string `json:"msg"`
-	Error string `json:"error"`
+	Level  string `json:"level"`
+	Msg    string `json:"msg"`
+	Error  string `json:"error"`
+	Index  int64  `json:"index"`
+	Commit int64  `json:"commit-index"`
 }
 
 func (l line) String() string {
@@ -106,13 +164,10 @@ func lastComplaint(log string) string {
 			failed = l.String()
 		}
 	}
-	if fatal != "" {
-		return fatal
-	}
-	return failed
+	return cmp.Or(fatal, failed)
 }
 
-func (m Member) problemIn(log string) error {
+func (d diagnosis) problemIn(log string) error {
 	if reason := badFlag(log); reason != "" {
 		return &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason,
 			Remedy: "correct the flag in components.etcd.extraArgs or --etcd-arg"}
@@ -123,12 +178,12 @@ func (m Member) problemIn(log string) error {
 	}
 	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve this, and run the same command again"}
 	switch {
-	case says(reason, "no space left on device", "disk quota exceeded"):
-		problem.Name, problem.Remedy = "etcd-disk", m.diskRemedy()
+	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") && d.full():
+		problem.Name, problem.Remedy = "etcd-disk", d.diskRemedy()
 	case says(reason, "wal", "snap", "database", "bolt", "crc"):
-		problem.Name, problem.Remedy = "etcd-data", m.dataRemedy()
+		problem.Name, problem.Remedy = "etcd-data", dataRemedy(d.replicated)
 	case says(log, "\npanic: ") && says(log, ".wal.broken"):
-		problem.Name, problem.Remedy = "etcd-data", m.dataRemedy()
+		problem.Name, problem.Remedy = "etcd-data", dataRemedy(d.replicated)
 		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir + "/member/wal/*.wal.broken), and etcd crashes without it: " + reason
 	}
 	return problem
@@ -139,131 +194,25 @@ func says(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
 
-func (m Member) diskRemedy() string {
-	free, err := m.Files.FreeBytes(DataDir)
+// full reports whether etcd has no space for the copy of the WAL that it makes
+// before it repairs the WAL. On a full disk the last entry is torn.
+func (d diagnosis) full() bool {
+	const wal = 64 << 20 // bytes; the size of a file of the WAL
+	free, err := filesystem.FreeBytes(d.files, DataDir)
+	return err == nil && free < wal
+}
+
+func (d diagnosis) diskRemedy() string {
+	free, err := filesystem.FreeBytes(d.files, DataDir)
 	if err != nil {
 		return "free space below " + DataDir
 	}
 	return fmt.Sprintf("free space on the file system of %s, which has %d MiB left, and run the same command again", DataDir, free>>20)
 }
 
-func (m Member) dataRemedy() string {
-	if len(m.Peers) > 0 {
+func dataRemedy(replicated bool) string {
+	if replicated {
 		return "run `kube-bootstrap turndown --force` on this host and join it again: the other members have the data"
 	}
 	return "restore " + DataDir + " from a backup, or remove the cluster with `kube-bootstrap turndown`"
-}
-
-// alarms returns the problem for which etcd refuses writes: its database has
-// reached the quota or is corrupt [etcd-space, etcd-data].
-func (m Member) alarms(ctx context.Context, client *clientv3.Client) error {
-	list, err := client.AlarmList(ctx)
-	if err != nil {
-		return nil // another check reports that etcd does not answer
-	}
-	var errs []error
-	for _, alarm := range list.Alarms {
-		switch alarm.Alarm {
-		case etcdserverpb.AlarmType_NOSPACE:
-			errs = append(errs, m.fullProblem(ctx, client))
-		case etcdserverpb.AlarmType_CORRUPT:
-			errs = append(errs, m.corruptProblem(ctx, client, alarm.MemberID))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// corruptProblem returns a problem that names the member with different data.
-// etcd refuses reads and writes until that member is removed.
-func (m Member) corruptProblem(ctx context.Context, client *clientv3.Client, id uint64) error {
-	name := fmt.Sprintf("%x", id)
-	if members, err := client.MemberList(ctx); err == nil {
-		for _, member := range members.Members {
-			if member.ID == id {
-				name = member.Name
-			}
-		}
-	}
-	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: m.dataRemedy()}
-	if name != m.Name && len(m.Peers) > 0 {
-		p.Remedy = "run `kube-bootstrap turndown --force` on " + name + " and join it again: the other members have the data"
-	}
-	return p
-}
-
-func (m Member) fullProblem(ctx context.Context, client *clientv3.Client) error {
-	size := ""
-	if status, err := client.Status(ctx, m.url(2379)); err == nil {
-		size = fmt.Sprintf(": %d MiB, of which %d MiB are in use", status.DbSize>>20, status.DbSizeInUse>>20)
-	}
-	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", m.quota()>>20, size),
-		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which compacts the database"}
-}
-
-// Room is the step that makes etcd accept writes again after its database had
-// reached the quota. It compacts the history of keys, as the API server does
-// every five minutes, and defragments the database. It removes no key.
-func (m Member) Room() step.Step {
-	return step.Step{
-		Name: "keep etcd below its quota",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			return m.Look(ctx, nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-				if err := m.alarms(ctx, client); err != nil {
-					return step.Diff{err.Error()}, nil
-				}
-				return nil, nil
-			})
-		},
-		Apply: func(ctx context.Context) error {
-			client, err := m.Client(ctx)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			return m.makeRoom(ctx, client)
-		},
-	}
-}
-
-// makeRoom does not clear an alarm of corrupt data, because etcd would
-// continue with that data.
-func (m Member) makeRoom(ctx context.Context, client *clientv3.Client) error {
-	list, err := client.AlarmList(ctx)
-	if err != nil {
-		return err
-	}
-	for _, alarm := range list.Alarms {
-		if alarm.Alarm == etcdserverpb.AlarmType_CORRUPT {
-			return m.corruptProblem(ctx, client, alarm.MemberID)
-		}
-	}
-	now, err := client.Get(ctx, "health")
-	if err != nil {
-		return err
-	}
-	if _, err := client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !strings.Contains(err.Error(), "compacted") {
-		return fmt.Errorf("compact etcd: %w", err)
-	}
-	members, err := client.MemberList(ctx)
-	if err != nil {
-		return err
-	}
-	for _, member := range members.Members {
-		if _, err := client.Defragment(ctx, member.ClientURLs[0]); err != nil {
-			return fmt.Errorf("defragment etcd member %s: %w", member.Name, err)
-		}
-	}
-	status, err := client.Status(ctx, m.url(2379))
-	if err != nil {
-		return err
-	}
-	if status.DbSize > m.quota()/10*9 {
-		return m.fullProblem(ctx, client)
-	}
-	for _, alarm := range list.Alarms {
-		if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
-			return fmt.Errorf("clear the alarm of etcd: %w", err)
-		}
-	}
-	return m.alarms(ctx, client)
 }

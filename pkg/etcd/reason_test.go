@@ -15,18 +15,44 @@ func TestTheReasonOfEtcd(t *testing.T) {
 		"full-disk.log":   {"etcd-disk", "failed to create WAL: no space left on device"},
 		"bad-value.log":   {"etcd-start", `invalid value "abc" for flag -snapshot-count`},
 		"bad-flags.log":   {"etcd-start", "--election-timeout[1000ms] should be at least as 5 times"},
+		"torn-wal.log":    {"etcd-data", "failed to repair WAL"}, // where the disk has space
 		"taken-port.log":  {"etcd-start", "listen tcp 10.233.0.2:2380: bind: address already in use"},
 	} {
 		log, err := os.ReadFile("testdata/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		problems := step.Problems(testMember(t).problemIn(string(log)))
+		problems := step.Problems(diagnosis{}.problemIn(string(log)))
 		if len(problems) != 1 || problems[0].Name != c.problem || !strings.Contains(problems[0].Text, c.says) || problems[0].Remedy == "" {
 			t.Errorf("%s: got %v", file, problems)
 		}
 	}
-	if err := testMember(t).problemIn("{\"level\":\"info\",\"msg\":\"ready to serve client requests\"}\nnot JSON\n"); err != nil {
+	d := diagnosis{}
+	if err := d.problemIn("{\"level\":\"info\",\"msg\":\"ready to serve client requests\"}\nnot JSON\n"); err != nil {
 		t.Errorf("an etcd that runs: %v", err)
+	}
+}
+
+// TestAWALThatHasLostEntries reads the log of an etcd 3.7.0 whose WAL was cut after
+// its entry 34.
+func TestAWALThatHasLostEntries(t *testing.T) {
+	log, err := os.ReadFile("testdata/short-wal.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const failed = "failed to publish local member"
+	for what, c := range map[string]struct {
+		log  string
+		lost bool
+	}{
+		"cut":                {string(log), true},
+		"cut, just started":  {string(log[:strings.Index(string(log), failed)]), false},
+		"behind, but writes": {string(log) + `{"level":"info","msg":"published local member to cluster through raft"}`, false},
+		"not behind":         {strings.ReplaceAll(string(log), `"commit-index":34`, `"commit-index":2097`), false},
+		"empty":              {"", false},
+	} {
+		if wal, database, lost := lostEntries(c.log); lost != c.lost || lost && (wal != 34 || database != 2097) {
+			t.Errorf("%s: %v, with entries %d and %d", what, lost, wal, database)
+		}
 	}
 }

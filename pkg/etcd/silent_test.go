@@ -14,7 +14,7 @@ import (
 // installed returns a member that has run on this host before.
 func installed(t *testing.T, ip string) Member {
 	t.Helper()
-	m := testMember(t)
+	m := testServer(t).Member
 	m.IP = ip
 	ca, err := pki.NewAuthority("etcd", nil, time.Now())
 	if err != nil {
@@ -24,7 +24,7 @@ func installed(t *testing.T, ip string) Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{m.CA: ca.PEM().Cert, m.RootCert: root.Cert, m.RootKey: root.Key, DataDir + "/member/wal/0": nil} {
+	for path, data := range map[string][]byte{m.CA: ca.PEM().Cert, m.Cert: root.Cert, m.Key: root.Key, DataDir + "/member/wal/0": nil} {
 		if err := m.Files.Write(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

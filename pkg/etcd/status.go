@@ -29,13 +29,13 @@ type MemberStatus struct {
 
 // Status asks every member for its state. It reads the member list from this
 // host's own member, which works without a quorum.
-func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
+func (e Endpoint) Status(ctx context.Context) ([]MemberStatus, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	if err := m.listens(ctx); err != nil {
+	if err := listens(ctx, e.IP); err != nil {
 		return nil, err
 	}
-	client, err := m.Client(ctx)
+	client, err := e.Client(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,21 +53,19 @@ func (m Member) Status(ctx context.Context) ([]MemberStatus, error) {
 				all[i].IP = at.Hostname()
 			}
 		}
-		wait.Go(func() { m.ask(ctx, client, member.ID, &all[i]) })
+		wait.Go(func() { ask(ctx, client, member.ID, &all[i]) })
 	}
 	wait.Wait()
 	return all, nil
 }
 
-func (m Member) ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatus) {
+func ask(ctx context.Context, client *clientv3.Client, id uint64, s *MemberStatus) {
 	ctx, cancel := step.Half(ctx) // a host that is off does not refuse the connection
 	defer cancel()
-	other := m
-	other.IP = s.IP
-	err := other.listens(ctx)
+	err := listens(ctx, s.IP)
 	var answer *clientv3.StatusResponse
 	if err == nil {
-		answer, err = client.Status(ctx, other.url(2379))
+		answer, err = client.Status(ctx, clientURL(s.IP))
 	}
 	if err != nil {
 		s.Error = err.Error()
@@ -79,11 +77,8 @@ func (m Member) ask(ctx context.Context, client *clientv3.Client, id uint64, s *
 
 // lostQuorum returns the problem of Quorum, and nil if the members cannot be
 // listed.
-func (m Member) lostQuorum(ctx context.Context) error {
-	all, err := m.Status(ctx)
-	if err != nil {
-		return nil
-	}
+func (e Endpoint) lostQuorum(ctx context.Context) error {
+	all, _ := e.Status(ctx)
 	return Quorum(all)
 }
 

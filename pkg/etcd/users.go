@@ -31,55 +31,47 @@ var root = user{name: "root", role: "root"}
 
 // EnableAuth is the step that creates etcd's users and enables
 // authentication.
-func (m Member) EnableAuth() step.Step {
-	return step.Step{Name: "give etcd its users", Check: m.checkAuth, Apply: m.applyAuth}
+func (e Endpoint) EnableAuth() step.Step {
+	return step.Step{Name: "give etcd its users", Check: e.checkAuth, Apply: e.applyAuth}
 }
 
 // change is a missing call and its description.
 type change struct {
 	text string
-	call func(context.Context) error
+	call func() error
 }
 
-func (m Member) checkAuth(ctx context.Context) (step.Diff, error) {
+func (e Endpoint) checkAuth(ctx context.Context) (step.Diff, error) {
 	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
-	return m.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-		changes, err := missing(ctx, client)
-		return texts(changes), err
+	return e.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+		return texts(missing(ctx, client))
 	})
 }
 
 // applyAuth makes the missing calls in order. It enables authentication last,
 // so that the next run can complete an interrupted one.
-func (m Member) applyAuth(ctx context.Context) error {
+func (e Endpoint) applyAuth(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	client, err := m.Client(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	changes, err := missing(ctx, client)
-	if err != nil {
-		return err
-	}
-	return apply(ctx, changes)
+	return e.Do(ctx, func(client *clientv3.Client) error { return apply(missing(ctx, client)) })
 }
 
-func apply(ctx context.Context, changes []change) error {
+// apply makes the changes that missing returns.
+func apply(changes []change, err error) error {
 	for _, c := range changes {
-		if err := c.call(ctx); err != nil {
+		if err := c.call(); err != nil {
 			return fmt.Errorf("%s: %w", c.text, err)
 		}
 	}
-	return nil
+	return err
 }
 
-func texts(changes []change) (diff step.Diff) {
+// texts describes the changes that missing returns.
+func texts(changes []change, err error) (diff step.Diff, _ error) {
 	for _, c := range changes {
 		diff = append(diff, c.text)
 	}
-	return diff
+	return diff, err
 }
 
 func missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
@@ -92,7 +84,7 @@ func missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
 		return nil, err
 	}
 	if !status.Enabled {
-		all = append(all, change{"enable etcd auth", func(ctx context.Context) error {
+		all = append(all, change{"enable etcd auth", func() error {
 			_, err := client.AuthEnable(ctx)
 			return err
 		}})
@@ -105,14 +97,14 @@ func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, e
 	if err != nil {
 		return nil, fmt.Errorf("look at etcd role %s: %w", u.role, err)
 	}
-	grant := change{"grant etcd role " + u.role + " to user " + u.name, func(ctx context.Context) error {
+	grant := change{"grant etcd role " + u.role + " to user " + u.name, func() error {
 		_, err := client.UserGrantRole(ctx, u.name, u.role)
 		return err
 	}}
 	now, err := client.UserGet(ctx, u.name)
 	switch {
 	case errors.Is(err, rpctypes.ErrUserNotFound):
-		return append(role, change{"add etcd user " + u.name, func(ctx context.Context) error {
+		return append(role, change{"add etcd user " + u.name, func() error {
 			_, err := client.UserAddWithOptions(ctx, u.name, "", &clientv3.UserAddOptions{NoPassword: true})
 			return unless(err, rpctypes.ErrUserAlreadyExist)
 		}}, grant), nil
@@ -131,7 +123,7 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 	now, err := client.RoleGet(ctx, u.role)
 	if errors.Is(err, rpctypes.ErrRoleNotFound) {
 		now, err = &clientv3.AuthRoleGetResponse{}, nil
-		changes = append(changes, change{"add etcd role " + u.role, func(ctx context.Context) error {
+		changes = append(changes, change{"add etcd role " + u.role, func() error {
 			_, err := client.RoleAdd(ctx, u.role)
 			return unless(err, rpctypes.ErrRoleAlreadyExist)
 		}})
@@ -141,7 +133,7 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 	}
 	for _, p := range now.Perm {
 		if u.role != root.role && !slices.ContainsFunc(u.grants, func(g grant) bool { return g.is(p) }) {
-			changes = append(changes, change{"revoke " + string(p.Key) + " from etcd role " + u.role, func(ctx context.Context) error {
+			changes = append(changes, change{"revoke " + string(p.Key) + " from etcd role " + u.role, func() error {
 				_, err := client.RoleRevokePermission(ctx, u.role, string(p.Key), string(p.RangeEnd))
 				return err
 			}})
@@ -151,7 +143,7 @@ func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]chang
 		if slices.ContainsFunc(now.Perm, g.is) {
 			continue
 		}
-		changes = append(changes, change{"grant " + g.key + " to etcd role " + u.role, func(ctx context.Context) error {
+		changes = append(changes, change{"grant " + g.key + " to etcd role " + u.role, func() error {
 			_, err := client.RoleGrantPermission(ctx, u.role, g.key, g.end, clientv3.PermissionType(g.kind))
 			return err
 		}})

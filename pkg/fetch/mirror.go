@@ -1,82 +1,54 @@
 package fetch
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 )
 
 // Mirrors maps a registry, such as "registry.k8s.io", to its mirror.
-type Mirrors map[string]Mirror
-
-// Mirror is a registry that serves the images of another one.
-type Mirror struct {
-	Host   string // "mirror.example.com:5000"
-	Prefix string // of the repositories there; may be empty
-	Plain  bool   // use plain HTTP
-}
+type Mirrors map[string]mirror.Mirror
 
 // ParseMirrors parses "registry.k8s.io=[http://]HOST[/PREFIX]". known lists
 // the registries that may have a mirror.
 func ParseMirrors(all []string, known []string) (Mirrors, error) {
 	mirrors := Mirrors{}
 	for _, text := range all {
-		of, where, found := strings.Cut(text, "=")
-		if !found || where == "" {
-			return nil, fmt.Errorf("%q: must be REGISTRY=HOST[/PREFIX], such as %s=mirror.example.com/k8s", text, known[0])
-		}
-		if !slices.Contains(known, of) {
-			return nil, fmt.Errorf("no image comes from %q; the registry must be one of %s", of, strings.Join(known, ", "))
-		}
-		if _, twice := mirrors[of]; twice {
-			return nil, fmt.Errorf("%s has two mirrors; name one", of)
-		}
-		mirror, err := parseMirror(where)
+		mirror, err := mirror.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", of, err)
+			return nil, fmt.Errorf("%q %w", withoutUser(text), err)
 		}
-		mirrors[of] = mirror
+		if !slices.Contains(known, mirror.Of) {
+			return nil, fmt.Errorf("no image comes from %q; the registry must be one of %s", mirror.Of, strings.Join(known, ", "))
+		}
+		if _, twice := mirrors[mirror.Of]; twice {
+			return nil, fmt.Errorf("%s has two mirrors; name one", mirror.Of)
+		}
+		mirrors[mirror.Of] = mirror
 	}
 	return mirrors, nil
 }
 
-// errUser does not contain the URL, because it may contain a password.
-var errUser = errors.New("it contains a user, which other users could read; use `docker login` instead")
-
-func parseMirror(where string) (Mirror, error) {
-	if strings.Contains(where, "@") {
-		return Mirror{}, errUser
+// withoutUser returns a mirror without its user and password.
+func withoutUser(text string) string {
+	where := strings.LastIndex(text, "@") + 1
+	if where == 0 {
+		return text
 	}
-	if !strings.Contains(where, "://") {
-		where = "https://" + where
-	}
-	u, err := url.Parse(where)
-	switch {
-	case err != nil:
-		return Mirror{}, err
-	case u.Scheme != "https" && u.Scheme != "http":
-		return Mirror{}, fmt.Errorf("%s:// is not supported; use https:// or http://", u.Scheme)
-	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return Mirror{}, fmt.Errorf("%q: must be HOST[/PREFIX]", where)
-	}
-	m := Mirror{Host: u.Host, Prefix: strings.Trim(u.Path, "/"), Plain: u.Scheme == "http"}
-	_, err = m.repository("probe")
-	return m, err
+	of, _, _ := strings.Cut(text, "=")
+	return of + "=" + text[where:]
 }
 
-func (m Mirror) repository(path string) (name.Repository, error) {
-	if m.Prefix != "" {
-		path = m.Prefix + "/" + path
-	}
+func repositoryAt(m mirror.Mirror, path string) (name.Repository, error) {
 	var options []name.Option
 	if m.Plain {
 		options = append(options, name.Insecure)
 	}
-	return name.NewRepository(m.Host+"/"+path, options...)
+	return name.NewRepository(m.Address()+"/"+path, options...)
 }
 
 // plain returns the hosts of the mirrors with plain HTTP.
@@ -109,7 +81,7 @@ func (all Mirrors) find(ref string) (name.Reference, error) {
 	if !ok {
 		return parsed, nil
 	}
-	repository, err := mirror.repository(parsed.Context().RepositoryStr())
+	repository, err := repositoryAt(mirror, parsed.Context().RepositoryStr())
 	if err != nil {
 		return nil, err
 	}

@@ -33,11 +33,11 @@ func TestBadMirrors(t *testing.T) {
 		"mirror.example.com":                    "must be REGISTRY=HOST",
 		"registry.k8s.io=":                      "must be REGISTRY=HOST",
 		"quay.io=mirror.example.com":            `no image comes from "quay.io"`,
-		"registry.k8s.io=ftp://mirror":          "ftp:// is not supported",
-		"registry.k8s.io=https://":              "must be HOST[",
-		"registry.k8s.io=mirror/UPPER":          "can only contain",
-		"registry.k8s.io=u:p@mirror.example":    "it contains a user",
-		"registry.k8s.io=mirror.example?x=true": "must be HOST[",
+		"registry.k8s.io=ftp://mirror":          "ftp://, which is not supported",
+		"registry.k8s.io=https://":              "must name the mirror by HOST[",
+		"registry.k8s.io=mirror/UPPER":          "in lower case",
+		"registry.k8s.io=u:p@mirror.example":    `"registry.k8s.io=mirror.example" contains a user`,
+		"registry.k8s.io=mirror.example?x=true": "must name the mirror by HOST[",
 	} {
 		if _, err := ParseMirrors([]string{text}, []string{"registry.k8s.io"}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)

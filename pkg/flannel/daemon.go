@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -23,10 +24,9 @@ type Daemon struct {
 	Docker        func() (*docker.Engine, error) // the bootstrap Docker
 	Files         host.Files
 	Image         string
-	Endpoints     []string // "https://10.0.0.1:2379"
-	CA, Cert, Key string   // client certificate of this host's etcd user
-	Host          string   // the name for which a subnet is reserved
-	PublicIP      string   // from which this host sends, and under which the others reach it
+	Etcd          Etcd
+	Host          string // the name for which a subnet is reserved
+	PublicIP      string // from which this host sends, and under which the others reach it
 	IPMasq        bool
 	Backend       string // as in Network
 	SubnetDir     string // directory of subnet.env; on disk, so that the subnet survives a reboot
@@ -50,12 +50,12 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := d.modulesDiff()
+	record, err := modulesDiff(d.Files)
 	if err != nil {
 		return nil, err
 	}
 	diff = append(diff, record...)
-	if !host.HasBridgeNetfilter() {
+	if !kernel.HasBridgeNetfilter() {
 		diff = append(diff, "load kernel module "+bridgeNetfilter)
 	}
 	if len(diff) > 0 {
@@ -69,8 +69,10 @@ func (d Daemon) service() docker.Service {
 	return docker.Service{Docker: d.Docker, Name: container, Container: d.container}
 }
 
+func (d Daemon) vtep() VTEP { return VTEP{Backend: d.Backend, PublicIP: d.PublicIP} }
+
 func (d Daemon) apply(ctx context.Context) error {
-	if err := errors.Join(d.repairModules(), d.loadModules(ctx)); err != nil {
+	if err := errors.Join(repairModules(d.Files), loadModules(ctx, d.Files, d.Backend)); err != nil {
 		return err
 	}
 	if err := d.Files.MkdirAll(d.SubnetDir); err != nil {
@@ -100,11 +102,11 @@ func (d Daemon) container() (docker.Container, error) {
 func (d Daemon) command() []string {
 	args := []string{
 		"flanneld",
-		"--etcd-endpoints=" + strings.Join(d.Endpoints, ","),
+		"--etcd-endpoints=" + strings.Join(d.Etcd.Endpoints, ","),
 		"--etcd-prefix=" + prefix,
-		"--etcd-cafile=" + d.CA,
-		"--etcd-certfile=" + d.Cert,
-		"--etcd-keyfile=" + d.Key,
+		"--etcd-cafile=" + d.Etcd.CA,
+		"--etcd-certfile=" + d.Etcd.Cert,
+		"--etcd-keyfile=" + d.Etcd.Key,
 		"--subnet-file=" + d.leasePath(),
 		fmt.Sprintf("--ip-masq=%t", d.IPMasq),
 		"--healthz-port=0",
@@ -120,7 +122,7 @@ func (d Daemon) command() []string {
 // that a change replaces the container. It also places the WireGuard key
 // outside of the container.
 func (d Daemon) env() ([]string, error) {
-	certificates, err := d.Files.Fingerprint(d.CA, d.Cert)
+	certificates, err := d.Files.Fingerprint(d.Etcd.CA, d.Etcd.Cert)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func (d Daemon) env() ([]string, error) {
 
 func (d Daemon) mounts() []docker.Mount {
 	mounts := []docker.Mount{{Source: d.Files.Path(d.SubnetDir), Target: d.SubnetDir}}
-	readOnly := []string{d.CA, d.Cert, d.Key}
+	readOnly := []string{d.Etcd.CA, d.Etcd.Cert, d.Etcd.Key}
 	if d.Files.Exists("/lib/modules") {
 		readOnly = append(readOnly, "/lib/modules")
 	}

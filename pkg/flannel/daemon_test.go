@@ -9,9 +9,13 @@ import (
 )
 
 func testDaemon(t *testing.T) Daemon {
+	files := host.Files{Root: t.TempDir()}
 	return Daemon{
-		Files: host.Files{Root: t.TempDir()}, Image: "flannel:test", Endpoints: []string{"https://10.0.0.1:2379", "https://10.0.0.2:2379"},
-		CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt", Key: "/etc/kubernetes/pki/flannel.key",
+		Files: files, Image: "flannel:test",
+		Etcd: Etcd{
+			Files: files, Endpoints: []string{"https://10.0.0.1:2379", "https://10.0.0.2:2379"},
+			CA: "/etc/kubernetes/pki/etcd/ca.crt", Cert: "/etc/kubernetes/pki/flannel.crt", Key: "/etc/kubernetes/pki/flannel.key",
+		},
 		PublicIP: "10.0.0.3", IPMasq: true, SubnetDir: "/var/lib/kube-bootstrap/flannel", RestartPolicy: "unless-stopped",
 	}
 }
@@ -40,7 +44,7 @@ func TestContainerAsksForLittle(t *testing.T) {
 func TestRenewedCertificateReplacesContainer(t *testing.T) {
 	d := testDaemon(t)
 	before, _ := d.container()
-	if err := d.Files.Write(d.Cert, []byte("renewed"), 0o600); err != nil {
+	if err := d.Files.Write(d.Etcd.Cert, []byte("renewed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	after, _ := d.container()

@@ -12,7 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -35,8 +35,11 @@ const (
 // It uses nftables, which filters packets in addition to the rules of
 // iptables-nft and iptables-legacy. Without nftables it does nothing.
 type HostFilter struct {
-	Daemon
-	Trusted []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
+	Etcd     Etcd
+	PublicIP string         // of this host
+	Backend  string         // as in Network
+	Network  netip.Prefix   // of pods and containers
+	Trusted  []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
 	// KubeletPort is the kubelet's port. PeerPort is etcd's port for members, or 0
 	// on a worker.
 	KubeletPort, PeerPort int
@@ -47,7 +50,7 @@ type HostFilter struct {
 
 // filterState is the nftables table and its sets that HostFilter requires.
 type filterState struct {
-	table host.NftTable
+	table netfilter.NftTable
 	sets  map[string][]string
 }
 
@@ -57,7 +60,7 @@ func (g HostFilter) Step() step.Step {
 		Name:  "filter the ports between hosts",
 		Check: g.check,
 		Apply: func(ctx context.Context) error { return step.Until(ctx, g.pass, nil) },
-		Undo:  func(ctx context.Context) error { return host.DeleteNftTable(ctx, filterFamily, filterTable) },
+		Undo:  func(ctx context.Context) error { return netfilter.DeleteNftTable(ctx, filterFamily, filterTable) },
 	}
 }
 
@@ -77,9 +80,9 @@ func (g HostFilter) pass(ctx context.Context) error {
 		return err
 	}
 	if want.sets == nil {
-		err = host.DeleteNftTable(ctx, filterFamily, filterTable)
+		err = netfilter.DeleteNftTable(ctx, filterFamily, filterTable)
 	} else {
-		err = host.SetNftTable(ctx, want.table)
+		err = netfilter.SetNftTable(ctx, want.table)
 	}
 	if err != nil {
 		return step.Final(fmt.Errorf("%w; `--trusted-networks 0.0.0.0/0` uses no filter", err))
@@ -98,13 +101,13 @@ func (g HostFilter) Refresh(ctx context.Context) error {
 	if err != nil || len(diff) == 0 || want.sets == nil {
 		return err
 	}
-	return host.SetNftTable(ctx, want.table)
+	return netfilter.SetNftTable(ctx, want.table)
 }
 
 // look returns the wanted state, without sets if no filter is wanted, and the
 // difference of the host.
 func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff, err error) {
-	if !host.HasNftables(ctx) {
+	if !netfilter.HasNftables(ctx) {
 		return want, nil, nil
 	}
 	exists, err := filterExists(ctx)
@@ -126,7 +129,7 @@ func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff,
 
 // wanted reads the addresses from etcd.
 func (g HostFilter) wanted(ctx context.Context) (filterState, error) {
-	client, err := g.client(ctx)
+	client, err := g.Etcd.client(ctx)
 	if err != nil {
 		return filterState{}, err
 	}
@@ -164,7 +167,7 @@ func (g HostFilter) filter(hosts, planes []string) filterState {
 		body += "\t}\n"
 	}
 	return filterState{
-		table: host.NftTable{Family: filterFamily, Name: filterTable, Body: body, Comment: comment},
+		table: netfilter.NftTable{Family: filterFamily, Name: filterTable, Body: body, Comment: comment},
 		sets:  map[string][]string{hostSet: hosts, peerSet: planes},
 	}
 }
@@ -208,12 +211,12 @@ func (g HostFilter) rules() []filterChain {
 }
 
 func (w filterState) diff(ctx context.Context) (diff step.Diff, err error) {
-	has, err := host.HasNftTable(ctx, w.table)
+	has, err := netfilter.HasNftTable(ctx, w.table)
 	if err != nil || !has {
 		return step.Diff{"replace the filter of hosts"}, err
 	}
 	for name, want := range w.sets {
-		now, err := host.NftSet(ctx, filterFamily, filterTable, name)
+		now, err := netfilter.NftSet(ctx, filterFamily, filterTable, name)
 		if err != nil {
 			return nil, err
 		}
@@ -227,6 +230,6 @@ func (w filterState) diff(ctx context.Context) (diff step.Diff, err error) {
 }
 
 func filterExists(ctx context.Context) (bool, error) {
-	tables, err := host.NftTables(ctx)
+	tables, err := netfilter.NftTables(ctx)
 	return slices.Contains(tables, filterFamily+" "+filterTable), err
 }

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 )
 
 func testFilter() HostFilter {
 	return HostFilter{
-		Daemon:  Daemon{Backend: "vxlan", PublicIP: "192.0.2.1", Network: netip.MustParsePrefix("10.1.0.0/16")},
+		Backend: "vxlan", PublicIP: "192.0.2.1", Network: netip.MustParsePrefix("10.1.0.0/16"),
 		Trusted: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("198.51.0.0/16")}, KubeletPort: 10250, PeerPort: 2380,
 	}
 }
@@ -24,7 +24,7 @@ func testFilter() HostFilter {
 func appliedFilter(t *testing.T) filterState {
 	t.Helper()
 	f := testFilter().filter([]string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, []string{"192.0.2.3", "192.0.2.4"})
-	if err := host.SetNftTable(t.Context(), f.table); err != nil {
+	if err := netfilter.SetNftTable(t.Context(), f.table); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -64,7 +64,7 @@ func TestHostFilterIsRestored(t *testing.T) {
 func TestHostFilterWithoutControlPlanes(t *testing.T) {
 	hosttest.InNetns(t)
 	f := testFilter().filter([]string{"192.0.2.1"}, nil)
-	if err := host.SetNftTable(t.Context(), f.table); err != nil {
+	if err := netfilter.SetNftTable(t.Context(), f.table); err != nil {
 		t.Fatal(err)
 	}
 	if diff, err := f.diff(t.Context()); err != nil || len(diff) > 0 {
@@ -77,7 +77,7 @@ func TestHostFilterWithoutControlPlanes(t *testing.T) {
 func TestHostFilterOnABareHost(t *testing.T) {
 	hosttest.InNetns(t)
 	f := testFilter()
-	f.CA, f.Cert, f.Key = "/nowhere/ca.crt", "/nowhere/flannel.crt", "/nowhere/flannel.key"
+	f.Etcd = Etcd{CA: "/nowhere/ca.crt", Cert: "/nowhere/flannel.crt", Key: "/nowhere/flannel.key"}
 	if diff, err := f.Step().Check(t.Context()); err != nil || diff.String() != "add the filter of hosts" {
 		t.Errorf("got %q, %v", diff, err)
 	}

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -28,21 +29,19 @@ type hostLease struct {
 	mac     string // of the VXLAN link
 }
 
-// client returns an etcd client with flanneld's certificate.
-func (d Daemon) client(ctx context.Context) (*clientv3.Client, error) {
-	certificate, err := d.Files.Read(d.Cert)
+// Etcd is the access of flanneld to etcd.
+type Etcd struct {
+	Files         host.Files
+	Endpoints     []string // "https://10.0.0.1:2379"
+	CA, Cert, Key string   // client certificate of this host's etcd user; paths of the host
+}
+
+func (e Etcd) client(ctx context.Context) (*clientv3.Client, error) {
+	pair, err := host.ClientPair(e.Files, e.Cert, e.Key)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s and %s: %w", e.Cert, e.Key, err)
 	}
-	key, err := d.Files.Read(d.Key)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return nil, fmt.Errorf("%s and %s: %w", d.Cert, d.Key, err)
-	}
-	authority, err := d.Files.Read(d.CA)
+	authority, err := e.Files.Read(e.CA)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +49,8 @@ func (d Daemon) client(ctx context.Context) (*clientv3.Client, error) {
 	pool.AppendCertsFromPEM(authority)
 	return clientv3.New(clientv3.Config{
 		Context:   ctx,
-		Endpoints: d.Endpoints,
-		TLS:       &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		Endpoints: e.Endpoints,
+		TLS:       &tls.Config{RootCAs: pool, GetClientCertificate: pair, MinVersion: tls.VersionTLS12},
 		Logger:    zap.NewNop(),
 		// A host that lost power does not close its connections.
 		DialKeepAliveTime: aliveEvery, DialKeepAliveTimeout: aliveEvery,
@@ -72,16 +71,6 @@ func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
 		}
 	}
 	return all, nil
-}
-
-// view reads this host's lease and the leases of all hosts.
-func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
-	own, err := d.lease(ctx)
-	if err != nil {
-		return view{}, step.NoAnswer(err)
-	}
-	all, err := leases(ctx, client)
-	return view{backend: d.Backend, publicIP: d.PublicIP, own: own, leases: all}, err
 }
 
 // parseHostLease parses an IPv4 lease. Like flanneld, it skips everything
@@ -107,10 +96,10 @@ func parseHostLease(key string, value []byte) (hostLease, bool) {
 // etcd, until ctx ends. flanneld watches the leases too. But after a lost
 // connection flanneld 0.28.4 requests the changes since its own start, and gets
 // no events if etcd has compacted that revision.
-func (d Daemon) WatchLeases(ctx context.Context, tell func()) error {
+func (e Etcd) WatchLeases(ctx context.Context, tell func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client, err := d.client(ctx)
+	client, err := e.client(ctx)
 	if err != nil {
 		return err
 	}

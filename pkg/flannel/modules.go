@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -35,63 +36,48 @@ var moduleName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 // ModuleProblems returns a problem for each kernel module that this host
 // lacks [bridge-netfilter, backend-module]. It loads none.
 func (n Network) ModuleProblems(ctx context.Context) error {
+	err := missing(ctx, bridgeNetfilter, step.Problem{Name: "bridge-netfilter",
+		Text: "flanneld needs the kernel module br_netfilter, which this host does not have", Remedy: "install it (on Debian and Ubuntu: the kernel's own package)"})
 	module := linkModules[n.backend()]
-	var errs []error
-	if err := offers(ctx, bridgeNetfilter); err != nil {
-		errs = append(errs, problemOf(err, step.Problem{Name: "bridge-netfilter",
-			Text: "flanneld needs the kernel module br_netfilter, which this host does not have", Remedy: "install it (on Debian and Ubuntu: the kernel's own package)"}))
-	}
 	if module == "" {
-		return errors.Join(errs...)
+		return err
 	}
-	if err := offers(ctx, module); err != nil {
-		errs = append(errs, problemOf(err, step.Problem{Name: "backend-module",
-			Text:   fmt.Sprintf("flannelBackend: %s needs the kernel module %s, which this host does not have", n.backend(), module),
-			Remedy: "install the module, or choose another backend on all hosts: host-gw needs none"}))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, missing(ctx, module, step.Problem{Name: "backend-module",
+		Text:   fmt.Sprintf("flannelBackend: %s needs the kernel module %s, which this host does not have", n.backend(), module),
+		Remedy: "install the module, or choose another backend on all hosts: host-gw needs none"}))
 }
 
-var errNoModule = errors.New("no such kernel module")
-
-func offers(ctx context.Context, module string) error {
-	ok, err := host.OffersModule(ctx, module)
-	if err == nil && !ok {
-		err = errNoModule
+// missing returns the problem if this host does not have a module.
+func missing(ctx context.Context, module string, p step.Problem) error {
+	if ok, err := kernel.OffersModule(ctx, module); err != nil || ok {
+		return err
 	}
-	return err
-}
-
-func problemOf(err error, p step.Problem) error {
-	if errors.Is(err, errNoModule) {
-		return &p
-	}
-	return err
+	return &p
 }
 
 // loadModules loads the module that flanneld cannot load itself, and the
 // module of its link, so that moduleRecord lists them for Undo.
-func (d Daemon) loadModules(ctx context.Context) error {
-	if !host.HasBridgeNetfilter() {
-		if err := d.load(ctx, bridgeNetfilter); err != nil {
+func loadModules(ctx context.Context, files host.Files, backend string) error {
+	if !kernel.HasBridgeNetfilter() {
+		if err := load(ctx, files, bridgeNetfilter); err != nil {
 			return fmt.Errorf("flanneld needs the kernel module %s: %w", bridgeNetfilter, err)
 		}
 	}
-	if module := linkModules[d.Backend]; module != "" && !host.ModuleLoaded(module) {
+	if module := linkModules[backend]; module != "" && !kernel.ModuleLoaded(module) {
 		// A module may be built in, which is not visible and fails here.
 		// ModuleProblems has reported a missing one.
-		_ = d.load(ctx, module)
+		_ = load(ctx, files, module)
 	}
 	return ctx.Err()
 }
 
 // load records the modules, then loads them.
-func (d Daemon) load(ctx context.Context, module string) error {
-	missing, err := host.ModulesOf(ctx, module)
+func load(ctx context.Context, files host.Files, module string) error {
+	missing, err := kernel.ModulesOf(ctx, module)
 	if err != nil {
 		return err
 	}
-	noted, err := moduleRecord.Read(d.Files)
+	noted, err := moduleRecord.Read(files)
 	if err != nil && !host.Lost(err) {
 		return err
 	}
@@ -101,33 +87,33 @@ func (d Daemon) load(ctx context.Context, module string) error {
 		}
 	}
 	if len(noted) > 0 {
-		if err := moduleRecord.Write(d.Files, noted); err != nil {
+		if err := moduleRecord.Write(files, noted); err != nil {
 			return err
 		}
 	}
-	return host.LoadModule(ctx, module)
+	return kernel.LoadModule(ctx, module)
 }
 
 // modulesDiff verifies the record, if it exists.
-func (d Daemon) modulesDiff() (step.Diff, error) {
-	if !d.Files.Exists(moduleRecord.Path) {
+func modulesDiff(files host.Files) (step.Diff, error) {
+	if !files.Exists(moduleRecord.Path) {
 		return nil, nil
 	}
-	return moduleRecord.Diff(d.Files)
+	return moduleRecord.Diff(files)
 }
 
 // repairModules replaces a damaged record by an empty list.
-func (d Daemon) repairModules() error {
-	if diff, err := d.modulesDiff(); err != nil || len(diff) == 0 {
+func repairModules(files host.Files) error {
+	if diff, err := modulesDiff(files); err != nil || len(diff) == 0 {
 		return err
 	}
-	return moduleRecord.Write(d.Files, []string{})
+	return moduleRecord.Write(files, []string{})
 }
 
 // unloadModules unloads the recorded modules, the last one first. It skips
-// modules that are in use.
-func (d Daemon) unloadModules(ctx context.Context) error {
-	modules, err := moduleRecord.Read(d.Files)
+// modules that are in use, or that keep reports.
+func unloadModules(ctx context.Context, files host.Files, keep func(context.Context, string) bool) error {
+	modules, err := moduleRecord.Read(files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -137,12 +123,12 @@ func (d Daemon) unloadModules(ctx context.Context) error {
 		return err
 	}
 	for _, module := range slices.Backward(modules) {
-		if d.KeepModule != nil && d.KeepModule(ctx, module) {
+		if keep != nil && keep(ctx, module) {
 			continue
 		}
-		if err := host.UnloadModule(module); err != nil {
+		if err := kernel.UnloadModule(module); err != nil {
 			return err
 		}
 	}
-	return d.Files.Remove(moduleRecord.Path)
+	return files.Remove(moduleRecord.Path)
 }

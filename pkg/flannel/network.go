@@ -32,9 +32,9 @@ type Network struct {
 	Own netip.Addr
 }
 
-// links maps a backend to the interfaces that it creates. host-gw creates
+// overlayLinks maps a backend to the interfaces that it creates. host-gw creates
 // routes only.
-var links = map[string][]string{
+var overlayLinks = map[string][]string{
 	"vxlan":     {"flannel.1"},
 	"host-gw":   nil,
 	"wireguard": {"flannel-wg", "flannel-wg-v6"},
@@ -45,7 +45,7 @@ var links = map[string][]string{
 // Link returns the interface by which packets of a backend arrive, or "" for
 // host-gw, which uses the host's interface.
 func Link(backend string) string {
-	if names := links[backend]; len(names) > 0 {
+	if names := overlayLinks[backend]; len(names) > 0 {
 		return names[0]
 	}
 	return ""
@@ -81,9 +81,9 @@ func (n Network) validateSize() error {
 }
 
 func validateBackend(backend, arch string) error {
-	if _, ok := links[backend]; !ok {
+	if _, ok := overlayLinks[backend]; !ok {
 		return &step.Problem{Name: "flannel-backend", Text: fmt.Sprintf("flannelBackend: %q does not exist", backend),
-			Remedy: "choose one of " + strings.Join(slices.Sorted(maps.Keys(links)), ", ")}
+			Remedy: "choose one of " + strings.Join(slices.Sorted(maps.Keys(overlayLinks)), ", ")}
 	}
 	if backend == "udp" && arch != "amd64" {
 		return &step.Problem{Name: "flannel-backend-arch", Text: "flannel's udp backend exists for amd64 only, and this host is " + arch,

@@ -38,7 +38,7 @@ func (d Daemon) Overlay() step.Step {
 
 // looking calls do with an etcd client and the current view.
 func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) error) error {
-	client, err := d.client(ctx)
+	client, err := d.Etcd.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 	limited, cancel := step.Limited(ctx)
 	defer cancel()
 	return d.looking(limited, func(client *clientv3.Client, v view) error {
-		if err := d.keepMAC(); err != nil {
+		if err := d.vtep().keepMAC(); err != nil {
 			return err
 		}
 		agrees := func(ctx context.Context) error { return d.agrees(ctx, client) }
@@ -82,4 +82,14 @@ func (d Daemon) agrees(ctx context.Context, client *clientv3.Client) error {
 		err = fmt.Errorf("the overlay still differs: %s", diff)
 	}
 	return err
+}
+
+// view reads this host's lease and the leases of all hosts.
+func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
+	own, err := d.lease(ctx)
+	if err != nil {
+		return view{}, step.NoAnswer(err)
+	}
+	all, err := leases(ctx, client)
+	return view{backend: d.Backend, publicIP: d.PublicIP, own: own, leases: all}, err
 }

@@ -43,7 +43,7 @@ func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host stri
 var errMeanwhile = errors.New("another subnet was reserved meanwhile")
 
 func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
-	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
+	now, err := reservations(ctx, client)
 	if err != nil {
 		return netip.Prefix{}, err
 	}
@@ -82,19 +82,27 @@ func (n Network) Reserved(ctx context.Context, client *clientv3.Client, host str
 }
 
 func reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
-	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
+	now, err := reservations(ctx, client)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("read %s: %w", reservedKey, err)
+		return netip.Prefix{}, err
 	}
 	return reservedFor(now.Kvs, host), nil
+}
+
+func reservations(ctx context.Context, client *clientv3.Client) (*clientv3.GetResponse, error) {
+	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", reservedKey, err)
+	}
+	return now, nil
 }
 
 // Holders returns the addresses of the hosts that have leased their reserved
 // subnet, by host name.
 func Holders(ctx context.Context, client *clientv3.Client) (map[string]netip.Addr, error) {
-	now, err := client.Get(ctx, reservedKey, clientv3.WithPrefix())
+	now, err := reservations(ctx, client)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", reservedKey, err)
+		return nil, err
 	}
 	all, err := leases(ctx, client)
 	hosts := map[string]netip.Addr{}

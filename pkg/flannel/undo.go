@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -20,19 +22,19 @@ func (d Daemon) undo(ctx context.Context) error {
 		return err
 	}
 	errs := []error{removeRules(ctx)}
-	for _, names := range links {
+	for _, names := range overlayLinks {
 		for _, name := range names {
-			errs = append(errs, host.DeleteLink(name))
+			errs = append(errs, links.Delete(name))
 		}
 	}
 	if lease, err := ReadLease(d.Files, d.SubnetDir); err == nil {
 		d.release(ctx, lease)
-		errs = append(errs, host.DeleteRoutesVia(lease.Network))
+		errs = append(errs, links.DeleteRoutesVia(lease.Network))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if err := d.unloadModules(ctx); err != nil {
+	if err := unloadModules(ctx, d.Files, d.KeepModule); err != nil {
 		return err
 	}
 	return d.Files.Drop(d.leasePath(), filepath.Join(d.SubnetDir, "."+leaseFile), filepath.Join(d.SubnetDir, wireguardKey))
@@ -43,8 +45,8 @@ func Left(ctx context.Context) (left []string, err error) {
 	if exists, findErr := filterExists(ctx); exists || findErr != nil {
 		left, err = append(left, "table "+filterTable+" of nftables"), findErr
 	}
-	for _, name := range slices.Concat(slices.Collect(maps.Values(links))...) {
-		_, exists, findErr := host.FindLink(name)
+	for _, name := range slices.Concat(slices.Collect(maps.Values(overlayLinks))...) {
+		_, exists, findErr := links.Find(name)
 		if exists {
 			left = append(left, "link "+name)
 		}
@@ -58,7 +60,7 @@ func Left(ctx context.Context) (left []string, err error) {
 func (d Daemon) release(ctx context.Context, lease Lease) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	client, err := d.client(ctx)
+	client, err := d.Etcd.client(ctx)
 	if err != nil {
 		return
 	}
@@ -69,12 +71,12 @@ func (d Daemon) release(ctx context.Context, lease Lease) {
 // removeRules removes flanneld's chains of nftables and iptables.
 func removeRules(ctx context.Context) error {
 	errs := []error{
-		host.DeleteNftTable(ctx, "ip", "flannel-ipv4"),
-		host.DeleteNftTable(ctx, "ip6", "flannel-ipv6"),
+		netfilter.DeleteNftTable(ctx, "ip", "flannel-ipv4"),
+		netfilter.DeleteNftTable(ctx, "ip6", "flannel-ipv6"),
 	}
 	if host.HasProgram("iptables") {
 		for _, table := range []string{"nat", "filter"} {
-			errs = append(errs, host.DeleteChains(ctx, table, isFlannels))
+			errs = append(errs, netfilter.DeleteChains(ctx, table, isFlannels))
 		}
 	}
 	return errors.Join(errs...)

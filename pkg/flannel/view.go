@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -41,8 +41,8 @@ func (v view) diff() (step.Diff, error) {
 
 // stale returns the overlay's routes to subnets that no host has leased.
 // flanneld removes such a route only if the lease ends while it runs.
-func (v view) stale() (stale []host.Route, err error) {
-	routes, err := host.Routes()
+func (v view) stale() (stale []links.Route, err error) {
+	routes, err := links.Routes()
 	for _, r := range routes {
 		inside := r.Dst.Bits() > v.own.Network.Bits() && v.own.Network.Contains(r.Dst.Addr())
 		leased := slices.ContainsFunc(v.leases, func(l hostLease) bool { return l.subnet.Overlaps(r.Dst) })
@@ -60,7 +60,7 @@ func (v view) removeStale() error {
 	}
 	var errs []error
 	for _, r := range stale {
-		errs = append(errs, host.DeleteRoute(r))
+		errs = append(errs, links.DeleteRoute(r))
 	}
 	return errors.Join(errs...)
 }
@@ -76,7 +76,7 @@ func (v view) linkDiff() (step.Diff, error) {
 	if name == "" {
 		return diff, nil
 	}
-	link, ok, err := host.FindLink(name)
+	link, ok, err := links.Find(name)
 	if err != nil || !ok {
 		return append(diff, "create the link "+name), err
 	}
@@ -93,7 +93,7 @@ func (v view) linkDiff() (step.Diff, error) {
 	return diff, nil
 }
 
-func (v view) macDiff(link host.Link, at int) step.Diff {
+func (v view) macDiff(link links.Link, at int) step.Diff {
 	want := vtepMAC(v.publicIP)
 	if want != "" && link.MAC != want {
 		return step.Diff{fmt.Sprintf("give %s the MAC address %s (now %s)", link.Name, want, link.MAC)}
@@ -128,21 +128,21 @@ func (v view) routesDiff() (step.Diff, error) {
 	return diff, nil
 }
 
-func (v view) neighbours() (host.Neighbours, error) {
+func (v view) neighbours() (links.Neighbours, error) {
 	if v.backend != "vxlan" {
-		return host.Neighbours{}, nil
+		return links.Neighbours{}, nil
 	}
-	return host.PermanentNeighbours(Link(v.backend))
+	return links.PermanentNeighbours(Link(v.backend))
 }
 
-func known(n host.Neighbours, l hostLease) bool {
+func known(n links.Neighbours, l hostLease) bool {
 	return n.MACs[l.subnet.Addr()] == l.mac && n.Hosts[l.mac] == l.host
 }
 
 // routed reports whether packets to a host's subnet leave by the overlay
 // link, or for host-gw by the gateway l.host.
 func (v view) routed(l hostLease) (bool, error) {
-	link, via, ok, err := host.RouteTo(l.subnet.Addr().Next())
+	link, via, ok, err := links.RouteTo(l.subnet.Addr().Next())
 	if err != nil || !ok {
 		return false, err
 	}

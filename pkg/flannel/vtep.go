@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 )
 
 // vtepVNI is flanneld's default VXLAN network identifier.
@@ -23,25 +23,31 @@ func vtepMAC(publicIP string) string {
 	return fmt.Sprintf("0a:4b:%02x:%02x:%02x:%02x", ip[0], ip[1], ip[2], ip[3])
 }
 
-// MakeLink creates the VXLAN link before flanneld does, because flanneld
+// VTEP is the end of this host's VXLAN tunnels: the link of the backend vxlan.
+type VTEP struct {
+	Backend  string
+	PublicIP string // of this host
+}
+
+// Create creates the VXLAN link before flanneld does, because flanneld
 // would give it a random MAC address (0.28.4). flanneld adopts an existing
-// link. flanneld needs etcd to create a link, so MakeLink must run before the
+// link. flanneld needs etcd to create a link, so Create must run before the
 // balancer, which forwards its requests to etcd. It does nothing for other
 // backends, or if no interface has this host's address.
-func (d Daemon) MakeLink() error {
-	mac := vtepMAC(d.PublicIP)
-	if d.Backend != "vxlan" || mac == "" {
+func (v VTEP) Create() error {
+	mac := vtepMAC(v.PublicIP)
+	if v.Backend != "vxlan" || mac == "" {
 		return nil
 	}
-	return host.AddVxlan(host.Vxlan{Name: Link(d.Backend), ID: vtepVNI, Local: netip.MustParseAddr(d.PublicIP), MAC: mac})
+	return links.AddVxlan(links.Vxlan{Name: Link(v.Backend), ID: vtepVNI, Local: netip.MustParseAddr(v.PublicIP), MAC: mac})
 }
 
 // keepMAC restores the MAC address of the link.
-func (d Daemon) keepMAC() error {
-	name, mac := Link(d.Backend), vtepMAC(d.PublicIP)
-	link, ok, err := host.FindLink(name)
-	if d.Backend != "vxlan" || mac == "" || err != nil || !ok || link.MAC == mac {
+func (v VTEP) keepMAC() error {
+	name, mac := Link(v.Backend), vtepMAC(v.PublicIP)
+	link, ok, err := links.Find(name)
+	if v.Backend != "vxlan" || mac == "" || err != nil || !ok || link.MAC == mac {
 		return err
 	}
-	return host.SetMAC(name, mac)
+	return links.SetMAC(name, mac)
 }

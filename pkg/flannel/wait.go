@@ -47,7 +47,7 @@ func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
 // cannot reach etcd loses nothing by this.
 func (d Daemon) run(ctx context.Context) error {
 	// If this fails, flanneld creates the link, and Overlay corrects it.
-	if err := d.MakeLink(); err != nil {
+	if err := d.vtep().Create(); err != nil {
 		step.Report(ctx, err.Error(), 0, 0)
 	}
 	started, running, err := d.service().StartedAt(ctx)
@@ -70,7 +70,7 @@ func (d Daemon) run(ctx context.Context) error {
 func (d Daemon) claimed(ctx context.Context) error {
 	_, unknown := d.readLease()
 	return step.Until(ctx, func(ctx context.Context) error {
-		err := d.claim(ctx)
+		err := claim(ctx, d.Etcd, d.Host, d.PublicIP)
 		switch {
 		case len(step.Problems(err)) > 0:
 			return step.Final(err)

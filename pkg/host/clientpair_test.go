@@ -12,7 +12,7 @@ import (
 
 func TestClientPairShowsTheRenewedCertificate(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
-	if _, err := files.ClientPair("/c.crt", "/c.key"); err == nil {
+	if _, err := host.ClientPair(files, "/c.crt", "/c.key"); err == nil {
 		t.Error("a pair that is missing must be an error")
 	}
 	ca, err := pki.NewAuthority("etcd-ca", nil, time.Now())
@@ -31,7 +31,7 @@ func TestClientPairShowsTheRenewedCertificate(t *testing.T) {
 		return block.Bytes
 	}
 	issue()
-	show, err := files.ClientPair("/c.crt", "/c.key")
+	show, err := host.ClientPair(files, "/c.crt", "/c.key")
 	if err != nil {
 		t.Fatal(err)
 	}

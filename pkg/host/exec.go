@@ -1,6 +1,6 @@
-// Package host is the only package that changes the machine: files, units,
-// network links, firewall rules and commands. No other package imports
-// os/exec, netlink or go-systemd.
+// Package host changes the machine: its files, and everything that a command
+// changes. Its packages change units, network links, firewall rules and the
+// kernel. No package outside of pkg/host imports os/exec, netlink or go-systemd.
 package host
 
 import (

@@ -150,7 +150,7 @@ func (f Files) RemoveAll(path string) error {
 }
 
 func (f Files) removeEmptyParents(path string) error {
-	made, err := f.made()
+	made, err := made(f)
 	if err != nil {
 		return err
 	}
@@ -189,15 +189,15 @@ func (f Files) Missing(tree []File) ([]string, error) {
 			return nil, err
 		case !bytes.Equal(old, file.Data):
 			diff = append(diff, "change "+file.Path)
-		case f.modeOf(file.Path) != file.mode():
+		case modeOf(f.Path(file.Path)) != file.mode():
 			diff = append(diff, fmt.Sprintf("chmod %o %s", file.mode(), file.Path))
 		}
 	}
 	return diff, nil
 }
 
-func (f Files) modeOf(path string) os.FileMode {
-	info, err := os.Stat(f.Path(path))
+func modeOf(path string) os.FileMode {
+	info, err := os.Stat(path)
 	if err != nil {
 		return 0
 	}

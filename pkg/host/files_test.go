@@ -26,7 +26,7 @@ func TestReplaceAndPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ours := range []string{"ours 1", "ours 2"} {
-		if err := f.Replace(path, []byte(ours), 0o644); err != nil {
+		if err := f.UserFile(path).Replace([]byte(ours), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestReplaceAndPutBack(t *testing.T) {
 		t.Errorf("the file of the user became %s", now)
 	}
 	for range 2 { // twice is harmless
-		if err := f.PutBack(t.Context(), path); err != nil {
+		if err := f.UserFile(path).PutBack(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/etc/replaced", "/etc/made"} {
-		if err := f.Replace(path, []byte("ours"), 0o644); err != nil {
+		if err := f.UserFile(path).Replace([]byte("ours"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Write(path, []byte("owner's edit"), 0o644); err != nil {
@@ -74,7 +74,7 @@ func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 	var left []string
 	ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
 	for _, path := range []string{"/etc/replaced", "/etc/made", "/etc/replaced", "/etc/made"} {
-		if err := f.PutBack(ctx, path); err != nil {
+		if err := f.UserFile(path).PutBack(ctx); err != nil {
 			t.Error(err)
 		}
 		if now, err := f.Read(path); err != nil || string(now) != "owner's edit" {

@@ -14,13 +14,13 @@ import (
 
 // Made reports whether MkdirAll created a directory.
 func (f Files) Made(dir string) bool {
-	made, err := f.made()
+	made, err := made(f)
 	return err == nil && slices.Contains(made, dir)
 }
 
 // made returns the recorded directories. A damaged line equals none of them.
-func (f Files) made() ([]string, error) {
-	noted, err := f.Read(madeDirs)
+func made(files Files) ([]string, error) {
+	noted, err := files.Read(madeDirs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -29,11 +29,11 @@ func (f Files) made() ([]string, error) {
 
 // madeProblem returns why the record cannot be used: fs.ErrNotExist or
 // Damaged.
-func (f Files) madeProblem() error {
-	if _, err := f.Read(madeDirs); err != nil {
+func madeProblem(files Files) error {
+	if _, err := files.Read(madeDirs); err != nil {
 		return err
 	}
-	lines, err := f.made()
+	lines, err := made(files)
 	if err != nil {
 		return err
 	}
@@ -54,27 +54,27 @@ func isPath(line string) bool { return filepath.IsAbs(line) && filepath.Clean(li
 // MkdirAll created. If the record was lost, the existing directories of known
 // count as created: they are removed only if they are empty. Its Undo runs
 // first, because the Undo of all other steps needs the record.
-func (f Files) MadeDirs(known []string) step.Step {
+func MadeDirs(files Files, known []string) step.Step {
 	repair := func() error {
-		if err := f.madeProblem(); !Lost(err) {
+		if err := madeProblem(files); !Lost(err) {
 			return err
 		}
-		lines, err := f.made()
+		lines, err := made(files)
 		if err != nil {
 			return err
 		}
 		made := []string{StateDir}
 		for _, dir := range append(slices.DeleteFunc(lines, func(line string) bool { return !isPath(line) }), known...) {
-			if f.Exists(dir) && !slices.Contains(made, dir) {
+			if files.Exists(dir) && !slices.Contains(made, dir) {
 				made = append(made, dir)
 			}
 		}
-		return f.Write(madeDirs, []byte(strings.Join(made, "\n")+"\n"), 0o600)
+		return files.Write(madeDirs, []byte(strings.Join(made, "\n")+"\n"), 0o600)
 	}
 	return step.Step{
 		Name: "remember the directories that were made",
 		Check: func(context.Context) (step.Diff, error) {
-			err := f.madeProblem()
+			err := madeProblem(files)
 			if Lost(err) {
 				return step.Diff{fmt.Sprintf("write %s again: %v", madeDirs, err)}, nil
 			}
@@ -82,7 +82,7 @@ func (f Files) MadeDirs(known []string) step.Step {
 		},
 		Apply: func(context.Context) error { return repair() },
 		Undo: func(context.Context) error {
-			if !f.Exists(StateDir) {
+			if !files.Exists(StateDir) {
 				return nil
 			}
 			return repair()

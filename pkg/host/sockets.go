@@ -6,13 +6,18 @@ import (
 	"syscall"
 )
 
+// ShimSockets matches the sockets of containerd's shims. A socket stays if the
+// client of containerd ended while the shim started, or if the shim was killed
+// (seen with containerd 2.1).
+const ShimSockets = "/run/containerd/s/*"
+
 // RemoveDeadSockets removes the Unix stream sockets that match a pattern and
 // on which no process listens.
-func (f Files) RemoveDeadSockets(pattern string) error {
+func RemoveDeadSockets(files Files, pattern string) error {
 	var errs []error
-	for _, path := range f.Match(pattern) {
-		if isDeadSocket(f.Path(path)) {
-			errs = append(errs, f.Remove(path))
+	for _, path := range files.Match(pattern) {
+		if isDeadSocket(files.Path(path)) {
+			errs = append(errs, files.Remove(path))
 		}
 	}
 	return errors.Join(errs...)

@@ -28,7 +28,7 @@ func TestRemoveDeadSockets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := files.RemoveDeadSockets(dir + "/*.sock"); err != nil {
+	if err := RemoveDeadSockets(files, dir+"/*.sock"); err != nil {
 		t.Fatal(err)
 	}
 	if files.Exists(dead) || !files.Exists(open) {

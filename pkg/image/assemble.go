@@ -10,6 +10,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/userland"
 )
 
 // Built is an image for one architecture.
@@ -17,7 +21,7 @@ type Built struct {
 	Image
 	Arch  string
 	OCI   v1.Image
-	Parts []Part
+	Parts []cache.Part
 }
 
 // CNIDir is the directory of the CNI plugins, in the hyperkube image and on a
@@ -29,8 +33,6 @@ var CNIPlugins = []string{"bridge", "host-local", "loopback", "portmap"}
 
 // kubernetesPrograms are the components in hyperkube.
 var kubernetesPrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"}
-
-const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // shape describes the layers of an image.
 type shape struct {
@@ -61,6 +63,10 @@ func shapeOf(name string) shape {
 		return shape{program: "metrics-server", user: "65534:65534", entrypoint: []string{"/metrics-server"}}
 	case "local-path-provisioner":
 		return shape{program: "usr/bin/local-path-provisioner", user: "65534:65534"}
+	case "metallb-controller":
+		return shape{program: "controller", user: "65534:65534", entrypoint: []string{"/controller"}}
+	case "metallb-speaker":
+		return shape{program: "speaker", entrypoint: []string{"/speaker"}}
 	}
 	return shape{program: "usr/local/bin/" + name}
 }
@@ -73,17 +79,18 @@ func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string)
 	if err != nil {
 		return built, err
 	}
-	part, err := b.compile(ctx, v, img.Name, arch)
+	part, err := b.Compile(ctx, v.Recipe(img.Name), arch)
 	if err != nil {
 		return built, err
 	}
 	built.Parts = append(built.Parts, part)
-	own := content{Files: map[string]string{s.program: filepath.Join(part.Dir, img.Name)}, Links: s.links}
-	layer, err := b.layer(ctx, fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, key(part.Key, s.program, s.links)), own)
+	recipe := v.Recipe(img.Name)
+	own := rootfs.Content{Files: map[string]string{s.program: filepath.Join(part.Dir, recipe.Program(recipe.Packages[0]))}, Links: s.links}
+	layer, err := rootfs.Layer(ctx, b.Cache, fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, cache.Key(part.Key, s.program, s.links)), own)
 	if err != nil {
 		return built, err
 	}
-	built.OCI, err = assemble(append(layers, layer), s.config(img.Name, arch))
+	built.OCI, err = Assemble(append(layers, layer), arch, s.config(img.Name))
 	return built, err
 }
 
@@ -92,26 +99,18 @@ func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string)
 func (b *Builder) shared(ctx context.Context, v Versions, s shape, built *Built) ([]v1.Layer, error) {
 	var layers []v1.Layer
 	if s.userland {
-		part, err := b.userland(ctx, built.Arch)
-		if err != nil {
-			return nil, err
-		}
-		layer, err := openLayer(filepath.Join(part.Dir, "userland.tar"))
+		layer, part, err := userland.Make(ctx, b.Cache, b.BaseImage, Platform(built.Arch))
 		if err != nil {
 			return nil, err
 		}
 		layers, built.Parts = append(layers, layer), append(built.Parts, part)
 	}
 	if s.plugins {
-		part, err := b.compile(ctx, v, "cni", built.Arch)
+		part, err := b.Compile(ctx, v.Recipe("cni"), built.Arch)
 		if err != nil {
 			return nil, err
 		}
-		files := map[string]string{}
-		for _, p := range CNIPlugins {
-			files[CNIDir[1:]+"/"+p] = filepath.Join(part.Dir, p)
-		}
-		layer, err := b.layer(ctx, "layer-cni-"+built.Arch+"-"+part.Key, content{Files: files})
+		layer, err := b.plugins(ctx, "cni-"+built.Arch+"-"+part.Key, part.Dir)
 		if err != nil {
 			return nil, err
 		}
@@ -120,23 +119,31 @@ func (b *Builder) shared(ctx context.Context, v Versions, s shape, built *Built)
 	return layers, nil
 }
 
-func (s shape) config(name, arch string) v1.ConfigFile {
-	p := platform(arch)
-	c := v1.ConfigFile{Architecture: p.Architecture, OS: p.OS, Variant: p.Variant, Created: v1.Time{Time: time.Unix(0, 0).UTC()}}
-	c.Config.Env = []string{imagePath}
-	c.Config.User = s.user
-	c.Config.Entrypoint = s.entrypoint
-	if s.entrypoint == nil {
-		c.Config.Cmd = []string{name}
+// plugins returns the layer of the CNI plugins in a directory.
+func (b *Builder) plugins(ctx context.Context, name, dir string) (v1.Layer, error) {
+	files := map[string]string{}
+	for _, p := range CNIPlugins {
+		files[CNIDir[1:]+"/"+p] = filepath.Join(dir, p)
 	}
-	c.Config.Labels = map[string]string{OurRegistry + "/image": name}
+	return rootfs.Layer(ctx, b.Cache, "layer-"+name, rootfs.Content{Files: files})
+}
+
+func (s shape) config(name string) v1.Config {
+	c := v1.Config{User: s.user, Entrypoint: s.entrypoint, Labels: map[string]string{OurRegistry + "/image": name}}
+	if s.entrypoint == nil {
+		c.Cmd = []string{name}
+	}
 	return c
 }
 
-// assemble returns an OCI image of layers and a config.
-func assemble(layers []v1.Layer, c v1.ConfigFile) (v1.Image, error) {
-	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+// Assemble returns an OCI image of layers for an architecture. The environment
+// of config is a PATH.
+func Assemble(layers []v1.Layer, arch string, config v1.Config) (v1.Image, error) {
+	p := Platform(arch)
+	config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	c := v1.ConfigFile{Architecture: p.Architecture, OS: p.OS, Variant: p.Variant, Created: v1.Time{Time: time.Unix(0, 0).UTC()}, Config: config}
 	c.RootFS.Type = "layers"
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err := mutate.ConfigFile(base, &c)
 	if err != nil {
 		return nil, err
@@ -150,4 +157,10 @@ func assemble(layers []v1.Layer, c v1.ConfigFile) (v1.Image, error) {
 }
 
 // Platform returns the platform of an architecture in an image index.
-func Platform(arch string) v1.Platform { return platform(arch) }
+func Platform(arch string) v1.Platform {
+	p := v1.Platform{OS: "linux", Architecture: arch}
+	if arch == "arm" {
+		p.Variant = "v7"
+	}
+	return p
+}

@@ -11,68 +11,50 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Builder builds images from source with the Go toolchain in PATH.
 type Builder struct {
-	Cache     string // CacheDir()
+	Cache     string // cache.Dir()
 	BaseImage string // the userland, instead of Debian packages
 	K8sDir    string // a checkout of Kubernetes to build instead of the module
 
 	goVersion string
 }
 
-// Part is a component of an image, with its origin.
-type Part struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Origin  string `json:"origin"` // "k8s.io/kubernetes@v1.36.3"
-	How     string `json:"how"`    // the command, or the list of packages
-	Dir     string `json:"-"`      // directory of its files
-	Key     string `json:"key"`    // changes with every input
-
-	// Sources lists modules with their checksums, or packages with their
-	// versions.
-	Sources []string `json:"sources,omitempty"`
-}
-
-// compile builds a recipe for an architecture and returns a Part whose Dir
+// Compile builds a recipe for an architecture and returns a part whose Dir
 // contains the executables.
-func (b *Builder) compile(ctx context.Context, v Versions, name, arch string) (Part, error) {
-	return b.compileRecipe(ctx, v.recipe(name), arch)
-}
-
-func (b *Builder) compileRecipe(ctx context.Context, r recipe, arch string) (Part, error) {
+func (b *Builder) Compile(ctx context.Context, r Recipe, arch string) (cache.Part, error) {
 	if err := b.prepare(ctx, &r); err != nil {
-		return Part{}, fmt.Errorf("prepare %s: %w", r.Name, err)
+		return cache.Part{}, fmt.Errorf("prepare %s: %w", r.Name, err)
 	}
 	if err := b.findGo(ctx); err != nil {
-		return Part{}, err
+		return cache.Part{}, err
 	}
 	c, err := newCompilation(r, arch, b.goVersion)
 	if err != nil {
-		return Part{}, err
+		return cache.Part{}, err
 	}
-	k := key(r, c.source+c.beside, c.env, c.args, c.goVersion, b.checkoutState())
-	part := Part{Name: r.Name, Version: r.Version, Origin: r.origin(), Key: k,
+	k := cache.Key(r, c.source+c.beside+c.stub, c.env, c.args, c.goVersion, b.checkoutState())
+	part := cache.Part{Name: r.Name, Version: r.Version, Origin: r.origin(), Key: k,
 		How: strings.Join(append(slices.Clone(c.env), c.args...), " ") + " (" + c.goVersion + ")"}
-	part.Dir, err = Cached(ctx, b.Cache, fmt.Sprintf("%s-%s-%s-%s", r.Name, r.Version, arch, k), func(dir string) error {
+	part.Dir, err = cache.Get(ctx, b.Cache, fmt.Sprintf("%s-%s-%s-%s", r.Name, r.Version, arch, k), func(dir string) error {
 		return c.run(ctx, dir)
 	})
 	if err != nil {
-		return Part{}, fmt.Errorf("compile %s %s for %s: %w", r.Name, r.Version, arch, err)
+		return cache.Part{}, fmt.Errorf("compile %s %s for %s: %w", r.Name, r.Version, arch, err)
 	}
 	part.Sources, err = modules(part.Dir)
 	return part, err
 }
 
-func (r recipe) origin() string {
+func (r Recipe) origin() string {
 	var all []string
 	for _, m := range sortedKeys(r.Require) {
 		all = append(all, m+"@"+r.Require[m])
@@ -84,14 +66,14 @@ func (r recipe) origin() string {
 }
 
 // prepare adds the modules that are part of the Kubernetes release.
-func (b *Builder) prepare(ctx context.Context, r *recipe) error {
+func (b *Builder) prepare(ctx context.Context, r *Recipe) error {
 	if r.Require["k8s.io/kubernetes"] == "" {
 		return nil
 	}
 	goMod := filepath.Join(b.K8sDir, "go.mod")
 	if b.K8sDir == "" {
-		dir, err := Cached(ctx, b.Cache, "kubernetes-mod-"+r.Version, func(dir string) error {
-			module, err := download(ctx, "k8s.io/kubernetes@"+r.Version)
+		dir, err := cache.Get(ctx, b.Cache, "kubernetes-mod-"+r.Version, func(dir string) error {
+			module, err := Download(ctx, "k8s.io/kubernetes@"+r.Version)
 			if err != nil {
 				return err
 			}
@@ -112,7 +94,7 @@ func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 	}
 	r.Replace = map[string]string{}
 	for _, m := range stagingLine.FindAllSubmatch(data, -1) {
-		r.Replace[string(m[1])] = string(m[1]) + " " + staging(r.Version)
+		r.Replace[string(m[1])] = string(m[1]) + " " + Staging(r.Version)
 		if b.K8sDir != "" {
 			r.Replace[string(m[1])] = filepath.Join(b.K8sDir, string(m[2]))
 		}
@@ -125,14 +107,14 @@ func (b *Builder) prepare(ctx context.Context, r *recipe) error {
 
 var stagingLine = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(k8s\.io/\S+) => (\./staging/\S+)$`)
 
-// downloaded is a module in the Go module cache.
-type downloaded struct{ GoMod, Dir, Error string }
+// Module is a module in the Go module cache.
+type Module struct{ GoMod, Dir, Error string }
 
-// download fetches a module.
-func download(ctx context.Context, module string) (downloaded, error) {
+// Download fetches a module.
+func Download(ctx context.Context, module string) (Module, error) {
 	step.Report(ctx, "download "+module, 0, 0)
 	out, err := host.Command{Args: []string{"go", "mod", "download", "-json", module}, Env: goEnv, Dir: os.TempDir()}.Run(ctx)
-	var answer downloaded
+	var answer Module
 	if jsonErr := json.Unmarshal(out, &answer); jsonErr == nil && answer.Error != "" {
 		return answer, errors.New(answer.Error)
 	}
@@ -160,9 +142,7 @@ func (b *Builder) checkoutState() string {
 		}
 		return nil
 	})
-	return key(state.Bytes())
+	return cache.Key(state.Bytes())
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
-
-func hostArch() string { return runtime.GOARCH }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
 // ManifestLimit is larger than any manifest, in bytes: registries accept no
@@ -72,13 +74,10 @@ func Ref(v Versions, name string) string {
 	return all[i].Ref
 }
 
-// Archs lists the supported architectures, in Go's names.
-var Archs = []string{"amd64", "arm64", "arm", "ppc64le", "s390x"}
-
 // Arch converts a machine name of `uname -m` to Go's name. It accepts Go's
 // names too.
 func Arch(uname string) (string, error) {
-	if slices.Contains(Archs, uname) {
+	if slices.Contains(config.Arches, uname) {
 		return uname, nil
 	}
 	switch uname {
@@ -89,5 +88,5 @@ func Arch(uname string) (string, error) {
 	case "armv7l", "armv8l", "armhf":
 		return "arm", nil
 	}
-	return "", fmt.Errorf("machine %q is none of %s", uname, strings.Join(Archs, ", "))
+	return "", fmt.Errorf("machine %q is none of %s", uname, strings.Join(config.Arches, ", "))
 }

@@ -14,6 +14,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -46,7 +48,7 @@ func (b *Builder) Changed(ctx context.Context, v Versions, arch string, programs
 func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, programs []string) (map[string]string, error) {
 	released, keys := &Builder{Cache: b.Cache, goVersion: b.goVersion}, map[string]string{}
 	dir := func(program string) string {
-		return fmt.Sprintf("content-%s-%s-%s-%s", program, v.Kubernetes, arch, key(b.goVersion))
+		return fmt.Sprintf("content-%s-%s-%s-%s", program, v.Kubernetes, arch, cache.Key(b.goVersion))
 	}
 	const file = "key"
 	missing := slices.DeleteFunc(slices.Clone(programs), func(program string) bool {
@@ -62,7 +64,7 @@ func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, pro
 		return nil, fmt.Errorf("compile release %s to compare with: %w", v.Kubernetes, err)
 	}
 	for program, key := range found {
-		_, err := Cached(ctx, b.Cache, dir(program), func(dir string) error { return os.WriteFile(filepath.Join(dir, file), []byte(key), 0o644) })
+		_, err := cache.Get(ctx, b.Cache, dir(program), func(dir string) error { return os.WriteFile(filepath.Join(dir, file), []byte(key), 0o644) })
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +130,7 @@ func contentKey(all map[string]listed, command string) (string, error) {
 		contents = append(contents, name+" "+one.content())
 	}
 	slices.Sort(contents)
-	return key(contents)[:12], nil
+	return cache.Key(contents)[:12], nil
 }
 
 func commandOf(program string) string { return "k8s.io/kubernetes/cmd/" + program }
@@ -136,7 +138,7 @@ func commandOf(program string) string { return "k8s.io/kubernetes/cmd/" + progra
 // programs returns the build of one executable per component, stamped with
 // version.
 func (b *Builder) programs(ctx context.Context, v Versions, arch, version string, programs []string) (compilation, error) {
-	r := v.recipe("programs")
+	r := v.Recipe("programs")
 	r.LDFlags = v.stamp(version)
 	for _, program := range programs {
 		r.Packages = append(r.Packages, commandOf(program))
@@ -152,14 +154,14 @@ func (b *Builder) programs(ctx context.Context, v Versions, arch, version string
 
 // Program links a component of the checkout, or takes it from the cache by
 // its version, which identifies its code.
-func (b *Builder) Program(ctx context.Context, v Versions, arch, program, version string) (Part, error) {
+func (b *Builder) Program(ctx context.Context, v Versions, arch, program, version string) (cache.Part, error) {
 	c, err := b.programs(ctx, v, arch, version, []string{program})
 	if err != nil {
-		return Part{}, err
+		return cache.Part{}, err
 	}
 	part := b.programPart(v, arch, program, version)
 	before := b.checkoutState()
-	_, err = Cached(ctx, b.Cache, filepath.Base(part.Dir), func(dir string) error {
+	_, err = cache.Get(ctx, b.Cache, filepath.Base(part.Dir), func(dir string) error {
 		if err := c.run(ctx, dir); err != nil {
 			return err
 		}
@@ -169,15 +171,15 @@ func (b *Builder) Program(ctx context.Context, v Versions, arch, program, versio
 		return nil
 	})
 	if err != nil {
-		return Part{}, fmt.Errorf("link %s for %s: %w", program, arch, err)
+		return cache.Part{}, fmt.Errorf("link %s for %s: %w", program, arch, err)
 	}
 	return part, nil
 }
 
-func (b *Builder) programPart(v Versions, arch, program, version string) Part {
+func (b *Builder) programPart(v Versions, arch, program, version string) cache.Part {
 	_, content, _ := strings.Cut(version, "+")
 	dir := fmt.Sprintf("%s-%s-%s-%s", program, v.Kubernetes, arch, content)
-	return Part{Name: program, Version: version, Origin: commandOf(program) + " (checkout)", Key: content, Dir: filepath.Join(b.Cache, "parts", dir)}
+	return cache.Part{Name: program, Version: version, Origin: commandOf(program) + " (checkout)", Key: content, Dir: filepath.Join(b.Cache, "parts", dir)}
 }
 
 // spareBuilds is the number of builds of a component that stay in the cache.
@@ -209,7 +211,7 @@ func modified(path string) time.Time {
 }
 
 // KeptProgram returns a component from the cache.
-func (b *Builder) KeptProgram(v Versions, arch, program, version string) (Part, error) {
+func (b *Builder) KeptProgram(v Versions, arch, program, version string) (cache.Part, error) {
 	part := b.programPart(v, arch, program, version)
 	if _, err := os.Stat(part.Dir); err != nil {
 		return part, &step.Problem{Name: "program-missing", Text: fmt.Sprintf("%s %s, which the cluster runs, is not in the cache of this machine", program, version),
@@ -220,7 +222,7 @@ func (b *Builder) KeptProgram(v Versions, arch, program, version string) (Part, 
 
 // ProgramImage returns the image of components, on top of the layers of
 // hyperkube if they need these.
-func (b *Builder) ProgramImage(ctx context.Context, img Image, arch string, hyperkube []v1.Layer, parts map[string]Part) (Built, error) {
+func (b *Builder) ProgramImage(ctx context.Context, img Image, arch string, hyperkube []v1.Layer, parts map[string]cache.Part) (Built, error) {
 	built := Built{Image: img, Arch: arch}
 	i := slices.IndexFunc(programImages, func(i programImage) bool { return i.name == img.Name })
 	var layers []v1.Layer
@@ -233,13 +235,13 @@ func (b *Builder) ProgramImage(ctx context.Context, img Image, arch string, hype
 			continue
 		}
 		files := map[string]string{programDir + "/" + program: filepath.Join(part.Dir, program)}
-		layer, err := b.layer(ctx, "layer-"+filepath.Base(part.Dir), content{Files: files})
+		layer, err := rootfs.Layer(ctx, b.Cache, "layer-"+filepath.Base(part.Dir), rootfs.Content{Files: files})
 		if err != nil {
 			return built, err
 		}
 		layers, built.Parts = append(layers, layer), append(built.Parts, part)
 	}
 	var err error
-	built.OCI, err = assemble(layers, shape{}.config(img.Name, arch))
+	built.OCI, err = Assemble(layers, arch, shape{}.config(img.Name))
 	return built, err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -17,10 +18,11 @@ import (
 
 // compilation is one run of the Go toolchain.
 type compilation struct {
-	recipe    recipe
+	recipe    Recipe
 	arch      string
 	source    string
 	beside    string
+	stub      string
 	sums      []byte // go.sum
 	goVersion string
 	env       []string
@@ -40,7 +42,7 @@ func (b *Builder) findGo(ctx context.Context) error {
 	return nil
 }
 
-func newCompilation(r recipe, arch, goVersion string) (compilation, error) {
+func newCompilation(r Recipe, arch, goVersion string) (compilation, error) {
 	c := compilation{recipe: r, arch: arch, goVersion: goVersion}
 	var err error
 	if c.source, err = r.source(); err != nil {
@@ -49,12 +51,17 @@ func newCompilation(r recipe, arch, goVersion string) (compilation, error) {
 	if c.beside, err = r.beside(); err != nil {
 		return c, err
 	}
+	if r.Stub != nil {
+		if c.stub, err = recipeFile(r.Stub.Source); err != nil {
+			return c, err
+		}
+	}
 	if c.sums, err = r.sums(); err != nil {
 		return c, err
 	}
 	c.env = []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"}
 	flags := append([]string{"-s", "-w", "-buildid="}, r.LDFlags...)
-	if slices.Contains(r.CgoOn, arch) && arch == hostArch() {
+	if slices.Contains(r.CgoOn, arch) && arch == runtime.GOARCH {
 		c.env[2] = "CGO_ENABLED=1"
 		flags = append(flags, "-extldflags -static")
 	}
@@ -77,7 +84,13 @@ func (c compilation) inModule(do func(work string) error) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	mod := c.recipe.goMod(strings.TrimPrefix(c.goVersion, "go"))
+	goVersion := strings.TrimPrefix(c.goVersion, "go")
+	if c.recipe.Stub != nil {
+		if err := c.recipe.Stub.write(work, c.stub, goVersion); err != nil {
+			return err
+		}
+	}
+	mod := c.recipe.goMod(goVersion)
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(mod), 0o644); err != nil {
 		return err
 	}
@@ -92,7 +105,7 @@ func (c compilation) inModule(do func(work string) error) error {
 
 func (c compilation) buildAll(ctx context.Context, work, dir string) error {
 	for _, pkg := range c.recipe.Packages {
-		if err := c.build(ctx, work, pkg, filepath.Join(dir, c.recipe.program(pkg))); err != nil {
+		if err := c.build(ctx, work, pkg, filepath.Join(dir, c.recipe.Program(pkg))); err != nil {
 			return err
 		}
 	}
@@ -143,11 +156,11 @@ func copySources(from, to string) error {
 }
 
 func (c compilation) build(ctx context.Context, work, pkg, out string) error {
-	stale, err := c.stale(ctx, work, c.recipe.program(pkg), pkg)
+	stale, err := c.stale(ctx, work, c.recipe.Program(pkg), pkg)
 	if err != nil {
 		return err
 	}
-	log := c.log(ctx, c.recipe.program(pkg), "link", len(stale))
+	log := c.log(ctx, c.recipe.Program(pkg), "link", len(stale))
 	return c.toolchain(ctx, log, host.Command{Args: append(slices.Clone(c.args), "-o", out, pkg), Dir: work})
 }
 

@@ -45,7 +45,7 @@ func TestCompilationsCountTheirPackages(t *testing.T) {
 	}
 	var told []string
 	ctx := step.WithReporter(t.Context(), func(text string, _, _ int64) { told = append(told, text) })
-	c, err := newCompilation(recipe{Name: "one", Version: "v1", Main: "pause.go.tmpl", Packages: []string{"."}, Tests: []string{"./from/t"}}, runtime.GOARCH, "go1.24")
+	c, err := newCompilation(Recipe{Name: "one", Version: "v1", Main: "pause.go.tmpl", Packages: []string{"."}, Tests: []string{"./from/t"}}, runtime.GOARCH, "go1.24")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,18 +3,17 @@ package image
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
-	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	digest "github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -25,8 +24,8 @@ type Fetched struct {
 	Paths  []string // the file, or the image's config and compressed layers
 }
 
-func (f Fetched) part(version string) Part {
-	return Part{Name: f.Name, Version: version, Origin: f.Where() + "@" + f.Digest.String(), How: "pulled", Key: f.key()}
+func (f Fetched) part(version string) cache.Part {
+	return cache.Part{Name: f.Name, Version: version, Origin: f.Where() + "@" + f.Digest.String(), How: "pulled", Key: f.key()}
 }
 
 func (f Fetched) key() string { return f.Digest.Encoded()[:16] }
@@ -44,7 +43,7 @@ func (b *Builder) Compose(ctx context.Context, v Versions, img Image, arch strin
 // asItIs keeps an image and the bytes of its config. It only decompresses the
 // layers, as bundles require.
 func (b *Builder) asItIs(ctx context.Context, img Image, arch string, from Fetched) (Built, error) {
-	built := Built{Image: img, Arch: arch, Parts: []Part{from.part(path.Base(from.Ref))}}
+	built := Built{Image: img, Arch: arch, Parts: []cache.Part{from.part(path.Base(from.Ref))}}
 	config, err := os.ReadFile(from.Paths[0])
 	if err != nil {
 		return built, err
@@ -58,9 +57,9 @@ func (b *Builder) asItIs(ctx context.Context, img Image, arch string, from Fetch
 	}
 	same := unchanged{config: config, layers: map[v1.Hash]v1.Layer{}}
 	manifest := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
-		Config: v1.Descriptor{MediaType: types.OCIConfigJSON, Digest: hashOf(config), Size: int64(len(config))}, Layers: []v1.Descriptor{}}
+		Config: v1.Descriptor{MediaType: types.OCIConfigJSON, Digest: HashOf(config), Size: int64(len(config))}, Layers: []v1.Descriptor{}}
 	for i, id := range parsed.RootFS.DiffIDs {
-		layer, err := b.unpacked(ctx, from.Paths[i+1], id)
+		layer, err := rootfs.Unpack(ctx, b.Cache, from.Paths[i+1], id)
 		if err != nil {
 			return built, fmt.Errorf("layer %d of %s: %w", i+1, from.Ref, err)
 		}
@@ -78,31 +77,9 @@ func (b *Builder) asItIs(ctx context.Context, img Image, arch string, from Fetch
 	return built, err
 }
 
-func hashOf(data []byte) v1.Hash {
+// HashOf returns the digest of a blob.
+func HashOf(data []byte) v1.Hash {
 	return v1.Hash{Algorithm: "sha256", Hex: digest.FromBytes(data).Encoded()}
-}
-
-// unpacked decompresses a layer and verifies its diff ID.
-func (b *Builder) unpacked(ctx context.Context, packed string, id v1.Hash) (v1.Layer, error) {
-	dir, err := Cached(ctx, b.Cache, "layer-pulled-"+id.Hex, func(dir string) error {
-		plain, err := openPacked(packed)
-		if err != nil {
-			return err
-		}
-		defer plain.Close()
-		check := digest.Digest(id.String()).Verifier()
-		if err := writeFrom(filepath.Join(dir, "layer.tar"), io.TeeReader(plain, check)); err != nil {
-			return err
-		}
-		if !check.Verified() {
-			return errors.New("its content does not match the config of its image")
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return openLayer(filepath.Join(dir, "layer.tar"))
 }
 
 // unchanged is an image with an existing config.

@@ -1,17 +1,11 @@
 package image
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -37,7 +31,7 @@ func TestFor(t *testing.T) {
 
 func TestForOverride(t *testing.T) {
 	v, err := For("v1.36.3", Versions{Etcd: "v3.7.3", Kubernetes: "v1.35.4"})
-	if err != nil || v.Etcd != "3.7.3-0" || v.recipe("etcd").Version != "v3.7.3" || v.Kubernetes != "v1.35.4" || staging(v.Kubernetes) != "v0.35.4" || v.minor() != "35" {
+	if err != nil || v.Etcd != "3.7.3-0" || v.Recipe("etcd").Version != "v3.7.3" || v.Kubernetes != "v1.35.4" || Staging(v.Kubernetes) != "v0.35.4" || v.minor() != "35" {
 		t.Errorf("%+v %v", v, err)
 	}
 	if _, err := For("", Versions{Flannel: "../x"}); !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "flannel") {
@@ -53,7 +47,8 @@ func TestCatalogue(t *testing.T) {
 	}
 	want := []string{"registry.k8s.io/etcd:3.6.8-0", "ghcr.io/flannel-io/flannel:v0.28.4", "kube-bootstrap.dev/hyperkube:v1.36.3",
 		"registry.k8s.io/coredns/coredns:v1.14.2", "registry.k8s.io/pause:3.10.2",
-		"registry.k8s.io/metrics-server/metrics-server:v0.9.0", "docker.io/rancher/local-path-provisioner:v0.0.30"}
+		"registry.k8s.io/metrics-server/metrics-server:v0.9.0", "docker.io/rancher/local-path-provisioner:v0.0.30",
+		"quay.io/metallb/controller:v0.16.2", "quay.io/metallb/speaker:v0.16.2"}
 	if !slices.Equal(refs, want) {
 		t.Errorf("got %q", refs)
 	}
@@ -74,58 +69,6 @@ func TestArch(t *testing.T) {
 	for _, in := range []string{"i686", "armv6l", "riscv64", ""} {
 		if _, err := Arch(in); err == nil {
 			t.Errorf("Arch(%q) is accepted", in)
-		}
-	}
-}
-
-// rawUserland is what an unpacked Debian looks like, in a given order.
-func rawUserland(t *testing.T, names ...string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "raw.tar")
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, name := range names {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(name)), Mode: 0o644, ModTime: time.Now(), Uname: "someone"}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestTidyUserland(t *testing.T) {
-	names := []string{"./usr/sbin/xtables-nft-multi", "./usr/share/doc/x/README", "./usr/share/ca-certificates/mozilla/A.crt",
-		"./usr/share/base-passwd/passwd.master", "./var/lib/apt/lists/x"}
-	one, two := filepath.Join(t.TempDir(), "1"), filepath.Join(t.TempDir(), "2")
-	if err := tidyUserland(rawUserland(t, names...), one); err != nil {
-		t.Fatal(err)
-	}
-	slices.Reverse(names)
-	if err := tidyUserland(rawUserland(t, names...), two); err != nil {
-		t.Fatal(err)
-	}
-	a, _ := os.ReadFile(one)
-	b, _ := os.ReadFile(two)
-	if !bytes.Equal(a, b) {
-		t.Error("the same files in another order give another layer")
-	}
-	all, err := readEntries(bytes.NewReader(a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all["usr/sbin/iptables"].header.Linkname != "xtables-nft-multi" || len(all["etc/ssl/certs/ca-certificates.crt"].data) == 0 ||
-		len(all["etc/passwd"].data) == 0 {
-		t.Error("what package scripts would make is missing")
-	}
-	for _, name := range []string{"usr/share/doc/x/README", "var/lib/apt/lists/x"} {
-		if _, ok := all[name]; ok {
-			t.Errorf("%s is in the layer", name)
 		}
 	}
 }
@@ -158,55 +101,16 @@ func TestBuildIsReproducibleAndCached(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildLeavesNothing(t *testing.T) {
-	cache := t.TempDir()
-	_, err := Cached(t.Context(), cache, "part", func(dir string) error {
-		return errors.Join(os.WriteFile(filepath.Join(dir, "half"), nil, 0o644), errors.New("no"))
-	})
-	left, _ := os.ReadDir(filepath.Join(cache, "parts"))
-	if err == nil || len(left) != 0 {
-		t.Errorf("error %v, left %v", err, left)
-	}
-}
-
-func TestTwoThatNeedOnePartMakeItOnce(t *testing.T) {
-	cache := t.TempDir()
-	made, begun, waits := 0, make(chan struct{}), make(chan string, 1)
-	build := func(dir string) error {
-		made++
-		close(begun)
-		if text := <-waits; !strings.Contains(text, "wait for part: another run is in progress") {
-			t.Errorf("the second says %q", text)
-		}
-		return os.WriteFile(filepath.Join(dir, "whole"), nil, 0o644)
-	}
-	first := make(chan error)
-	go func() {
-		_, err := Cached(t.Context(), cache, "part", build)
-		first <- err
-	}()
-	<-begun
-	var once sync.Once
-	ctx := step.WithReporter(t.Context(), func(text string, _, _ int64) { once.Do(func() { waits <- text }) })
-	dir, err := Cached(ctx, cache, "part", func(string) error { return errors.New("made twice") })
-	if err := errors.Join(err, <-first); err != nil || made != 1 {
-		t.Fatal(made, err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "whole")); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestRecipes(t *testing.T) {
 	v, _ := For("", Versions{})
-	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause", "metrics-server", "local-path-provisioner"} {
-		r := v.recipe(name)
+	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
+		r := v.Recipe(name)
 		source, err := r.source()
 		if err != nil || !strings.Contains(source, "func main()") || r.Version == "" {
 			t.Errorf("%s: version %q, %v", name, r.Version, err)
 		}
 	}
-	if mod := v.recipe("flannel").goMod("1.26.8"); !strings.Contains(mod, "require github.com/flannel-io/flannel v0.28.4\nreplace ") {
+	if mod := v.Recipe("flannel").goMod("1.26.8"); !strings.Contains(mod, "require github.com/flannel-io/flannel v0.28.4\nreplace ") {
 		t.Error(mod)
 	}
 }

@@ -14,7 +14,7 @@ var OfficialArchs = []string{"amd64", "arm64", "ppc64le", "s390x"}
 const debianBase = "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6"
 
 // Registries are the registries of the official images.
-var Registries = []string{"registry.k8s.io", "ghcr.io", "docker.io"}
+var Registries = []string{"registry.k8s.io", "ghcr.io", "docker.io", "quay.io"}
 
 // unpublished lists the images that upstream does not publish for all of
 // OfficialArchs, with the architectures that lack them.

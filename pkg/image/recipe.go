@@ -11,8 +11,8 @@ import (
 //go:embed recipes
 var recipes embed.FS
 
-// recipe says how one part is compiled.
-type recipe struct {
+// Recipe says how one part is compiled.
+type Recipe struct {
 	Name     string
 	Version  string
 	Main     string            // file below recipes; "" when Packages exist as they are
@@ -21,14 +21,16 @@ type recipe struct {
 	Packages []string          // what to build; the last element names the program
 	Tests    []string          `json:",omitempty"` // packages whose tests are the program, NAME.test
 	Beside   string            `json:",omitempty"` // file in recipes/ that is compiled into each of Tests
+	Stub     *stub             `json:",omitempty"`
 	LDFlags  []string
 	// CgoOn lists architectures where a feature needs C code; it is then
 	// linked statically.
 	CgoOn []string
 }
 
-func (v Versions) recipe(name string) recipe {
-	r := recipe{Name: name, Packages: []string{"."}}
+// Recipe returns the recipe of a part of an image.
+func (v Versions) Recipe(name string) Recipe {
+	r := Recipe{Name: name, Packages: []string{"."}}
 	switch name {
 	case "hyperkube":
 		r.Version, r.Main = v.Kubernetes, "hyperkube.go.tmpl"
@@ -69,6 +71,8 @@ func (v Versions) recipe(name string) recipe {
 	case "local-path-provisioner":
 		r.Version, r.Require, r.Packages = "v"+v.LocalPath, v.addonModules(), []string{localPath}
 		r.LDFlags = []string{"-X main.VERSION=" + r.Version}
+	case "metallb-controller", "metallb-speaker":
+		r = v.metallbRecipe(name)
 	}
 	return r
 }
@@ -82,7 +86,7 @@ func (v Versions) stamp(version string) (flags []string) {
 	return flags
 }
 
-func (r recipe) source() (string, error) {
+func (r Recipe) source() (string, error) {
 	if r.Main == "" {
 		return "package main\n\nfunc main() {}\n", nil
 	}
@@ -91,7 +95,7 @@ func (r recipe) source() (string, error) {
 
 // beside returns the source that is compiled into the tests; "" if there is
 // none.
-func (r recipe) beside() (string, error) {
+func (r Recipe) beside() (string, error) {
 	if r.Beside == "" {
 		return "", nil
 	}
@@ -101,12 +105,14 @@ func (r recipe) beside() (string, error) {
 // sumsFile returns the name of the go.sum of a recipe, below recipes; "" for a
 // recipe without modules or of a test image, which no cluster runs. It contains all
 // versions of the catalogue.
-func (r recipe) sumsFile() string {
+func (r Recipe) sumsFile() string {
 	switch {
 	case r.Require["k8s.io/kubernetes"] != "":
 		return "kubernetes.sum"
 	case r.Require[metricsServer] != "":
 		return "addons.sum"
+	case r.Require[metallb] != "":
+		return "metallb.sum"
 	case slices.Contains([]string{"cni", "coredns", "etcd", "flannel"}, r.Name):
 		return r.Name + ".sum"
 	}
@@ -116,7 +122,7 @@ func (r recipe) sumsFile() string {
 // sums returns the checksums that the toolchain insists on, also where the
 // environment turns the checksum database off. The toolchain verifies modules
 // that are not listed, such as those of other versions, with that database.
-func (r recipe) sums() ([]byte, error) {
+func (r Recipe) sums() ([]byte, error) {
 	name := r.sumsFile()
 	if name == "" {
 		return nil, nil
@@ -130,7 +136,7 @@ func recipeFile(name string) (string, error) {
 	return string(data), err
 }
 
-func (r recipe) goMod(goVersion string) string {
+func (r Recipe) goMod(goVersion string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module kube-bootstrap.dev/%s\n\ngo %s\n", r.Name, goVersion)
 	for _, m := range sortedKeys(r.Require) {
@@ -142,8 +148,8 @@ func (r recipe) goMod(goVersion string) string {
 	return b.String()
 }
 
-// program is the file name that a package is built to.
-func (r recipe) program(pkg string) string {
+// Program is the file name that a package is built to.
+func (r Recipe) Program(pkg string) string {
 	if pkg == "." {
 		return r.Name
 	}

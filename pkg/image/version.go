@@ -26,6 +26,7 @@ type Versions struct {
 	// Of addons.
 	MetricsServer string `json:"metricsServer,omitempty"`
 	LocalPath     string `json:"localPath,omitempty"`
+	MetalLB       string `json:"metallb,omitempty"`
 
 	// Programs of Kubernetes that were built from a checkout, and what they say
 	// that they are: "kubelet": "v1.36.3+5d7e3f0a91b2".
@@ -44,7 +45,7 @@ func For(kubernetes string, override Versions) (Versions, error) {
 		return Versions{}, fmt.Errorf("kubernetes version %q %w", kubernetes, err)
 	}
 	v := Versions{Kubernetes: release, Etcd: m.Etcd, Flannel: m.Flannel, CoreDNS: m.CoreDNS, Pause: m.Pause, CNI: m.CNI,
-		MetricsServer: m.MetricsServer, LocalPath: m.LocalPath, Programs: override.Programs}
+		MetricsServer: m.MetricsServer, LocalPath: m.LocalPath, MetalLB: m.MetalLB, Programs: override.Programs}
 	for _, o := range []struct {
 		name  string
 		into  *string
@@ -57,6 +58,7 @@ func For(kubernetes string, override Versions) (Versions, error) {
 		{"CNI plugins", &v.CNI, override.CNI},
 		{"metrics-server", &v.MetricsServer, override.MetricsServer},
 		{"local-path-provisioner", &v.LocalPath, override.LocalPath},
+		{"metallb", &v.MetalLB, override.MetalLB},
 	} {
 		if o.value == "" {
 			continue
@@ -86,9 +88,9 @@ func parseComponent(name, text string) (string, error) {
 	return strings.TrimPrefix(text, "v"), nil
 }
 
-// staging returns the version of the modules that are cut from a Kubernetes
+// Staging returns the version of the modules that are cut from a Kubernetes
 // release: v1.36.3 has k8s.io/api v0.36.3.
-func staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
+func Staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
 
 // etcdRelease returns the etcd version without the revision of its image.
 func (v Versions) etcdRelease() string {

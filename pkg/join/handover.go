@@ -1,24 +1,16 @@
 package join
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 	"sync"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Where a joining host keeps what it was handed.
@@ -31,6 +23,8 @@ const (
 	// KubeletCertificate is there once the API server has given the kubelet its
 	// own; the kubelet writes its kubeconfig long before.
 	KubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+	// KubeletCertificates matches it and those before it.
+	KubeletCertificates = "/var/lib/kubelet/pki/kubelet-client-*.pem"
 )
 
 // Handover is what a master gives to a host that joins.
@@ -194,144 +188,4 @@ type part struct {
 func (h *Handover) parts() []part {
 	certificate := func(data []byte) error { _, err := pki.ParseCertificate(data); return err }
 	return []part{{ClusterCAFile, &h.ClusterCA, certificate}, {EtcdCAFile, &h.EtcdCA, certificate}}
-}
-
-// Save is the step that keeps what the master hands over. Once it is done
-// neither master nor token is needed to run it again.
-func (j *Joining) Save() step.Step {
-	return step.Step{
-		Name:  "fetch what the master hands over",
-		Check: j.missing,
-		Apply: j.save,
-		Undo: func(context.Context) error {
-			var shared []string
-			for _, f := range j.Shares {
-				shared = append(shared, f.Path)
-			}
-			return j.Files.Drop(append(shared, HandoverFile, ClusterCAFile, EtcdCAFile, BootstrapKubeconfig)...)
-		},
-	}
-}
-
-func (j *Joining) missing(context.Context) (step.Diff, error) {
-	diff, err := record.Diff(j.Files)
-	if err != nil {
-		return nil, err
-	}
-	for _, part := range (&Handover{}).parts() {
-		data, err := j.Files.Read(part.path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			diff = append(diff, "write "+part.path)
-		case err != nil:
-			return nil, err
-		case part.valid(data) != nil:
-			diff = append(diff, fmt.Sprintf("write %s again, which is damaged: %v", part.path, part.valid(data)))
-		}
-	}
-	for _, f := range j.Shares {
-		if !j.Files.Exists(f.Path) {
-			diff = append(diff, "write "+f.Path)
-		}
-	}
-	if len(j.Shares) == 0 && !j.joined() && !j.keepsToken() {
-		diff = append(diff, "write "+BootstrapKubeconfig)
-	}
-	return diff, nil
-}
-
-// keepsToken reports whether the kubelet is told the token that was given now,
-// or some token if none was.
-func (j *Joining) keepsToken() bool {
-	data, err := j.Files.Read(BootstrapKubeconfig)
-	return err == nil && (j.Target.Token.ID == "" || bytes.Contains(data, []byte(j.Target.Token.Reveal())))
-}
-
-func (j *Joining) save(ctx context.Context) error {
-	h, err := j.Handover(ctx)
-	if err != nil {
-		return err
-	}
-	tree, err := j.tree(h)
-	if err != nil {
-		return err
-	}
-	return j.Files.Put(tree)
-}
-
-// tree has the handover last: with it there, Load trusts the rest.
-func (j *Joining) tree(h Handover) ([]host.File, error) {
-	kept, err := json.MarshalIndent(h, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	tree := []host.File{
-		{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644},
-		{Path: EtcdCAFile, Data: h.EtcdCA, Mode: 0o644},
-	}
-	identity, err := j.identity(h)
-	return append(append(tree, identity...), host.File{Path: HandoverFile, Data: kept}), err
-}
-
-// identity is what makes a host known to the cluster: a kubelet's token, or
-// what control planes share, with which they vouch for themselves.
-func (j *Joining) identity(h Handover) ([]host.File, error) {
-	if len(j.Shares) > 0 {
-		return j.shared(h)
-	}
-	if j.joined() {
-		return nil, nil
-	}
-	if j.Target.Token.ID == "" {
-		return nil, &step.Problem{Name: "token-format", Text: "the kubelet of this host has not joined yet and needs a token", Remedy: "give one with --token"}
-	}
-	config, err := j.bootstrapKubeconfig(h)
-	return []host.File{{Path: BootstrapKubeconfig, Data: config}}, err
-}
-
-// shared are those files that this host lacks: what it has since changed, as
-// by a new certificate, stays.
-func (j *Joining) shared(h Handover) ([]host.File, error) {
-	var tree []host.File
-	for _, file := range j.Shares {
-		if j.Files.Exists(file.Path) {
-			continue
-		}
-		data, ok := h.Shared[file.Path]
-		if !ok {
-			return nil, &step.Problem{Name: "certificate-key", Text: "this host was not handed " + file.Path,
-				Remedy: "run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`"}
-		}
-		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})
-	}
-	return tree, nil
-}
-
-func (j *Joining) bootstrapKubeconfig(h Handover) ([]byte, error) {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["kubernetes"] = &clientcmdapi.Cluster{Server: h.Server, CertificateAuthorityData: h.ClusterCA}
-	config.AuthInfos["kubelet-bootstrap"] = &clientcmdapi.AuthInfo{Token: j.Target.Token.Reveal()}
-	config.Contexts["kubelet-bootstrap"] = &clientcmdapi.Context{Cluster: "kubernetes", AuthInfo: "kubelet-bootstrap"}
-	config.CurrentContext = "kubelet-bootstrap"
-	return clientcmd.Write(*config)
-}
-
-// Forget is the step that drops the token once the kubelet has a certificate
-// of its own.
-func (j *Joining) Forget() step.Step {
-	return step.Step{
-		Name: "forget the token",
-		Check: func(context.Context) (step.Diff, error) {
-			if j.Files.Exists(BootstrapKubeconfig) {
-				return step.Diff{"remove " + BootstrapKubeconfig}, nil
-			}
-			return nil, nil
-		},
-		Apply: func(context.Context) error {
-			if !j.joined() {
-				return errors.New("the kubelet has no certificate of its own yet")
-			}
-			return j.Files.Remove(BootstrapKubeconfig)
-		},
-	}
 }

@@ -46,10 +46,11 @@ type Approver struct {
 	Reserved []netip.Prefix
 	// Hosts are the hosts of the cluster as etcd knows them.
 	Hosts func(context.Context) ([]Host, error)
-	// Control is the name of this host, a control plane, and Certificate the
-	// SHA-256 of its kubelet's client certificate.
-	Control     string
-	Certificate func() (string, error)
+	// Control is the name of this host, a control plane, and Certificates the
+	// SHA-256 of each client certificate that its kubelet has or had: a kubelet
+	// uses the former one for some seconds after a renewal.
+	Control      string
+	Certificates func() ([]string, error)
 }
 
 // Host is a host of the cluster.
@@ -132,11 +133,12 @@ func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, no
 	if node != a.Control {
 		return fmt.Errorf("%s is a control plane, which approves it itself", node)
 	}
-	own, err := a.Certificate()
+	own, err := a.Certificates()
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(csr.Spec.Extra[credentialID], []string{"X509SHA256=" + own}) {
+	shown := csr.Spec.Extra[credentialID]
+	if !slices.ContainsFunc(own, func(sum string) bool { return slices.Equal(shown, []string{"X509SHA256=" + sum}) }) {
 		return fmt.Errorf("%s is a control plane, and its kubelet has not asked", node)
 	}
 	return nil

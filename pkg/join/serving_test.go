@@ -42,7 +42,7 @@ func TestApproverCheck(t *testing.T) {
 	nodes := []corev1.Node{nodeAt("master-1", "10.0.0.1"), nodeAt("master-2"), nodeAt("worker-3", "10.0.0.4", "10.0.0.8"), nodeAt("worker-1", "10.0.0.2", "10.0.0.1", "10.0.0.3", "10.0.0.7", "10.0.0.8", "10.96.0.1", "127.0.0.1")}
 	approver := Approver{
 		Reserved: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
-		Control:  "master-1", Certificate: func() (string, error) { return "own", nil },
+		Control:  "master-1", Certificates: func() ([]string, error) { return []string{"former", "own"}, nil },
 	}
 	host := func(name, ip string, control bool) Host { return Host{name, netip.MustParseAddr(ip), control} }
 	hosts := []Host{host("master-1", "10.0.0.1", true), host("master-2", "10.0.0.7", true), host("worker-1", "10.0.0.2", false), host("worker-2", "10.0.0.3", false)}
@@ -93,6 +93,15 @@ func TestApproverCheck(t *testing.T) {
 			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")}
 			a.spec.Extra = map[string]certificatesv1.ExtraValue{credentialID: {"X509SHA256=own"}}
 		}, ""},
+		"this control plane by its kubelet, right after a renewal": {func(a *ask) {
+			a.become("master-1")
+			a.request.IPAddresses = []net.IP{net.ParseIP("10.0.0.1")}
+			a.spec.Extra = map[string]certificatesv1.ExtraValue{credentialID: {"X509SHA256=former"}}
+		}, ""},
+		"this control plane without a certificate": {func(a *ask) {
+			a.become("master-1")
+			a.request.IPAddresses = nil
+		}, "its kubelet has not asked"},
 		"this control plane by a token's holder": {func(a *ask) {
 			a.become("master-1")
 			a.request.IPAddresses = nil

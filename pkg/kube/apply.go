@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -96,7 +98,7 @@ func dial(connect Connect) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{Interface: client, kinds: kinds{config: config}}, nil
+	return &server{Interface: client, kinds: kinds{config: config, found: map[schema.GroupVersionKind]metav1.APIResource{}}}, nil
 }
 
 func (s *server) at(o *Object) (dynamic.ResourceInterface, error) {
@@ -142,8 +144,13 @@ func (s *server) put(ctx context.Context, o *Object) error {
 	return nil
 }
 
+// permanent reports whether the API server refuses the object itself. For a
+// field of the wrong type it answers with an internal error (500), as for
+// errors that pass, so only its text tells
+// (k8s.io/apimachinery/pkg/util/managedfields, structuredMergeManager.Apply).
 func permanent(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err) ||
+		strings.HasPrefix(err.Error(), "failed to create typed patch object")
 }
 
 // missing compares the live object with the result of a dry run of Apply,

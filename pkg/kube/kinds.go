@@ -1,57 +1,83 @@
 package kube
 
 import (
+	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 )
 
 // kinds maps a kind to its resource. It knows most kinds that kube-bootstrap
-// applies, and asks the API server once for all others.
+// applies, and asks the API server for the group version of others. A REST mapper
+// of client-go would discover all groups, and take a group whose discovery failed
+// for one that the server does not have.
 type kinds struct {
 	config *rest.Config
 
-	mu     sync.Mutex
-	mapper *restmapper.DeferredDiscoveryRESTMapper
+	mu    sync.Mutex
+	found map[schema.GroupVersionKind]metav1.APIResource
 }
 
 // unscoped are the cluster-scoped kinds of the built-in manifests.
-var unscoped = map[string]bool{"Namespace": true, "ClusterRole": true, "ClusterRoleBinding": true, "StorageClass": true}
-
-func (k *kinds) resource(o *Object) (resource schema.GroupVersionResource, namespaced bool, err error) {
-	kind := o.GroupVersionKind()
-	if scheme.Scheme.Recognizes(kind) && (o.GetNamespace() != "" || unscoped[kind.Kind]) {
-		resource, _ = meta.UnsafeGuessKindToResource(kind)
-		return resource, !unscoped[kind.Kind], nil
-	}
-	mapping, err := k.discover(kind)
-	if err != nil {
-		return resource, false, err
-	}
-	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+var unscoped = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:         true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:  true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                   true,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 }
 
-func (k *kinds) discover(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+// resource returns the resource of an object. For a kind that the server does not
+// have, the error satisfies meta.IsNoMatchError.
+func (k *kinds) resource(o *Object) (resource schema.GroupVersionResource, namespaced bool, err error) {
+	kind := o.GroupVersionKind()
+	clusterScoped := unscoped[kind.GroupKind()]
+	if clusterScoped || o.GetNamespace() != "" && scheme.Scheme.Recognizes(kind) {
+		resource, _ = meta.UnsafeGuessKindToResource(kind)
+		return resource, !clusterScoped, nil
+	}
+	return k.discover(kind)
+}
+
+func (k *kinds) discover(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.mapper == nil {
-		client, err := discovery.NewDiscoveryClientForConfig(k.config)
-		if err != nil {
-			return nil, err
+	if _, ok := k.found[kind]; !ok {
+		if err := k.ask(kind.GroupVersion()); err != nil {
+			return resource, false, err
 		}
-		k.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	}
-	mapping, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		// The CustomResourceDefinition may be among the objects that are being
-		// applied: discover again at the next attempt.
-		k.mapper.Reset()
+	found, ok := k.found[kind]
+	if !ok {
+		return resource, false, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	}
-	return mapping, err
+	return kind.GroupVersion().WithResource(found.Name), found.Namespaced, nil
+}
+
+// ask adds the kinds of a group version. A server without that group version has none.
+func (k *kinds) ask(version schema.GroupVersion) error {
+	client, err := discovery.NewDiscoveryClientForConfig(k.config)
+	if err != nil {
+		return err
+	}
+	list, err := client.ServerResourcesForGroupVersion(version.String())
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, one := range list.APIResources {
+		if subresource := strings.Contains(one.Name, "/"); !subresource {
+			k.found[version.WithKind(one.Kind)] = one
+		}
+	}
+	return nil
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -108,6 +110,26 @@ func TestAwaitGivesUpWithTheLastAnswer(t *testing.T) {
 	err := Await(step.WithLimit(t.Context(), 50*time.Millisecond), open, called("second"), func() string { return "because" })
 	if err == nil || err.Error() != "not within 50ms: it is first\nbecause" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The first text is an answer of a real API server.
+func TestWhatTheServerRefusesForEverIsNotRetried(t *testing.T) {
+	status := func(code int32, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
+	}
+	wrongType := status(500, `failed to create typed patch object (kube-system/coredns; apps/v1, Kind=Deployment): `+
+		`.spec.template.metadata.annotations.kube-bootstrap.dev/config: expected string, got &value.valueUnstructured{Value:9439522927487268}`)
+	for _, err := range []error{wrongType, apierrors.NewBadRequest("x"), apierrors.NewUnauthorized("x")} {
+		if !permanent(err) {
+			t.Errorf("%v is retried", err)
+		}
+	}
+	services := schema.GroupResource{Resource: "services"}
+	for _, err := range []error{status(500, "etcdserver: leader changed"), apierrors.NewForbidden(services, "a", nil), apierrors.NewNotFound(services, "a")} {
+		if permanent(err) {
+			t.Errorf("%v is not retried", err)
+		}
 	}
 }
 

@@ -9,17 +9,27 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
 // ControlPlaneTaint keeps ordinary pods off control planes.
 const ControlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
-// config renders the kubelet's configuration with fields that all supported
-// versions have.
-func (k Kubelet) config(resolv string) ([]byte, error) {
-	c := kubeletv1.KubeletConfiguration{
+// Configuration is the configuration of the kubelet.
+type Configuration struct {
+	ClusterDNS, DNSDomain string
+	CgroupDriver          string // "systemd" or "cgroupfs", as the container runtime's
+	CRISocket             string // "/run/containerd/containerd.sock"
+	Schedulable           bool   // a control plane that takes everyone's pods: no taint
+	SmallDisk             bool   // a node inside of a container: it shares a disk that others fill
+	KeepOOMScore          bool   // it may not be lowered on this host
+	Own                   Own
+}
+
+// encode renders the configuration with fields that all supported versions have.
+func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) {
+	k := kubeletv1.KubeletConfiguration{
 		TypeMeta:                 metav1.TypeMeta{APIVersion: kubeletv1.SchemeGroupVersion.String(), Kind: "KubeletConfiguration"},
 		RotateCertificates:       true,
 		ServerTLSBootstrap:       true,
@@ -28,15 +38,15 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 		ReadOnlyPort:             0,
 		HealthzBindAddress:       "127.0.0.1",
 		EnableProfilingHandler:   new(false),
-		ClusterDomain:            k.DNSDomain,
-		ClusterDNS:               []string{k.ClusterDNS},
+		ClusterDomain:            c.DNSDomain,
+		ClusterDNS:               []string{c.ClusterDNS},
 		ResolverConfig:           &resolv,
-		ContainerRuntimeEndpoint: "unix://" + k.CRISocket,
-		CgroupDriver:             k.CgroupDriver,
+		ContainerRuntimeEndpoint: "unix://" + c.CRISocket,
+		CgroupDriver:             c.CgroupDriver,
 		CgroupsPerQOS:            new(true),
 		// Since 1.35 the kubelet refuses the older hierarchy unless it is told.
-		FailCgroupV1:              new(host.CgroupV2()),
-		FailSwapOn:                &k.FailSwapOn,
+		FailCgroupV1:              new(kernel.CgroupV2()),
+		FailSwapOn:                new(false),
 		SerializeImagePulls:       new(false),
 		NodeStatusUpdateFrequency: metav1.Duration{Duration: statusUpdates},
 		NodeStatusReportFrequency: metav1.Duration{Duration: statusReports},
@@ -45,21 +55,21 @@ func (k Kubelet) config(resolv string) ([]byte, error) {
 		KubeAPIBurst:    100,
 		VolumePluginDir: Dir + "/volumeplugins",
 	}
-	k.secure(&c)
-	if k.ControlPlane {
-		k.runControlPlane(&c)
+	secure(&k)
+	if controlPlane {
+		c.runControlPlane(&k)
 	}
-	if k.SmallDisk {
-		c.ImageGCHighThresholdPercent = new(int32(100))
-		c.EvictionHard = map[string]string{"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
+	if c.SmallDisk {
+		k.ImageGCHighThresholdPercent = new(int32(100))
+		k.EvictionHard = map[string]string{"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
 	}
-	if k.KeepOOMScore {
-		c.OOMScoreAdj = new(int32(0)) // else it tries in vain, twice, and pauses each time
+	if c.KeepOOMScore {
+		k.OOMScoreAdj = new(int32(0)) // -999, the default, is not permitted here: the kubelet would fail twice and wait after each failure
 	}
-	if err := k.Own.apply(&c); err != nil {
+	if err := c.Own.apply(&k); err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)
 	}
-	data, err := yaml.Marshal(c)
+	data, err := yaml.Marshal(k)
 	if err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)
 	}
@@ -79,20 +89,20 @@ const podPidsLimit = 4096
 
 // secure accepts only requests that the API server authenticates and authorizes,
 // and confines pods that do not confine themselves.
-func (k Kubelet) secure(c *kubeletv1.KubeletConfiguration) {
-	c.SeccompDefault = new(true)
-	c.PodPidsLimit = new(int64(podPidsLimit))
-	c.Authentication = kubeletv1.KubeletAuthentication{
+func secure(k *kubeletv1.KubeletConfiguration) {
+	k.SeccompDefault = new(true)
+	k.PodPidsLimit = new(int64(podPidsLimit))
+	k.Authentication = kubeletv1.KubeletAuthentication{
 		X509:      kubeletv1.KubeletX509Authentication{ClientCAFile: clientCA},
 		Webhook:   kubeletv1.KubeletWebhookAuthentication{Enabled: new(true)},
 		Anonymous: kubeletv1.KubeletAnonymousAuthentication{Enabled: new(false)},
 	}
-	c.Authorization.Mode = kubeletv1.KubeletAuthorizationModeWebhook
+	k.Authorization.Mode = kubeletv1.KubeletAuthorizationModeWebhook
 }
 
-func (k Kubelet) runControlPlane(c *kubeletv1.KubeletConfiguration) {
-	c.StaticPodPath = manifestDir
-	if !k.Schedulable {
-		c.RegisterWithTaints = []corev1.Taint{{Key: ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
+func (c Configuration) runControlPlane(k *kubeletv1.KubeletConfiguration) {
+	k.StaticPodPath = manifestDir
+	if !c.Schedulable {
+		k.RegisterWithTaints = []corev1.Taint{{Key: ControlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
 	}
 }

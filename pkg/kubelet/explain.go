@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,11 +10,6 @@ const (
 	searched  = 400 // lines of the kubelet's log that may explain
 	explained = 15  // lines that are told
 )
-
-// Explain returns what the kubelet last complained of, for an error about it.
-func (k Kubelet) Explain() string {
-	return complaints(k.service().Tail(context.Background(), searched), explained)
-}
 
 // consequences are complaints that only follow from others, and are repeated
 // for every pod and second as long as the API server does not answer.
@@ -39,11 +33,10 @@ func complaints(log string, count int) string {
 			kept = append(kept, line)
 		}
 	}
+	slices.Reverse(kept)
 	if len(kept) == 0 {
 		kept = lines[max(0, len(lines)-count):]
-		return strings.Join(kept, "\n")
 	}
-	slices.Reverse(kept)
 	return strings.Join(kept, "\n")
 }
 

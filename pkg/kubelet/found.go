@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 )
 
 // foundRecord is what was on the host before the kubelet.
@@ -35,109 +36,81 @@ func (f found) valid() error {
 // rememberFound looks at the host before the kubelet starts. Once the record
 // was lost, all that is here counts as the kubelet's: nobody else uses Dir, and
 // of tables and chains only empty ones are ever removed.
-func (k Kubelet) rememberFound(ctx context.Context) error {
-	return foundRecord.Ensure(k.Files, func(lost error) (found, error) {
-		if host.IsDamaged(lost) || k.hasBeen() {
+func rememberFound(ctx context.Context, files host.Files) error {
+	return foundRecord.Ensure(files, func(lost error) (found, error) {
+		if host.IsDamaged(lost) || hasBeen(files) {
 			return found{Entries: []string{}, Tables: []string{}, Chains: []string{}}, nil
 		}
-		return k.look(ctx)
+		return look(ctx, files)
 	})
 }
 
-func (k Kubelet) look(ctx context.Context) (f found, err error) {
-	entries, err := k.Files.Entries(Dir)
+func look(ctx context.Context, files host.Files) (f found, err error) {
+	entries, err := files.Entries(Dir)
 	if err != nil {
 		return f, err
 	}
-	tables, err := host.NftTables(ctx)
+	tables, err := netfilter.NftTables(ctx)
 	if err != nil {
 		return f, err
 	}
-	chains, err := host.NftBaseChains(ctx)
+	chains, err := netfilter.NftBaseChains(ctx)
 	return found{append([]string{}, entries...), append([]string{}, tables...), append([]string{}, chains...)}, err
 }
 
 // restoreFound removes all that the kubelet and kube-proxy made.
-func (k Kubelet) restoreFound(ctx context.Context) error {
-	if !k.Files.Exists(foundRecord.Path) && !k.hasBeen() {
+func restoreFound(ctx context.Context, files host.Files) error {
+	if !files.Exists(foundRecord.Path) && !hasBeen(files) {
 		return nil
 	}
-	if err := k.rememberFound(ctx); err != nil {
+	if err := rememberFound(ctx, files); err != nil {
 		return err
 	}
-	if !k.Files.Exists(sysctlRecord.Path) {
-		k.leaveSysctls(ctx)
+	if !files.Exists(sysctlRecord.Path) {
+		leaveSysctls(ctx)
 	}
-	f, err := foundRecord.Read(k.Files)
+	f, err := foundRecord.Read(files)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(
-		k.unmount(),
-		k.Files.RemoveOthers(Dir, f.Entries),
-		k.Files.Drop(Kubeconfig, BootstrapConfig),
-		k.Files.RemoveAll(VolumesDir),
-		host.DeleteChainsEverywhere(ctx, "KUBE-"),
-		host.DeleteNftTable(ctx, "ip", "kube-proxy"),
-		host.DeleteNftTable(ctx, "ip6", "kube-proxy"),
-		removeTables(ctx, f.Tables),
-		removeChains(ctx, f.Chains),
-		k.removeEmpty(),
+		unmount(files),
+		files.RemoveOthers(Dir, f.Entries),
+		files.Drop(Kubeconfig, BootstrapConfig),
+		files.RemoveAll(VolumesDir),
+		netfilter.DeleteChainsEverywhere(ctx, "KUBE-"),
+		netfilter.DeleteNftTable(ctx, "ip", "kube-proxy"),
+		netfilter.DeleteNftTable(ctx, "ip6", "kube-proxy"),
+		removeNew(ctx, f.Tables, netfilter.NftTables, netfilter.DeleteEmptyNftTable),
+		removeNew(ctx, f.Chains, netfilter.NftBaseChains, netfilter.DeleteEmptyNftChain),
+		removeEmpty(files),
 	)
 	if err != nil {
 		return err
 	}
-	return k.Files.Remove(foundRecord.Path)
+	return files.Remove(foundRecord.Path)
 }
 
-// unmount takes away what pods had mounted, and our own mount of Dir on itself.
-func (k Kubelet) unmount() error {
-	mounted, err := host.MountedOnItself(k.Files.Path(Dir))
-	if err != nil {
-		return err
-	}
-	if !mounted && !k.Files.Exists(sharedFile) {
-		return host.UnmountInside(k.Files.Path(Dir))
-	}
-	if err := host.UnmountBelow(k.Files.Path(Dir)); err != nil {
-		return err
-	}
-	return k.Files.Remove(sharedFile)
-}
-
-// removeTables removes the empty tables that iptables left, except the
-// tables in before.
-func removeTables(ctx context.Context, before []string) error {
-	tables, err := host.NftTables(ctx)
+// removeNew removes the empty tables or chains that iptables has created since the
+// record of before.
+func removeNew(ctx context.Context, before []string, list func(context.Context) ([]string, error), remove func(context.Context, string) error) error {
+	now, err := list(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, table := range tables {
-		if ofIptables(table) && !slices.Contains(before, table) {
-			errs = append(errs, host.DeleteEmptyNftTable(ctx, table))
+	for _, name := range now {
+		if ofIptables(name) && !slices.Contains(before, name) {
+			errs = append(errs, remove(ctx, name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// removeChains does the same in the tables that were there before.
-func removeChains(ctx context.Context, before []string) error {
-	chains, err := host.NftBaseChains(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, chain := range chains {
-		table := chain[:strings.LastIndex(chain, " ")]
-		if ofIptables(table) && !slices.Contains(before, chain) {
-			errs = append(errs, host.DeleteEmptyNftChain(ctx, chain))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func ofIptables(table string) bool {
-	family, name, _ := strings.Cut(table, " ")
-	return (family == "ip" || family == "ip6") && slices.Contains([]string{"filter", "nat", "mangle", "raw"}, name)
+// ofIptables reports whether iptables creates this table, or the table of this
+// chain.
+func ofIptables(name string) bool {
+	family, rest, _ := strings.Cut(name, " ")
+	table, _, _ := strings.Cut(rest, " ")
+	return (family == "ip" || family == "ip6") && slices.Contains([]string{"filter", "nat", "mangle", "raw"}, table)
 }

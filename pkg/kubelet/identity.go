@@ -10,99 +10,184 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// Identity is the certificate with which the API server knows the kubelet, and
+// its kubeconfig.
+type Identity struct {
+	Files        host.Files
+	HostName     string
+	ControlPlane bool
+	Server       string // the URL of the API server, which the kubeconfig names
+
+	// Certificate issues the first certificate of a control plane's kubelet, with
+	// its key, in PEM. A worker's kubelet gets its first one by the token in
+	// BootstrapConfig, and another one from Certificate after a change of the
+	// authority.
+	Certificate func(context.Context) ([]byte, error)
+
+	Now func() time.Time // the clock; nil: the host's
+}
+
+func (i Identity) now() time.Time {
+	if i.Now != nil {
+		return i.Now()
+	}
+	return time.Now()
+}
+
+// diff lists what the kubelet lacks to be known to the API server.
+func (i Identity) diff() (step.Diff, error) {
+	if i.ControlPlane {
+		return i.diffFor(i.pairProblem())
+	}
+	return i.workerDiff()
+}
+
+// diffFor compares the kubeconfig. reason is why the kubelet needs a new
+// certificate.
+func (i Identity) diffFor(reason string, err error) (step.Diff, error) {
+	if err != nil {
+		return nil, err
+	}
+	diff, err := i.kubeconfigDiff()
+	if reason != "" {
+		diff = append(diff, "issue "+currentPair+": "+reason)
+	}
+	return diff, err
+}
+
+// workerDiff compares the kubeconfig of a worker that has joined. Its certificate
+// comes from the API server itself, once. It stops at a certificate that has
+// ended: only a new token helps.
+func (i Identity) workerDiff() (step.Diff, error) {
+	if i.Files.Exists(BootstrapConfig) {
+		return nil, nil
+	}
+	cert, err := currentCertificate(i.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !i.Files.Exists(Kubeconfig):
+		return nil, nil // it has yet to join
+	case err != nil:
+		return nil, i.lapsed(err.Error())
+	case i.now().After(cert.NotAfter):
+		return nil, i.lapsed(pki.Expiring(cert, i.now()))
+	}
+	return i.kubeconfigDiff()
+}
+
+// lapsed is the problem that a worker's kubelet has no certificate with which it
+// could request another one [node-certificate].
+func (i Identity) lapsed(reason string) error {
+	return &step.Problem{
+		Name: "node-certificate", Firm: true, Text: currentPair + ": " + reason,
+		Remedy: "run `kube-bootstrap token create --node NAME` with the name of this host, " + i.HostName + ", on a control plane, and the command that it prints here",
+	}
+}
+
+// kubeconfigDiff compares the kubeconfig with what it is to say. Without an
+// authority there is nothing to say yet.
+func (i Identity) kubeconfigDiff() (step.Diff, error) {
+	authority, err := i.Files.Read(clientCA)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	now, readErr := readKubeconfig(i.Files)
+	if err != nil || readErr != nil || now.Server != i.Server || now.PairFile != currentPair || !bytes.Equal(bytes.TrimSpace(now.Authority), bytes.TrimSpace(authority)) {
+		return step.Diff{"write " + Kubeconfig}, nil
+	}
+	return nil, nil
+}
+
+// pairProblem says why a control plane's kubelet needs a new certificate. The
+// kubelet renews its own well before the end, so only the end counts.
+func (i Identity) pairProblem() (string, error) {
+	cert, err := currentCertificate(i.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "missing", nil
+	case err != nil:
+		return err.Error(), nil
+	case i.now().After(cert.NotAfter):
+		return pki.Expiring(cert, i.now()), nil
+	case cert.Subject.CommonName != "system:node:"+i.HostName:
+		return "is for " + cert.Subject.CommonName, nil
+	}
+	return signerProblem(i.Files)
+}
+
+// write gives the kubelet its kubeconfig, and that of a control plane its
+// certificate. The certificate is a file behind a link, as the kubelet itself
+// keeps it. A kubelet reads both only when it starts, so stop removes its container
+// first: the step that starts it makes another.
+func (i Identity) write(ctx context.Context, stop func(context.Context) error) error {
+	diff, err := i.diff()
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	if err := stop(ctx); err != nil {
+		return err
+	}
+	if i.ControlPlane {
+		reason, err := i.pairProblem()
+		if err == nil && reason != "" {
+			err = i.writePair(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return i.writeKubeconfig()
+}
+
+func (i Identity) writePair(ctx context.Context) error {
+	pair, err := i.Certificate(ctx)
+	if err != nil {
+		return fmt.Errorf("certificate of the kubelet: %w", err)
+	}
+	if err := i.Files.Write(firstPair, pair, 0o600); err != nil {
+		return err
+	}
+	return i.Files.Symlink(currentPair, firstPair)
+}
+
+func (i Identity) writeKubeconfig() error {
+	ca, err := i.Files.Read(clientCA)
+	if err != nil {
+		return err
+	}
+	data, err := pki.Kubeconfig{Server: i.Server, Authority: ca, User: "system:node:" + i.HostName, PairFile: currentPair}.Encode()
+	if err != nil {
+		return err
+	}
+	return i.Files.Put([]host.File{{Path: Kubeconfig, Data: data}})
+}
+
+func readKubeconfig(files host.Files) (pki.Kubeconfig, error) {
+	data, err := files.Read(Kubeconfig)
+	if err != nil {
+		return pki.Kubeconfig{}, err
+	}
+	return pki.ParseKubeconfig(data)
+}
+
 // currentCertificate reads the certificate behind the link.
-func (k Kubelet) currentCertificate() (*x509.Certificate, error) {
-	target, err := os.Readlink(k.Files.Path(currentPair))
+func currentCertificate(files host.Files) (*x509.Certificate, error) {
+	target, err := os.Readlink(files.Path(currentPair))
 	if err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(target, "/") {
 		target = filepath.Join(pkiDir, target)
 	}
-	data, err := k.Files.Read(target)
+	data, err := files.Read(target)
 	if err != nil {
 		return nil, err
 	}
 	return pki.ParseCertificate(data)
-}
-
-// signerProblem states why the certificate does not belong to the authority in the
-// file of this host; "" if it does.
-func (k Kubelet) signerProblem() (string, error) {
-	data, err := k.Files.Read(clientCA)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "its authority is missing", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	cert, err := k.currentCertificate()
-	if err != nil {
-		return "", err
-	}
-	return pki.OtherSigner(pki.EncodeCertificate(cert), data)
-}
-
-// FollowAuthority has the kubelet trust the authorities in the file of this host,
-// and gives it a certificate of the first one. The step that starts the kubelet
-// then replaces its container.
-func (k Kubelet) FollowAuthority() step.Step {
-	return step.Step{
-		Name: "have the kubelet follow the certificate authority",
-		Check: func(context.Context) (step.Diff, error) {
-			diff, err := k.kubeconfigDiff()
-			if err != nil {
-				return nil, err
-			}
-			reason, err := k.signerProblem()
-			if reason != "" {
-				diff = append(diff, "issue "+currentPair+": "+reason)
-			}
-			return diff, err
-		},
-		Apply: k.followAuthority,
-	}
-}
-
-func (k Kubelet) followAuthority(ctx context.Context) error {
-	reason, err := k.signerProblem()
-	if err != nil {
-		return err
-	}
-	if reason != "" {
-		if err := k.writePair(ctx); err != nil {
-			return err
-		}
-		// A control plane that has not reached this phase may have signed it.
-		if reason, err = k.signerProblem(); err != nil || reason != "" {
-			return errors.Join(err, fmt.Errorf("the new %s: %s", currentPair, reason))
-		}
-	}
-	return k.writeKubeconfig()
-}
-
-// trusted returns the authorities that the kubelet reads from its kubeconfig when
-// it starts. The kubelet of a worker writes this file itself when it joins.
-func (k Kubelet) trusted() []byte {
-	if config, err := k.readKubeconfig(); err == nil {
-		return bytes.TrimSpace(config.Authority)
-	}
-	data, err := k.Files.Read(clientCA)
-	if err != nil {
-		return nil
-	}
-	return bytes.TrimSpace(data)
-}
-
-func (k Kubelet) readKubeconfig() (pki.Kubeconfig, error) {
-	data, err := k.Files.Read(Kubeconfig)
-	if err != nil {
-		return pki.Kubeconfig{}, err
-	}
-	return pki.ParseKubeconfig(data)
 }

@@ -11,8 +11,8 @@ const testBinary = "/opt/kube-bootstrap"
 func TestInstallKubectl(t *testing.T) {
 	alone(t)
 	k := fresh(t, true)
-	s := k.InstallKubectl(testBinary)
-	hosttest.Contract(t, world(t, k), s)
+	s := InstallKubectl(k.Files, testBinary)
+	hosttest.Contract(t, world(t, k.Files), s)
 	if err := s.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func TestKubectlOfTheUserStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := fresh(t, true)
-			s := k.InstallKubectl(testBinary)
+			s := InstallKubectl(k.Files, testBinary)
 			if c.after {
 				if err := s.Apply(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			put(t, k, c.path, "mine")
+			put(t, k.Files, c.path, "mine")
 			if d, err := s.Check(t.Context()); err != nil || len(d) > 0 {
 				t.Errorf("check: %q, %v", d, err)
 			}

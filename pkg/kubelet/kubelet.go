@@ -1,15 +1,22 @@
 // Package kubelet runs the kubelet of a host as a container in the main Docker
 // and remembers what it changes on the host.
+//
+//	Kubelet                        configures and starts it
+//	 ├── Identity                  its certificate and kubeconfig
+//	 └── Configuration             config.yaml
+//	Container                      the container that runs: why it fails, since when it runs
+//	ServiceRoute, RememberSysctls  the host's routes and kernel settings
 package kubelet
 
 import (
-	"context"
-	"time"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Where things lie on the host.
@@ -24,45 +31,17 @@ const (
 	firstPair       = pkiDir + "/kubelet-client-first.pem"
 	clientCA        = "/etc/kubernetes/pki/ca.crt"
 	manifestDir     = "/etc/kubernetes/manifests"
-	container       = "kubelet"
 )
 
-// Kubelet is the kubelet of this host.
+// Kubelet configures and starts the kubelet of this host.
 type Kubelet struct {
-	Files  host.Files
-	Docker func() (*docker.Engine, error) // the main one
-	Image  string                         // of hyperkube
-
-	HostName, NodeIP      string
-	ClusterDNS, DNSDomain string
-	CgroupDriver          string // "systemd" or "cgroupfs", as the container runtime's
-	CRISocket             string // "/run/containerd/containerd.sock"
-	RestartPolicy         string // "unless-stopped"
-
-	ControlPlane bool // it runs static pods
-	Schedulable  bool // a control plane that takes everyone's pods: no taint
-	SmallDisk    bool // a node inside of a container: it shares a disk that others fill
-	KeepOOMScore bool // it may not be lowered on this host
-	FailSwapOn   bool
-	Own          Own
-	ExtraArgs    config.Arguments
-
-	// Server is the URL of the API server, which the kubeconfig names.
-	// Certificate issues the first certificate of a control plane's kubelet, with
-	// its key, in PEM. A worker's kubelet gets its first one by the token in
-	// BootstrapConfig, and another one from Certificate after a change of the
-	// authority.
-	Server      string
-	Certificate func(context.Context) ([]byte, error)
-
-	Now func() time.Time // the clock; nil: the host's
-}
-
-func (k Kubelet) now() time.Time {
-	if k.Now != nil {
-		return k.Now()
-	}
-	return time.Now()
+	Identity
+	Config        Configuration
+	Docker        func() (*docker.Engine, error) // the main one
+	Image         string                         // of hyperkube
+	NodeIP        string
+	RestartPolicy string // "unless-stopped"
+	ExtraArgs     config.Arguments
 }
 
 // Ports lists the TCP ports that a host's Kubernetes components listen on,
@@ -75,11 +54,67 @@ func Ports(controlPlane bool) []int {
 	return ports
 }
 
-// lapsed is the problem that a worker's kubelet has no certificate with which it
-// could request another one [node-certificate].
-func (k Kubelet) lapsed(reason string) error {
-	return &step.Problem{
-		Name: "node-certificate", Firm: true, Text: currentPair + ": " + reason,
-		Remedy: "run `kube-bootstrap token create --node NAME` with the name of this host, " + k.HostName + ", on a control plane, and the command that it prints here",
+// VolumesDir contains the volumes of the addon local-path. The kubelet needs it
+// too: it resolves the subPath of a volume mount itself.
+const VolumesDir = host.StateDir + "/volumes"
+
+// directories are mounted at the same place, for what the kubelet tells the
+// container runtime are paths of the host.
+var directories = []string{
+	"/etc/kubernetes", Dir, "/var/log/pods", "/var/log/containers",
+	"/var/lib/containerd", "/var/lib/cni", "/etc/cni", "/opt/cni", VolumesDir,
+}
+
+func (k Kubelet) service() Container {
+	return Container{docker.Service{Docker: k.Docker, Name: container, Container: k.container}}
+}
+
+func (k Kubelet) container() (docker.Container, error) {
+	reads, err := k.reads()
+	if err != nil {
+		return docker.Container{}, err
 	}
+	return docker.Container{
+		Name: container, Image: k.Image, Command: k.command(),
+		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads},
+		Mounts: mounts(k.Files), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
+	}, nil
+}
+
+func (k Kubelet) command() []string {
+	command := []string{
+		"kubelet", "--config=" + configFile, "--kubeconfig=" + Kubeconfig,
+		"--hostname-override=" + k.HostName, "--node-ip=" + k.NodeIP,
+	}
+	if !k.ControlPlane {
+		command = append(command, "--bootstrap-kubeconfig="+BootstrapConfig)
+	}
+	if len(k.Config.Own.Labels) > 0 {
+		command = append(command, "--node-labels="+strings.Join(k.Config.Own.Labels, ","))
+	}
+	return k.ExtraArgs.Over(command)
+}
+
+func mounts(files host.Files) []docker.Mount {
+	mounts := []docker.Mount{
+		{Source: "/run", Target: "/run"}, {Source: "/sys", Target: "/sys"}, {Source: "/dev", Target: "/dev"},
+		{Source: "/etc", Target: hostEtc, ReadOnly: true},
+	}
+	for _, dir := range directories {
+		mounts = append(mounts, docker.Mount{Source: dir, Target: dir, Shared: dir == Dir})
+	}
+	for _, path := range []string{"/lib/modules", "/etc/machine-id", "/etc/os-release"} {
+		if files.Exists(path) {
+			mounts = append(mounts, docker.Mount{Source: path, Target: path, ReadOnly: true})
+		}
+	}
+	return mounts
+}
+
+// reads changes with what the kubelet reads only when it starts.
+func (k Kubelet) reads() (string, error) {
+	path, _ := resolv(k.Files)
+	config, err := k.Config.encode(path, k.ControlPlane)
+	sum := sha256.Sum256(slices.Concat(config, []byte(k.Server), trusted(k.Files)))
+	return hex.EncodeToString(sum[:8]), err
 }

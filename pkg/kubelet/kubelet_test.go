@@ -21,7 +21,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
@@ -32,15 +34,17 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 		t.Fatal(err)
 	}
 	k := Kubelet{
-		Docker: func() (*docker.Engine, error) { return docker.Open(files.Path("/run/docker.sock")) }, // none runs
-		Files:  files, Image: "registry.example/hyperkube:v1.36.3", HostName: "node-1", NodeIP: "10.0.0.1",
-		ClusterDNS: "10.96.0.10", DNSDomain: "cluster.local", CgroupDriver: "systemd",
-		CRISocket: "/run/containerd/containerd.sock", RestartPolicy: "unless-stopped", ControlPlane: controlPlane,
+		Docker:   func() (*docker.Engine, error) { return docker.Open(files.Path("/run/docker.sock")) }, // none runs
+		Identity: Identity{Files: files, HostName: "node-1", ControlPlane: controlPlane},
+		Config: Configuration{
+			ClusterDNS: "10.96.0.10", DNSDomain: "cluster.local", CgroupDriver: "systemd", CRISocket: "/run/containerd/containerd.sock",
+		},
+		Image: "registry.example/hyperkube:v1.36.3", NodeIP: "10.0.0.1", RestartPolicy: "unless-stopped",
 	}
-	put(t, k, hostResolv, "search example.org\nnameserver 192.0.2.1\n")
+	put(t, k.Files, hostResolv, "search example.org\nnameserver 192.0.2.1\n")
 	if controlPlane {
 		k.Server = "https://10.0.0.1:6443"
-		k.Certificate = certificate(t, k)
+		k.Certificate = certificate(t, k.Files)
 	}
 	return k
 }
@@ -49,7 +53,7 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 // that is written for all versions.
 func TestConfigHasNoFieldThatAVersionLacks(t *testing.T) {
 	k := fresh(t, true)
-	data, err := k.config("/etc/resolv.conf")
+	data, err := k.Config.encode("/etc/resolv.conf", k.ControlPlane)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,22 +71,22 @@ func TestConfigHasNoFieldThatAVersionLacks(t *testing.T) {
 }
 
 // certificate makes an authority as the step before leaves it.
-func certificate(t *testing.T, k Kubelet) func(context.Context) ([]byte, error) {
+func certificate(t *testing.T, files host.Files) func(context.Context) ([]byte, error) {
 	t.Helper()
 	ca := authorityOf(t)
-	put(t, k, clientCA, string(ca.PEM().Cert))
+	put(t, files, clientCA, string(ca.PEM().Cert))
 	return func(context.Context) ([]byte, error) {
 		pair, err := ca.Issue(pki.Request{CommonName: "system:node:node-1", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
 		return append(pair.Cert, pair.Key...), err
 	}
 }
 
-func put(t *testing.T, k Kubelet, path, text string) {
+func put(t *testing.T, files host.Files, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(k.Files.Path(path)), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(files.Path(path)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(k.Files.Path(path), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(files.Path(path), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -110,10 +114,10 @@ func alone(t *testing.T) {
 	})
 }
 
-func world(t *testing.T, k Kubelet) func() string {
+func world(t *testing.T, files host.Files) func() string {
 	return func() string {
 		var b strings.Builder
-		err := filepath.WalkDir(k.Files.Root, func(path string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(files.Root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || strings.HasSuffix(path, "/made-dirs") {
 				return err
 			}
@@ -140,19 +144,19 @@ func TestConfigureContract(t *testing.T) {
 	alone(t)
 	for _, controlPlane := range []bool{true, false} {
 		k := fresh(t, controlPlane)
-		hosttest.Contract(t, world(t, k), k.Configure())
+		hosttest.Contract(t, world(t, k.Files), k.Configure())
 	}
 }
 
 func TestUndoTakesAwayWhatTheKubeletMade(t *testing.T) {
 	alone(t)
 	k := fresh(t, true)
-	put(t, k, Dir+"/of-the-owner", "x")
-	before := world(t, k)()
+	put(t, k.Files, Dir+"/of-the-owner", "x")
+	before := world(t, k.Files)()
 	if err := k.Configure().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	put(t, k, Dir+"/pods/1/etc-hosts", "x")
+	put(t, k.Files, Dir+"/pods/1/etc-hosts", "x")
 	script := `set -e
 for i in iptables ip6tables; do for table in filter nat mangle; do
   $i -w -t $table -N KUBE-KUBELET-CANARY; $i -w -t $table -N KUBE-X; $i -w -t $table -A OUTPUT -j KUBE-X; $i -w -t $table -A KUBE-X -j KUBE-KUBELET-CANARY
@@ -165,7 +169,7 @@ nft add table ip kube-proxy`
 		if err := k.Configure().Undo(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if d := hosttest.Diff(before, world(t, k)()); len(d) > 0 {
+		if d := hosttest.Diff(before, world(t, k.Files)()); len(d) > 0 {
 			t.Errorf("left behind: %s", strings.Join(d, "\n"))
 		}
 	}
@@ -174,20 +178,20 @@ nft add table ip kube-proxy`
 func TestSysctlsArePutBack(t *testing.T) {
 	alone(t)
 	k := fresh(t, false)
-	put(t, k, "/proc/sys/vm/overcommit_memory", "0\n")
-	put(t, k, "/proc/sys/net/ipv4/ip_forward", "1\n")
-	hosttest.Contract(t, world(t, k), k.RememberSysctls())
-	before := world(t, k)()
-	if err := k.RememberSysctls().Apply(t.Context()); err != nil {
+	put(t, k.Files, "/proc/sys/vm/overcommit_memory", "0\n")
+	put(t, k.Files, "/proc/sys/net/ipv4/ip_forward", "1\n")
+	hosttest.Contract(t, world(t, k.Files), RememberSysctls(k.Files))
+	before := world(t, k.Files)()
+	if err := RememberSysctls(k.Files).Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.Files.SetSysctl("vm.overcommit_memory", "1"); err != nil {
+	if err := kernel.SetSysctl(k.Files, "vm.overcommit_memory", "1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.RememberSysctls().Undo(t.Context()); err != nil {
+	if err := RememberSysctls(k.Files).Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if d := hosttest.Diff(before, world(t, k)()); len(d) > 0 {
+	if d := hosttest.Diff(before, world(t, k.Files)()); len(d) > 0 {
 		t.Error(d)
 	}
 }
@@ -197,7 +201,7 @@ func TestMountsOfPodsAreSharedAndTakenBack(t *testing.T) {
 	if err := k.Files.MkdirAll(Dir); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = host.UnmountBelow(k.Files.Root) })
+	t.Cleanup(func() { _ = filesystem.UnmountBelow(k.Files.Root) })
 	// Whatever the machine does with its mounts, here they begin private.
 	if err := unix.Mount(k.Files.Root, k.Files.Root, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
@@ -206,18 +210,18 @@ func TestMountsOfPodsAreSharedAndTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := k.ShareMounts(); err != nil {
+		if err := ShareMounts(k.Files); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if shared, err := host.SharedMount(k.Files.Path(Dir) + "/pods"); err != nil || !shared {
+	if shared, err := filesystem.SharedMount(k.Files.Path(Dir) + "/pods"); err != nil || !shared {
 		t.Errorf("shared %t, %v", shared, err)
 	}
 	pod := k.Files.Path(Dir) + "/pods"
 	if err := errors.Join(os.Mkdir(pod, 0o755), unix.Mount("tmpfs", pod, "tmpfs", 0, "")); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(k.unmount(), k.unmount()); err != nil {
+	if err := errors.Join(unmount(k.Files), unmount(k.Files)); err != nil {
 		t.Fatal(err)
 	}
 	table, err := os.ReadFile("/proc/self/mountinfo")
@@ -235,66 +239,15 @@ func TestResolv(t *testing.T) {
 		{"empty", "", "", hostEtc + "/resolv.conf", ""},
 	} {
 		k := fresh(t, false)
-		put(t, k, hostResolv, c.conf)
+		put(t, k.Files, hostResolv, c.conf)
 		if c.system != "" {
-			put(t, k, systemResolv, c.system)
+			put(t, k.Files, systemResolv, c.system)
 		}
-		if path, own := k.resolv(); path != c.path || string(own) != c.own {
+		if path, own := resolv(k.Files); path != c.path || string(own) != c.own {
 			t.Errorf("%s: %s, %q", c.name, path, own)
 		}
-		if has := k.HasResolver(); has != (c.name != "none left" && c.name != "empty") {
+		if has := HasResolver(k.Files); has != (c.name != "none left" && c.name != "empty") {
 			t.Errorf("%s: has a resolver: %v", c.name, has)
-		}
-	}
-}
-
-func TestControlPlaneCertificate(t *testing.T) {
-	k := fresh(t, true)
-	if err := k.identify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff, err := k.identityDiff(); err != nil || len(diff) > 0 {
-		t.Fatalf("after identify: %q, %v", diff, err)
-	}
-	k.Now = func() time.Time { return time.Now().Add(2 * pki.LeafLife) }
-	if diff, err := k.identityDiff(); err != nil || !strings.Contains(diff.String(), "expired") {
-		t.Errorf("years later: %q, %v", diff, err)
-	}
-	k.ControlPlane = false
-	if _, err := k.identityDiff(); err == nil || !strings.Contains(err.Error(), "[node-certificate]") {
-		t.Errorf("years later on a worker: %v", err)
-	}
-}
-
-// TestADamagedKubeconfig: a worker that has its certificate needs no token for
-// another kubeconfig.
-func TestADamagedKubeconfig(t *testing.T) {
-	other, err := pki.NewAuthority("kubernetes", nil, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusting, err := pki.Kubeconfig{Server: "https://10.0.0.1:6443", Authority: other.PEM().Cert, User: "x", PairFile: currentPair}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, worker := range []bool{true, false} {
-		k := fresh(t, true)
-		if err := k.identify(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		k.ControlPlane = !worker
-		want, _ := k.Files.Read(Kubeconfig)
-		for _, content := range []string{"", "garbage: [", string(trusting)} {
-			put(t, k, Kubeconfig, content)
-			if diff, err := k.identityDiff(); len(diff) != 1 || err != nil {
-				t.Errorf("worker %t: %q, %v", worker, diff, err)
-			}
-			if err := k.identify(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got, _ := k.Files.Read(Kubeconfig); string(got) != string(want) {
-				t.Errorf("worker %t: got %s", worker, got)
-			}
 		}
 	}
 }
@@ -305,8 +258,8 @@ func TestConfig(t *testing.T) {
 		if k.ControlPlane {
 			name = "control-plane.yaml"
 		}
-		path, _ := k.resolv()
-		data, err := k.config(path)
+		path, _ := resolv(k.Files)
+		data, err := k.Config.encode(path, k.ControlPlane)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,10 @@
 package kubelet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -61,16 +63,10 @@ func (o Own) limits() []limit {
 		{"nodeCPUs", "cpu", o.CPUs, func() (resource.Quantity, error) {
 			return *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI), nil
 		}},
-		{"nodeMemory", "memory", o.Memory, func() (resource.Quantity, error) { return inBytes(host.MemoryTotal()) }},
-		{"nodeDisk", "ephemeral-storage", o.Disk, func() (resource.Quantity, error) { return inBytes(host.Files{}.TotalBytes(Dir)) }},
+		{"nodeMemory", "memory", o.Memory, func() (resource.Quantity, error) { return inBytes(kernel.MemoryTotal()) }},
+		{"nodeDisk", "ephemeral-storage", o.Disk, func() (resource.Quantity, error) { return inBytes(filesystem.TotalBytes(host.Files{}, Dir)) }},
 	}
-	var given []limit
-	for _, l := range all {
-		if l.wanted != "" {
-			given = append(given, l)
-		}
-	}
-	return given
+	return slices.DeleteFunc(all, func(l limit) bool { return l.wanted == "" })
 }
 
 func inBytes(n int64, err error) (resource.Quantity, error) {
@@ -89,7 +85,7 @@ func (l limit) left() (resource.Quantity, error) {
 }
 
 // Problems lists the settings of the node that this host cannot satisfy.
-func (o Own) Problems(context.Context) error {
+func (o Own) Problems() error {
 	var errs []error
 	for _, l := range o.limits() {
 		left, err := l.left()

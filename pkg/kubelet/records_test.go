@@ -38,21 +38,21 @@ func TestLostKernelSettings(t *testing.T) {
 		"missing": func(f host.Files) error { return f.Write(Kubeconfig, nil, 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := Kubelet{Files: host.Files{Root: t.TempDir()}}
-			if err := k.Files.Write("/proc/sys/kernel/panic", []byte("10\n"), 0o644); err != nil {
+			files := host.Files{Root: t.TempDir()}
+			if err := files.Write("/proc/sys/kernel/panic", []byte("10\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if err := lose(k.Files); err != nil {
+			if err := lose(files); err != nil {
 				t.Fatal(err)
 			}
-			s := k.RememberSysctls()
+			s := RememberSysctls(files)
 			if diff, err := s.Check(t.Context()); len(diff) != 1 || err != nil {
 				t.Errorf("before: %q, %v", diff, err)
 			}
 			if err := s.Apply(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if values, err := sysctlRecord.Read(k.Files); len(values) > 0 || err != nil {
+			if values, err := sysctlRecord.Read(files); len(values) > 0 || err != nil {
 				t.Errorf("kept %v, %v", values, err)
 			}
 			var left []string

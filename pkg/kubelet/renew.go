@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -24,12 +25,9 @@ func (k Kubelet) Renew(names []string) step.Step {
 	}
 	return step.Step{
 		Name: "renew the certificates of the kubelet",
-		Check: func(context.Context) (step.Diff, error) {
-			var diff step.Diff
-			for path := range old {
-				if !k.renewed(path, old) {
-					diff = append(diff, "renew "+path)
-				}
+		Check: func(context.Context) (diff step.Diff, err error) {
+			for _, path := range unrenewed(k.Files, old) {
+				diff = append(diff, "renew "+path)
 			}
 			return diff, nil
 		},
@@ -37,12 +35,18 @@ func (k Kubelet) Renew(names []string) step.Step {
 	}
 }
 
-func (k Kubelet) renewed(path string, old map[string][]byte) bool {
-	now, err := k.Files.Read(path)
-	if err == nil {
-		_, err = pki.ParseCertificate(now)
+// unrenewed lists the files of old that have no new certificate yet.
+func unrenewed(files host.Files, old map[string][]byte) (paths []string) {
+	for path, before := range old {
+		now, err := files.Read(path)
+		if err == nil {
+			_, err = pki.ParseCertificate(now)
+		}
+		if err != nil || bytes.Equal(now, before) {
+			paths = append(paths, path)
+		}
 	}
-	return err == nil && !bytes.Equal(now, old[path])
+	return paths
 }
 
 // renew starts the kubelet again, because it reads its certificates only when it
@@ -51,10 +55,7 @@ func (k Kubelet) renew(ctx context.Context, old map[string][]byte) error {
 	if err := k.service().Remove(ctx); err != nil {
 		return err
 	}
-	for path := range old {
-		if k.renewed(path, old) {
-			continue
-		}
+	for _, path := range unrenewed(k.Files, old) {
 		replace := k.writePair
 		if path == servingPair {
 			replace = func(context.Context) error { return k.Files.Remove(servingPair) }
@@ -67,11 +68,9 @@ func (k Kubelet) renew(ctx context.Context, old map[string][]byte) error {
 		return err
 	}
 	return step.Until(ctx, func(context.Context) error {
-		for path := range old {
-			if !k.renewed(path, old) {
-				return fmt.Errorf("the kubelet has no new %s yet", path)
-			}
+		if left := unrenewed(k.Files, old); len(left) > 0 {
+			return fmt.Errorf("the kubelet has no new %s yet", left[0])
 		}
 		return nil
-	}, k.Explain)
+	}, k.service().Explain)
 }

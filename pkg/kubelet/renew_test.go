@@ -11,7 +11,7 @@ import (
 )
 
 func TestRenewOfTheKubelet(t *testing.T) {
-	k := Kubelet{Files: host.Files{Root: t.TempDir()}, ControlPlane: true}
+	k := Kubelet{Identity: Identity{Files: host.Files{Root: t.TempDir()}, ControlPlane: true}}
 	if s := k.Renew([]string{"apiserver", "etcd-server"}); s.Name != "" {
 		t.Errorf("a step for certificates that are not the kubelet's: %s", s.Name)
 	}
@@ -53,46 +53,46 @@ func TestRenewOfTheKubelet(t *testing.T) {
 
 func TestFollowAuthority(t *testing.T) {
 	for _, controlPlane := range []bool{true, false} {
-		k := Kubelet{Files: host.Files{Root: t.TempDir()}, ControlPlane: controlPlane, HostName: "one", Server: "https://127.0.0.1:6440"}
+		i := Identity{Files: host.Files{Root: t.TempDir()}, ControlPlane: controlPlane, HostName: "one", Server: "https://127.0.0.1:6440"}
 		old, new := authorityOf(t), authorityOf(t)
 		signs := old
-		k.Certificate = func(context.Context) ([]byte, error) {
+		i.Certificate = func(context.Context) ([]byte, error) {
 			pair, err := signs.Issue(pki.Request{CommonName: "system:node:one", Organizations: []string{"system:nodes"}, Client: true}, time.Now())
 			return append(pair.Cert, pair.Key...), err
 		}
-		s := k.FollowAuthority()
-		reach := func(phase string, issued bool, trusted ...*pki.Authority) {
+		s := i.FollowAuthority()
+		reach := func(phase string, issued bool, authorities ...*pki.Authority) {
 			t.Helper()
 			var bundle []byte
-			for _, a := range trusted {
+			for _, a := range authorities {
 				bundle = append(bundle, a.PEM().Cert...)
 			}
-			put(t, k, clientCA, string(bundle))
-			before, _ := k.Files.Read(firstPair)
-			started := k.trusted()
+			put(t, i.Files, clientCA, string(bundle))
+			before, _ := i.Files.Read(firstPair)
+			started := trusted(i.Files)
 			if err := s.Apply(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
 				t.Errorf("%s: afterwards %v, %v", phase, diff, err)
 			}
-			after, _ := k.Files.Read(firstPair)
+			after, _ := i.Files.Read(firstPair)
 			if bytes.Equal(before, after) == issued {
 				t.Errorf("%s: a new certificate: %t, want %t", phase, !issued, issued)
 			}
-			if len(started) > 0 && bytes.Equal(started, k.trusted()) {
+			if len(started) > 0 && bytes.Equal(started, trusted(i.Files)) {
 				t.Errorf("%s: a kubelet that was started before is not replaced", phase)
 			}
 		}
-		put(t, k, clientCA, string(old.PEM().Cert))
-		if err := k.writePair(t.Context()); err != nil {
+		put(t, i.Files, clientCA, string(old.PEM().Cert))
+		if err := i.writePair(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.writeKubeconfig(); err != nil {
+		if err := i.writeKubeconfig(); err != nil {
 			t.Fatal(err)
 		}
 		reach("accept", false, old, new)
-		put(t, k, clientCA, string(new.PEM().Cert)+string(old.PEM().Cert))
+		put(t, i.Files, clientCA, string(new.PEM().Cert)+string(old.PEM().Cert))
 		if err := s.Apply(t.Context()); err == nil {
 			t.Error("a certificate of the old authority was taken for one of the new")
 		}

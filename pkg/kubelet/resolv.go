@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 const (
@@ -15,16 +17,16 @@ const (
 // resolv chooses the resolv.conf of pods. They cannot reach a resolver on a
 // loopback address of the host. path is as the kubelet sees it; own is the content
 // of a file that kube-bootstrap must write there, nil for a file of the host.
-func (k Kubelet) resolv() (path string, own []byte) {
-	data, err := k.Files.Read(hostResolv)
+func resolv(files host.Files) (path string, own []byte) {
+	data, err := files.Read(hostResolv)
 	if err != nil {
 		return resolvFile, nil
 	}
 	kept, dropped := withoutLoopback(string(data))
 	switch {
-	case dropped && k.Files.Exists(systemResolv):
+	case dropped && files.Exists(systemResolv):
 		return systemResolv, nil // kept up to date by systemd-resolved
-	case !dropped && k.plainFile(hostResolv):
+	case !dropped && plainFile(files, hostResolv):
 		return hostEtc + "/resolv.conf", nil
 	}
 	return resolvFile, []byte(kept)
@@ -33,10 +35,10 @@ func (k Kubelet) resolv() (path string, own []byte) {
 // HasResolver reports whether pods of this host can resolve the outside world:
 // whether any name server is left once those on a loopback address are not
 // counted.
-func (k Kubelet) HasResolver() bool {
-	path, text := k.resolv()
+func HasResolver(files host.Files) bool {
+	path, text := resolv(files)
 	if path != resolvFile {
-		text, _ = k.Files.Read(strings.TrimPrefix(path, "/host")) // a missing file names no server
+		text, _ = files.Read(strings.TrimPrefix(path, "/host")) // a missing file names no server
 	}
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == "nameserver" {
@@ -47,8 +49,8 @@ func (k Kubelet) HasResolver() bool {
 }
 
 // plainFile is false for a link, which leads elsewhere inside of a container.
-func (k Kubelet) plainFile(path string) bool {
-	info, err := os.Lstat(k.Files.Path(path))
+func plainFile(files host.Files, path string) bool {
+	info, err := os.Lstat(files.Path(path))
 	return err == nil && info.Mode().IsRegular()
 }
 

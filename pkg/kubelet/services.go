@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -19,92 +20,86 @@ var routeRecord = host.Record[netip.Prefix]{Path: host.StateDir + "/service-rout
 	return nil
 }}
 
-// RouteServices lets programs of the host reach Services where the host has no
+// ServiceRoute lets programs of the host reach Services where the host has no
 // default route: the kernel refuses what it knows no route for before the rules
 // of kube-proxy see it. The API server is such a program: it calls webhooks by
 // their Services. Elsewhere the default route does the same.
-func (k Kubelet) RouteServices(services netip.Prefix) step.Step {
+type ServiceRoute struct {
+	Files    host.Files
+	Services netip.Prefix
+	NodeIP   string // the source address
+}
+
+// Step makes the route.
+func (r ServiceRoute) Step() step.Step {
 	return step.Step{
-		Name: "route Services where there is no default route",
-		Check: func(context.Context) (step.Diff, error) {
-			if missing, err := lacksRoute(services); err != nil || missing {
-				return step.Diff{fmt.Sprintf("route %s to lo, for kube-proxy's rules to see", services)}, err
-			}
-			return k.routeDiff(services)
-		},
+		Name:  "route Services where there is no default route",
+		Check: func(context.Context) (step.Diff, error) { return r.diff() },
 		Apply: func(context.Context) error {
-			missing, err := lacksRoute(services)
-			if err != nil {
+			diff, err := r.diff()
+			if err != nil || len(diff) == 0 {
 				return err
 			}
-			diff, err := k.routeDiff(services)
-			if err != nil || !missing && len(diff) == 0 {
+			if err := routeRecord.Write(r.Files, r.Services); err != nil {
 				return err
 			}
-			if err := routeRecord.Write(k.Files, services); err != nil {
-				return err
-			}
-			return k.routeServices(services)
+			return r.add()
 		},
-		Undo: func(context.Context) error { return k.unrouteServices(services) },
+		Undo: func(context.Context) error { return r.remove() },
 	}
 }
 
-// routeDiff requires the record if kube-bootstrap created the route.
-func (k Kubelet) routeDiff(services netip.Prefix) (step.Diff, error) {
-	ours, err := k.ownRoute(services)
-	if err != nil || !ours {
+// diff requires a route, and the record if kube-bootstrap created the route.
+func (r ServiceRoute) diff() (step.Diff, error) {
+	routes, err := links.Routes()
+	if err != nil {
 		return nil, err
 	}
-	return routeRecord.Diff(k.Files)
+	covers := func(to links.Route) bool {
+		return to.Dst.Bits() <= r.Services.Bits() && to.Dst.Contains(r.Services.Addr())
+	}
+	if !slices.ContainsFunc(routes, covers) {
+		return step.Diff{fmt.Sprintf("route %s to lo, for kube-proxy's rules to see", r.Services)}, nil
+	}
+	if !r.createdIn(routes) {
+		return nil, nil
+	}
+	return routeRecord.Diff(r.Files)
 }
 
-// ownRoute reports whether we made a route to Services: only that one leads to
-// loopback.
-func (k Kubelet) ownRoute(services netip.Prefix) (bool, error) {
-	routes, err := host.Routes()
-	return k.Files.Exists(routeRecord.Path) || slices.ContainsFunc(routes, func(r host.Route) bool {
-		return r.Link == "lo" && r.Dst == services
-	}), err
+// createdIn reports whether kube-bootstrap created a route to Services: only this
+// route leads to loopback.
+func (r ServiceRoute) createdIn(routes []links.Route) bool {
+	own := func(to links.Route) bool { return to.Link == "lo" && to.Dst == r.Services }
+	return r.Files.Exists(routeRecord.Path) || slices.ContainsFunc(routes, own)
 }
 
-// RestoreServiceRoute is for the boot: it makes the route that RouteServices
-// made. It does not look for a default route, which may come later.
-func (k Kubelet) RestoreServiceRoute(services netip.Prefix) error {
-	if ours, err := k.ownRoute(services); err != nil || !ours {
+// Restore is for the boot: it makes the route that Step made. It does not look
+// for a default route, which may come later.
+func (r ServiceRoute) Restore() error {
+	if routes, err := links.Routes(); err != nil || !r.createdIn(routes) {
 		return err
 	}
-	return k.routeServices(services)
+	return r.add()
 }
 
-func (k Kubelet) routeServices(services netip.Prefix) error {
-	source, err := netip.ParseAddr(k.NodeIP)
+func (r ServiceRoute) add() error {
+	source, err := netip.ParseAddr(r.NodeIP)
 	if err != nil {
 		return fmt.Errorf("the node's address: %w", err)
 	}
-	return host.AddLocalRoute(services, source)
+	return links.AddLocalRoute(r.Services, source)
 }
 
-// unrouteServices also removes the route to a network that the record names:
-// the settings may have been lost.
-func (k Kubelet) unrouteServices(services netip.Prefix) error {
-	if ours, err := k.ownRoute(services); err != nil || !ours {
+// remove also removes the route to a network that the record names: the
+// settings may have been lost.
+func (r ServiceRoute) remove() error {
+	if routes, err := links.Routes(); err != nil || !r.createdIn(routes) {
 		return err
 	}
-	kept, err := routeRecord.Read(k.Files)
+	kept, err := routeRecord.Read(r.Files)
 	if host.Lost(err) {
-		kept, err = services, nil
+		kept, err = r.Services, nil
 	}
-	return errors.Join(err, host.DeleteLocalRoute(kept), k.Files.Remove(routeRecord.Path))
-}
-
-// lacksRoute reports whether no route leads to all of a network.
-func lacksRoute(services netip.Prefix) (bool, error) {
-	routes, err := host.Routes()
-	for _, r := range routes {
-		if r.Dst.Bits() <= services.Bits() && r.Dst.Contains(services.Addr()) {
-			return false, nil
-		}
-	}
-	return err == nil, err
+	return errors.Join(err, links.DeleteLocalRoute(kept), r.Files.Remove(routeRecord.Path))
 }

@@ -26,20 +26,18 @@ func TestServicesAreReachedWithoutADefaultRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	k := fresh(t, false)
-	k.NodeIP = "10.99.0.2"
-	route := k.RouteServices(netip.MustParsePrefix("10.96.0.0/16"))
+	r := serviceRoute(t)
 	if _, err := net.DialTimeout("tcp", "10.96.0.1:443", time.Second); err == nil {
 		t.Fatal("the Service was reached without a route: this test proves nothing")
 	}
-	files := world(t, k)
-	hosttest.Contract(t, func() string { return files() + sh(t, "ip route") }, route)
+	files := world(t, r.Files)
+	hosttest.Contract(t, func() string { return files() + sh(t, "ip route") }, r.Step())
 
-	if err := route.Apply(t.Context()); err != nil {
+	if err := r.Step().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	sh(t, "ip route del 10.96.0.0/16") // as a reboot does
-	if err := k.RestoreServiceRoute(netip.MustParsePrefix("10.96.0.0/16")); err != nil {
+	if err := r.Restore(); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := net.DialTimeout("tcp", "10.96.0.1:443", time.Second)
@@ -52,11 +50,15 @@ func TestServicesAreReachedWithoutADefaultRoute(t *testing.T) {
 func TestServicesAreNotRoutedBesideADefaultRoute(t *testing.T) {
 	alone(t)
 	sh(t, noWayOut+"\nip route add default via 10.99.0.1")
-	k := fresh(t, false)
-	diff, err := k.RouteServices(netip.MustParsePrefix("10.96.0.0/16")).Check(t.Context())
+	diff, err := serviceRoute(t).Step().Check(t.Context())
 	if err != nil || len(diff) > 0 {
 		t.Errorf("with a default route: %v, %v", diff, err)
 	}
+}
+
+func serviceRoute(t *testing.T) ServiceRoute {
+	t.Helper()
+	return ServiceRoute{Files: fresh(t, false).Files, Services: netip.MustParsePrefix("10.96.0.0/16"), NodeIP: "10.99.0.2"}
 }
 
 func sh(t *testing.T, script string) string {

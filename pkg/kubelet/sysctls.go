@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -41,25 +42,25 @@ var sysctls = []string{
 
 // RememberSysctls writes down kernel settings before anything changes them,
 // for Undo to put back. It belongs before all else.
-func (k Kubelet) RememberSysctls() step.Step {
+func RememberSysctls(files host.Files) step.Step {
 	return step.Step{
 		Name:  "remember kernel settings",
-		Check: func(context.Context) (step.Diff, error) { return sysctlRecord.Diff(k.Files) },
-		Apply: func(context.Context) error { return k.rememberSysctls() },
-		Undo:  func(ctx context.Context) error { return k.restoreSysctls(ctx) },
+		Check: func(context.Context) (step.Diff, error) { return sysctlRecord.Diff(files) },
+		Apply: func(context.Context) error { return rememberSysctls(files) },
+		Undo:  func(ctx context.Context) error { return restoreSysctls(ctx, files) },
 	}
 }
 
 // rememberSysctls keeps no values where it is too late: the record was damaged,
 // or the kubelet has been here.
-func (k Kubelet) rememberSysctls() error {
-	return sysctlRecord.Ensure(k.Files, func(lost error) (map[string]string, error) {
+func rememberSysctls(files host.Files) error {
+	return sysctlRecord.Ensure(files, func(lost error) (map[string]string, error) {
 		values := map[string]string{}
-		if host.IsDamaged(lost) || k.hasBeen() {
+		if host.IsDamaged(lost) || hasBeen(files) {
 			return values, nil
 		}
 		for _, name := range sysctls {
-			if value, ok := k.Files.Sysctl(name); ok {
+			if value, ok := kernel.Sysctl(files, name); ok {
 				values[name] = value
 			}
 		}
@@ -69,33 +70,33 @@ func (k Kubelet) rememberSysctls() error {
 
 // hasBeen reports whether kube-bootstrap has set up a kubelet here, wholly or
 // partly.
-func (k Kubelet) hasBeen() bool { return k.Files.Exists(Kubeconfig) || k.Files.Exists(BootstrapConfig) }
+func hasBeen(files host.Files) bool { return files.Exists(Kubeconfig) || files.Exists(BootstrapConfig) }
 
-func (k Kubelet) leaveSysctls(ctx context.Context) {
+func leaveSysctls(ctx context.Context) {
 	step.Leave(ctx, "kernel settings: the values from before are not known, as "+sysctlRecord.Path+" was lost; they stay until the next boot")
 }
 
-func (k Kubelet) restoreSysctls(ctx context.Context) error {
-	values, err := sysctlRecord.Read(k.Files)
+func restoreSysctls(ctx context.Context, files host.Files) error {
+	values, err := sysctlRecord.Read(files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case host.IsDamaged(err) || err == nil && len(values) == 0:
-		k.leaveSysctls(ctx)
+		leaveSysctls(ctx)
 	case err != nil:
 		return err
 	}
 	var errs []error
 	for _, name := range sysctls {
 		was, known := values[name]
-		if now, ok := k.Files.Sysctl(name); known && ok && now != was {
-			errs = append(errs, k.Files.SetSysctl(name, was))
+		if now, ok := kernel.Sysctl(files, name); known && ok && now != was {
+			errs = append(errs, kernel.SetSysctl(files, name, was))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return k.Files.Remove(sysctlRecord.Path)
+	return files.Remove(sysctlRecord.Path)
 }
 
 // KeepSysctls sets the kernel settings that packets between pods, containers
@@ -103,14 +104,14 @@ func (k Kubelet) restoreSysctls(ctx context.Context) error {
 // and do not notice when somebody changes them. Packets are
 // forwarded between the links; a missing link is skipped. RememberSysctls restores
 // the previous values.
-func (k Kubelet) KeepSysctls(links ...string) step.Step {
+func KeepSysctls(files host.Files, links ...string) step.Step {
 	names := []string{"net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"}
 	for _, link := range links {
 		names = append(names, "net.ipv4.conf."+strings.ReplaceAll(link, ".", "/")+".forwarding")
 	}
 	differing := func() (differ []string) {
 		for _, name := range names {
-			if value, ok := k.Files.Sysctl(name); ok && value != "1" {
+			if value, ok := kernel.Sysctl(files, name); ok && value != "1" {
 				differ = append(differ, name)
 			}
 		}
@@ -127,7 +128,7 @@ func (k Kubelet) KeepSysctls(links ...string) step.Step {
 		Apply: func(context.Context) error {
 			var errs []error
 			for _, name := range differing() {
-				errs = append(errs, k.Files.SetSysctl(name, "1"))
+				errs = append(errs, kernel.SetSysctl(files, name, "1"))
 			}
 			return errors.Join(errs...)
 		},

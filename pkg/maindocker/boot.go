@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -22,39 +23,39 @@ const (
 // firewall is reloaded. It waits for the lease no longer than limit. Docker
 // also starts if the unit fails, because Docker only wants it and does not
 // require it.
-func (b Bridge) BootUnit(binary string, limit time.Duration) step.Step {
-	files := bootFiles(b.Units.Init(), binary, limit)
+func BootUnit(files host.Files, units initsystem.Units, binary string, limit time.Duration) step.Step {
+	unit := bootFiles(units.Init(), binary, limit)
 	return step.Step{
 		Name: "bring the network back at boot",
 		Check: func(context.Context) (step.Diff, error) {
-			diff, err := b.Files.Missing(files)
-			if err == nil && len(diff) == 0 && !b.Files.Enabled(b.Units, bootUnit, "docker.service") {
+			diff, err := files.Missing(unit)
+			if err == nil && len(diff) == 0 && !initsystem.Enabled(files, units, bootUnit, "docker.service") {
 				diff = append(diff, "enable "+bootUnit)
 			}
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error {
-			if err := b.Files.Put(files); err != nil {
+			if err := files.Put(unit); err != nil {
 				return err
 			}
-			return errors.Join(b.Units.Enable(ctx, bootUnit), b.Units.Reload(ctx))
+			return errors.Join(units.Enable(ctx, bootUnit), units.Reload(ctx))
 		},
-		Undo: func(ctx context.Context) error { return b.removeBootUnit(ctx, files[0].Path) },
+		Undo: func(ctx context.Context) error { return removeBootUnit(ctx, files, units, unit[0].Path) },
 	}
 }
 
-func (b Bridge) removeBootUnit(ctx context.Context, path string) error {
-	if !b.Files.Exists(path) {
+func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Units, path string) error {
+	if !files.Exists(path) {
 		return nil
 	}
-	if b.Units.Init() != "systemd" {
+	if units.Init() != "systemd" {
 		// update-rc.d refuses while the script exists; rc-update does not.
-		return errors.Join(b.Files.Remove(path), b.Units.Disable(ctx, bootUnit))
+		return errors.Join(files.Remove(path), units.Disable(ctx, bootUnit))
 	}
-	if err := errors.Join(b.Units.Disable(ctx, bootUnit), b.Units.Stop(ctx, bootUnit)); err != nil {
+	if err := errors.Join(units.Disable(ctx, bootUnit), units.Stop(ctx, bootUnit)); err != nil {
 		return err
 	}
-	return errors.Join(b.Files.Remove(path), b.Units.Reload(ctx))
+	return errors.Join(files.Remove(path), units.Reload(ctx))
 }
 
 func bootFiles(init, binary string, limit time.Duration) []host.File {
@@ -142,48 +143,50 @@ reload() {
 // Docker. On a reload of the firewall it does not change the settings of the
 // running Docker. It does nothing while Move is being undone, because
 // turndown starts Docker too.
-func (b Bridge) Boot(ctx context.Context) error {
-	if moved, err := b.moved(); err != nil || !moved || b.pending().Back {
+func (o Overlay) Boot(ctx context.Context) error {
+	files := o.Docker.Files
+	if moved, err := moved(files); err != nil || !moved || readPending(files).Back {
 		return err
 	}
-	if err := step.Until(ctx, func(context.Context) error { _, err := b.Lease(); return err }, nil); err != nil {
+	var lease Lease
+	if err := step.Until(ctx, func(context.Context) (err error) { lease, err = o.Lease(); return err }, nil); err != nil {
 		return fmt.Errorf("wait for this host's subnet: %w", err)
 	}
-	g, err := b.goal(ctx)
+	g, err := goalFor(ctx, files, lease)
 	if err != nil {
 		return err
 	}
 	// A request to Docker's socket would block: systemd accepts it and starts
 	// Docker, which waits for Boot.
-	running, err := b.Units.Active(ctx, "docker")
+	running, err := o.Docker.Units.Active(ctx, "docker")
 	if err != nil {
 		return err
 	}
 	if !running {
-		if err := b.bootSettings(ctx, g.data); err != nil {
+		if err := bootSettings(ctx, files, g.data); err != nil {
 			return err
 		}
-		if err := b.setLink(g.lease); err != nil {
+		if err := setLink(lease); err != nil {
 			return err
 		}
 	}
-	o, err := b.opening()
+	now, err := readSettings(files)
 	if err != nil {
 		return err
 	}
-	return o.firewall.apply(ctx)
+	return firewallFor(o.Link, lease, o.Hosts, now).apply(ctx)
 }
 
 // bootSettings writes daemon.json, unless Docker would not start with it.
-func (b Bridge) bootSettings(ctx context.Context, data []byte) error {
+func bootSettings(ctx context.Context, files host.Files, data []byte) error {
 	if data == nil {
 		return nil
 	}
 	if err := validate(ctx, data); err != nil {
 		return err
 	}
-	if _, err := b.recoverOriginal(); err != nil {
+	if _, err := recoverOriginal(files); err != nil {
 		return err
 	}
-	return b.writeSettings(data)
+	return writeSettings(files, data)
 }

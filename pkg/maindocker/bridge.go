@@ -9,12 +9,11 @@ package maindocker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -30,14 +29,10 @@ type Lease struct {
 	MTU             int
 }
 
-// Bridge is docker0 and the Docker that owns it.
+// Bridge is docker0, which follows the lease.
 type Bridge struct {
-	Files   host.Files
-	Units   host.Units
-	Docker  func() (*docker.Engine, error)
-	Lease   func() (Lease, error)
-	Backend string       // flannel's: vxlan, host-gw, udp, wireguard, ipip
-	Hosts   netip.Prefix // network of the hosts, which host-gw needs
+	Docker Daemon
+	Lease  func() (Lease, error)
 }
 
 // Move is the step that makes Docker and docker0 match the lease. Stopping,
@@ -45,67 +40,52 @@ type Bridge struct {
 // undone. Containers that ran before run again afterwards. Open makes the
 // changes that need no restart.
 func (b Bridge) Move() step.Step {
-	return b.moveBecause(func(ctx context.Context) (step.Diff, error) {
-		g, err := b.goal(ctx)
+	return b.moveBecause(func(ctx context.Context, lease Lease) (step.Diff, error) {
+		g, err := goalFor(ctx, b.Docker.Files, lease)
 		if err != nil {
 			return nil, err
 		}
-		running, err := b.runningDiff(ctx, g.lease)
+		running, err := b.Docker.runningDiff(ctx, lease)
 		return append(g.diff, running...), err
 	})
 }
 
 // Follow is Move for the agent: it restarts Docker if its network is in
 // another subnet or missing, but not because a user edits daemon.json.
-func (b Bridge) Follow() step.Step {
-	return b.moveBecause(func(ctx context.Context) (step.Diff, error) {
-		lease, err := b.Lease()
-		if err != nil {
-			return nil, noLease{err}
-		}
-		return b.runningDiff(ctx, lease)
-	})
-}
+func (b Bridge) Follow() step.Step { return b.moveBecause(b.Docker.runningDiff) }
 
-// reasons returns why Docker must be restarted.
-type reasons func(context.Context) (step.Diff, error)
+// reasons returns why Docker must be restarted for a lease.
+type reasons func(context.Context, Lease) (step.Diff, error)
 
 func (b Bridge) moveBecause(why reasons) step.Step {
 	return step.Step{
 		Name: "move docker0 onto the flannel subnet",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			restart, err := why(ctx)
-			if errors.As(err, new(noLease)) {
+			lease, err := b.Lease()
+			if err != nil { // flanneld has not written it yet
 				return step.Diff{"move docker0 onto the flannel subnet, once it is known (" + err.Error() + ")"}, nil
 			}
+			restart, err := why(ctx, lease)
 			if err != nil {
 				return nil, err
 			}
-			records, err := b.recordsDiff()
+			records, err := recordsDiff(b.Docker.Files)
 			return append(records, restart...), err
 		},
 		Apply: func(ctx context.Context) error { return b.move(ctx, why) },
-		Undo:  b.moveBack,
+		Undo:  b.Docker.moveBack,
 	}
 }
 
-// noLease is the error that flanneld has not written a lease yet.
-type noLease struct{ error }
-
-// goal is the state that Move establishes, from the lease and the user's
+// goal is the daemon.json that Move establishes, from the lease and the user's
 // daemon.json.
 type goal struct {
-	lease Lease
-	data  []byte    // daemon.json; nil: up to date
-	diff  step.Diff // of daemon.json
+	data []byte // nil: up to date
+	diff step.Diff
 }
 
-func (b Bridge) goal(ctx context.Context) (goal, error) {
-	lease, err := b.Lease()
-	if err != nil {
-		return goal{}, noLease{err}
-	}
-	now, err := readSettings(b.Files, daemonJSON)
+func goalFor(ctx context.Context, files host.Files, lease Lease) (goal, error) {
+	now, err := readSettings(files)
 	if err != nil {
 		return goal{}, err
 	}
@@ -113,14 +93,14 @@ func (b Bridge) goal(ctx context.Context) (goal, error) {
 	if err != nil {
 		return goal{}, err
 	}
-	g := goal{lease: lease, diff: differences(now, want)}
+	g := goal{diff: differences(now, want)}
 	if len(g.diff) > 0 {
 		g.data, err = encode(merge(now, want))
 	}
 	return g, err
 }
 
-func linkDiff(link host.Link, lease Lease) step.Diff {
+func linkDiff(link links.Link, lease Lease) step.Diff {
 	var diff step.Diff
 	if len(link.Addrs) != 1 || link.Addrs[0] != lease.Subnet {
 		diff = append(diff, fmt.Sprintf("set docker0 to %s (now %v)", lease.Subnet, link.Addrs))
@@ -134,109 +114,35 @@ func linkDiff(link host.Link, lease Lease) step.Diff {
 	return diff
 }
 
-// runningDiff compares the settings of the running Docker with the lease,
-// because Docker may not have read the file since its change.
-func (b Bridge) runningDiff(ctx context.Context, lease Lease) (step.Diff, error) {
-	var diff step.Diff
-	if b.isPending() {
-		diff = append(diff, fmt.Sprintf("finish the restart of Docker, with %d containers", len(b.pending().Containers)))
-	}
-	network, err := b.networkDiff(ctx, lease)
-	if err != nil {
-		return nil, err
-	}
-	_, ok, err := host.FindLink(linkName)
-	if err == nil && !ok {
-		network = append(network, "make docker0")
-	}
-	return append(diff, network...), err
-}
-
-// networkDiff compares Docker's own description of its bridge network.
-func (b Bridge) networkDiff(ctx context.Context, lease Lease) (step.Diff, error) {
-	docker, err := b.Docker()
-	if err != nil {
-		return nil, err
-	}
-	if err := docker.Answers(ctx); err != nil {
-		return step.DiffOf(err, "start Docker")
-	}
-	net, ok, err := docker.Network(ctx, "bridge")
-	if err != nil {
-		return nil, err
-	}
-	if !ok || len(net.IPAM.Config) == 0 {
-		return step.Diff{"restart Docker: it has no bridge network"}, nil
-	}
-	ipam := net.IPAM.Config[0]
-	agrees := ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() && ipam.IPRange == lowerHalf(lease.Subnet) &&
-		net.Options["com.docker.network.driver.mtu"] == fmt.Sprint(lease.MTU) &&
-		net.Options["com.docker.network.bridge.enable_ip_masquerade"] == "false"
-	if !agrees {
-		return step.Diff{fmt.Sprintf("restart Docker: its bridge network is %s", ipam.Subnet)}, nil
-	}
-	return nil, nil
-}
-
 func (b Bridge) move(ctx context.Context, why reasons) error {
-	if err := b.repairRecords(); err != nil {
+	if err := repairRecords(b.Docker.Files); err != nil {
 		return err
 	}
-	restart, err := why(ctx)
+	lease, err := b.Lease()
+	if err != nil {
+		return err
+	}
+	restart, err := why(ctx, lease)
 	if err != nil || len(restart) == 0 {
 		return err
 	}
-	g, err := b.goal(ctx)
+	g, err := goalFor(ctx, b.Docker.Files, lease)
 	if err != nil {
 		return err
 	}
-	if err := b.moveWhileStopped(ctx, g); err != nil {
+	if err := b.Docker.moveTo(ctx, lease, g.data); err != nil {
 		return err
 	}
-	return b.setLink(g.lease)
-}
-
-func (b Bridge) repairRecords() error {
-	differ, err := b.recordsDiff()
-	if err != nil || len(differ) == 0 {
-		return err
-	}
-	_, err = b.recoverOriginal()
-	return errors.Join(err, b.noteAddress())
-}
-
-func (b Bridge) moveWhileStopped(ctx context.Context, g goal) error {
-	if err := b.noteAddress(); err != nil {
-		return err
-	}
-	err := b.whileStopped(ctx, pending{}, g.data, func() error {
-		if err := b.writeSettings(g.data); err != nil {
-			return err
-		}
-		return b.setLink(g.lease)
-	})
-	if errors.As(err, new(startError)) {
-		// Docker refused the settings: restore the user's settings.
-		return errors.Join(err, b.moveBack(context.WithoutCancel(ctx)))
-	}
-	return err
-}
-
-// writeSettings writes daemon.json; nil leaves it as it is.
-func (b Bridge) writeSettings(data []byte) error {
-	if data == nil {
-		return nil
-	}
-	return b.Files.Replace(daemonJSON, data, 0o644)
+	return setLink(lease)
 }
 
 // setLink sets the address of docker0. It does not delete docker0, because
 // pods may be attached to it. It does not create docker0 either, because
 // Docker assigns a stable MAC address.
-func (b Bridge) setLink(lease Lease) error {
-	link, ok, err := host.FindLink(linkName)
+func setLink(lease Lease) error {
+	link, ok, err := links.Find(linkName)
 	if err != nil || !ok || len(linkDiff(link, lease)) == 0 {
 		return err
 	}
-	return host.SetBridge(linkName, lease.Subnet, lease.MTU)
+	return links.SetBridge(linkName, lease.Subnet, lease.MTU)
 }

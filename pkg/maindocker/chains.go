@@ -2,18 +2,21 @@ package maindocker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // dockerTable is Docker's nftables table with firewall-backend nftables.
 const dockerTable = "ip docker-bridges"
 
 // dockerJumps are the jumps that every version of Docker creates.
-var dockerJumps = []host.Jump{
+var dockerJumps = []netfilter.Jump{
 	{Table: userChain.table, From: "FORWARD", To: userChain.chain},
 	{Table: "nat", From: "PREROUTING", To: "DOCKER"},
 	{Table: "nat", From: "OUTPUT", To: "DOCKER"},
@@ -23,7 +26,56 @@ var dockerJumps = []host.Jump{
 // 28.1, the second before.
 var forwardJumps = []string{"DOCKER-FORWARD", "DOCKER"}
 
-func missingChains(chains *host.Chains) (missing []string, err error) {
+// repairChains restarts Docker only if the missing rules do not return by
+// themselves, because a container may be starting or stopping.
+func (d Daemon) repairChains(ctx context.Context, now settings) error {
+	const patience = time.Second
+	whole := func(ctx context.Context) error {
+		diff, err := d.chainsDiff(ctx, now)
+		if err == nil && len(diff) > 0 {
+			err = errors.New(diff.String())
+		}
+		return err
+	}
+	if err := step.Until(step.WithLimit(ctx, patience), whole, nil); err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return d.rebuild(ctx)
+}
+
+// chainsDiff lists the missing rules that Docker creates. Docker creates them
+// at its start and does not check them later.
+func (d Daemon) chainsDiff(ctx context.Context, now settings) (step.Diff, error) {
+	var diff step.Diff
+	if d.Files.Exists(rebuildFile) {
+		diff = append(diff, "finish the restart of Docker, which rebuilds its firewall chains")
+	}
+	switch {
+	case now["iptables"] == false:
+		return diff, nil
+	case usesNftables(now):
+		tables, err := netfilter.NftTables(ctx)
+		if err == nil && !slices.Contains(tables, dockerTable) {
+			diff = append(diff, "have Docker rebuild the table "+dockerTable+" of nftables")
+		}
+		return diff, err
+	}
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return nil, err
+	}
+	missing, err := missingChains(chains)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := d.missingPorts(ctx, chains)
+	if missing = append(missing, ports...); err == nil && len(missing) > 0 {
+		diff = append(diff, "have Docker rebuild its firewall chains, which lack "+strings.Join(missing, ", "))
+	}
+	return diff, err
+}
+
+func missingChains(chains *netfilter.Chains) (missing []string, err error) {
 	jumps, err := chains.Missing(dockerJumps...)
 	if err != nil {
 		return nil, err
@@ -40,9 +92,9 @@ func missingChains(chains *host.Chains) (missing []string, err error) {
 
 // forwards reports whether FORWARD jumps to a chain of Docker that has rules.
 // The chain of containers has none if no port is published.
-func forwards(chains *host.Chains) (bool, error) {
+func forwards(chains *netfilter.Chains) (bool, error) {
 	for _, to := range forwardJumps {
-		missing, err := chains.Missing(host.Jump{Table: userChain.table, From: "FORWARD", To: to})
+		missing, err := chains.Missing(netfilter.Jump{Table: userChain.table, From: "FORWARD", To: to})
 		if err != nil {
 			return false, err
 		}
@@ -57,8 +109,8 @@ func forwards(chains *host.Chains) (bool, error) {
 
 // missingPorts lists the published ports of docker0's containers for which
 // there is no rule.
-func (b Bridge) missingPorts(ctx context.Context, chains *host.Chains) (missing []string, err error) {
-	docker, err := b.Docker()
+func (d Daemon) missingPorts(ctx context.Context, chains *netfilter.Chains) (missing []string, err error) {
+	docker, err := d.Engine()
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 )
 
 // What Docker makes, in the versions that differ.
@@ -43,7 +43,7 @@ func TestMissingChains(t *testing.T) {
 	} {
 		hosttest.Shell(t, c.docker)
 		hosttest.Shell(t, c.do)
-		chains, err := host.ReadChains()
+		chains, err := netfilter.ReadChains()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -48,7 +48,7 @@ var (
 // places are the chains that this kernel has. Without the table raw, Docker
 // drops nothing there.
 func places() []place {
-	if !host.HasTable(rawChain.table) {
+	if !netfilter.HasTable(rawChain.table) {
 		return []place{userChain}
 	}
 	return []place{userChain, rawChain}
@@ -56,43 +56,37 @@ func places() []place {
 
 // firewall is a set of iptables rules or an nftables table.
 type firewall struct {
-	rules []host.Rule
-	table *host.NftTable
+	rules []netfilter.Rule
+	table *netfilter.NftTable
 }
 
 // accept returns a rule in the words and the order of iptables-save.
-func accept(p place, comment string, match ...string) host.Rule {
-	return host.Rule{Table: p.table, Chain: p.chain, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT")}
+func accept(p place, comment string, match ...string) netfilter.Rule {
+	return netfilter.Rule{Table: p.table, Chain: p.chain, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT")}
 }
 
 // acceptFrom accepts packets of a network.
-func acceptFrom(comment string, from netip.Prefix, to string) []host.Rule {
+func acceptFrom(comment string, from netip.Prefix, to string) []netfilter.Rule {
 	source := from.Masked().String()
-	return []host.Rule{
+	return []netfilter.Rule{
 		accept(userChain, comment, "-s", source, "-d", to, "-o", linkName),
 		accept(rawChain, comment, "-s", source, "-d", to),
 	}
 }
 
-// overlayLinks names the interface by which a flannel backend's packets come
-// in. host-gw has none: there they come by the host's own interface.
-var overlayLinks = map[string]string{
-	"vxlan": "flannel.1", "udp": "flannel0", "wireguard": "flannel-wg", "ipip": "flannel.ipip",
-}
-
-// firewallFor lets in what comes by the overlay. hosts is the network that the
-// hosts themselves are in.
-func firewallFor(backend string, lease Lease, hosts netip.Prefix, daemon settings) firewall {
-	if daemon["firewall-backend"] == "nftables" {
+// firewallFor accepts the packets of the overlay. They arrive by link, or by the
+// host's own interface if link is empty. hosts is the network of the hosts.
+func firewallFor(link string, lease Lease, hosts netip.Prefix, daemon settings) firewall {
+	if usesNftables(daemon) {
 		mark, ok := daemon[acceptMark].(string)
 		if !ok {
 			mark = ourMark // which Move is about to write
 		}
-		return firewall{table: tableFor(backend, lease, hosts, mark)}
+		return firewall{table: tableFor(link, lease, hosts, mark)}
 	}
 	to := lease.Subnet.Masked().String()
-	if link := overlayLinks[backend]; link != "" {
-		return firewall{rules: []host.Rule{
+	if link != "" {
+		return firewall{rules: []netfilter.Rule{
 			accept(userChain, ourComment, "-i", link, "-o", linkName),
 			accept(rawChain, ourComment, "-d", to, "-i", link),
 		}}
@@ -104,9 +98,9 @@ func firewallFor(backend string, lease Lease, hosts netip.Prefix, daemon setting
 	return firewall{rules: rules}
 }
 
-func tableFor(backend string, lease Lease, hosts netip.Prefix, mark string) *host.NftTable {
-	from := fmt.Sprintf("iifname %q", overlayLinks[backend])
-	if overlayLinks[backend] == "" {
+func tableFor(link string, lease Lease, hosts netip.Prefix, mark string) *netfilter.NftTable {
+	from := fmt.Sprintf("iifname %q", link)
+	if link == "" {
 		sources := lease.Network.Masked().String()
 		if hosts.IsValid() {
 			sources = "{ " + sources + ", " + hosts.Masked().String() + " }"
@@ -117,7 +111,7 @@ func tableFor(backend string, lease Lease, hosts netip.Prefix, mark string) *hos
 	comment := ourComment + " " + strings.NewReplacer(`"`, "", "{ ", "", " }", "", ",", "").Replace(from) + " " + value
 	body := "\tchain prerouting {\n\t\ttype filter hook prerouting priority -310; policy accept;\n" +
 		"\t\t" + from + " meta mark set meta mark or " + value + " comment \"" + comment + "\"\n\t}"
-	return &host.NftTable{Family: nftFamily, Name: nftName, Body: body, Comment: comment}
+	return &netfilter.NftTable{Family: nftFamily, Name: nftName, Body: body, Comment: comment}
 }
 
 func (f firewall) diff(ctx context.Context) (step.Diff, error) {
@@ -132,7 +126,7 @@ func (f firewall) diff(ctx context.Context) (step.Diff, error) {
 func (f firewall) rulesDiff() (diff step.Diff, err error) {
 	for _, p := range places() {
 		for _, r := range f.rulesOf(p) {
-			has, err := host.HasRule(r)
+			has, err := netfilter.HasRule(r)
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +134,7 @@ func (f firewall) rulesDiff() (diff step.Diff, err error) {
 				diff = append(diff, "add rule "+p.chain+" "+strings.Join(r.Spec, " "))
 			}
 		}
-		others, err := host.OtherRules(p.table, p.chain, commentMark, f.rulesOf(p))
+		others, err := netfilter.OtherRules(p.table, p.chain, commentMark, f.rulesOf(p))
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +145,7 @@ func (f firewall) rulesDiff() (diff step.Diff, err error) {
 	return diff, nil
 }
 
-func (f firewall) rulesOf(p place) (all []host.Rule) {
+func (f firewall) rulesOf(p place) (all []netfilter.Rule) {
 	for _, r := range f.rules {
 		if r.Table == p.table {
 			all = append(all, r)
@@ -162,13 +156,13 @@ func (f firewall) rulesOf(p place) (all []host.Rule) {
 
 func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 	if f.table == nil {
-		tables, err := host.NftTables(ctx)
+		tables, err := netfilter.NftTables(ctx)
 		if err != nil || !slices.Contains(tables, nftFamily+" "+nftName) {
 			return nil, err
 		}
 		return step.Diff{"delete table " + nftFamily + " " + nftName + " of nftables"}, nil
 	}
-	has, err := host.HasNftTable(ctx, *f.table)
+	has, err := netfilter.HasNftTable(ctx, *f.table)
 	if has || err != nil {
 		return nil, err
 	}
@@ -180,21 +174,21 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 func (f firewall) apply(ctx context.Context) error {
 	for _, p := range places() {
 		for _, r := range f.rulesOf(p) {
-			if err := host.InsertRule(r); err != nil {
+			if err := netfilter.InsertRule(r); err != nil {
 				return err
 			}
 		}
 	}
 	if f.table == nil {
-		return errors.Join(f.removeOtherRules(), host.DeleteNftTable(ctx, nftFamily, nftName))
+		return errors.Join(f.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftFamily, nftName))
 	}
-	return errors.Join(host.SetNftTable(ctx, *f.table), f.removeOtherRules())
+	return errors.Join(netfilter.SetNftTable(ctx, *f.table), f.removeOtherRules())
 }
 
 func (f firewall) removeOtherRules() error {
 	var errs []error
 	for _, p := range places() {
-		errs = append(errs, host.DeleteOtherRules(p.table, p.chain, commentMark, f.rulesOf(p)))
+		errs = append(errs, netfilter.DeleteOtherRules(p.table, p.chain, commentMark, f.rulesOf(p)))
 	}
 	return errors.Join(errs...)
 }
@@ -203,7 +197,7 @@ func (f firewall) removeOtherRules() error {
 // their comments and our table by its name. Docker owns the chain.
 func removeFirewall(ctx context.Context) error {
 	left, err := Left()
-	errs := []error{err, firewall{}.removeOtherRules(), host.DeleteNftTable(ctx, nftFamily, nftName)}
+	errs := []error{err, firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftFamily, nftName)}
 	if len(left) > 0 {
 		errs = append(errs, dropRawTable(ctx))
 	}
@@ -213,9 +207,9 @@ func removeFirewall(ctx context.Context) error {
 // dropRawTable removes the table raw if it is empty: iptables makes it with the
 // first rule and never removes it.
 func dropRawTable(ctx context.Context) error {
-	tables, err := host.NftTables(ctx)
+	tables, err := netfilter.NftTables(ctx)
 	if table := "ip " + rawChain.table; err == nil && slices.Contains(tables, table) {
-		err = host.DeleteEmptyNftTable(ctx, table)
+		err = netfilter.DeleteEmptyNftTable(ctx, table)
 	}
 	return err
 }
@@ -223,7 +217,7 @@ func dropRawTable(ctx context.Context) error {
 // Left lists our rules that remain.
 func Left() (left []string, err error) {
 	for _, p := range places() {
-		rules, err := host.OtherRules(p.table, p.chain, commentMark, nil)
+		rules, err := netfilter.OtherRules(p.table, p.chain, commentMark, nil)
 		if err != nil {
 			return left, err
 		}

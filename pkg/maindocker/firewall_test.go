@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 )
 
 func saved(t *testing.T, command ...string) string {
@@ -19,7 +20,7 @@ func saved(t *testing.T, command ...string) string {
 	return out + "\n"
 }
 
-// TestFirewall changes the backend, the subnet and Docker's firewall one after
+// TestFirewall changes the link, the subnet and Docker's firewall one after
 // another. Each time exactly the wanted rules must exist, before the user's
 // rules.
 func TestFirewall(t *testing.T) {
@@ -32,9 +33,9 @@ func TestFirewall(t *testing.T) {
 	other.Subnet, _ = other.Subnet.Addr().Prefix(25)
 	nftables := settings{"firewall-backend": "nftables", acceptMark: ourMark}
 	for _, f := range []firewall{
-		firewallFor("vxlan", lease, hosts, settings{}), firewallFor("host-gw", other, hosts, settings{}), firewallFor("host-gw", lease, hosts, settings{}),
-		firewallFor("udp", lease, hosts, settings{}), firewallFor("host-gw", lease, hosts, nftables), firewallFor("ipip", lease, hosts, nftables),
-		firewallFor("wireguard", lease, hosts, settings{}),
+		firewallFor("flannel.1", lease, hosts, settings{}), firewallFor("", other, hosts, settings{}), firewallFor("", lease, hosts, settings{}),
+		firewallFor("flannel0", lease, hosts, settings{}), firewallFor("", lease, hosts, nftables), firewallFor("flannel.ipip", lease, hosts, nftables),
+		firewallFor("flannel-wg", lease, hosts, settings{}),
 	} {
 		converges(t, f)
 	}
@@ -78,21 +79,20 @@ func converges(t *testing.T, f firewall) {
 // An existing docker0 is changed, not replaced: pods may be attached to it.
 func TestSetLink(t *testing.T) {
 	hosttest.InNetns(t)
-	b := Bridge{}
-	if err := b.setLink(lease); err != nil {
+	if err := setLink(lease); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := host.FindLink(linkName); ok || err != nil {
+	if _, ok, err := links.Find(linkName); ok || err != nil {
 		t.Fatalf("a missing docker0 is Docker's to make: %v, %v", ok, err)
 	}
 	saved(t, "ip", "link", "add", linkName, "type", "bridge")
 	saved(t, "ip", "addr", "add", "172.17.0.1/16", "dev", linkName)
 	saved(t, "ip", "link", "add", "pod0", "type", "veth", "peer", "name", "pod1")
 	saved(t, "ip", "link", "set", "pod0", "master", linkName)
-	if err := b.setLink(lease); err != nil {
+	if err := setLink(lease); err != nil {
 		t.Fatal(err)
 	}
-	link, _, err := host.FindLink(linkName)
+	link, _, err := links.Find(linkName)
 	if diff := linkDiff(link, lease); err != nil || len(diff) > 0 {
 		t.Errorf("got %v, %v", diff, err)
 	}

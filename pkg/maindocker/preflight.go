@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -20,27 +21,27 @@ const oldestAPI = 44
 
 // Problems returns, joined, what is wrong with the host's Docker:
 // docker-missing, docker-stopped, docker-version, docker-flags, daemon-json.
-func (b Bridge) Problems(ctx context.Context) error {
-	now, err := readSettings(b.Files, daemonJSON)
-	return errors.Join(b.DockerProblem(ctx), err, settingsProblems(now), UnitFlagProblems(b.commandLine()))
+func (d Daemon) Problems(ctx context.Context) error {
+	now, err := readSettings(d.Files)
+	return errors.Join(d.problem(ctx), err, settingsProblems(now), UnitFlagProblems(commandLine(d.Files)))
 }
 
-// DockerProblem returns a problem if Docker is missing, stopped or too old.
-func (b Bridge) DockerProblem(ctx context.Context) error {
+// problem returns a problem if Docker is missing, stopped or too old.
+func (d Daemon) problem(ctx context.Context) error {
 	// The Docker that answers may run elsewhere, but the bootstrap Docker needs
 	// the executable on this host.
-	if !b.Files.HasProgram("dockerd") {
+	if host.FindProgram(d.Files, "dockerd") == "" {
 		return &step.Problem{Name: "docker-missing", Text: "dockerd is not installed on this host", Remedy: "install Docker (docker.io or docker-ce)"}
 	}
-	docker, err := b.Docker()
+	docker, err := d.Engine()
 	if err != nil {
 		return err
 	}
 	if docker.Answers(ctx) != nil {
-		if b.isPending() {
+		if isPending(d.Files) {
 			return nil // an interrupted run has stopped it: Resume starts it
 		}
-		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Address, Remedy: "start it: " + b.startCommand()}
+		return &step.Problem{Name: "docker-stopped", Text: "Docker does not answer on " + docker.Address, Remedy: "start it: " + startCommand(d.Units.Init())}
 	}
 	version, api, err := docker.Version(ctx)
 	if err != nil {
@@ -58,8 +59,8 @@ func tooOld(api string) bool {
 	return strings.HasPrefix(api, "1.") && err == nil && n < oldestAPI
 }
 
-func (b Bridge) startCommand() string {
-	switch b.Units.Init() {
+func startCommand(init string) string {
+	switch init {
 	case "systemd":
 		return "`systemctl start docker`"
 	case "openrc":
@@ -69,13 +70,13 @@ func (b Bridge) startCommand() string {
 }
 
 // commandLine returns the arguments of the running dockerd.
-func (b Bridge) commandLine() []string {
+func commandLine(files host.Files) []string {
 	for _, path := range []string{"/run/docker.pid", "/var/run/docker.pid"} {
-		pid, err := b.Files.Read(path)
+		pid, err := files.Read(path)
 		if err != nil {
 			continue
 		}
-		line, err := b.Files.Read("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
+		line, err := files.Read("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
 		if err == nil {
 			return strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
 		}

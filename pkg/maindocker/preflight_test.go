@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -55,8 +55,8 @@ func TestTooOld(t *testing.T) {
 }
 
 func TestDockerThatIsNotThere(t *testing.T) {
-	b := Bridge{Units: host.OpenUnits(), Docker: func() (*docker.Engine, error) { return docker.Open(t.TempDir() + "/none.sock") }}
-	problems := step.Problems(b.DockerProblem(t.Context()))
+	d := Daemon{Units: initsystem.Open(), Engine: func() (*docker.Engine, error) { return docker.Open(t.TempDir() + "/none.sock") }}
+	problems := step.Problems(d.problem(t.Context()))
 	if len(problems) != 1 || problems[0].Name != "docker-stopped" && problems[0].Name != "docker-missing" {
 		t.Errorf("got %v", problems)
 	}

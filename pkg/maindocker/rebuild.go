@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -31,18 +32,18 @@ const (
 //
 // A Docker that refuses the setting, for example in a swarm, is restarted
 // with all its containers.
-func (b Bridge) rebuild(ctx context.Context) error {
-	docker, err := b.Docker()
+func (d Daemon) rebuild(ctx context.Context) error {
+	docker, err := d.Engine()
 	if err != nil {
 		return err
 	}
 	// The user may have edited the file meanwhile.
-	if data, err := b.Files.Read(daemonJSON); err == nil {
+	if data, err := d.Files.Read(daemonJSON); err == nil {
 		if err := validate(ctx, data); err != nil {
 			return err
 		}
 	}
-	if err := b.beginRebuild(ctx); err != nil {
+	if err := d.beginRebuild(ctx); err != nil {
 		return err
 	}
 	info, err := docker.Facts(ctx)
@@ -50,72 +51,72 @@ func (b Bridge) rebuild(ctx context.Context) error {
 		return err
 	}
 	if !info.LiveRestoreEnabled {
-		return errors.Join(b.endRebuild(ctx), b.Restart(ctx))
+		return errors.Join(d.endRebuild(ctx), d.Restart(ctx))
 	}
 	step.Report(ctx, "restarting Docker, containers go on", 0, 0)
-	restart := errors.Join(b.Units.Restart(ctx, "docker"), step.Until(ctx, docker.Answers, nil))
-	return errors.Join(restart, b.Files.RemoveDeadSockets(networkSockets), b.endRebuild(context.WithoutCancel(ctx)))
+	restart := errors.Join(d.Units.Restart(ctx, "docker"), step.Until(ctx, docker.Answers, nil))
+	return errors.Join(restart, host.RemoveDeadSockets(d.Files, networkSockets), d.endRebuild(context.WithoutCancel(ctx)))
 }
 
 // beginRebuild returns once Docker has read the setting, or after some
 // seconds. It changes nothing if the user has set live-restore.
-func (b Bridge) beginRebuild(ctx context.Context) error {
-	now, err := readSettings(b.Files, daemonJSON)
-	if err != nil || now[liveRestore] == true && !b.Files.Exists(rebuildFile) {
+func (d Daemon) beginRebuild(ctx context.Context) error {
+	now, err := readSettings(d.Files)
+	if err != nil || now[liveRestore] == true && !d.Files.Exists(rebuildFile) {
 		return err
 	}
 	var before []byte
 	if now[liveRestore] == false {
 		before = []byte("false")
 	}
-	if !b.Files.Exists(rebuildFile) { // otherwise an earlier run was interrupted
-		if err := b.Files.Write(rebuildFile, before, 0o600); err != nil {
+	if !d.Files.Exists(rebuildFile) { // otherwise an earlier run was interrupted
+		if err := d.Files.Write(rebuildFile, before, 0o600); err != nil {
 			return err
 		}
 	}
-	return b.setLiveRestore(ctx, true)
+	return d.setLiveRestore(ctx, true)
 }
 
 // endRebuild removes the setting from daemon.json and from the running
 // Docker, in which a missing key would not change it.
-func (b Bridge) endRebuild(ctx context.Context) error {
-	before, err := b.Files.Read(rebuildFile)
+func (d Daemon) endRebuild(ctx context.Context) error {
+	before, err := d.Files.Read(rebuildFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := b.setLiveRestore(ctx, false); err != nil {
+	if err := d.setLiveRestore(ctx, false); err != nil {
 		return err
 	}
-	now, err := readSettings(b.Files, daemonJSON)
+	now, err := readSettings(d.Files)
 	if err != nil {
 		return err
 	}
 	if string(before) != "false" {
 		delete(now, liveRestore)
 	}
-	if err := b.replaceSettings(now); err != nil {
+	if err := replaceSettings(d.Files, now); err != nil {
 		return err
 	}
-	return b.Files.Remove(rebuildFile)
+	return d.Files.Remove(rebuildFile)
 }
 
-func (b Bridge) setLiveRestore(ctx context.Context, on bool) error {
-	now, err := readSettings(b.Files, daemonJSON)
+func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
+	now, err := readSettings(d.Files)
 	if err != nil {
 		return err
 	}
 	now[liveRestore] = on
-	if err := b.replaceSettings(now); err != nil {
+	if err := replaceSettings(d.Files, now); err != nil {
 		return err
 	}
-	docker, err := b.Docker()
+	docker, err := d.Engine()
 	if err != nil || docker.Answers(ctx) != nil {
 		return err // Docker reads the file when it starts
 	}
-	if err := b.Files.HangUp(pidFile); err != nil {
+	if err := process.HangUp(d.Files, pidFile); err != nil {
 		return err
 	}
 	const patience = 10 * time.Second // a Docker that refuses the setting only logs that
@@ -129,16 +130,16 @@ func (b Bridge) setLiveRestore(ctx context.Context, on bool) error {
 	return ctx.Err()
 }
 
-func (b Bridge) replaceSettings(s settings) error {
+func replaceSettings(files host.Files, s settings) error {
 	data, err := encode(s)
 	if err != nil {
 		return err
 	}
-	return b.writeSettings(data)
+	return writeSettings(files, data)
 }
 
 // Restarting reports whether a restart of Docker by kube-bootstrap is in
 // progress or was interrupted.
 func Restarting(files host.Files) bool {
-	return files.Exists(pendingRecord.Path) || files.Exists(rebuildFile)
+	return isPending(files) || files.Exists(rebuildFile)
 }

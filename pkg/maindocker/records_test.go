@@ -6,24 +6,25 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // damages are what may have become of a record.
 var damages = map[string]string{"empty": "", "garbage": "\x00\xff{{garbage: [\n\"x", "cut": `{"absent":fal`, "another value": `{}`}
 
-// moved is a host whose daemon.json was the owner's and has our settings.
-func moved(t *testing.T, owner string) Bridge {
+// movedHost is a host whose daemon.json was the owner's and has our settings.
+func movedHost(t *testing.T, owner string) host.Files {
 	t.Helper()
-	b := Bridge{Files: host.Files{Root: t.TempDir()}}
+	files := host.Files{Root: t.TempDir()}
 	if owner != "" {
-		write(t, b.Files, owner)
+		write(t, files, owner)
 	}
-	put(t, b.Files, lease)
-	if err := addressRecord.Write(b.Files, netip.MustParsePrefix("172.18.0.1/16")); err != nil {
+	put(t, files, lease)
+	if err := addressRecord.Write(files, netip.MustParsePrefix("172.18.0.1/16")); err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return files
 }
 
 func damage(t *testing.T, files host.Files, path, content string) {
@@ -38,11 +39,11 @@ func damage(t *testing.T, files host.Files, path, content string) {
 func TestADamagedAddressIsNotWritten(t *testing.T) {
 	for name, content := range damages {
 		t.Run(name, func(t *testing.T) {
-			b := moved(t, `{"mtu": 9000}`)
-			damage(t, b.Files, addressRecord.Path, content)
+			files := movedHost(t, `{"mtu": 9000}`)
+			damage(t, files, addressRecord.Path, content)
 			var left []string
 			ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
-			data, err := b.settingsBefore(ctx)
+			data, err := settingsBefore(ctx, files)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,24 +67,24 @@ func TestTheRecordOfDaemonJSON(t *testing.T) {
 	for name, content := range damages {
 		for owner, want := range map[string]string{"": "", `{"debug": true}`: "{\n  \"debug\": true\n}\n"} {
 			t.Run(name, func(t *testing.T) {
-				b := moved(t, owner)
-				damage(t, b.Files, record, content)
-				if is, err := b.moved(); !is || err != nil {
+				files := movedHost(t, owner)
+				damage(t, files, record, content)
+				if is, err := moved(files); !is || err != nil {
 					t.Errorf("moved: %t, %v", is, err)
 				}
-				if diff, err := b.recordsDiff(); len(diff) != 1 || err != nil || !strings.Contains(diff.String(), "is damaged") {
+				if diff, err := recordsDiff(files); len(diff) != 1 || err != nil || !strings.Contains(diff.String(), "is damaged") {
 					t.Errorf("before: %s, %v", diff, err)
 				}
-				if lost, err := b.recoverOriginal(); lost == nil || err != nil {
+				if lost, err := recoverOriginal(files); lost == nil || err != nil {
 					t.Errorf("recover: %v, %v", lost, err)
 				}
-				if diff, err := b.recordsDiff(); len(diff) > 0 || err != nil {
+				if diff, err := recordsDiff(files); len(diff) > 0 || err != nil {
 					t.Errorf("after: %s, %v", diff, err)
 				}
-				if err := unmergeFile(b.Files, daemonJSON); err != nil {
+				if err := unmergeFile(files); err != nil {
 					t.Fatal(err)
 				}
-				if got, _ := b.Files.Read(daemonJSON); string(got) != want {
+				if got, _ := files.Read(daemonJSON); string(got) != want {
 					t.Errorf("got %q, want %q", got, want)
 				}
 			})
@@ -93,34 +94,34 @@ func TestTheRecordOfDaemonJSON(t *testing.T) {
 
 // TestALostRecordOfAFileThatIsTheOwners: there is nothing to take out.
 func TestALostRecordOfAFileThatIsTheOwners(t *testing.T) {
-	b := moved(t, "")
+	files := movedHost(t, "")
 	const owners = `{"bip": "192.168.7.1/24"}`
-	write(t, b.Files, owners)
-	damage(t, b.Files, host.StateDir+"/original/etc/docker/daemon.json.json", "")
-	lost, err := b.recoverOriginal()
+	write(t, files, owners)
+	damage(t, files, host.StateDir+"/original/etc/docker/daemon.json.json", "")
+	lost, err := recoverOriginal(files)
 	if lost != nil || err != nil {
 		t.Errorf("recover: %v, %v", lost, err)
 	}
-	if is, err := b.moved(); is || err != nil {
+	if is, err := moved(files); is || err != nil {
 		t.Errorf("moved: %t, %v", is, err)
 	}
-	if got, _ := b.Files.Read(daemonJSON); string(got) != owners {
+	if got, _ := files.Read(daemonJSON); string(got) != owners {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestADamagedRestartIsStillOne(t *testing.T) {
-	b := Bridge{Files: host.Files{Root: t.TempDir()}}
+	files := host.Files{Root: t.TempDir()}
 	for _, content := range []string{"", "{{", `{"containers": ["--rm"]}`} {
-		damage(t, b.Files, pendingRecord.Path, content)
-		if p := b.pending(); !b.isPending() || len(p.Containers) > 0 {
-			t.Errorf("%q: %t %v", content, b.isPending(), p)
+		damage(t, files, pendingRecord.Path, content)
+		if p := readPending(files); !isPending(files) || len(p.Containers) > 0 {
+			t.Errorf("%q: %t %v", content, isPending(files), p)
 		}
 	}
 }
 
 func TestDefaultAddress(t *testing.T) {
-	taken := []host.Route{{Dst: netip.MustParsePrefix("172.17.0.0/16"), Link: "br-1"}, {Dst: netip.MustParsePrefix("0.0.0.0/0"), Link: "eth0"}, {Dst: netip.MustParsePrefix("172.18.0.0/16"), Link: "docker0"}}
+	taken := []links.Route{{Dst: netip.MustParsePrefix("172.17.0.0/16"), Link: "br-1"}, {Dst: netip.MustParsePrefix("0.0.0.0/0"), Link: "eth0"}, {Dst: netip.MustParsePrefix("172.18.0.0/16"), Link: "docker0"}}
 	pools, err := decode([]byte(`{"default-address-pools": [{"base": "10.20.0.0/16", "size": 24}]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -31,23 +31,23 @@ func (p pending) valid() error {
 	return nil
 }
 
-func (b Bridge) isPending() bool { return b.Files.Exists(pendingRecord.Path) }
+func isPending(files host.Files) bool { return files.Exists(pendingRecord.Path) }
 
-// pending returns the record. A damaged record means that Docker must be
+// readPending returns the record. A damaged record means that Docker must be
 // started; its restart policies then start containers.
-func (b Bridge) pending() pending {
-	p, _ := pendingRecord.Read(b.Files)
+func readPending(files host.Files) pending {
+	p, _ := pendingRecord.Read(files)
 	return p
 }
 
 // Resume starts a Docker that an interrupted run has stopped, because steps
 // before Move need it. Move does the rest.
-func (b Bridge) Resume() step.Step {
+func (d Daemon) Resume() step.Step {
 	check := func(ctx context.Context) (step.Diff, error) {
-		if !b.isPending() {
+		if !isPending(d.Files) {
 			return nil, nil
 		}
-		docker, err := b.Docker()
+		docker, err := d.Engine()
 		if err != nil {
 			return nil, err
 		}
@@ -60,37 +60,37 @@ func (b Bridge) Resume() step.Step {
 			if diff, err := check(ctx); err != nil || len(diff) == 0 {
 				return err
 			}
-			return b.start(ctx, b.pending())
+			return d.start(ctx, readPending(d.Files))
 		},
 	}
 }
 
 // Restart restarts Docker and every container that ran, also those without a
 // restart policy.
-func (b Bridge) Restart(ctx context.Context) error {
-	return b.WhileStopped(ctx, func() error { return nil })
+func (d Daemon) Restart(ctx context.Context) error {
+	return d.WhileStopped(ctx, func() error { return nil })
 }
 
 // WhileStopped calls change while Docker is stopped, and then starts Docker
 // and what ran.
-func (b Bridge) WhileStopped(ctx context.Context, change func() error) error {
-	return b.whileStopped(ctx, b.pending(), nil, change)
+func (d Daemon) WhileStopped(ctx context.Context, change func() error) error {
+	return d.whileStopped(ctx, readPending(d.Files).Back, nil, change)
 }
 
 // whileStopped stops Docker, calls change, and starts Docker and the
 // containers that ran. If change or the start of Docker fails, it starts as
 // much as possible. It stops nothing if Docker would not start with data, the
 // daemon.json that change writes; nil stands for the current file.
-func (b Bridge) whileStopped(ctx context.Context, how pending, data []byte, change func() error) error {
-	if err := b.validateNext(ctx, data); err != nil {
+func (d Daemon) whileStopped(ctx context.Context, back bool, data []byte, change func() error) error {
+	if err := validateNext(ctx, d.Files, data); err != nil {
 		return err
 	}
-	p, err := b.remember(ctx, how.Back)
+	p, err := d.remember(ctx, back)
 	if err != nil {
 		return fmt.Errorf("record what runs: %w", err)
 	}
 	step.Report(ctx, "stopping Docker", 0, 0)
-	if err := b.stop(ctx); err != nil {
+	if err := d.stop(ctx); err != nil {
 		return err
 	}
 	changed := change()
@@ -99,10 +99,10 @@ func (b Bridge) whileStopped(ctx context.Context, how pending, data []byte, chan
 	startCtx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	step.Report(ctx, "starting Docker", 0, 0)
-	if err := b.start(startCtx, p); err != nil {
+	if err := d.start(startCtx, p); err != nil {
 		return errors.Join(changed, startError{err})
 	}
-	return errors.Join(changed, b.bringBack(startCtx, p))
+	return errors.Join(changed, d.bringBack(startCtx, p))
 }
 
 // startError is the error that Docker did not start with the changed
@@ -113,15 +113,15 @@ func (e startError) Unwrap() error { return e.error }
 
 // remember records what runs now, in addition to what an interrupted restart
 // recorded.
-func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
-	p := b.pending()
+func (d Daemon) remember(ctx context.Context, back bool) (pending, error) {
+	p := readPending(d.Files)
 	p.Back = back
-	docker, err := b.Docker()
+	docker, err := d.Engine()
 	if err != nil {
 		return p, err
 	}
 	if docker.Answers(ctx) != nil {
-		return p, b.writePending(p)
+		return p, pendingRecord.Write(d.Files, p)
 	}
 	ids, err := docker.RunningIDs(ctx)
 	if err != nil {
@@ -132,30 +132,26 @@ func (b Bridge) remember(ctx context.Context, back bool) (pending, error) {
 			p.Containers = append(p.Containers, id)
 		}
 	}
-	if b.Units.Init() == "systemd" {
-		active, err := b.Units.Active(ctx, "docker.socket")
+	if d.Units.Init() == "systemd" {
+		active, err := d.Units.Active(ctx, "docker.socket")
 		if err != nil {
 			return p, err
 		}
 		p.Socket = p.Socket || active
 	}
-	if err := b.writePending(p); err != nil {
+	if err := pendingRecord.Write(d.Files, p); err != nil {
 		return p, err
 	}
-	return p, b.stopContainers(ctx, docker, ids)
-}
-
-func (b Bridge) writePending(p pending) error {
-	return pendingRecord.Write(b.Files, p)
+	return p, d.stopContainers(ctx, docker, ids)
 }
 
 // stopContainers stops containers that would outlive Docker. With
 // live-restore they would keep the old subnet in use, so that Docker would
 // not move docker0. An init script kills Docker if it does not stop its
 // containers within seconds.
-func (b Bridge) stopContainers(ctx context.Context, docker *docker.Engine, ids []string) error {
+func (d Daemon) stopContainers(ctx context.Context, docker *docker.Engine, ids []string) error {
 	info, err := docker.Facts(ctx)
-	if err != nil || !info.LiveRestoreEnabled && b.Units.Init() == "systemd" {
+	if err != nil || !info.LiveRestoreEnabled && d.Units.Init() == "systemd" {
 		return err
 	}
 	return docker.StopAll(ctx, ids)
@@ -163,28 +159,28 @@ func (b Bridge) stopContainers(ctx context.Context, docker *docker.Engine, ids [
 
 // stop stops Docker and its socket unit, which would start Docker again at
 // the first request.
-func (b Bridge) stop(ctx context.Context) error {
-	if b.Units.Init() != "systemd" {
-		return b.stopScript(ctx)
+func (d Daemon) stop(ctx context.Context) error {
+	if d.Units.Init() != "systemd" {
+		return d.stopScript(ctx)
 	}
-	active, err := b.Units.Active(ctx, "docker.socket")
+	active, err := d.Units.Active(ctx, "docker.socket")
 	if err != nil {
 		return err
 	}
 	if active {
-		if err := b.Units.Stop(ctx, "docker.socket"); err != nil {
+		if err := d.Units.Stop(ctx, "docker.socket"); err != nil {
 			return err
 		}
 	}
-	return b.Units.Stop(ctx, "docker")
+	return d.Units.Stop(ctx, "docker")
 }
 
 // stopScript verifies that the init script has stopped the running Docker.
-func (b Bridge) stopScript(ctx context.Context) error {
-	if err := b.Units.Stop(ctx, "docker"); err != nil {
+func (d Daemon) stopScript(ctx context.Context) error {
+	if err := d.Units.Stop(ctx, "docker"); err != nil {
 		return err
 	}
-	docker, err := b.Docker()
+	docker, err := d.Engine()
 	if err != nil {
 		return err
 	}
@@ -196,17 +192,17 @@ func (b Bridge) stopScript(ctx context.Context) error {
 	}, nil)
 }
 
-func (b Bridge) start(ctx context.Context, p pending) error {
+func (d Daemon) start(ctx context.Context, p pending) error {
 	// Restart resets the start limit, and Start does not.
 	if p.Socket {
-		if err := b.Units.Restart(ctx, "docker.socket"); err != nil {
+		if err := d.Units.Restart(ctx, "docker.socket"); err != nil {
 			return err
 		}
 	}
-	if err := b.Units.Restart(ctx, "docker"); err != nil {
+	if err := d.Units.Restart(ctx, "docker"); err != nil {
 		return err
 	}
-	docker, err := b.Docker()
+	docker, err := d.Engine()
 	if err != nil {
 		return err
 	}
@@ -215,8 +211,8 @@ func (b Bridge) start(ctx context.Context, p pending) error {
 
 // bringBack starts what ran. It reports a container that cannot start once;
 // the next run does not try it again.
-func (b Bridge) bringBack(ctx context.Context, p pending) error {
-	docker, err := b.Docker()
+func (d Daemon) bringBack(ctx context.Context, p pending) error {
+	docker, err := d.Engine()
 	if err != nil {
 		return err
 	}
@@ -230,5 +226,5 @@ func (b Bridge) bringBack(ctx context.Context, p pending) error {
 		step.Leave(ctx, "a container that ran before does not run now: "+started.Error())
 		started = nil
 	}
-	return errors.Join(started, b.Files.Remove(pendingRecord.Path))
+	return errors.Join(started, d.Files.Remove(pendingRecord.Path))
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -23,12 +24,12 @@ func validAddress(p netip.Prefix) error {
 }
 
 // noteAddress saves docker0's address once, before the first move.
-func (b Bridge) noteAddress() error {
-	return addressRecord.Ensure(b.Files, func(error) (netip.Prefix, error) {
-		if moved, err := b.moved(); err != nil || moved {
+func noteAddress(files host.Files) error {
+	return addressRecord.Ensure(files, func(error) (netip.Prefix, error) {
+		if moved, err := moved(files); err != nil || moved {
 			return netip.Prefix{}, err
 		}
-		link, _, err := host.FindLink(linkName)
+		link, _, err := links.Find(linkName)
 		if err != nil || len(link.Addrs) == 0 {
 			return netip.Prefix{}, err
 		}
@@ -37,18 +38,27 @@ func (b Bridge) noteAddress() error {
 }
 
 // recordsDiff verifies the records that only moveBack reads.
-func (b Bridge) recordsDiff() (step.Diff, error) {
-	if moved, err := b.moved(); err != nil || !moved {
+func recordsDiff(files host.Files) (step.Diff, error) {
+	if moved, err := moved(files); err != nil || !moved {
 		return nil, err
 	}
-	address, err := addressRecord.Diff(b.Files)
+	address, err := addressRecord.Diff(files)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.original(); host.Lost(err) {
+	if _, err := original(files); host.Lost(err) {
 		address = append(address, "work out what "+daemonJSON+" was before: "+lostText(err))
 	}
 	return address, nil
+}
+
+func repairRecords(files host.Files) error {
+	differ, err := recordsDiff(files)
+	if err != nil || len(differ) == 0 {
+		return err
+	}
+	_, err = recoverOriginal(files)
+	return errors.Join(err, noteAddress(files))
 }
 
 func lostText(err error) string {
@@ -60,18 +70,18 @@ func lostText(err error) string {
 
 // moved reports whether daemon.json has the settings of Move, completely or
 // partly.
-func (b Bridge) moved() (bool, error) {
-	_, err := b.original()
+func moved(files host.Files) (bool, error) {
+	_, err := original(files)
 	if host.Lost(err) {
-		now, err := readSettings(b.Files, daemonJSON)
+		now, err := readSettings(files)
 		return err == nil && areOurs(now), err
 	}
 	return err == nil, err
 }
 
 // original returns the user's settings before the first move.
-func (b Bridge) original() (settings, error) {
-	data, err := b.Files.Original(daemonJSON)
+func original(files host.Files) (settings, error) {
+	data, err := files.UserFile(daemonJSON).Original()
 	if err != nil {
 		return nil, err
 	}
@@ -84,26 +94,45 @@ func (b Bridge) original() (settings, error) {
 
 // recoverOriginal reconstructs a lost original of daemon.json: the current
 // settings without those of Move. It returns why the original was lost.
-func (b Bridge) recoverOriginal() (lost, err error) {
-	if _, lost = b.original(); lost == nil || !host.Lost(lost) {
+func recoverOriginal(files host.Files) (lost, err error) {
+	if _, lost = original(files); lost == nil || !host.Lost(lost) {
 		return nil, lost
 	}
-	now, err := readSettings(b.Files, daemonJSON)
+	now, err := readSettings(files)
 	if err != nil {
 		return nil, err
 	}
 	if !areOurs(now) {
-		return nil, b.Files.Forget(daemonJSON)
+		return nil, files.UserFile(daemonJSON).Forget()
 	}
 	owner := withoutOurs(now)
 	if len(owner) == 0 {
-		return lost, b.Files.KeepOriginal(daemonJSON, nil)
+		return lost, files.UserFile(daemonJSON).Keep(nil)
 	}
 	data, err := encode(owner)
 	if err != nil {
 		return nil, err
 	}
-	return lost, b.Files.KeepOriginal(daemonJSON, data)
+	return lost, files.UserFile(daemonJSON).Keep(data)
+}
+
+// moveTo restarts Docker with data as its daemon.json; nil stands for the
+// current file.
+func (d Daemon) moveTo(ctx context.Context, lease Lease, data []byte) error {
+	if err := noteAddress(d.Files); err != nil {
+		return err
+	}
+	err := d.whileStopped(ctx, false, data, func() error {
+		if err := writeSettings(d.Files, data); err != nil {
+			return err
+		}
+		return setLink(lease)
+	})
+	if errors.As(err, new(startError)) {
+		// Docker refused the settings: restore the user's settings.
+		return errors.Join(err, d.moveBack(context.WithoutCancel(ctx)))
+	}
+	return err
 }
 
 // moveBack restores daemon.json and docker0's address. It restarts Docker
@@ -115,51 +144,51 @@ func (b Bridge) recoverOriginal() (lost, err error) {
 // any more. moveBack therefore starts Docker once with the old address as
 // bip, which Docker then saves, and restores the original daemon.json while
 // Docker runs.
-func (b Bridge) moveBack(ctx context.Context) error {
-	lost, err := b.recoverOriginal()
+func (d Daemon) moveBack(ctx context.Context) error {
+	lost, err := recoverOriginal(d.Files)
 	if err != nil {
 		return err
 	}
 	if lost != nil {
 		step.Leave(ctx, fmt.Sprintf("%s: %s, so only kube-bootstrap's keys were removed; their previous values are unknown", daemonJSON, lostText(lost)))
 	}
-	moved, err := b.moved()
+	moved, err := moved(d.Files)
 	if err != nil {
 		return err
 	}
-	if moved || b.isPending() {
-		if err := b.restartBack(ctx, moved); err != nil {
+	if moved || isPending(d.Files) {
+		if err := d.restartBack(ctx, moved); err != nil {
 			return err
 		}
 	}
-	if err := unmergeFile(b.Files, daemonJSON); err != nil {
+	if err := unmergeFile(d.Files); err != nil {
 		return err
 	}
-	return b.Files.Remove(addressRecord.Path)
+	return d.Files.Remove(addressRecord.Path)
 }
 
-func (b Bridge) restartBack(ctx context.Context, moved bool) error {
+func (d Daemon) restartBack(ctx context.Context, moved bool) error {
 	var data []byte
 	if moved {
 		var err error
-		if data, err = b.settingsBefore(ctx); err != nil {
+		if data, err = settingsBefore(ctx, d.Files); err != nil {
 			return err
 		}
 	}
-	return b.whileStopped(ctx, pending{Back: true}, data, func() error {
-		return errors.Join(b.writeSettings(data), host.DeleteLink(linkName))
+	return d.whileStopped(ctx, true, data, func() error {
+		return errors.Join(writeSettings(d.Files, data), links.Delete(linkName))
 	})
 }
 
 // settingsBefore returns the user's settings with docker0's old address as
 // bip, for one start.
-func (b Bridge) settingsBefore(ctx context.Context) ([]byte, error) {
-	back, err := unmerged(b.Files, daemonJSON)
+func settingsBefore(ctx context.Context, files host.Files) ([]byte, error) {
+	back, err := unmerged(files)
 	if err != nil {
 		return nil, err
 	}
 	if back["bip"] == nil {
-		old, err := b.addressBefore(ctx, back)
+		old, err := addressBefore(ctx, files, back)
 		if err != nil {
 			return nil, err
 		}
@@ -170,15 +199,15 @@ func (b Bridge) settingsBefore(ctx context.Context) ([]byte, error) {
 
 // addressBefore returns docker0's address before the move or, if it is
 // unknown, Docker's choice on a new host.
-func (b Bridge) addressBefore(ctx context.Context, owner settings) (netip.Prefix, error) {
-	old, err := addressRecord.Read(b.Files)
+func addressBefore(ctx context.Context, files host.Files, owner settings) (netip.Prefix, error) {
+	old, err := addressRecord.Read(files)
 	if err == nil && old.IsValid() {
 		return old, nil
 	}
 	if err != nil && !host.Lost(err) {
 		return old, err
 	}
-	routes, routesErr := host.Routes()
+	routes, routesErr := links.Routes()
 	if routesErr != nil {
 		return old, routesErr
 	}
@@ -192,7 +221,7 @@ func (b Bridge) addressBefore(ctx context.Context, owner settings) (netip.Prefix
 
 // defaultAddress returns the first address for docker0 that overlaps no
 // route, from the user's or Docker's address pools.
-func defaultAddress(owner settings, routes []host.Route) netip.Prefix {
+func defaultAddress(owner settings, routes []links.Route) netip.Prefix {
 	for _, subnet := range addressPools(owner) {
 		free := true
 		for _, r := range routes {

@@ -18,15 +18,15 @@ import (
 // settings is the content of daemon.json.
 type settings map[string]any
 
-// readSettings reads a daemon.json. A missing or empty file has no settings.
-func readSettings(files host.Files, path string) (settings, error) {
-	data, err := files.Read(path)
+// readSettings reads daemon.json. A missing or empty file has no settings.
+func readSettings(files host.Files) (settings, error) {
+	data, err := files.Read(daemonJSON)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	s, err := decode(data)
 	if err != nil {
-		return nil, &step.Problem{Name: "daemon-json", Text: path + " is not a JSON object: " + err.Error(), Remedy: "correct it, because Docker cannot read it either"}
+		return nil, &step.Problem{Name: "daemon-json", Text: daemonJSON + " is not a JSON object: " + err.Error(), Remedy: "correct it, because Docker cannot read it either"}
 	}
 	return s, nil
 }
@@ -50,6 +50,14 @@ func decode(data []byte) (settings, error) {
 	return s, nil
 }
 
+// writeSettings writes daemon.json; nil leaves it as it is.
+func writeSettings(files host.Files, data []byte) error {
+	if data == nil {
+		return nil
+	}
+	return files.UserFile(daemonJSON).Replace(data, 0o644)
+}
+
 func encode(s settings) ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	return append(data, '\n'), err
@@ -67,7 +75,7 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 		"fixed-cidr": lowerHalf(lease.Subnet).String(),
 		"ip-masq":    false, // flanneld masquerades, except inside of the overlay
 	}
-	nftables := owner["firewall-backend"] == "nftables"
+	nftables := usesNftables(owner)
 	if nftables && directRouting {
 		s["allow-direct-routing"] = true
 	}
@@ -76,6 +84,9 @@ func settingsFor(lease Lease, owner settings, directRouting bool) (settings, err
 	}
 	return s, nil
 }
+
+// usesNftables reports whether Docker writes nftables and not iptables.
+func usesNftables(s settings) bool { return s["firewall-backend"] == "nftables" }
 
 // lowerHalf returns the part of the subnet for Docker's containers.
 func lowerHalf(subnet netip.Prefix) netip.Prefix {
@@ -119,45 +130,45 @@ func unmerge(now, wrote, owner settings) settings {
 	return back
 }
 
-// unmerged returns the settings of a file without Move's. It returns
+// unmerged returns the settings of daemon.json without Move's. It returns
 // fs.ErrNotExist if the file was never replaced.
-func unmerged(files host.Files, path string) (settings, error) {
-	original, err := files.Original(path)
+func unmerged(files host.Files) (settings, error) {
+	original, err := files.UserFile(daemonJSON).Original()
 	if err != nil {
 		return nil, err
 	}
-	wroteData, err := files.Ours(path)
+	wroteData, err := files.UserFile(daemonJSON).Ours()
 	if err != nil {
 		return nil, err
 	}
 	owner, ownerErr := decode(original)
 	wrote, wroteErr := decode(wroteData)
-	now, err := readSettings(files, path)
+	now, err := readSettings(files)
 	return unmerge(now, wrote, owner), errors.Join(ownerErr, wroteErr, err)
 }
 
-// unmergeFile removes Move's keys from the file. If the user has changed
+// unmergeFile removes Move's keys from daemon.json. If the user has changed
 // nothing else, it restores the original bytes.
-func unmergeFile(files host.Files, path string) error {
-	back, err := unmerged(files, path)
+func unmergeFile(files host.Files) error {
+	back, err := unmerged(files)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	original, err := files.Original(path)
+	original, err := files.UserFile(daemonJSON).Original()
 	if err != nil {
 		return err
 	}
 	if owner, err := decode(original); err == nil && reflect.DeepEqual(back, owner) {
-		return files.Restore(path)
+		return files.UserFile(daemonJSON).Restore()
 	}
 	data, err := encode(back)
 	if err != nil {
 		return err
 	}
-	return errors.Join(files.Write(path, data, 0o644), files.Forget(path))
+	return errors.Join(files.Write(daemonJSON, data, 0o644), files.UserFile(daemonJSON).Forget())
 }
 
 // areOurs reports whether settings look like settings of Move.

@@ -15,7 +15,7 @@ var lease = Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.M
 // put merges our settings into the daemon.json of a host, as Move does.
 func put(t *testing.T, files host.Files, l Lease) {
 	t.Helper()
-	now, err := readSettings(files, daemonJSON)
+	now, err := readSettings(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func put(t *testing.T, files host.Files, l Lease) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := files.Replace(daemonJSON, data, 0o644); err != nil {
+	if err := files.UserFile(daemonJSON).Replace(data, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -109,7 +109,7 @@ func TestUnmerge(t *testing.T) {
 				write(t, files, c.since)
 			}
 			for range 2 {
-				if err := unmergeFile(files, daemonJSON); err != nil {
+				if err := unmergeFile(files); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -117,7 +117,7 @@ func TestUnmerge(t *testing.T) {
 			if string(got) != c.after || c.after == "" && !os.IsNotExist(err) {
 				t.Errorf("got %q (%v), want %q", got, err, c.after)
 			}
-			if _, err := files.Original(daemonJSON); !os.IsNotExist(err) {
+			if _, err := files.UserFile(daemonJSON).Original(); !os.IsNotExist(err) {
 				t.Errorf("the original is still kept: %v", err)
 			}
 		})
@@ -128,14 +128,14 @@ func TestDaemonJSONThatIsNot(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for _, text := range []string{"{", "[]", `{} {}`} {
 		write(t, files, text)
-		_, err := readSettings(files, daemonJSON)
+		_, err := readSettings(files)
 		if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "daemon-json" {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}
 	for _, text := range []string{"", " \n", "null", "{}"} {
 		write(t, files, text)
-		if s, err := readSettings(files, daemonJSON); err != nil || s == nil {
+		if s, err := readSettings(files); err != nil || s == nil {
 			t.Errorf("%q: got %v, %v", text, s, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestOwnersMarkIsKept(t *testing.T) {
 	if _, has := ours[acceptMark]; has || err != nil {
 		t.Errorf("got %v, %v", ours, err)
 	}
-	f := firewallFor("vxlan", lease, hosts, merge(owner, ours))
+	f := firewallFor("flannel.1", lease, hosts, merge(owner, ours))
 	if f.rules != nil || !strings.Contains(f.table.Body, `iifname "flannel.1" meta mark set meta mark or 0x1 `) {
 		t.Errorf("got %+v", f)
 	}

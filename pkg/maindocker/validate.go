@@ -10,11 +10,11 @@ import (
 
 // validateNext returns a problem if Docker would not start with data as its
 // daemon.json; nil stands for the current file.
-func (b Bridge) validateNext(ctx context.Context, data []byte) error {
+func validateNext(ctx context.Context, files host.Files, data []byte) error {
 	if data != nil {
 		return validate(ctx, data)
 	}
-	now, err := readSettings(b.Files, daemonJSON)
+	now, err := readSettings(files)
 	if err != nil {
 		return err
 	}

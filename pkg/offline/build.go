@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 // HostPath is the default path of the bundle on a host.
@@ -32,7 +33,7 @@ type Options struct {
 
 // DefaultPath is the default path of a bundle that Build writes.
 func DefaultPath(v image.Versions, what ...string) string {
-	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(what, "-")+".tar.zst")
+	return filepath.Join(cache.Dir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(what, "-")+".tar.zst")
 }
 
 // Build builds all images from source, writes them into a bundle and returns its
@@ -85,7 +86,7 @@ func (o Options) wanted() []image.Image {
 
 // images builds all images for all architectures.
 func (o Options) images(ctx context.Context) (built []image.Built, err error) {
-	builder := &image.Builder{Cache: image.CacheDir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
+	builder := &image.Builder{Cache: cache.Dir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
 	for _, arch := range o.Archs {
 		for _, img := range o.wanted() {
 			one, err := builder.Build(ctx, o.Versions, img, arch)

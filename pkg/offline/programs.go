@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 // Programs are the options of BuildPrograms.
@@ -40,7 +41,7 @@ func BuildPrograms(ctx context.Context, p Programs) (image.Versions, error) {
 
 // build builds the images of the programs and sets their versions in v.
 func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versions) ([]image.Built, error) {
-	builder := &image.Builder{Cache: image.CacheDir(), K8sDir: p.K8sDir}
+	builder := &image.Builder{Cache: cache.Dir(), K8sDir: p.K8sDir}
 	parts, err := p.parts(ctx, builder, v)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versi
 	}
 	var built []image.Built
 	for _, img := range image.Catalogue(*v, "") {
-		if _, err := base.Manifest.Find(img.Ref, runtime.GOARCH); err == nil {
+		if _, err := base.Find(img.Ref, runtime.GOARCH); err == nil {
 			continue
 		}
 		one, err := builder.ProgramImage(ctx, img, runtime.GOARCH, hyperkube, parts)
@@ -64,7 +65,7 @@ func (p Programs) build(ctx context.Context, base *bundle.Bundle, v *image.Versi
 }
 
 // parts returns the programs that differ from the release, and sets v.Programs.
-func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Versions) (map[string]image.Part, error) {
+func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Versions) (map[string]cache.Part, error) {
 	names := p.Build
 	if len(names) == 0 {
 		names = image.Programs()
@@ -80,7 +81,7 @@ func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Ve
 		}
 	}
 	maps.DeleteFunc(versions, func(_, version string) bool { return version == "" })
-	parts := map[string]image.Part{}
+	parts := map[string]cache.Part{}
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
 		if _, now := changed[name]; now {
 			parts[name], err = builder.Program(ctx, *v, runtime.GOARCH, name, versions[name])

@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -29,7 +30,7 @@ type PullOptions struct {
 // default path of Build, because a built bundle of the same versions has other
 // content.
 func PulledPath(v image.Versions, archs ...string) string {
-	return filepath.Join(image.CacheDir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+"-official.tar.zst")
+	return filepath.Join(cache.Dir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+"-official.tar.zst")
 }
 
 // PullFrom lists the official images and files that a pull needs.
@@ -129,7 +130,7 @@ func (p *pull) write() step.Step {
 }
 
 func (p *pull) compose(ctx context.Context) ([]image.Built, error) {
-	builder := &image.Builder{Cache: image.CacheDir()}
+	builder := &image.Builder{Cache: cache.Dir()}
 	var built []image.Built
 	for _, arch := range p.Archs {
 		for _, img := range image.Published(p.Versions, arch) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cniplugins"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -64,7 +65,7 @@ func (s Source) open(ctx context.Context) (imageSource, error) {
 
 func (s Source) openBundle(ctx context.Context) (*bundle.Bundle, error) {
 	if s.Registry != nil {
-		return bundle.OpenRegistry(ctx, s.Registry, s.Versions.Kubernetes, bundle.SignedBy(s.VerifyKey))
+		return artifact.Open(ctx, s.Registry, s.Versions.Kubernetes, bundle.SignedBy(s.VerifyKey))
 	}
 	return s.Open()
 }

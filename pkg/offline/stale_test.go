@@ -16,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
@@ -86,5 +87,5 @@ func onlyHyperkube(s Source) Source {
 // anotherBuild is a bundle of an image with other content under the same name.
 func anotherBuild(t *testing.T, img image.Image) string {
 	t.Helper()
-	return writeBundle(t, []image.Built{bundletest.Image(t, img, "amd64", bundletest.Tar(t, "hyperkube", "another build"))})
+	return writeBundle(t, []image.Built{bundletest.Image(t, img, "amd64", rootfstest.Tar(t, "hyperkube=another build"))})
 }

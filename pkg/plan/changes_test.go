@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -16,7 +17,7 @@ import (
 // installedWith returns an installed host with settings for its next run.
 func installedWith(t *testing.T, files host.Files, cfg config.Config) *local.Host {
 	t.Helper()
-	h := &local.Host{Files: files, Units: host.OpenUnits(), Config: cfg, Join: &join.Joining{}}
+	h := &local.Host{Files: files, Units: initsystem.Open(), Config: cfg, Join: &join.Joining{}}
 	var err error
 	if h.Saved, err = local.ReadSaved(files); err != nil {
 		t.Fatal(err)

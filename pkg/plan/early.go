@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -25,7 +26,7 @@ func earlyKubelet(h *local.Host, role string) step.Step {
 		Name:  "start the kubelet before docker0 moves",
 		Check: start.Check,
 		Apply: func(ctx context.Context) error {
-			return (&step.Runner{}).Do(ctx, step.Plan{{kubelet.Configure()}, {parts.Runtime(h).Pods()}, {start}})
+			return (&step.Runner{}).Do(ctx, step.Plan{{kubelet.Configure()}, {parts.Pods(h).Claim()}, {start}})
 		},
 	})
 }
@@ -37,13 +38,13 @@ func earlyKubelet(h *local.Host, role string) step.Step {
 func earlyAPIServer(h *local.Host) step.Step {
 	started := func(ctx context.Context) error {
 		for _, pod := range []string{"kube-apiserver", "kube-controller-manager"} {
-			if err := parts.Runtime(h).Started(ctx, pod+"-"+h.Config.HostName); err != nil {
+			if err := parts.StaticPod(h, pod).Started(ctx); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return ifNew(h, parts.Watched(h, step.Wait("start the API server before docker0 moves", started, parts.Kubelet(h, local.Master).Explain)))
+	return ifNew(h, parts.Watched(h, step.Wait("start the API server before docker0 moves", started, parts.RunningKubelet().Explain)))
 }
 
 // ifNew returns s with a Check that finds nothing once docker0 can move, or
@@ -57,7 +58,7 @@ func ifNew(h *local.Host, s step.Step) step.Step {
 	}
 	check := s.Check
 	s.Check = func(ctx context.Context) (step.Diff, error) {
-		if _, err := h.Lease(); err == nil || parts.Runtime(h).CNIProblems(false) != nil {
+		if _, err := h.Lease(); err == nil || containerd.CNIProblems(h.Files, false) != nil {
 			return nil, nil
 		}
 		return check(ctx)

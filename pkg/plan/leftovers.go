@@ -10,7 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -27,7 +28,7 @@ func nothingLeft(ctx context.Context, h *local.Host) error {
 	var left []string
 	var errs []error
 	for _, look := range []func(context.Context) ([]string, error){
-		func(context.Context) ([]string, error) { return filesLeft(h), nil }, containersLeft, parts.Runtime(h).Left, flannel.Left, rulesLeft,
+		func(context.Context) ([]string, error) { return filesLeft(h), nil }, containersLeft, parts.Containerd(h).Left, flannel.Left, rulesLeft,
 		func(context.Context) ([]string, error) { return mountsLeft(h.Files.Path(kubelet.Dir)) },
 	} {
 		found, err := look(ctx)
@@ -71,7 +72,7 @@ func containersLeft(ctx context.Context) (left []string, err error) {
 func rulesLeft(ctx context.Context) ([]string, error) {
 	left, err := maindocker.Left()
 	for _, prefix := range []string{"KUBE-", "FLANNEL-"} {
-		chains, listErr := host.ChainsEverywhere(ctx, prefix)
+		chains, listErr := netfilter.ChainsEverywhere(ctx, prefix)
 		for _, chain := range chains {
 			left = append(left, "chain "+chain)
 		}
@@ -81,7 +82,7 @@ func rulesLeft(ctx context.Context) ([]string, error) {
 }
 
 func mountsLeft(dir string) (left []string, err error) {
-	points, err := host.MountsBelow(dir)
+	points, err := filesystem.MountsBelow(dir)
 	for _, point := range points {
 		left = append(left, "mount "+point)
 	}

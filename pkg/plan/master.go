@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"context"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -16,7 +18,7 @@ import (
 // a joining one: a second Docker for etcd and flanneld, the main Docker in
 // flannel's subnet, and a kubelet that runs the control plane as static pods.
 func Master(h *local.Host) step.Plan {
-	return slices.Concat(
+	return undoOrder(h, local.Master, slices.Concat(
 		masterEngines(h),
 		masterEtcd(h),
 		podNetwork(h, local.Master, earlyAPIServer(h)),
@@ -24,7 +26,7 @@ func Master(h *local.Host) step.Plan {
 		apiServer(h),
 		cluster(h),
 		end(h, local.Master),
-	).Compact().Within(h.Timeout())
+	)).Compact().Within(h.Timeout())
 }
 
 // masterEngines is the stage that starts the bootstrap Docker and loads images.
@@ -33,12 +35,12 @@ func masterEngines(h *local.Host) step.Plan {
 	return step.Plan{
 		{remember(h, local.Master), preflight.Room(h)},
 		{
-			ifJoining(h, h.Join.Save()), parts.Bridge(h).Resume(), parts.Kubelet(h, local.Master).RememberSysctls(),
-			parts.RegistryFiles(h), parts.Runtime(h).EnableCRI(),
+			ifJoining(h, h.Join.Save()), parts.MainDocker(h).Resume(), kubelet.RememberSysctls(h.Files),
+			parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
 		// The others enable leader election while this host starts.
-		{ifJoining(h, parts.Etcd(h).Announce()), bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},
+		{ifJoining(h, parts.EtcdMember(h).Announce()), bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},
 		{parts.LoadBootstrap(h, "etcd")},
 	}
 }
@@ -47,8 +49,8 @@ func masterEngines(h *local.Host) step.Plan {
 func masterEtcd(h *local.Host) step.Plan {
 	etcd := parts.Etcd(h)
 	return step.Plan{
-		{parts.Member(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel"), earlyKubelet(h, local.Master)},
-		{etcd.Room()},
+		{parts.StartEtcd(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel"), earlyKubelet(h, local.Master)},
+		{parts.EtcdServer(h).Room()},
 		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.StaticPods(h).Early()},
 		{membership.Admitted(h)},
 	}
@@ -69,11 +71,11 @@ func cluster(h *local.Host) step.Plan {
 	return step.Plan{
 		append(keepNetwork(h), applyNetwork(h), pods.Late()),
 		{
-			parts.Etcd(h).List(), parts.Publish(h), parts.ApplyAddons(h),
+			parts.EtcdMember(h).List(), parts.Publish(h), parts.ApplyAddons(h),
 			parts.Watched(h, node.Mark(marks(h, local.Master))), parts.Watched(h, membership.ServingCertificate(h)),
 		},
-		pods.Healthy(parts.Runtime(h).Watch),
-		append(parts.FurtherAddons(h), madeDirs(h), parts.Kubelet(h, local.Master).InstallKubectl(local.Binary),
+		pods.Healthy(func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }),
+		append(parts.FurtherAddons(h), madeDirs(h), kubelet.InstallKubectl(h.Files, local.Binary),
 			parts.Watched(h, ifNetwork(h, node.WaitReady())), ifNetwork(h, parts.Addons(h).WaitDNS())),
 		{ifJoining(h, h.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)))},
 	}

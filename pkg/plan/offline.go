@@ -11,7 +11,7 @@ import (
 func Load(h *local.Host) step.Plan {
 	return step.Plan{
 		{remember(h, local.Loaded)},
-		{parts.Bridge(h).Resume(), parts.RegistryFiles(h), parts.Runtime(h).EnableCRI()},
+		{parts.MainDocker(h).Resume(), parts.RegistryFiles(h), parts.CRI(h).Enable()},
 		{parts.Bootstrap(h).Containerd()},
 		{parts.Bootstrap(h).Start(), h.Source().InstallCNIPlugins()},
 		{parts.LoadContainerd(h), parts.LoadMain(h), parts.LoadBootstrap(h, "etcd"), parts.LoadBootstrap(h, "flannel")},

@@ -1,6 +1,6 @@
 // Package plan contains the plans of a control plane and a worker: all steps
-// in their order. turndown undoes them in reverse, and status only checks
-// them. Its packages know the domain packages, and pass results of one, such as
+// in their order. turndown undoes them in reverse, see undoOrder, and status only
+// checks them. Its packages know the domain packages, and pass results of one, such as
 // the lease, to others. See docs/architecture.md.
 package plan
 
@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -22,14 +23,13 @@ func RestartsDocker() bool { return maindocker.Restarting(host.Files{}) }
 // lease before Docker starts. It never starts or stops Docker.
 func Boot(ctx context.Context, h *local.Host) error {
 	ctx = h.Limited(ctx)
-	agent := parts.Kubelet(h, h.Saved.Role)
-	if err := errors.Join(agent.ShareMounts(), agent.RestoreServiceRoute(local.Prefix(h.Config.ServiceNetwork))); err != nil {
+	if err := errors.Join(kubelet.ShareMounts(h.Files), parts.ServiceRoute(h).Restore()); err != nil {
 		return err
 	}
 	if !h.OwnNetwork() {
 		return nil
 	}
-	if err := parts.Bridge(h).Boot(ctx); err != nil {
+	if err := parts.Overlay(h).Boot(ctx); err != nil {
 		return err
 	}
 	return parts.CNI(h).Apply(ctx)

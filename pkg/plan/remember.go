@@ -6,8 +6,10 @@ import (
 	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -69,7 +71,7 @@ func (m memory) check(context.Context) (step.Diff, error) {
 		return nil, err
 	}
 	diff, err := m.Files.Missing(files)
-	if !m.Files.SelfInstalled(local.Binary) {
+	if !process.SelfInstalled(m.Files, local.Binary) {
 		diff = append(diff, "write "+local.Binary)
 	}
 	return diff, err
@@ -83,7 +85,7 @@ func (m memory) apply(context.Context) error {
 	if err := m.Files.Put(files); err != nil {
 		return err
 	}
-	return errors.Join(m.Files.InstallSelf(local.Binary), m.Files.Remove(local.KeptFile))
+	return errors.Join(process.InstallSelf(m.Files, local.Binary), m.Files.Remove(local.KeptFile))
 }
 
 // first returns the files that are saved at the start of the first run. The
@@ -98,7 +100,7 @@ func (m memory) first() ([]host.File, error) {
 }
 
 func (m memory) settings() ([]host.File, error) {
-	settings, err := m.Config.Marshal()
+	settings, err := file.Marshal(m.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func forget(h *local.Host, role string) error {
 // the directories that any host may have. /etc/cni/net.d is not among them,
 // because containerd creates it and exits when it is removed.
 func madeDirs(h *local.Host) step.Step {
-	return h.Files.MadeDirs([]string{
+	return host.MadeDirs(h.Files, []string{
 		controlplane.Dir, controlplane.ConfigDir, controlplane.PKIDir, controlplane.PKIDir + "/etcd", controlplane.ManifestDir, kubelet.Dir, kubelet.Dir + "/pki",
 		"/opt/cni", image.CNIDir, "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/var/log/kubernetes",
 	})

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -11,30 +13,28 @@ import (
 // docker0 onto it, unless another CNI plugin provides the pod network. The step
 // beside runs while flanneld starts.
 func podNetwork(h *local.Host, role string, beside step.Step) step.Plan {
-	flanneld, bridge, runtime := parts.Flanneld(h), parts.Bridge(h), parts.Runtime(h)
+	flanneld := parts.Flanneld(h)
 	return step.Plan{
-		{beside, parts.OnDocker0(h, flanneld.Start()), parts.OnOtherCNI(h, runtime.LeaveCNI(local.Prefix(h.Config.FlannelNetwork)))},
+		{beside, parts.OnDocker0(h, flanneld.Start()), parts.OnOtherCNI(h, containerd.LeaveCNI(h.Files, parts.Containerd(h), local.Prefix(h.Config.FlannelNetwork)))},
 		{
-			parts.OnDocker0(h, bridge.Move()), bridge.BootUnit(local.Binary, h.Timeout()),
+			parts.OnDocker0(h, parts.Bridge(h).Move()), maindocker.BootUnit(h.Files, h.Units, local.Binary, h.Timeout()),
 			parts.OnDocker0(h, parts.CNI(h)), parts.OnDocker0(h, flanneld.Overlay()),
 		},
-		{parts.OnDocker0(h, bridge.Open()), parts.OnDocker0(h, parts.HostFilter(h, role).Step()), parts.KeepSysctls(h)},
+		{parts.OnDocker0(h, parts.Overlay(h).Open()), parts.OnDocker0(h, parts.HostFilter(h, role).Step()), parts.KeepSysctls(h)},
 	}
 }
 
 // beforeKubelet is the stage that prepares the start of the kubelet.
 func beforeKubelet(h *local.Host, role string) step.Plan {
-	kubelet := parts.Kubelet(h, role)
 	return step.Plan{
-		{kubelet.Configure(), kubelet.RouteServices(local.Prefix(h.Config.ServiceNetwork))},
-		{parts.Runtime(h).Pods()},
+		{parts.Kubelet(h, role).Configure(), parts.ServiceRoute(h).Step()},
+		{parts.Pods(h).Claim()},
 	}
 }
 
 // keepNetwork returns the steps that keep what pods and kube-proxy need on a host.
 func keepNetwork(h *local.Host) []step.Step {
-	runtime := parts.Runtime(h)
-	return []step.Step{parts.OnDocker0(h, parts.KeepPods(h)), runtime.KeepServices(), parts.OnDocker0(h, runtime.KeepHostPorts())}
+	return []step.Step{parts.OnDocker0(h, parts.KeepPods(h)), parts.Proxy(h).KeepServices(), parts.OnDocker0(h, containerd.KeepHostPorts(h.Files))}
 }
 
 // end is the last stage: the settings of the run are in force from here on.

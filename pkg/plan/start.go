@@ -3,7 +3,6 @@ package plan
 import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -12,9 +11,9 @@ import (
 // reviveAPIServer is the step that restarts an API server that lost its etcd:
 // it would wait for the kubelet's growing back-off.
 func reviveAPIServer(h *local.Host) step.Step {
-	return parts.Runtime(h).Revive(containerd.StaticPod{
-		Name: "kube-apiserver-" + h.Config.HostName, Ready: parts.API(h).Answers, Needs: parts.Etcd(h).RunningSince,
-	})
+	pod := parts.StaticPod(h, "kube-apiserver")
+	pod.Ready, pod.Needs = parts.API(h).Answers, parts.EtcdServer(h).RunningSince
+	return pod.Revive()
 }
 
 // reviveLate returns the steps that restart the controller manager and the
@@ -22,7 +21,7 @@ func reviveAPIServer(h *local.Host) step.Step {
 func reviveLate(h *local.Host) []step.Step {
 	var all []step.Step
 	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
-		all = append(all, parts.Runtime(h).Revive(containerd.StaticPod{Name: name + "-" + h.Config.HostName}))
+		all = append(all, parts.StaticPod(h, name).Revive())
 	}
 	return all
 }
@@ -30,7 +29,7 @@ func reviveLate(h *local.Host) []step.Step {
 // apiServerReady waits for the API server, and fails early if the kubelet or
 // the API server's container crashes repeatedly.
 func apiServerReady(h *local.Host) step.Step {
-	return parts.Watched(h, parts.API(h).Ready().Watched(parts.Runtime(h).Watch("kube-apiserver-"+h.Config.HostName)))
+	return parts.Watched(h, parts.API(h).Ready().Watched(parts.StaticPod(h, "kube-apiserver").Watch))
 }
 
 // startAgent is the step that starts the agent. The agent needs a client

@@ -15,13 +15,13 @@ import (
 // that gets its certificate by the token.
 func Worker(h *local.Host) step.Plan {
 	h = h.WithImages(h.ImagesOf(local.Worker))
-	return slices.Concat(
+	return undoOrder(h, local.Worker, slices.Concat(
 		workerEngines(h),
 		podNetwork(h, local.Worker, earlyKubelet(h, local.Worker)),
 		beforeKubelet(h, local.Worker),
 		joinCluster(h),
 		end(h, local.Worker),
-	).Compact().Within(h.Timeout())
+	)).Compact().Within(h.Timeout())
 }
 
 // workerEngines is the stage that starts the bootstrap Docker and loads images.
@@ -30,8 +30,8 @@ func workerEngines(h *local.Host) step.Plan {
 	return step.Plan{
 		{remember(h, local.Worker), preflight.Room(h)},
 		{
-			parts.Bridge(h).Resume(), parts.Kubelet(h, local.Worker).RememberSysctls(), h.Join.Save(),
-			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.Runtime(h).EnableCRI(),
+			parts.MainDocker(h).Resume(), kubelet.RememberSysctls(h.Files), h.Join.Save(),
+			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{bootstrap.Containerd()},
 		{bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},

@@ -66,7 +66,7 @@ func (h hostFiles) written() ([]string, error) {
 	if !host.Lost(err) {
 		return paths, err
 	}
-	return slices.DeleteFunc(h.files.Replaced(), func(p string) bool { return !slices.Contains(writtenNames, path.Base(p)) }), nil
+	return slices.DeleteFunc(host.ReplacedFiles(h.files), func(p string) bool { return !slices.Contains(writtenNames, path.Base(p)) }), nil
 }
 
 // recordDiff reports a damaged record or original, if there are such files.
@@ -77,7 +77,7 @@ func (h hostFiles) recordDiff() (step.Diff, error) {
 	}
 	diff, err := writtenRecord.Diff(h.files)
 	for _, p := range paths {
-		original, originalErr := h.files.OriginalDiff(p)
+		original, originalErr := h.files.UserFile(p).Diff()
 		diff, err = append(diff, original...), errors.Join(err, originalErr)
 	}
 	return diff, err
@@ -122,7 +122,7 @@ func (h hostFiles) replace(f host.File) error {
 	if err != nil {
 		return err
 	}
-	record, err := h.files.OriginalDiff(f.Path)
+	record, err := h.files.UserFile(f.Path).Diff()
 	if err != nil || len(diff)+len(record) == 0 {
 		return err
 	}
@@ -130,7 +130,7 @@ func (h hostFiles) replace(f host.File) error {
 	if mode == 0 {
 		mode = 0o600
 	}
-	return h.files.Replace(f.Path, f.Data, mode)
+	return h.files.UserFile(f.Path).Replace(f.Data, mode)
 }
 
 func (h hostFiles) remember(paths []string) error {
@@ -143,7 +143,7 @@ func (h hostFiles) remember(paths []string) error {
 func (h hostFiles) restore(ctx context.Context, paths []string) error {
 	var errs []error
 	for _, path := range paths {
-		errs = append(errs, h.files.PutBack(ctx, path))
+		errs = append(errs, h.files.UserFile(path).PutBack(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -94,6 +94,21 @@ func TestAWaitTriesAgainWithMoreTime(t *testing.T) {
 	})
 }
 
+// A command that is killed at the end of a try fails for that reason alone.
+func TestAFinalErrorOfALateTryIsRetried(t *testing.T) {
+	tries := 0
+	err := Until(WithLimit(t.Context(), 10*time.Second), func(ctx context.Context) error {
+		if tries++; tries > 1 {
+			return nil
+		}
+		<-ctx.Done()
+		return Final(ctx.Err())
+	}, nil)
+	if err != nil || tries != 2 {
+		t.Errorf("%d tries, %v", tries, err)
+	}
+}
+
 func TestAFinalErrorEndsAWait(t *testing.T) {
 	refused := errors.New("permission denied")
 	if err := Until(t.Context(), func(context.Context) error { return Final(refused) }, nil); !errors.Is(err, refused) {

@@ -211,39 +211,6 @@ func (r *Runner) reporting(ctx context.Context, row int, s Step) context.Context
 	})
 }
 
-// Undo undoes the plan, last row first. It continues after a failure, so that
-// all other steps are undone, and returns all errors joined. After a failure
-// it does not undo the first row, which saves what the next Undo needs.
-func (r *Runner) Undo(ctx context.Context, plan Plan) error {
-	var all []error
-	for i := len(plan) - 1; i >= 0; i-- {
-		if i == 0 && errors.Join(all...) != nil {
-			break
-		}
-		errs := make([]error, len(plan[i]))
-		each(plan[i], func(j int, s Step) { errs[j] = r.undo(ctx, i, s) })
-		all = append(all, errs...)
-	}
-	return errors.Join(all...)
-}
-
-func (r *Runner) undo(ctx context.Context, row int, s Step) error {
-	if s.Undo == nil {
-		return nil
-	}
-	r.emit(Event{Row: row, Step: s.Name, Kind: Started})
-	leaving := WithLeft(r.reporting(ctx, row, s), func(what string) {
-		r.emit(Event{Row: row, Step: s.Name, Kind: Left, Message: what})
-	})
-	if err := s.Undo(s.within(leaving)); err != nil {
-		err = fmt.Errorf("undo %s: %w", s.Name, err)
-		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: err})
-		return err
-	}
-	r.emit(Event{Row: row, Step: s.Name, Kind: Undone})
-	return nil
-}
-
 func (r *Runner) emit(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -3,7 +3,9 @@ package step
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,6 +131,34 @@ func TestUndoGoesOnAfterAFailure(t *testing.T) {
 	plan := Plan{{cell("remember", &memory)}, {cell("a", &a)}, {fails}}
 	if err := r.Undo(t.Context(), plan); err == nil || a.Load() || !memory.Load() {
 		t.Errorf("err %v, a %v, memory %v", err, a.Load(), memory.Load())
+	}
+}
+
+func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	began := make(chan struct{})
+	noted := func(name string, waits <-chan struct{}) Step {
+		return Step{Name: name, Undo: func(context.Context) error {
+			if waits != nil {
+				<-waits
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, name)
+			return nil
+		}}
+	}
+	last, early := noted("last", nil), noted("early", nil)
+	undo := early.Undo
+	early.Undo = func(ctx context.Context) error { defer close(began); return undo(ctx) }
+	// slow ends only after early, which is in an earlier row.
+	plan := Plan{{noted("memory", nil)}, {early}, {noted("usual", nil)}, {noted("slow", began)}, {last}}.UndoneAfter(early, last, Step{Name: "absent"})
+	if err := (&Runner{}).Undo(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"last", "early", "slow", "usual", "memory"}; !slices.Equal(order, want) {
+		t.Errorf("undone in the order %q, want %q", order, want)
 	}
 }
 

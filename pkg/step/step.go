@@ -41,6 +41,8 @@ type Step struct {
 	// host. It does nothing if Apply never ran. It is nil if Apply leaves
 	// nothing behind.
 	Undo func(context.Context) error
+	// undoneAfter names the steps of Plan.UndoneAfter; nil: all steps of later rows.
+	undoneAfter []string
 	// Limit is the limit of each wait and each request; 0 is DefaultLimit. See
 	// Plan.Within. The limit of a whole Check is CheckLimit.
 	Limit time.Duration

@@ -58,7 +58,10 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 			return nil
 		}
 		if final, ok := err.(*finalError); ok {
-			return final.error
+			err = final.error
+			if !late { // otherwise it may only state that the time of this try is over
+				return err
+			}
 		}
 		if late {
 			limit *= 2

@@ -53,6 +53,7 @@ var spans = map[string]string{
 	"pkg/docker.whileTaken":     "pause between tries",
 	"pkg/etcd.eager":            "pauses between tries",
 	"pkg/etcd.reasonPause":      "pause between looks",
+	"pkg/etcd.stuckPause":       "pause between looks",
 	"pkg/fetch.add":             "how often progress is told",
 	"pkg/flannel.runAndWait":    "period of looks",
 	"pkg/kube.firstReopen":      "pause between tries",
@@ -105,6 +106,13 @@ var spans = map[string]string{
 
 	"pkg/cluster/suite.left": "rounding",
 	"pkg/registry.Serve":     "what our own server allows its clients",
+
+	"pkg/localregistry.Serve":      "what our own server allows its clients",
+	"pkg/localregistry.asking":     "askLimit",
+	"pkg/localregistry.follow":     "freshLimit",
+	"pkg/localregistry.askLimit":   "a node asks the upstream itself afterwards, documented",
+	"pkg/localregistry.freshLimit": "the registry answers with what it has afterwards, documented",
+	"pkg/localregistry.silentFor":  "pause between tries",
 
 	// Lifetimes, and tolerances for clock skew.
 	"pkg/cluster.tokenTTL":          "lifetime",

@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/docker", "pkg/rotation", "pkg/node"},
 	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},
-	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins"},
+	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",
 		"pkg/join", "pkg/addon", "pkg/offline", "pkg/cluster",
@@ -42,6 +42,10 @@ var layers = [][]string{
 
 // parts are the layers within a package, from the bottom.
 var parts = [][]string{
+	{"pkg/host"},
+	{"pkg/host/filesystem", "pkg/host/kernel", "pkg/host/links", "pkg/host/netfilter", "pkg/host/process"},
+	{"pkg/host/initsystem"},
+
 	{"pkg/cluster/topology"},
 	{"pkg/cluster/session"},
 	{"pkg/cluster/apiserver", "pkg/cluster/remote"},
@@ -55,6 +59,22 @@ var parts = [][]string{
 	{"pkg/plan/preflight", "pkg/plan/renewal"},
 	{"pkg/plan/membership"},
 	{"pkg/plan", "pkg/plan/upkeep"},
+
+	{"pkg/config/components", "pkg/config/addresses", "pkg/config/mirror"},
+	{"pkg/config"},
+	{"pkg/config/previous"},
+	{"pkg/config/file"},
+	{"pkg/config/source", "pkg/config/reference"},
+
+	{"pkg/image/cache"},
+	{"pkg/image/rootfs"},
+	{"pkg/image/userland"},
+	{"pkg/image"},
+	{"pkg/image/e2e"},
+
+	{"pkg/bundle/compression"},
+	{"pkg/bundle"},
+	{"pkg/bundle/artifact"},
 
 	{"cmd/kube-bootstrap/progress"},
 	{"cmd/kube-bootstrap/exit"},

@@ -123,6 +123,10 @@ func TestThePartsOfAPackageHaveAnOrder(t *testing.T) {
 		{"pkg/docker", "pkg/cluster/topology", true},
 		{"pkg/plan", "pkg/cluster", false},
 		{"pkg/host", "pkg/host/hosttest", true},
+		{"pkg/host", "pkg/host/links", true},
+		{"pkg/host/links", "pkg/host/netfilter", false},
+		{"pkg/host/links", "pkg/host", false},
+		{"pkg/host/process", "pkg/host/initsystem", true},
 	} {
 		if got := below(test.inner, test.dir); got != test.want {
 			t.Errorf("%s may import %s: %t, want %t", test.dir, test.inner, got, test.want)

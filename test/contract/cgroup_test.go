@@ -9,14 +9,15 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 )
 
 // TestEndCgroup: a process that nobody knows any more does not keep its group.
 func TestEndCgroup(t *testing.T) {
 	const name = "kube-bootstrap-test"
 	group := "/sys/fs/cgroup/" + name
-	if !host.CgroupV2() {
+	if !kernel.CgroupV2() {
 		group = "/sys/fs/cgroup/pids/" + name
 	}
 	inner := filepath.Join(group, "inner")
@@ -32,10 +33,10 @@ func TestEndCgroup(t *testing.T) {
 	if err := os.WriteFile(inner+"/cgroup.procs", []byte(strconv.Itoa(sleeper.Process.Pid)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := host.RemoveCgroup(name); err == nil {
+	if err := process.RemoveCgroup(name); err == nil {
 		t.Error("a group with a process was removed")
 	}
-	if err := host.EndCgroup(t.Context(), name); err != nil {
+	if err := process.EndCgroup(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {

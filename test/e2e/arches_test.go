@@ -5,7 +5,6 @@ package e2e
 import (
 	"archive/tar"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -45,8 +44,7 @@ func TestArches(t *testing.T) {
 	to := startRegistry(t)
 	t.Setenv("DOCKER_CONFIG", t.TempDir()) // which login writes, and push reads
 	local(t, "echo "+password+" | docker login --username "+user+" --password-stdin "+to)
-	var pushed []struct{ Ref, Digest string }
-	must(t, json.Unmarshal([]byte(run(t, built.binary, "offline", "push", to+"/k8s", "--insecure", "--bundle", bundle, "-o", "json")), &pushed))
+	pushed := items[struct{ Ref, Digest string }](t, run(t, built.binary, "offline", "push", to+"/k8s", "--insecure", "--bundle", bundle, "-o", "json"))
 	for _, arch := range archs {
 		t.Run(arch, func(t *testing.T) {
 			for _, one := range pushed {

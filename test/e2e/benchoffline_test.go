@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 const (
@@ -138,11 +138,11 @@ func builtAs(t *testing.T, path string, flags ...string) carried {
 // withoutFrames returns a cache with all parts except the compressed parts.
 func withoutFrames(t *testing.T) string {
 	t.Helper()
-	cache := t.TempDir()
-	if err := os.Mkdir(filepath.Join(cache, "parts"), 0o755); err != nil {
+	made := t.TempDir()
+	if err := os.Mkdir(filepath.Join(made, "parts"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	all, err := filepath.Glob(filepath.Join(image.CacheDir(), "parts/[^.]*"))
+	all, err := filepath.Glob(filepath.Join(cache.Dir(), "parts/[^.]*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +151,11 @@ func withoutFrames(t *testing.T) string {
 		if strings.HasPrefix(name, "frame-") {
 			continue
 		}
-		if err := os.Symlink(part, filepath.Join(cache, "parts", name)); err != nil {
+		if err := os.Symlink(part, filepath.Join(made, "parts", name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return cache
+	return made
 }
 
 // loadInto fills the three stores of a host whose daemons run, as the Docker

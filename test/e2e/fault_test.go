@@ -134,11 +134,12 @@ func (b *bed) command(limit time.Duration) string {
 }
 
 // rerun runs that command on the hosts of the fault. Before it, status must
-// name what is wrong.
+// name what is wrong, unless the agent has repaired that host meanwhile.
 func (f fault) rerun(ctx context.Context, b *bed, complain func(string, ...any)) error {
 	return b.each(func(m machine) error {
 		out, err := m.try(ctx, "timeout -k 5 50 kube-bootstrap status 2>&1")
-		if named := err != nil && strings.Contains(out, f.says); !named && f.repair != byAgent && f.repair != byBoot {
+		named := err != nil && strings.Contains(out, f.says)
+		if !named && f.repair != byAgent && f.repair != byBoot && !f.repairedOn(ctx, m, err) {
 			complain("%s: status does not say what is wrong (%q): %v\n%s", m.name, f.says, err, missing(out))
 		}
 		out, err = m.try(ctx, b.command(f.limit))
@@ -150,6 +151,15 @@ func (f fault) rerun(ctx context.Context, b *bed, complain func(string, ...any))
 		}
 		return err
 	}, f.hosts(b)...)
+}
+
+// repairedOn reports whether status finds no fault on a host, and the host has none.
+func (f fault) repairedOn(ctx context.Context, m machine, status error) bool {
+	if status != nil || f.check == "" {
+		return false
+	}
+	_, err := m.try(ctx, f.check)
+	return err == nil
 }
 
 // last returns the last n lines.

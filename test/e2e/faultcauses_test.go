@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,12 +24,14 @@ const (
 	agentOn  = " && { " + bootstrap + "start etcd; systemctl start kube-bootstrap-agent; } || true"
 	etcdDir  = state + "etcd"
 
+	// The copy has no blocks where the WAL is empty, so that the next entry needs space.
 	fullEtcd = agentOff + "mv " + etcdDir + " /var/tmp/etcd && mkdir -m 700 " + etcdDir + " && mount -t tmpfs -o size=260m,mode=700 tmpfs " + etcdDir +
-		" && cp -a /var/tmp/etcd/. " + etcdDir + " && { dd if=/dev/zero of=" + etcdDir + "/filler bs=1M || true; }" + agentOn
+		" && cp -a --sparse=always /var/tmp/etcd/. " + etcdDir + " && { dd if=/dev/zero of=" + etcdDir + "/filler bs=1M || true; }" + agentOn
 	freeEtcd = agentOff + "rm " + etcdDir + "/filler && rm -rf /var/tmp/etcd && cp -a " + etcdDir + " /var/tmp/etcd && umount " + etcdDir +
 		" && rmdir " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
 
 	garbageWAL = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir + "/member/wal/*.wal; do dd if=/dev/urandom of=$wal bs=4k seek=1 count=16 conv=notrunc; done" + agentOn
+	cutWAL     = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd && for wal in " + etcdDir + "/member/wal/*.wal; do dd if=/dev/zero of=$wal bs=4k seek=1 count=1024 conv=notrunc; done" + agentOn
 	copyEtcd   = agentOff + "cp -a " + etcdDir + " /var/tmp/etcd" + agentOn
 	soundEtcd  = agentOff + "rm -rf " + etcdDir + " && mv /var/tmp/etcd " + etcdDir + agentOn
 
@@ -90,6 +93,12 @@ func (m machine) during(ctx context.Context, d time.Duration, begin, end string)
 	return errors.Join(err, err2)
 }
 
+// leaveSmallDisk runs the remedy of the full disk if nothing else has.
+func leaveSmallDisk(ctx context.Context, b *bed) error {
+	_, err := b.master.try(ctx, "! mountpoint -q "+etcdDir+" || { "+freeEtcd+"; }")
+	return err
+}
+
 // otherSubnet reserves another subnet for the worker, and takes the lease and its
 // record away, so that flanneld gets that subnet while pods run on the old one.
 func otherSubnet(t *testing.T, b *bed) error {
@@ -103,15 +112,15 @@ func otherSubnet(t *testing.T, b *bed) error {
 	return err
 }
 
-// reserve gives the worker another subnet than it had.
+// reserve gives the worker a subnet that no host has.
 func reserve(t *testing.T, master, worker machine, was map[string]string) {
 	t.Helper()
 	const prefix = "/coreos.com/network/"
-	address, _, _ := strings.Cut(was[worker.name], "/")
-	old, other := strings.TrimSuffix(address, ".1")+".0-24", "10.1.251.0-24"
-	if old == other {
-		other = "10.1.252.0-24"
+	taken, free := []string{was[worker.name], subnets(t, master)[master.name]}, 251
+	for slices.Contains(taken, fmt.Sprintf("10.1.%d.1/24", free)) {
+		free++
 	}
+	old, other := strings.Replace(was[worker.name], ".1/24", ".0-24", 1), fmt.Sprintf("10.1.%d.0-24", free)
 	etcd, user := etcdClient(t, master, "apiserver-etcd-client"), "flannel:"+worker.name
 	_, err := etcd.Txn(t.Context()).Then(clientv3.OpDelete(prefix+"reserved/"+old), clientv3.OpPut(prefix+"reserved/"+other, worker.name)).Commit()
 	_, err2 := etcd.RoleGrantPermission(t.Context(), user, prefix+"subnets/"+other, "", clientv3.PermissionType(clientv3.PermReadWrite))

@@ -162,8 +162,9 @@ var hostFaults = []fault{
 	{name: "control plane killed five times", on: master, cause: killedFiveTimes, repair: byAgent, limit: 30 * sec},
 	{name: "partition of 100 s", on: worker, cause: partition, repair: byAgent, limit: 30 * sec},
 	{name: "partition of 200 s with five kills of the control plane", on: worker, cause: partitionAndKills, repair: byAgent, limit: 15 * sec},
-	{name: "etcd's disk full", on: master, do: fullEtcd, repair: byRemedy, limit: 30 * sec, says: "free space below /var/lib/kube-bootstrap/etcd", fix: freeEtcd},
-	{name: "garbage in etcd's WAL", on: master, do: garbageWAL, repair: byRemedy, limit: 60 * sec, says: "[etcd-start]", fix: soundEtcd},
+	{name: "etcd's disk full", on: master, do: fullEtcd, repair: byRemedy, limit: 30 * sec, says: "[etcd-disk]", fix: freeEtcd, end: leaveSmallDisk},
+	{name: "garbage in etcd's WAL", on: master, do: garbageWAL, repair: byRemedy, limit: 60 * sec, says: "[etcd-data]", fix: soundEtcd},
+	{name: "etcd's WAL cut", on: master, do: cutWAL, repair: byRemedy, limit: 60 * sec, says: "[etcd-data]", fix: soundEtcd},
 	{name: "etcd at its quota", on: master, cause: alarm(etcdserverpb.AlarmType_NOSPACE), repair: byRerun, limit: 30 * sec, says: "[etcd-space]"},
 	{name: "etcd's data corrupt", on: master, do: copyEtcd, cause: alarm(etcdserverpb.AlarmType_CORRUPT), repair: byRemedy, limit: 60 * sec, says: "[etcd-data]", fix: soundEtcd},
 }

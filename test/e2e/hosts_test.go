@@ -27,14 +27,16 @@ import (
 const bundle = "/opt/kube-bootstrap/bundle.tar.zst"
 
 // built holds what all tests use, made once.
-var built struct{ binary, bundle, probe, contract string }
+var built struct{ binary, bundle, probe string }
 
 func TestMain(m *testing.M) {
 	if err := prepare(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "prepare the tests:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	reportFailed(os.Stderr)
+	os.Exit(code)
 }
 
 // prepare builds the program, the images and the probe.
@@ -45,9 +47,7 @@ func prepare(ctx context.Context) error {
 	}
 	built.binary = filepath.Join(dir, "kube-bootstrap")
 	built.probe = filepath.Join(dir, "probe")
-	built.contract = filepath.Join(dir, "contract.test")
 	for _, args := range [][]string{
-		{"go", "test", "-c", "-tags", "hosttest", "-o", built.contract, "../contract"},
 		{"go", "build", "-trimpath", "-o", built.binary, "../../cmd/kube-bootstrap"},
 		{"go", "build", "-trimpath", "-ldflags=-s -w", "-o", built.probe, "./probe"},
 	} {
@@ -110,6 +110,12 @@ func owned(t *testing.T, m machine) {
 
 // up makes a cluster of the two machines.
 func up(t *testing.T, master, worker machine, flags string) {
+	t.Helper()
+	upFrom(t, bundle, master, worker, flags)
+}
+
+// upFrom is up with another bundle.
+func upFrom(t *testing.T, bundle string, master, worker machine, flags string) {
 	t.Helper()
 	start := time.Now()
 	master.sh(t, "kube-bootstrap master --bundle "+bundle+" "+flags)

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,7 @@ func (m machine) sh(t *testing.T, script string) string {
 	t.Helper()
 	out, err := m.try(t.Context(), script)
 	if err != nil {
+		noteFailed(t.Name(), m.name, err)
 		t.Fatalf("%s: %v\n%s", m.name, err, out)
 	}
 	return out
@@ -38,6 +40,16 @@ func (m machine) sh(t *testing.T, script string) string {
 func (m machine) kubectl(t *testing.T, args string) string {
 	t.Helper()
 	return m.sh(t, "kubectl "+args)
+}
+
+// items decodes a list that a command has printed as JSON.
+func items[T any](t *testing.T, out string) []T {
+	t.Helper()
+	var list struct{ Items []T }
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("not a list in JSON: %v\n%s", err, out)
+	}
+	return list.Items
 }
 
 // world prints everything on the machine that could have been changed.

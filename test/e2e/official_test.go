@@ -41,7 +41,7 @@ type official struct {
 // seed fills the registry and the download sites.
 func (o *official) seed(t *testing.T) {
 	o.unpackBuilt(t)
-	for _, part := range []string{"etcd", "flannel", "pause", "metrics-server", "local-path-provisioner"} {
+	for _, part := range []string{"etcd", "flannel", "pause", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
 		o.push(t, image.Ref(o.versions, part), o.built[part], packed(t, flattened(t, o.built[part], all)))
 	}
 	o.push(t, image.Ref(o.versions, "coredns"), asNobody(t, o.built["coredns"]), packed(t, flattened(t, o.built["coredns"], bindsLowPorts)))

@@ -65,12 +65,8 @@ func pushInPieces(t *testing.T, r *privateRegistry) map[string]string {
 		r.stop()
 		r.start(t)
 	})
-	var all []struct{ Ref, Digest string }
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	pushed := map[string]string{}
-	for _, one := range all {
+	for _, one := range items[struct{ Ref, Digest string }](t, out) {
 		pushed[strings.TrimPrefix(one.Ref, r.addr+"/k8s/")] = one.Digest
 	}
 	return pushed

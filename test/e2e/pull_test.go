@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	bundles "github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
@@ -47,7 +46,7 @@ func (p *puller) args(more ...string) []string { return p.from(p.host(), more...
 func (p *puller) from(registry string, more ...string) []string {
 	args := []string{"offline", "pull", "--quick", "--progress", "plain", "--arch", "amd64", "--to", p.to, "--ca-file", p.caFile,
 		"--registry-mirror", "registry.k8s.io=" + registry + "/official", "--registry-mirror", "ghcr.io=" + registry + "/official",
-		"--registry-mirror", "docker.io=" + registry + "/official",
+		"--registry-mirror", "docker.io=" + registry + "/official", "--registry-mirror", "quay.io=" + registry + "/official",
 		"--download-mirror", p.URL + "/files", "--cni-mirror", p.URL + "/files"}
 	return append(args, more...)
 }
@@ -160,8 +159,7 @@ func (p *puller) again(t *testing.T) {
 func (p *puller) pushed(t *testing.T) {
 	out, err := p.command([]string{"offline", "push", p.host() + "/pushed", "--bundle", p.to, "--registry-ca", p.caFile, "-o", "json"}).Run(t.Context())
 	must(t, err)
-	var all []bundles.Pushed
-	must(t, json.Unmarshal(out, &all))
+	all := items[artifact.Pushed](t, string(out))
 	names := strings.Fields(run(t, built.binary, "offline", "list", p.host()+"/pushed", "--bundle", p.to))
 	if len(names) == 0 || len(all) != len(names) {
 		t.Errorf("pushed %v, of %v", all, names)

@@ -47,6 +47,7 @@ func TestRenewals(t *testing.T) {
 	})
 	seen := map[string][]time.Time{}
 	_ = renewedTwice(t, all, seen) // notes the certificates of now
+	t.Run("killed and run again", func(t *testing.T) { killedRenewal(t, all[1]) })
 	t.Run("a new encryption key", func(t *testing.T) { rotateEncryptionKey(t, all[:3]...) })
 	t.Run("a new service account key", func(t *testing.T) { rotateAccountKey(t, all[:3]...) })
 	eventually(t, 40*time.Minute, "two renewals of every certificate", func() error {
@@ -58,6 +59,25 @@ func TestRenewals(t *testing.T) {
 	}
 	for _, m := range all {
 		inPlace(t, m)
+	}
+}
+
+// killedRenewal kills the renewal on a control plane in several steps. The next
+// run finishes it.
+func killedRenewal(t *testing.T, m machine) {
+	before := expiries(t, m)
+	for _, step := range []string{"issue certificates", "join etcd", "have kube-scheduler use its certificate"} {
+		if out := killIn(t, m, "kube-bootstrap certs renew", step); out != "137 "+step {
+			t.Errorf("killed in %q: %s", step, out)
+		}
+	}
+	m.sh(t, "kube-bootstrap certs renew 2>&1")
+	voters(t, m, 3)
+	inPlace(t, m)
+	for name, at := range expiries(t, m) {
+		if authority := strings.HasSuffix(name, "ca"); at.After(before[name]) == authority {
+			t.Errorf("%s expired on %s and now expires on %s", name, before[name], at)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -189,15 +188,12 @@ func (c localCluster) lists(t *testing.T, want ...string) {
 // saved returns the names of the snapshots that a user has saved.
 func (c localCluster) saved(t *testing.T) (names []string) {
 	t.Helper()
-	var all []struct {
+	type listed struct {
 		Name  string
 		Hosts []string
 		Bytes int64
 	}
-	if err := json.Unmarshal([]byte(c.run(t, "snapshot", "list", "-o", "json")), &all); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
+	for _, s := range items[listed](t, c.run(t, "snapshot", "list", "-o", "json")) {
 		if s.Name != snapshot.First { // which up leaves out on a disk that is nearly full
 			names = append(names, s.Name)
 		}

@@ -38,8 +38,16 @@ func newTokenServer(t *testing.T, ip string, pair tls.Certificate) *tokenServer 
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: pair.PrivateKey}, (&jose.SignerOptions{}).WithHeader("x5c", chain).WithType("JWT"))
 	must(t, err)
 	s := &tokenServer{signer: signer}
-	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.give))
+	s.Server = serveTLS(t, ip, pair, s.give)
+	return s
+}
+
+// serveTLS serves at an address until the test ends.
+func serveTLS(t *testing.T, ip string, pair tls.Certificate, answer http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(answer)
 	s.Listener.Close()
+	var err error
 	s.Listener, err = net.Listen("tcp", ip+":0")
 	must(t, err)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}

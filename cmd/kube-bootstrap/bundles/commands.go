@@ -18,6 +18,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 )
@@ -72,7 +73,7 @@ source, or, with --bundle, those of that bundle.`,
 		}
 		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
 		all := offline.List(v, prefix)
-		return format.Print(con.Out, all, func(w io.Writer) {
+		return format.Print(con.Out, "Image", all, func(w io.Writer) {
 			for _, name := range all {
 				fmt.Fprintln(w, name)
 			}
@@ -95,7 +96,7 @@ is cached, so that a second build of the same takes seconds.`,
 		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Offline)
-	config.AddFlags(c.Flags(), config.Build|config.Sign)
+	source.AddFlags(c.Flags(), config.Build|config.Sign)
 	con.AddRecords(c.Flags())
 	var o offline.Options
 	c.Flags().StringSliceVar(&o.Archs, "arch", nil, "architectures to build for, comma separated (default this machine's): "+strings.Join(config.Arches, ", "))

@@ -61,5 +61,5 @@ func printBundle(out io.Writer, format output.Format, b bundleResult) error {
 	if len(b.Archs) == 0 {
 		b.Archs = []string{runtime.GOARCH}
 	}
-	return format.Print(out, b, func(w io.Writer) { fmt.Fprintln(w, b.Path) })
+	return format.Print(out, "Bundle", b, func(w io.Writer) { fmt.Fprintln(w, b.Path) })
 }

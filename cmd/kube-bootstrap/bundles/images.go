@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -34,7 +35,7 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 	if holds(offline.DefaultPath(v, runtime.GOARCH), v) {
 		return building(v)
 	}
-	client, err := fetch.New(fetch.Options{Cache: image.CacheDir()})
+	client, err := fetch.New(fetch.Options{Cache: cache.Dir()})
 	if err != nil {
 		return nil, "", err
 	}

@@ -17,8 +17,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -56,7 +58,7 @@ who fill a mirror.`,
 		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Offline)
-	config.AddFlags(c.Flags(), config.Sign)
+	source.AddFlags(c.Flags(), config.Sign)
 	con.AddRecords(c.Flags())
 	f := pullFlags{}
 	flags := c.Flags()
@@ -115,7 +117,7 @@ func pullOptions(env func(string) string, c *cobra.Command, f pullFlags) (offlin
 	if err := errors.Join(errs[:]...); err != nil {
 		return o, exit.Usage(err)
 	}
-	o.Client, err = fetch.New(fetch.Options{Cache: image.CacheDir(), Mirrors: mirrors, CAFile: f.ca, Stall: f.stall, Plain: plain})
+	o.Client, err = fetch.New(fetch.Options{Cache: cache.Dir(), Mirrors: mirrors, CAFile: f.ca, Stall: f.stall, Plain: plain})
 	return o, exit.Firm(err)
 }
 
@@ -141,27 +143,23 @@ func siteURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func pullArchs(said []string) (archs []string, err error) {
-	if slices.Contains(said, "all") {
-		said = image.OfficialArchs
+// pullArchs returns the architectures that are pulled for --arch.
+func pullArchs(given []string) ([]string, error) {
+	if slices.Contains(given, "all") {
+		return slices.Clone(image.OfficialArchs), nil
 	}
-	for _, text := range said {
-		arch, err := image.Arch(text)
-		if err != nil {
-			return nil, fmt.Errorf("--arch: %w", err)
+	names, err := archs(given)
+	for _, name := range names {
+		if !slices.Contains(image.OfficialArchs, name) {
+			err = errors.Join(err, fmt.Errorf("--arch %s: upstream publishes no Kubernetes for it; build it from source: `kube-bootstrap offline build --arch %[1]s`", name))
 		}
-		if !slices.Contains(image.OfficialArchs, arch) {
-			return nil, fmt.Errorf("--arch %s: upstream publishes no Kubernetes for it; build it from source: `kube-bootstrap offline build --arch %s`", text, arch)
-		}
-		archs = append(archs, arch)
 	}
-	slices.Sort(archs)
-	return slices.Compact(archs), nil
+	return names, err
 }
 
 func listOrigins(out io.Writer, format output.Format, o offline.PullOptions) error {
 	all := offline.PullFrom(o)
-	return format.Print(out, all, func(w io.Writer) {
+	return format.Print(out, "Source", all, func(w io.Writer) {
 		output.Row(w, "NAME", "ARCH", "FROM")
 		for _, from := range all {
 			output.Row(w, from.Name, from.Arch, from.Where())

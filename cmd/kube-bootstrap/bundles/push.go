@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
@@ -66,7 +67,7 @@ func push(ctx context.Context, con *console.Console, format output.Format, cfg c
 		}
 		path = offline.DefaultPath(v, runtime.GOARCH)
 	}
-	var pushed []bundle.Pushed
+	var pushed []artifact.Pushed
 	err = con.Do(ctx, "push to "+to.Address, func(ctx context.Context) (err error) {
 		pushed, err = offline.Push(ctx, path, to, bundle.SignedBy(cfg.VerifyKey), bundle.WithBase(cfg.BundleBase))
 		return err
@@ -74,7 +75,7 @@ func push(ctx context.Context, con *console.Console, format output.Format, cfg c
 	if err != nil {
 		return exit.Firm(err)
 	}
-	return format.Print(con.Out, pushed, func(w io.Writer) {
+	return format.Print(con.Out, "PushedImage", pushed, func(w io.Writer) {
 		for _, one := range pushed {
 			fmt.Fprintln(w, one.Ref+"@"+one.Digest.String())
 		}

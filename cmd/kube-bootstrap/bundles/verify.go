@@ -79,7 +79,7 @@ func verify(ctx context.Context, con *console.Console, format output.Format, v v
 	if err != nil {
 		return err
 	}
-	if err := format.Print(con.Out, report, func(w io.Writer) { tellBundle(w, report) }); err != nil {
+	if err := format.Print(con.Out, "BundleReport", report, func(w io.Writer) { tellBundle(w, report) }); err != nil {
 		return err
 	}
 	if len(report.Missing) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
 )
 
 // suggested lists the names that other tools use for a command.
@@ -155,7 +156,7 @@ func argError(c *cobra.Command, err error) error {
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		if remedy, known := config.OldFlag(unknown.GetSpecifiedName()); known {
+		if remedy, known := previous.Flag(unknown.GetSpecifiedName()); known {
 			return exit.Usage(fmt.Errorf("%w; %s", err, remedy))
 		}
 		if of := c.Flags().Lookup("cluster"); of != nil && unknown.GetSpecifiedName() == "name" {

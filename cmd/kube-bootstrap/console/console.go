@@ -29,8 +29,11 @@ type Console struct {
 	Env      func(string) string
 	Redraws  bool // Err is a terminal whose lines can be redrawn
 	Asks     bool // In and Err are a terminal on which a question can be answered
+	Version  string
 
 	mode     string // of progress
+	quiet    bool   // print only data, warnings and errors
+	verbose  bool   // print every step and message
 	timeline string // file to draw the steps into; empty: none
 	logs     logs
 	report   progress.Reporter
@@ -81,24 +84,39 @@ func (con *Console) Replaces() bool {
 	return ok && progress.Redraws(out.file, con.Env)
 }
 
-// Say writes one line to Err, in the form that the scripts had.
-func (con *Console) Say(text string) { fmt.Fprint(con.Err, progress.Lines("+++", time.Now(), text)) }
+// Say writes one line of progress or advice to Err, in the form that the scripts
+// had.
+func (con *Console) Say(text string) {
+	if !con.quiet {
+		con.Warn(text)
+	}
+}
 
-// AddProgress adds the flag that all commands have.
+// Warn writes one line to Err that the user needs also with --quiet.
+func (con *Console) Warn(text string) { fmt.Fprint(con.Err, progress.Lines("+++", time.Now(), text)) }
+
+// AddProgress adds the flags that all commands have.
 func (con *Console) AddProgress(flags *pflag.FlagSet) {
+	flags.BoolVarP(&con.quiet, "quiet", "q", false, "print only data, warnings and errors")
+	flags.BoolVarP(&con.verbose, "verbose", "v", false, "print each step, those in place too, and what it does every second")
 	flags.StringVar(&con.mode, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
 }
 
 // AddRecords adds the flags of the commands that run steps.
 func (con *Console) AddRecords(flags *pflag.FlagSet) {
-	flags.StringVar(&con.timeline, "timeline", "", "file to draw where the time went into, as SVG")
+	flags.StringVar(&con.timeline, "timeline", "", "file to draw where the time went into, as SVG, or for Perfetto if it ends in .json")
 	flags.StringVar(&con.logs.file, "log-file", "", "file to append a log of this run to")
 }
 
 // CheckProgress refuses an unknown progress mode, also for commands that show
-// no progress.
+// no progress, and flags that contradict each other.
 func (con *Console) CheckProgress() error {
-	if slices.Contains(progress.Modes, con.mode) {
+	switch {
+	case con.quiet && con.verbose:
+		return exit.Usage(errors.New("--quiet and --verbose: give only one of them"))
+	case con.quiet && con.mode != "auto" && con.mode != "none":
+		return exit.Usage(fmt.Errorf("--quiet and --progress %s: give only one of them", con.mode))
+	case slices.Contains(progress.Modes, con.mode):
 		return nil
 	}
 	last := len(progress.Modes) - 1
@@ -106,7 +124,12 @@ func (con *Console) CheckProgress() error {
 }
 
 // Mode returns how progress is shown: bars, plain, json or none.
-func (con *Console) Mode() string { return progress.Mode(con.mode, con.Redraws) }
+func (con *Console) Mode() string {
+	if con.quiet {
+		return "none"
+	}
+	return progress.Mode(con.mode, con.Redraws)
+}
 
 // Begin starts to draw and returns the runner whose events are drawn.
 func (con *Console) Begin() (*step.Runner, error) { return con.begin("") }
@@ -116,13 +139,13 @@ func (con *Console) Begin() (*step.Runner, error) { return con.begin("") }
 func (con *Console) BeginLogged(command string) (*step.Runner, error) { return con.begin(command) }
 
 func (con *Console) begin(command string) (*step.Runner, error) {
-	all := progress.All{progress.New(con.Mode(), con.Err)}
+	all := progress.All{progress.New(con.Mode(), con.verbose, con.Err)}
 	if con.timeline != "" {
 		file, err := os.Create(con.timeline)
 		if err != nil {
 			return nil, exit.Usage(fmt.Errorf("--timeline: %w", err))
 		}
-		all = append(all, progress.NewTimeline(file))
+		all = append(all, progress.NewTimeline(file, con.timeline, con.timelineTitle(time.Now())))
 	}
 	log, err := con.newLog(command)
 	if err != nil {
@@ -131,6 +154,15 @@ func (con *Console) begin(command string) (*step.Runner, error) {
 	all = append(all, log)
 	con.report = all
 	return &step.Runner{Emit: all.Event}, nil
+}
+
+// timelineTitle says what a timeline shows: the program, the machine and the time.
+func (con *Console) timelineTitle(at time.Time) string {
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "this host"
+	}
+	return fmt.Sprintf("kube-bootstrap %s on %s, %s", con.Version, machine, at.Format(time.DateTime))
 }
 
 // End ends the drawing, so that later output does not overwrite it.

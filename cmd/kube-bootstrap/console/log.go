@@ -40,6 +40,6 @@ func (con *Console) newLog(command string) (progress.Reporter, error) {
 // TellLog prints where the log of a failed run is.
 func (con *Console) TellLog() {
 	if _, err := os.Stat(con.logs.kept); err == nil && con.Mode() != "json" {
-		con.Say("the log of this run is " + con.logs.kept)
+		con.Warn("the log of this run is " + con.logs.kept)
 	}
 }

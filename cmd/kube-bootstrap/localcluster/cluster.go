@@ -20,6 +20,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/tools"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -162,7 +163,7 @@ in the kubeconfig that "cluster kubeconfig --merge" wrote. It lists the hosts an
 snapshots and asks first; --yes confirms it where there is no terminal.`,
 		Example: "  kube-bootstrap cluster clean\n  kube-bootstrap cluster clean --name second --yes",
 	})
-	config.AddFlags(c.Flags(), config.Clean)
+	source.AddFlags(c.Flags(), config.Clean)
 	return c
 }
 

@@ -26,6 +26,8 @@ type clusterStatus struct {
 	API   string        `json:"apiServer,omitempty"` // URL that does not depend on which control planes run
 	Hosts []clusterHost `json:"hosts"`
 	Error string        `json:"error,omitempty"` // why there are no nodes
+
+	Registry *cluster.LocalRegistry `json:"localRegistry,omitempty"`
 }
 
 type clusterHost struct {
@@ -51,12 +53,16 @@ func showCluster(ctx context.Context, out io.Writer, format output.Format, o clu
 			s.Error = err.Error()
 		}
 	}
+	if s.Registry, err = cluster.RegistryStatus(ctx, o.Options); err != nil {
+		return exit.Firm(err)
+	}
+	s.Ready = s.Ready && (s.Registry == nil || s.Registry.Running)
 	for _, h := range hosts {
 		one := clusterHost{h, nodes[h.Name]}
 		s.Ready = s.Ready && one.ready()
 		s.Hosts = append(s.Hosts, one)
 	}
-	if err := format.Print(out, s, s.print); err != nil {
+	if err := format.Print(out, "ClusterStatus", s, s.print); err != nil {
 		return err
 	}
 	if !s.Ready {
@@ -76,6 +82,13 @@ func (s clusterStatus) print(w io.Writer) {
 	}
 	if s.API != "" {
 		fmt.Fprintln(w, "\nAPI server: "+s.API+", which leads to any control plane that is ready")
+	}
+	switch {
+	case s.Registry == nil:
+	case s.Registry.Running:
+		fmt.Fprintln(w, "local registry: "+s.Registry.Address)
+	default:
+		fmt.Fprintln(w, "the local registry "+s.Registry.Address+", container "+s.Registry.Container+", does not run")
 	}
 	if s.Error != "" {
 		fmt.Fprintln(w, "no answer about the nodes: "+s.Error)

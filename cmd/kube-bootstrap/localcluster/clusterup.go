@@ -19,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -120,7 +121,7 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 	if err != nil {
 		return err
 	}
-	err = output.Table.Print(con.Out, nodes, func(w io.Writer) {
+	err = output.Table.Print(con.Out, "Node", nodes, func(w io.Writer) {
 		output.Row(w, "NODE", "STATUS", "VERSION", "ADDRESS")
 		for _, n := range nodes {
 			output.Row(w, n.Name, n.Status(), n.Version, n.Address)
@@ -129,6 +130,9 @@ func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconf
 	flag := nameFlag(o.Options)
 	if kubeconfig == noKubeconfig {
 		con.Say("to use it with your kubectl: kube-bootstrap cluster kubeconfig" + flag + " --merge")
+	}
+	if o.Registry.Port != 0 {
+		con.Say("to give it images: docker push " + localregistry.Name(o.Registry.Port) + "/NAME:TAG")
 	}
 	con.Say("to use it: kube-bootstrap cluster kubectl" + flag + " get nodes")
 	con.Say("to switch it off: kube-bootstrap cluster down" + flag + "; to remove it: kube-bootstrap cluster clean" + flag)

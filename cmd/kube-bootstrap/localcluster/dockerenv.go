@@ -86,7 +86,7 @@ func printDockerEnv(out io.Writer, c *cobra.Command, o cluster.Options, node, sh
 	if err != nil {
 		return exit.Firm(err)
 	}
-	return format.Print(out, env, func(w io.Writer) {
+	return format.Print(out, "DockerEnvironment", env, func(w io.Writer) {
 		variables := dockerVariables{{"DOCKER_HOST", env.Host}, {"DOCKER_TLS_VERIFY", "1"}, {"DOCKER_CERT_PATH", env.CertPath}, {ownEngine, env.Engine}}
 		fmt.Fprint(w, variables.in(shell, c.CommandPath()+" "+node+clusterFlag(o.Options)))
 	})

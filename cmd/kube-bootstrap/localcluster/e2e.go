@@ -21,6 +21,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/suite"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -88,7 +90,7 @@ func runSuite(ctx context.Context, con *console.Console, o cluster.Options, test
 	if err != nil {
 		return exit.Firm(err)
 	}
-	if err := format.Print(con.Out, result, func(w io.Writer) { printSuite(w, result) }); err != nil {
+	if err := format.Print(con.Out, "ConformanceResult", result, func(w io.Writer) { printSuite(w, result) }); err != nil {
 		return err
 	}
 	if n := len(result.Failed); n > 0 {
@@ -123,10 +125,10 @@ func buildSuite(ctx context.Context, runner *step.Runner, nodes []apiserver.Node
 	if err != nil {
 		return err
 	}
-	builder := &image.Builder{Cache: image.CacheDir()}
+	builder := &image.Builder{Cache: cache.Dir()}
 	return runner.Do(ctx, step.Plan{
 		{step.Always("build the tests of Kubernetes "+version, func(ctx context.Context) (err error) {
-			if tests.Programs, err = builder.Suite(ctx, v, runtime.GOARCH); err != nil {
+			if tests.Programs, err = e2e.Compile(ctx, builder, v, runtime.GOARCH); err != nil {
 				return err
 			}
 			tests.Tests, err = tests.Programs.Tests(ctx, tests.Choice("--ginkgo.")...)
@@ -136,7 +138,7 @@ func buildSuite(ctx context.Context, runner *step.Runner, nodes []apiserver.Node
 			return err
 		})},
 		{step.Always(suiteImagesStep, func(ctx context.Context) error {
-			images, unbuilt, err := builder.SuiteImages(ctx, v, tests.Programs, tests.Tests, runtime.GOARCH)
+			images, unbuilt, err := tests.Programs.Images(ctx, builder, v, tests.Tests, runtime.GOARCH)
 			tests.Images = images
 			for _, u := range unbuilt {
 				runner.Emit(step.Event{At: time.Now(), Step: suiteImagesStep, Kind: step.Note, Message: unbuiltNote(u)})
@@ -156,7 +158,7 @@ func noTests(focus string) error {
 
 // unbuiltNote states which image is missing and which selected tests will fail
 // without it.
-func unbuiltNote(u image.Unbuilt) string {
+func unbuiltNote(u e2e.Unbuilt) string {
 	text := fmt.Sprintf("%s is not built: %s", u.Ref, u.Reason)
 	if len(u.Tests) == 0 {
 		return text + "; which tests need it is not known"

@@ -3,8 +3,8 @@ package localcluster
 import (
 	"context"
 	"errors"
-	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,35 +21,41 @@ import (
 // listing is what a command lists of the clusters that an engine runs, and
 // what completion offers of it.
 type listing[T any] struct {
-	all  func(context.Context, session.Options) ([]T, error)
-	head []string
-	line func(T) []string // beginning with the name
+	kind    string
+	all     func(context.Context, session.Options) ([]T, error)
+	columns []output.Column[T] // the first is the name
 }
 
 var (
-	clusterListing = listing[cluster.Summary]{
-		cluster.List, []string{"CLUSTER", "MASTERS", "WORKERS", "RUNNING", "SUBNET"},
-		func(s cluster.Summary) []string {
-			return []string{s.Name, number(s.Masters), number(s.Workers), number(s.Running), s.Subnet}
-		},
-	}
-	nodeListing = listing[cluster.HostNode]{
-		cluster.NodeNames, []string{"NODE", "ROLE", "ADDRESS", "STATE"},
-		func(n cluster.HostNode) []string { return []string{n.Name, string(n.Role), n.Addr.String(), n.State} },
-	}
-	snapshotListing = listing[snapshot.Snapshot]{
-		snapshot.List, []string{"SNAPSHOT", "MADE", "HOSTS", "VERSION", "SIZE"},
-		func(s snapshot.Snapshot) []string {
-			return []string{s.Name, s.Made.Local().Format(time.DateTime), number(len(s.Hosts)), s.Kubernetes, progress.Amount(s.Bytes, 0)}
-		},
-	}
+	clusterListing = listing[cluster.Summary]{"Cluster", cluster.List, []output.Column[cluster.Summary]{
+		{Head: "CLUSTER", Cell: func(s cluster.Summary) string { return s.Name }},
+		{Head: "MASTERS", Cell: func(s cluster.Summary) string { return number(s.Masters) }},
+		{Head: "WORKERS", Cell: func(s cluster.Summary) string { return number(s.Workers) }},
+		{Head: "RUNNING", Cell: func(s cluster.Summary) string { return number(s.Running) }},
+		{Head: "SUBNET", Cell: func(s cluster.Summary) string { return s.Subnet }},
+	}}
+	nodeListing = listing[cluster.HostNode]{"Node", cluster.NodeNames, []output.Column[cluster.HostNode]{
+		{Head: "NODE", Cell: func(n cluster.HostNode) string { return n.Name }},
+		{Head: "ROLE", Cell: func(n cluster.HostNode) string { return string(n.Role) }},
+		{Head: "ADDRESS", Cell: func(n cluster.HostNode) string { return n.Addr.String() }},
+		{Head: "STATE", Cell: func(n cluster.HostNode) string { return n.State }},
+		{Head: "HOST IMAGE", Cell: func(n cluster.HostNode) string { return n.Image }, Wide: true},
+	}}
+	snapshotListing = listing[snapshot.Snapshot]{"Snapshot", snapshot.List, []output.Column[snapshot.Snapshot]{
+		{Head: "SNAPSHOT", Cell: func(s snapshot.Snapshot) string { return s.Name }},
+		{Head: "MADE", Cell: func(s snapshot.Snapshot) string { return s.Made.Local().Format(time.DateTime) }},
+		{Head: "HOSTS", Cell: func(s snapshot.Snapshot) string { return number(len(s.Hosts)) }},
+		{Head: "VERSION", Cell: func(s snapshot.Snapshot) string { return s.Kubernetes }},
+		{Head: "SIZE", Cell: func(s snapshot.Snapshot) string { return progress.Amount(s.Bytes, 0) }},
+		{Head: "NODES", Cell: func(s snapshot.Snapshot) string { return strings.Join(s.Hosts, ",") }, Wide: true},
+	}}
 )
 
 func number(n int) string { return strconv.Itoa(n) }
 
 // run lists for c, on the cluster or the engine that o will say.
 func (l listing[T]) run(con *console.Console, c *cobra.Command, o *cluster.Options) *cobra.Command {
-	format := output.AddFlag(c)
+	format := output.AddListFlag(c)
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := errors.Join(clusterOptions(con.Env, c, o), format.Check()); err != nil {
@@ -59,12 +65,7 @@ func (l listing[T]) run(con *console.Console, c *cobra.Command, o *cluster.Optio
 		if err != nil {
 			return exit.Firm(err)
 		}
-		return format.Print(con.Out, append([]T{}, all...), func(w io.Writer) {
-			output.Row(w, l.head...)
-			for _, one := range all {
-				output.Row(w, l.line(one)...)
-			}
-		})
+		return output.PrintList(*format, con.Out, l.kind, all, l.columns)
 	}
 	return c
 }
@@ -79,7 +80,7 @@ func (l listing[T]) complete(env func(string) string) cobra.CompletionFunc {
 		}
 		all, _ := l.all(c.Context(), o.Options)
 		for _, one := range all {
-			names = append(names, l.line(one)[0])
+			names = append(names, l.columns[0].Cell(one))
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

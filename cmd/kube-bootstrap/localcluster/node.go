@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -50,7 +51,7 @@ configuration file.`,
 	}
 	o := addClusterFlags(con.Env, c)
 	name := c.Flags().String("name", "", "name of the node (empty: by role and number)")
-	config.AddFlags(c.Flags(), config.OneNode)
+	source.AddFlags(c.Flags(), config.OneNode)
 	role := c.Flags().String("role", "worker", "worker or control-plane")
 	retain := c.Flags().Bool("retain", false, "leave what was made when something fails")
 	limit := addLimit(c)

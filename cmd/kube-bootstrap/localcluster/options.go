@@ -3,6 +3,7 @@ package localcluster
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -12,9 +13,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -24,6 +27,8 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 	if err != nil {
 		return cluster.Options{}, err
 	}
+	registry := testhost.RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors}
+	cfg, origins = throughRegistry(cfg, origins, subnet)
 	return cluster.Options{
 		Options: session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}},
 		Request: topology.Request{
@@ -33,9 +38,29 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 		Manifests:  manifestsOf(&cfg),
 		Bundle:     cfg.Bundle,
 		KeepImages: cfg.KeepImages,
+		Registry:   registry,
 		APIPort:    cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
 		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins),
 	}, nil
+}
+
+// throughRegistry returns the settings of the nodes: they pull through the local
+// registry, which pulls from the mirrors of the settings. If the settings mention
+// neither, nor did those of the cluster, the nodes keep what they have.
+func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Prefix) (config.Config, config.Origins) {
+	if origins["localRegistry"].Source == config.FromDefault && origins["registryMirrors"].Source == config.FromDefault {
+		return cfg, origins
+	}
+	origins = maps.Clone(origins)
+	origins["registryMirrors"] = config.Origin{Source: config.FromCluster} // also no mirrors, after there were some
+	if cfg.LocalRegistry != 0 {
+		own := cfg.Mirrors()
+		cfg.RegistryMirrors = nil
+		for _, m := range localregistry.Through(topology.RegistryAddr(subnet).String(), cfg.LocalRegistry, own) {
+			cfg.RegistryMirrors = append(cfg.RegistryMirrors, m.String())
+		}
+	}
+	return cfg, origins
 }
 
 func nodeSpecs(nodes []config.Node) []topology.Spec {

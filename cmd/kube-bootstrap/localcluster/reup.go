@@ -174,7 +174,7 @@ func showReup(out io.Writer, format output.Format, v image.Versions, o cluster.O
 	for _, name := range image.Programs() {
 		r.Programs[name] = v.ProgramVersion(name)
 	}
-	return format.Print(out, r, func(w io.Writer) {
+	return format.Print(out, "Reup", r, func(w io.Writer) {
 		output.Row(w, "PROGRAM", "VERSION")
 		for _, name := range slices.Sorted(slices.Values(image.Programs())) {
 			output.Row(w, name, r.Programs[name])

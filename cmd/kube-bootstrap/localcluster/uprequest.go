@@ -41,6 +41,7 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 		there = &session.Record{}
 	}
 	cfg, other := cfg.WithMade(there.Settings, origins)
+	cfg = withBalancedAddresses(cfg, origins)
 	if errs := cfg.Validate(""); len(errs) > 0 {
 		return upRequest{}, exit.Usage(origins.Tell(errs))
 	}
@@ -57,7 +58,7 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	if len(there.Nodes) > 0 {
 		r.options.Nodes = nodes
 	}
-	if err := errors.Join(checkManifests(r.options.Manifests), cluster.Preflight(ctx, r.options)); err != nil {
+	if err := errors.Join(checkManifests(r.options.Manifests), checkBalanced(r.options, cfg.LoadBalancerRanges()), cluster.Preflight(ctx, r.options)); err != nil {
 		return r, exit.Firm(err)
 	}
 	return r, con.Confirm(ctx, *flags.yes || !flags.recreate, func(ctx context.Context) ([]string, error) {

@@ -80,7 +80,7 @@ in which it is reported, and what to do. Values that depend on the case are "…
 		if err := errors.Join(err, format.Check()); err != nil {
 			return err
 		}
-		return format.Print(out, one, one.print)
+		return format.Print(out, "Problem", one, one.print)
 	}
 	return c
 }

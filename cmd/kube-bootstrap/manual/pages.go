@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/reference"
 )
 
 // gendocsCommand writes the pages of docs/ that are made from the program
@@ -43,7 +43,7 @@ func Pages(root *cobra.Command) (map[string]string, error) {
 	if err := page(&b, root); err != nil {
 		return nil, err
 	}
-	return map[string]string{"cli.md": b.String(), "configuration.md": config.Reference(), "troubleshooting.md": troubleshooting()}, nil
+	return map[string]string{"cli.md": b.String(), "configuration.md": reference.Markdown(), "troubleshooting.md": troubleshooting()}, nil
 }
 
 // page writes a command and those below it, without the links between files

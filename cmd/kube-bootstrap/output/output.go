@@ -1,4 +1,4 @@
-// Package output prints data as a table, as JSON, as YAML or by a template.
+// Package output prints data as a table, as names, as JSON, as YAML or by a template.
 package output
 
 import (
@@ -30,20 +30,24 @@ var Formats = []string{string(Table), "json", "yaml"}
 const Words = "table, json, yaml, jsonpath=TEMPLATE or go-template=TEMPLATE"
 
 // AddFlag gives a command that prints data its -o flag.
-func AddFlag(c *cobra.Command) *Format {
+func AddFlag(c *cobra.Command) *Format { return addFlag(c, Formats, Words) }
+
+func addFlag(c *cobra.Command, formats []string, words string) *Format {
 	format := Table
-	c.Flags().StringVarP((*string)(&format), "output", "o", string(Table), "how to print: "+Words)
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(Formats, cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVarP((*string)(&format), "output", "o", string(Table), "how to print: "+words)
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return &format
 }
 
 // Check refuses an unknown format, before anything is done.
-func (f Format) Check() error {
-	if slices.Contains(Formats, string(f)) {
+func (f Format) Check() error { return f.check(Formats, Words) }
+
+func (f Format) check(formats []string, words string) error {
+	if slices.Contains(formats, string(f)) {
 		return nil
 	}
 	if !IsTemplate(string(f)) {
-		return exit.Usage(fmt.Errorf("--output %q: must be %s", f, Words))
+		return exit.Usage(fmt.Errorf("--output %q: must be %s", f, words))
 	}
 	if _, err := f.template(); err != nil {
 		return exit.Usage(fmt.Errorf("--output %q: %w", f, err))
@@ -51,31 +55,38 @@ func (f Format) Check() error {
 	return nil
 }
 
-// Print writes data to out. table writes it for people, as rows.
-func (f Format) Print(out io.Writer, data any, table func(io.Writer)) error {
+// Print writes data, an object of a kind or a list of them, to out. table writes
+// it for people, as rows.
+func (f Format) Print(out io.Writer, kind string, data any, table func(io.Writer)) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	if template, err := f.template(); template != nil {
-		return errors.Join(err, template.run(out, data))
-	}
-	var text []byte
-	var err error
-	switch f {
-	case Table:
+	if f == Table {
 		w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 		table(w)
 		return w.Flush()
-	case "json":
-		text, err = json.MarshalIndent(data, "", "  ")
-		text = append(text, '\n')
-	case "yaml":
-		text, err = yaml.Marshal(data)
 	}
-	if err == nil {
-		_, err = out.Write(text)
+	text, err := typed(kind, data)
+	if err != nil {
+		return err
 	}
-	return err
+	return f.printJSON(out, text)
+}
+
+func (f Format) printJSON(out io.Writer, text json.RawMessage) error {
+	if template, err := f.template(); template != nil {
+		return errors.Join(err, template.run(out, text))
+	}
+	if f == "yaml" {
+		text, err := yaml.JSONToYAML(text)
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(text)
 }
 
 // Row writes one row of a table.

@@ -41,12 +41,8 @@ func IsTemplate(text string) bool {
 	return given && templates[name] != nil
 }
 
-// run executes the template for the fields of data.
-func (run execute) run(out io.Writer, data any) error {
-	text, err := json.Marshal(data)
-	if err != nil {
-		return err
-	}
+// run executes the template for the fields of an object.
+func (run execute) run(out io.Writer, text json.RawMessage) error {
 	var fields any
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return err
@@ -54,6 +50,6 @@ func (run execute) run(out io.Writer, data any) error {
 	if err := run(out, fields); err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, "\n")
+	_, err := io.WriteString(out, "\n")
 	return err
 }

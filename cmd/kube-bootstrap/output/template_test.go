@@ -19,13 +19,13 @@ func TestTemplates(t *testing.T) {
 	}{
 		{"jsonpath={.name}", one, "a\n"},
 		{"jsonpath={.name} is {.ready}", one, "a is true\n"},
-		{"jsonpath={[*].name}", all, "a b\n"},
-		{`jsonpath={range [*]}{.name}={.ready};{end}`, all, "a=true;b=false;\n"},
-		{`jsonpath={[?(@.ready==true)].name}`, all, "a\n"},
-		{"go-template={{range .}}{{.name}} {{end}}", all, "a b \n"},
+		{"jsonpath={.items[*].name}", all, "a b\n"},
+		{`jsonpath={range .items[*]}{.name}={.ready};{end}`, all, "a=true;b=false;\n"},
+		{`jsonpath={.items[?(@.ready==true)].name}`, all, "a\n"},
+		{"go-template={{range .items}}{{.name}} {{end}}", all, "a b \n"},
 	} {
 		var out bytes.Buffer
-		if err := c.format.Print(&out, c.data, nil); err != nil || out.String() != c.want {
+		if err := c.format.Print(&out, "Node", c.data, nil); err != nil || out.String() != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.format, out.String(), err, c.want)
 		}
 	}
@@ -44,7 +44,7 @@ func TestCheckRefusesATemplateBeforeAnythingIsDone(t *testing.T) {
 
 func TestAFieldThatIsMissingIsAnError(t *testing.T) {
 	var out bytes.Buffer
-	if err := Format("jsonpath={.no}").Print(&out, node{}, nil); err == nil {
+	if err := Format("jsonpath={.no}").Print(&out, "Node", node{}, nil); err == nil {
 		t.Errorf("printed %q", out.String())
 	}
 }

@@ -23,7 +23,9 @@ type bars struct {
 	screen  screen
 	running []*barLine // oldest first
 	moving  transfers
-	inPlace int
+	verbose bool
+	inPlace int           // steps
+	done    int           // steps
 	stop    chan struct{} // nil once closed
 }
 
@@ -36,8 +38,8 @@ type barLine struct {
 	moved   transfer
 }
 
-func newBars(out io.Writer, size func() (width, height int)) *bars {
-	r := &bars{screen: screen{out: out, size: size}, stop: make(chan struct{})}
+func newBars(out io.Writer, size func() (width, height int), verbose bool) *bars {
+	r := &bars{screen: screen{out: out, size: size}, verbose: verbose, stop: make(chan struct{})}
 	go r.watch(r.stop)
 	return r
 }
@@ -78,7 +80,11 @@ func (r *bars) Event(e step.Event) {
 		r.screen.draw(strings.Split(strings.ReplaceAll(e.Message, "\n", "\n    "), "\n"), r.lines(e.At)) // indented, as in plain lines
 	case step.InPlace:
 		r.inPlace++
+		if r.verbose {
+			r.screen.draw([]string{head("✓", "") + e.Step + ": in place"}, r.lines(e.At))
+		}
 	case step.Done, step.Undone:
+		r.done++
 		r.end(e, "✓")
 	case step.Failed:
 		r.end(e, "✗")
@@ -133,11 +139,19 @@ func (r *bars) Close() {
 	}
 	close(r.stop)
 	r.stop = nil
-	var still []string
-	if r.inPlace > 0 {
-		still = []string{head("✓", "") + fmt.Sprintf("%d steps were in place", r.inPlace)}
+	r.screen.draw(r.summary(), nil)
+}
+
+// summary counts the steps in place if they are the majority. In the first run on
+// a host they are few, and only mean that a step does not apply to this host.
+func (r *bars) summary() []string {
+	switch {
+	case r.inPlace <= r.done:
+		return nil
+	case r.inPlace == 1:
+		return []string{head("✓", "") + "1 step was in place"}
 	}
-	r.screen.draw(still, nil)
+	return []string{head("✓", "") + fmt.Sprintf("%d steps were in place", r.inPlace)}
 }
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")

@@ -17,13 +17,43 @@ func sized(width, height int) func() (int, int) {
 
 func TestBars(t *testing.T) {
 	var out bytes.Buffer
-	r := newBars(&out, sized(80, 24))
+	r := newBars(&out, sized(80, 24), false)
 	draw(r)
 	r.Close()
-	for _, want := range []string{"✓   1.2s  start etcd", "✗  1m30s  load <images>", "✓         1 steps were in place"} {
+	for _, want := range []string{"✓   1.2s  start etcd", "✗  1m30s  load <images>"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
+	}
+}
+
+func TestStepsInPlaceAreCountedOnceTheyAreTheMajority(t *testing.T) {
+	for _, c := range []struct {
+		done, inPlace int
+		want          string
+	}{{34, 21, ""}, {0, 1, "✓         1 step was in place\n"}, {2, 53, "✓         53 steps were in place\n"}} {
+		var out bytes.Buffer
+		r := newBars(&out, sized(80, 24), false)
+		for range c.done {
+			r.Event(step.Event{At: at(0), Step: "start etcd", Kind: step.Done})
+		}
+		for range c.inPlace {
+			r.Event(step.Event{At: at(0), Step: "look", Kind: step.InPlace})
+		}
+		r.Close()
+		if got := out.String(); strings.Contains(got, "in place") != (c.want != "") || !strings.Contains(got, strings.TrimSpace(c.want)) {
+			t.Errorf("%d done, %d in place: got\n%s", c.done, c.inPlace, got)
+		}
+	}
+}
+
+func TestVerboseBarsNameTheStepsInPlace(t *testing.T) {
+	var out bytes.Buffer
+	r := newBars(&out, sized(80, 24), true)
+	r.Event(step.Event{At: at(0), Step: "start etcd", Kind: step.InPlace})
+	r.Close()
+	if want := "✓         start etcd: in place"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
 
@@ -70,7 +100,7 @@ func TestLinesFitIntoEveryTerminal(t *testing.T) {
 // TestWhatAStepDoesAtTheSameTime draws a line for each, as far as there is room.
 func TestWhatAStepDoesAtTheSameTime(t *testing.T) {
 	var out bytes.Buffer
-	r := newBars(&out, sized(80, 5))
+	r := newBars(&out, sized(80, 5), false)
 	defer r.Close()
 	r.Event(step.Event{At: at(0), Step: "run the tests", Kind: step.Started})
 	r.Event(step.Event{At: at(1), Step: "run the tests", Kind: step.Progress, Message: "312 of 417, 310 passed, 2 failed, 11m left",
@@ -86,7 +116,7 @@ func TestWhatAStepDoesAtTheSameTime(t *testing.T) {
 // longest numbers, at 80 columns.
 func TestARunOfTestsOnATerminal(t *testing.T) {
 	var out bytes.Buffer
-	r := newBars(&out, sized(80, 24))
+	r := newBars(&out, sized(80, 24), false)
 	defer r.Close()
 	const name = "run the tests"
 	r.Event(step.Event{At: at(0), Step: name, Kind: step.Started})
@@ -121,7 +151,7 @@ func TestNamesAreCutInTheMiddle(t *testing.T) {
 
 func TestMoreStepsThanRows(t *testing.T) {
 	var out bytes.Buffer
-	r := newBars(&out, sized(40, 10))
+	r := newBars(&out, sized(40, 10), false)
 	defer r.Close()
 	for i := range 20 {
 		name := fmt.Sprintf("step %d", i)
@@ -151,15 +181,6 @@ func TestScreenErasesWhatWasWrapped(t *testing.T) {
 	s.draw(nil, nil)
 	if want := "\x1b[1A\r\x1b[J"; out.String() != want {
 		t.Errorf("the end is %q, want %q", out.String(), want)
-	}
-}
-
-func TestLabelsOfATimelineAreLeftOfItsBars(t *testing.T) {
-	name := strings.Repeat("wide ", 20)
-	drawn := &timelineReporter{steps: []*span{{name: name, begin: at(0), end: at(1)}, {name: "x", begin: at(0), end: at(1)}}}
-	text := drawn.svg()
-	if left := fmt.Sprintf(`<rect x="%d.0"`, drawn.labelWidth()); strings.Count(text, left) != 2 || drawn.labelWidth() < 7*len(name) {
-		t.Errorf("no bar begins at %s in\n%s", left, text)
 	}
 }
 

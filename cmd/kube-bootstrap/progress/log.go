@@ -21,7 +21,7 @@ type log struct {
 }
 
 // NewLog returns a reporter that writes a log to file and closes it at the end.
-func NewLog(file io.WriteCloser) Reporter { return &log{file, newPlain(file)} }
+func NewLog(file io.WriteCloser) Reporter { return &log{file, newPlain(file, quiet)} }
 
 func (l *log) Event(e step.Event) {
 	l.lines.Event(e)

@@ -11,13 +11,15 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// quiet is how long a running step may say nothing in plain lines.
+// quiet is how long a running step may say nothing in plain lines, unless the user
+// wants every message.
 const quiet = 10 * time.Second
 
 // plain writes one line an event, for logs and pipes; and one now and then for
 // a step that takes long, so that it does not look hung.
 type plain struct {
-	out io.Writer
+	out   io.Writer
+	quiet time.Duration // how long a running step with one line may say nothing
 
 	mu      sync.Mutex
 	running map[string]*plainStep
@@ -32,22 +34,24 @@ type plainStep struct {
 	doing         []string
 }
 
-// quiet is longer for a step with several lines.
-func (s *plainStep) quiet() time.Duration {
+// mayTell reports whether it is time to say what a step does. A step with several
+// lines says it less often.
+func (r *plain) mayTell(s *plainStep, now time.Time) bool {
+	every := r.quiet
 	if len(s.doing) > 0 {
-		return 3 * quiet
+		every *= 3
 	}
-	return quiet
+	return now.Sub(s.told) >= every
 }
 
-func newPlain(out io.Writer) *plain {
-	r := &plain{out: out, running: map[string]*plainStep{}, stop: make(chan struct{})}
+func newPlain(out io.Writer, quiet time.Duration) *plain {
+	r := &plain{out: out, quiet: quiet, running: map[string]*plainStep{}, stop: make(chan struct{})}
 	go r.watch()
 	return r
 }
 
 func (r *plain) watch() {
-	ticks := time.NewTicker(quiet / 10)
+	ticks := time.NewTicker(r.quiet / 10)
 	defer ticks.Stop()
 	for {
 		select {
@@ -65,7 +69,7 @@ func (r *plain) remind(now time.Time) {
 	defer r.mu.Unlock()
 	var silent []*plainStep
 	for _, s := range r.running {
-		if now.Sub(s.told) >= s.quiet() {
+		if r.mayTell(s, now) {
 			silent = append(silent, s)
 		}
 	}
@@ -89,7 +93,7 @@ func (r *plain) Event(e step.Event) {
 			return
 		}
 		s.message, s.doing = strings.TrimSpace(FirstLine(e.Message)+" "+moved.String()), e.Doing
-		if e.At.Sub(s.told) >= s.quiet() {
+		if r.mayTell(s, e.At) {
 			r.progress(s, e.At)
 		}
 	case step.Note:

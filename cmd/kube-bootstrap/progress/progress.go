@@ -32,17 +32,22 @@ func Mode(mode string, redraws bool) string {
 	return "plain"
 }
 
-// New returns the reporter of a mode other than auto.
-func New(mode string, out io.Writer) Reporter {
+// New returns the reporter of a mode other than auto. If verbose, it also shows
+// the steps in place and each message of a step.
+func New(mode string, verbose bool, out io.Writer) Reporter {
+	every := quiet
+	if verbose {
+		every = time.Second
+	}
 	switch mode {
 	case "bars":
-		return newBars(out, sizeOf(out))
+		return newBars(out, sizeOf(out), verbose)
 	case "json":
 		return newJSONLines(out)
 	case "none":
 		return All{}
 	}
-	return newPlain(out)
+	return newPlain(out, every)
 }
 
 // All passes each event to several reporters.

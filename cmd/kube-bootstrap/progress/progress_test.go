@@ -43,7 +43,7 @@ func draw(r Reporter) {
 
 func TestPlain(t *testing.T) {
 	var out bytes.Buffer
-	draw(newPlain(&out))
+	draw(newPlain(&out, quiet))
 	want := `+++ [1121 05:50:00] preflight
 +++ [1121 05:50:00] preflight: done in 0.5s
 +++ [1121 05:50:01] look: in place
@@ -59,7 +59,7 @@ func TestPlain(t *testing.T) {
 
 func TestPlainRemindsOfASilentStep(t *testing.T) {
 	var out bytes.Buffer
-	r := newPlain(&out)
+	r := newPlain(&out, quiet)
 	defer r.Close()
 	r.Event(step.Event{At: at(0), Step: "build", Kind: step.Started})
 	r.Event(step.Event{At: at(1), Step: "build", Kind: step.Progress, Message: "compile kubelet\nwith cgo"})
@@ -85,11 +85,26 @@ func TestPlainRemindsOfASilentStep(t *testing.T) {
 	}
 }
 
+func TestVerbosePlainTellsEverySecond(t *testing.T) {
+	var out bytes.Buffer
+	r := newPlain(&out, time.Second)
+	defer r.Close()
+	r.Event(step.Event{At: at(0), Step: "build", Kind: step.Started})
+	out.Reset()
+	for i, message := range []string{"compile kubelet", "link kubelet"} {
+		r.Event(step.Event{At: at(float64(1 + i)), Step: "build", Kind: step.Progress, Message: message})
+	}
+	want := "+++ [1121 05:50:02] build: 1.0s, compile kubelet\n+++ [1121 05:50:03] build: 2.0s, link kubelet\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
 // TestPlainRunOfTests prints the names of running tests whole, one per line, and
 // each failure when it happens.
 func TestPlainRunOfTests(t *testing.T) {
 	var out bytes.Buffer
-	r := newPlain(&out)
+	r := newPlain(&out, quiet)
 	defer r.Close()
 	const long = "StatefulSet Basic StatefulSet functionality should perform canary updates and phased rolling updates of template modifications"
 	const name = "run the tests"
@@ -138,7 +153,7 @@ func TestTimelineIsAnSVG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draw(NewTimeline(file))
+	draw(NewTimeline(file, path, "a <run>"))
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +162,7 @@ func TestTimelineIsAnSVG(t *testing.T) {
 	for err == nil {
 		_, err = d.Token()
 	}
-	if !errors.Is(err, io.EOF) || strings.Count(string(text), "<rect") != 4 || !strings.Contains(string(text), "load &lt;images&gt;") {
+	if !errors.Is(err, io.EOF) || strings.Count(string(text), "<rect") != 3 || !strings.Contains(string(text), "load &lt;images&gt;") || !strings.Contains(string(text), "a &lt;run&gt;") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -1,100 +1,83 @@
 package progress
 
 import (
-	"fmt"
-	"html"
 	"io"
-	"math"
 	"strings"
 	"time"
-
-	"github.com/mattn/go-runewidth"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// timelineReporter draws where the time went: one bar a step, side by side
-// where steps ran at the same time.
-type timelineReporter struct {
-	out   io.WriteCloser
+// Timeline is the record of the steps of a run: when each began and ended.
+type Timeline struct {
+	Title string
 	steps []*span
 }
 
 type span struct {
 	row        int
-	name       string
+	host, name string // host is empty where all steps run on this one
 	begin, end time.Time
 	failed     bool
+	critical   bool // its host would have ended earlier without it
 }
 
-// NewTimeline returns a reporter that writes an SVG picture to out and closes it.
-func NewTimeline(out io.WriteCloser) Reporter { return &timelineReporter{out: out} }
+// timelineReporter records the steps and draws them at the end.
+type timelineReporter struct {
+	Timeline
+	out  io.WriteCloser
+	draw func(Timeline) string
+}
+
+// NewTimeline returns a reporter that draws where the time of a run went, writes
+// that to out and closes it. A file whose name ends in .json gets the Trace Event
+// Format, which Perfetto and chrome://tracing open, and any other file a picture
+// in SVG.
+func NewTimeline(out io.WriteCloser, name, title string) Reporter {
+	draw := Timeline.svg
+	if strings.HasSuffix(name, ".json") {
+		draw = Timeline.trace
+	}
+	return &timelineReporter{Timeline: Timeline{Title: title}, out: out, draw: draw}
+}
 
 func (t *timelineReporter) Event(e step.Event) {
+	host, name := hostOf(e.Step)
 	if e.Kind == step.Started {
-		t.steps = append(t.steps, &span{row: e.Row, name: e.Step, begin: e.At})
+		t.steps = append(t.steps, &span{row: e.Row, host: host, name: name, begin: e.At})
 		return
 	}
 	for _, s := range t.steps {
-		if s.name == e.Step && s.row == e.Row && s.end.IsZero() && e.Kind != step.Progress {
+		if s.host == host && s.name == name && s.row == e.Row && s.end.IsZero() && e.Kind != step.Progress {
 			s.end, s.failed = e.At, e.Kind == step.Failed
 		}
 	}
 }
 
+// hostOf splits the name of a step of a cluster, such as "worker-1: start etcd".
+func hostOf(text string) (host, name string) {
+	host, name, several := strings.Cut(text, ": ")
+	if !several || strings.Contains(host, " ") {
+		return "", text
+	}
+	return host, name
+}
+
 func (t *timelineReporter) Close() {
-	_, _ = io.WriteString(t.out, t.svg())
+	_, end := t.bounds()
+	for _, s := range t.steps {
+		if s.end.IsZero() {
+			s.end = end // the run was interrupted
+		}
+	}
+	for _, host := range t.hosts() {
+		markCritical(t.of(host))
+	}
+	_, _ = io.WriteString(t.out, t.draw(t.Timeline))
 	_ = t.out.Close()
 }
 
-const (
-	timelineWidth = 900 // of the bars
-	letterWidth   = 8   // width of the widest usual letter
-	lineHeight    = 22
-)
-
-// labelWidth returns the column of the bars, after the longest label.
-func (t *timelineReporter) labelWidth() int {
-	longest := 0
-	for _, s := range t.steps {
-		longest = max(longest, runewidth.StringWidth(s.name))
-	}
-	return (longest + 3) * letterWidth
-}
-
-func (t *timelineReporter) svg() string {
-	var b strings.Builder
-	begin, end := t.bounds()
-	left := t.labelWidth()
-	height := (len(t.steps) + 2) * lineHeight
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`+"\n",
-		left+timelineWidth+100, height)
-	b.WriteString(`<rect width="100%" height="100%" fill="white"/>` + "\n")
-	axis(&b, left, end.Sub(begin), height-2*lineHeight)
-	for i, s := range t.steps {
-		if s.end.IsZero() {
-			s.end = end
-		}
-		b.WriteString(s.bar(i, left, begin, end.Sub(begin)))
-	}
-	fmt.Fprintf(&b, `<text x="8" y="%d">total %s</text>`+"\n</svg>\n", height-lineHeight/2, Took(end.Sub(begin)))
-	return b.String()
-}
-
-// axis draws a line each second, or each 2, 5, 10, ... of a long run.
-func axis(b *strings.Builder, left int, all time.Duration, height int) {
-	every := time.Second
-	for i := 0; all/every > 20; i++ {
-		every = []time.Duration{2, 5, 10}[i%3] * time.Second * time.Duration(math.Pow10(i/3))
-	}
-	for at := every; at < all; at += every {
-		x := float64(left) + at.Seconds()*timelineWidth/all.Seconds()
-		fmt.Fprintf(b, `<path d="M%.1f 8V%d" stroke="#ddd"/><text x="%.1f" y="%d" fill="#888" text-anchor="middle">%d</text>`+"\n",
-			x, height+4, x, height+lineHeight-4, int(at.Seconds()))
-	}
-}
-
-func (t *timelineReporter) bounds() (begin, end time.Time) {
+func (t Timeline) bounds() (begin, end time.Time) {
 	for _, s := range t.steps {
 		if begin.IsZero() || s.begin.Before(begin) {
 			begin = s.begin
@@ -108,15 +91,43 @@ func (t *timelineReporter) bounds() (begin, end time.Time) {
 	return begin, end
 }
 
-func (s *span) bar(line, left int, begin time.Time, all time.Duration) string {
-	scale := float64(timelineWidth) / max(all.Seconds(), 0.001)
-	x := float64(left) + s.begin.Sub(begin).Seconds()*scale
-	width := max(s.end.Sub(s.begin).Seconds()*scale, 1)
-	color := []string{"#4878a8", "#6aa66a"}[s.row&1]
-	if s.failed {
-		color = "#c04040"
+// markCritical follows the steps of a host back from the last one, each time to the
+// step that ended last before the beginning of the one after it.
+func markCritical(steps []*span) {
+	var next *span
+	for {
+		var last *span
+		for _, s := range steps {
+			before := next == nil || !s.end.After(next.begin)
+			if before && s.begin.Before(s.end) && (last == nil || s.end.After(last.end)) {
+				last = s
+			}
+		}
+		if last == nil {
+			return
+		}
+		last.critical, next = true, last
 	}
-	y := line*lineHeight + lineHeight
-	return fmt.Sprintf(`<text x="8" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="14" fill="%s"/><text x="%.1f" y="%d">%s</text>`+"\n",
-		y, html.EscapeString(s.name), x, y-12, width, color, x+width+4, y, Took(s.end.Sub(s.begin)))
+}
+
+// hosts returns the hosts in the order of their first steps.
+func (t Timeline) hosts() (all []string) {
+	seen := map[string]bool{}
+	for _, s := range t.steps {
+		if !seen[s.host] {
+			seen[s.host] = true
+			all = append(all, s.host)
+		}
+	}
+	return all
+}
+
+// of returns the steps of a host in the order in which they began.
+func (t Timeline) of(host string) (all []*span) {
+	for _, s := range t.steps {
+		if s.host == host {
+			all = append(all, s)
+		}
+	}
+	return all
 }

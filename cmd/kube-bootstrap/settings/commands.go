@@ -10,6 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/reference"
 )
 
 // Command returns the command "config".
@@ -26,7 +28,7 @@ func configInit(out io.Writer) *cobra.Command {
 	}
 	schema := c.Flags().String("schema", "", "path or URL of the schema of the file, for editors; see \"config schema\"")
 	c.RunE = func(*cobra.Command, []string) error {
-		text := config.Template()
+		text := reference.Template()
 		if *schema != "" {
 			text = append([]byte(modeline(*schema)), text...)
 		}
@@ -61,14 +63,14 @@ func configView(out io.Writer, env func(string) string) *cobra.Command {
 
 func printConfig(out io.Writer, format output.Format, cfg config.Config, origins config.Origins) error {
 	if format == "yaml" {
-		text, err := cfg.View(origins)
+		text, err := file.View(cfg, origins)
 		if err == nil {
 			_, err = out.Write(text)
 		}
 		return err
 	}
-	values := cfg.Values(config.Every, origins)
-	return format.Print(out, values, func(w io.Writer) {
+	values := file.Values(cfg, config.Every, origins)
+	return format.Print(out, "Setting", values, func(w io.Writer) {
 		output.Row(w, "FIELD", "VALUE", "FROM")
 		for _, v := range values {
 			output.Row(w, v.Field, v.Value, v.Origin)

@@ -10,7 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/reference"
 )
 
 func configExplain(out io.Writer) *cobra.Command {
@@ -22,7 +23,7 @@ environment variables, and whether a later run may change it. The name of its
 flag or of a variable finds it too. Without a field, list all fields.`,
 		Example:           "  kube-bootstrap config explain flannelBackend\n  kube-bootstrap config explain registry",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: command.FirstArg(cobra.FixedCompletions(config.Fields(), cobra.ShellCompDirectiveNoFileComp)),
+		ValidArgsFunction: command.FirstArg(cobra.FixedCompletions(reference.Fields(), cobra.ShellCompDirectiveNoFileComp)),
 	}
 	format := output.AddFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -30,16 +31,16 @@ flag or of a variable finds it too. Without a field, list all fields.`,
 			return err
 		}
 		name := strings.TrimPrefix(strings.Join(args, ""), "--")
-		all, err := config.Explain(name)
+		all, err := reference.Explain(name)
 		if err != nil {
 			return exit.Usage(err)
 		}
-		return format.Print(out, all, func(w io.Writer) { explainFields(w, all) })
+		return format.Print(out, "Field", all, func(w io.Writer) { explainFields(w, all) })
 	}
 	return c
 }
 
-func explainFields(w io.Writer, all []config.Explanation) {
+func explainFields(w io.Writer, all []reference.Explanation) {
 	if len(all) > 1 {
 		output.Row(w, "FIELD", "TYPE", "MEANING")
 		for _, e := range all {
@@ -72,7 +73,7 @@ by it that begins with the line which "config init --schema" prints.`,
   kube-bootstrap config init --schema kube-bootstrap.schema.json > cluster.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			data, err := config.Schema()
+			data, err := reference.Schema()
 			if err == nil {
 				_, err = out.Write(data)
 			}
@@ -91,7 +92,7 @@ with its line.`,
 		Example: "  kube-bootstrap config migrate ~/.kubeadm-local-cluster/config.yaml > cluster.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := config.Migrate(args[0])
+			data, err := file.Migrate(args[0])
 			if err != nil {
 				return exit.Usage(err)
 			}

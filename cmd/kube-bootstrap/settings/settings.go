@@ -14,6 +14,9 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
@@ -30,7 +33,7 @@ func AddFlags(c *cobra.Command, verb config.Verb) {
 		help = "configuration file of the cluster, - for standard input"
 	}
 	c.Flags().StringP("config", "f", "", help)
-	config.AddFlags(c.Flags(), verb)
+	source.AddFlags(c.Flags(), verb)
 	for _, s := range config.Settings(verb) {
 		if len(s.Values) > 0 {
 			_ = c.RegisterFlagCompletionFunc(s.Flag, cobra.FixedCompletions(s.Values, cobra.ShellCompDirectiveNoFileComp))
@@ -41,19 +44,19 @@ func AddFlags(c *cobra.Command, verb config.Verb) {
 // Load puts the settings together and names everything that is wrong with
 // them at once.
 func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
-	variable := config.HostEnv(env)
+	variable := source.HostEnv(env)
 	if verb&(containerVerbs|config.Every) != 0 {
-		variable = config.ClusterEnv(env)
+		variable = source.ClusterEnv(env)
 	}
 	if err := settingsLost(env, flags, verb); err != nil {
 		return config.Config{}, nil, err
 	}
-	cfg, origins, err := config.Load(Path(env, flags, verb), variable, flags)
+	cfg, origins, err := source.Load(Path(env, flags, verb), variable, flags)
 	if verb&(config.Master|config.Worker|config.Preflight) != 0 {
-		err = errors.Join(err, config.OldVariables(env))
+		err = errors.Join(err, previous.Variables(env))
 	}
 	if verb&config.ClusterUp != 0 {
-		err = errors.Join(err, config.OldClusterVariables(env))
+		err = errors.Join(err, previous.ClusterVariables(env))
 	}
 	err = errors.Join(err, origins.Tell(preflight.CheckIgnored(cfg.IgnorePreflight)), origins.Tell(possible(cfg, origins, verb).Validate(role)))
 	return cfg, origins, exit.Usage(err)
@@ -79,7 +82,7 @@ func Path(env func(string) string, flags *pflag.FlagSet, verb config.Verb) strin
 	if named := namedFile(env, flags, verb); named != "" {
 		return named
 	}
-	if _, err := config.ReadSaved(config.SavedPath); ofThisHost(verb) && err == nil {
+	if _, err := file.ReadSaved(config.SavedPath); ofThisHost(verb) && err == nil {
 		return config.SavedPath
 	}
 	return ""
@@ -149,7 +152,7 @@ func LoadRegistry(env func(string) string, c *cobra.Command, verb config.Verb, a
 func FromEnv(env func(string) string, c *cobra.Command) error {
 	var errs []error
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		value, name := config.ClusterEnv(env)(config.EnvName(f.Name))
+		value, name := source.ClusterEnv(env)(config.EnvName(f.Name))
 		if f.Changed || value == "" || f.Name == "help" || f.Name == "config" || config.IsSetting(f.Name) {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
@@ -60,7 +61,7 @@ func frontCommand() *cobra.Command {
 		Use: "front", Hidden: true, Args: cobra.NoArgs,
 		Short: "Lead a port to control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
-			host.SaveMemory()
+			process.SaveMemory()
 			return front.Serve(c.Context())
 		},
 	}

@@ -69,6 +69,6 @@ func fill(ctx context.Context, con *console.Console, runner *step.Runner, h *loc
 		return exit.Resume(err, resumeAdvice)
 	}
 	con.Done(started, "this host has all images")
-	con.Say("`kube-bootstrap master` or `kube-bootstrap worker` makes it part of a cluster; `kube-bootstrap turndown` takes it all back")
+	con.Say("`kube-bootstrap master` or `kube-bootstrap worker` makes it part of a cluster; `kube-bootstrap turndown` restores the host")
 	return nil
 }

@@ -36,7 +36,7 @@ kubeconfig is listed if it contains a certificate.`,
 		Example: "  kube-bootstrap certs list\n  kube-bootstrap certs list -o json",
 		Args:    cobra.NoArgs,
 	}
-	format := output.AddFlag(c)
+	format := output.AddListFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		if err := format.Check(); err != nil {
 			return err
@@ -45,14 +45,19 @@ kubeconfig is listed if it contains a certificate.`,
 		if err != nil {
 			return err
 		}
-		return format.Print(out, all, func(w io.Writer) {
-			output.Row(w, "NAME", "SIGNER", "EXPIRES", "LEFT", "RENEWED BY", "PURPOSE")
-			for _, one := range all {
-				output.Row(w, one.Name, one.Signer, expires(one), left(one), renewedBy(one), one.Purpose)
-			}
-		})
+		return output.PrintList(*format, out, "Certificate", all, certificateColumns)
 	}
 	return c
+}
+
+var certificateColumns = []output.Column[pki.Listed]{
+	{Head: "NAME", Cell: func(c pki.Listed) string { return c.Name }},
+	{Head: "SIGNER", Cell: func(c pki.Listed) string { return c.Signer }},
+	{Head: "EXPIRES", Cell: expires},
+	{Head: "LEFT", Cell: left},
+	{Head: "RENEWED BY", Cell: renewedBy},
+	{Head: "PURPOSE", Cell: func(c pki.Listed) string { return c.Purpose }},
+	{Head: "PATH", Cell: func(c pki.Listed) string { return c.Path }, Wide: true},
 }
 
 func certificatesHere() ([]pki.Listed, error) {

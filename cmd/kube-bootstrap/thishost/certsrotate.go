@@ -85,7 +85,7 @@ func rotate(ctx context.Context, con *console.Console, subject string, dropNow b
 	}
 	if !until.IsZero() && !dropNow {
 		con.End()
-		con.Say(fmt.Sprintf("all control planes use the new %s, after %s; run the same command again after %s to drop the old one",
+		con.Warn(fmt.Sprintf("all control planes use the new %s, after %s; run the same command again after %s to drop the old one",
 			rotation.Title(subject), progress.Took(time.Since(started)), until.Local().Format(time.DateTime)))
 		return nil
 	}
@@ -94,8 +94,8 @@ func rotate(ctx context.Context, con *console.Console, subject string, dropNow b
 	}
 	con.Done(started, "rotated the "+rotation.Title(subject))
 	if subject == controlplane.Authorities {
-		con.Say("client certificates of the old authority no longer open the API: copy /etc/kubernetes/admin.conf again, and give users new kubeconfigs")
-		con.Say("bootstrap tokens were deleted; create new ones with `kube-bootstrap token create`")
+		con.Warn("client certificates of the old authority no longer open the API: copy /etc/kubernetes/admin.conf again, and give users new kubeconfigs")
+		con.Warn("bootstrap tokens were deleted; create new ones with `kube-bootstrap token create`")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func hostKubectl(ctx context.Context, variable func(string) string) (path string
 			}
 		}
 	}
-	path, running, err := parts.Kubectl(ctx)
+	path, running, err := parts.RunningKubelet().Kubectl(ctx)
 	if err != nil {
 		return "", nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func forgetCommand(con *console.Console) *cobra.Command {
@@ -66,7 +65,7 @@ func openControlPlane() (*local.Host, error) {
 		return nil, err
 	}
 	if saved.Role != config.RoleMaster {
-		return nil, &step.Problem{Name: "role", Text: "this host is no control plane", Remedy: "run it on one", Firm: true}
+		return nil, noControlPlane("`kube-bootstrap master` was not run on it")
 	}
 	return local.Open(saved.Config)
 }

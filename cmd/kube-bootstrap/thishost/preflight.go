@@ -88,7 +88,7 @@ func printPreflight(ctx context.Context, out io.Writer, format output.Format, lo
 		bad = bad || !line.OK
 		all = append(all, line)
 	}
-	err := format.Print(out, all, func(w io.Writer) {
+	err := format.Print(out, "Check", all, func(w io.Writer) {
 		for _, c := range all {
 			c.print(w)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -59,7 +60,7 @@ repairs missing or changed parts and leaves the rest unchanged.`,
 		role: config.RoleWorker,
 		verb: config.Worker,
 		plan: plan.Worker,
-		next: "`kube-bootstrap status` shows what runs here; `kube-bootstrap turndown` takes it all back",
+		next: "`kube-bootstrap status` shows what runs here; `kube-bootstrap turndown` restores the host",
 	})
 }
 
@@ -218,7 +219,7 @@ func printChanges(ctx context.Context, con *console.Console, format output.Forma
 			changes = append(changes, change{f.Row, f.Step, f.Diff, ""})
 		}
 	}
-	err := format.Print(con.Out, changes, func(w io.Writer) {
+	err := format.Print(con.Out, "Change", changes, func(w io.Writer) {
 		for _, c := range changes {
 			fmt.Fprintln(w, c.Step)
 			for _, line := range c.Changes {
@@ -239,7 +240,7 @@ func tellSettings(con *console.Console, h *local.Host, origins config.Origins, v
 		return
 	}
 	derived := map[string]string{"etcdVersion": "v" + h.Versions.Etcd, "flannelVersion": "v" + h.Versions.Flannel}
-	for _, v := range h.Config.Values(verb, origins) {
+	for _, v := range file.Values(h.Config, verb, origins) {
 		if v.Value == "" {
 			v.Value = derived[v.Field]
 		}

@@ -129,7 +129,7 @@ func printStatus(ctx context.Context, con *console.Console, format output.Format
 	if err != nil {
 		return status, err
 	}
-	return status, format.Print(con.Out, status, status.print)
+	return status, format.Print(con.Out, "HostStatus", status, status.print)
 }
 
 func lookAtHost(ctx context.Context) (Status, error) {

@@ -21,7 +21,11 @@ type hostIdentity struct {
 }
 
 func identityOf(h *local.Host) hostIdentity {
-	return hostIdentity{h.Config.HostName, h.Config.IPAddress, h.Config.KubernetesVersion, h.Subnet()}
+	id := hostIdentity{Name: h.Config.HostName, Address: h.Config.IPAddress, Kubernetes: h.Config.KubernetesVersion}
+	if lease, err := h.Lease(); err == nil {
+		id.Subnet = lease.Subnet.Masked().String()
+	}
+	return id
 }
 
 // printSummary prints the state of the host in a few lines, before the steps.

@@ -18,7 +18,7 @@ func TestStatusBeginsWithASummary(t *testing.T) {
 		Etcd:          []etcd.MemberStatus{{IP: "192.0.2.1", Up: true, Healthy: true}, {IP: "192.0.2.2"}, {IP: "192.0.2.3", Up: true, Healthy: true}},
 	}
 	var out bytes.Buffer
-	if err := output.Table.Print(&out, s, s.print); err != nil {
+	if err := output.Table.Print(&out, "HostStatus", s, s.print); err != nil {
 		t.Fatal(err)
 	}
 	var first []string

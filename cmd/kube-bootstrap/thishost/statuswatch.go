@@ -31,7 +31,7 @@ func (s statusWatch) run(ctx context.Context) (last Status, err error) {
 		}
 		last = status
 		var text bytes.Buffer
-		if err := s.format.Print(&text, status, status.print); err != nil {
+		if err := s.format.Print(&text, "HostStatus", status, status.print); err != nil {
 			return last, err
 		}
 		if !bytes.Equal(text.Bytes(), printed) {

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
@@ -88,7 +89,7 @@ expires. A token for workers cannot read what control planes share.`,
 		if err != nil {
 			return err
 		}
-		return format.Print(out, made, func(w io.Writer) { fmt.Fprintln(w, made.Command) })
+		return format.Print(out, "JoinToken", made, func(w io.Writer) { fmt.Fprintln(w, made.Command) })
 	}
 	return c
 }
@@ -113,7 +114,7 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if err != nil {
 		return made, err
 	}
-	saved, err := config.ReadSaved(config.SavedPath)
+	saved, err := file.ReadSaved(config.SavedPath)
 	if err != nil {
 		return made, err
 	}
@@ -153,7 +154,7 @@ func tokenList(out io.Writer) *cobra.Command {
 		Example: "  kube-bootstrap token list",
 		Args:    cobra.NoArgs,
 	}
-	format := output.AddFlag(c)
+	format := output.AddListFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := format.Check(); err != nil {
 			return err
@@ -166,14 +167,18 @@ func tokenList(out io.Writer) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return format.Print(out, append([]join.Token{}, tokens...), func(w io.Writer) {
-			output.Row(w, "ID", "KIND", "NODE", "USES", "EXPIRES", "DESCRIPTION")
-			for _, t := range tokens {
-				output.Row(w, t.ID, cmp.Or(string(t.Kind), "-"), cmp.Or(t.Node, t.UsedBy, "-"), uses(t), expiry(t.Expires), t.Description)
-			}
-		})
+		return output.PrintList(*format, out, "Token", tokens, tokenColumns)
 	}
 	return c
+}
+
+var tokenColumns = []output.Column[join.Token]{
+	{Head: "ID", Cell: func(t join.Token) string { return t.ID }},
+	{Head: "KIND", Cell: func(t join.Token) string { return cmp.Or(string(t.Kind), "-") }},
+	{Head: "NODE", Cell: func(t join.Token) string { return cmp.Or(t.Node, t.UsedBy, "-") }},
+	{Head: "USES", Cell: uses},
+	{Head: "EXPIRES", Cell: func(t join.Token) string { return expiry(t.Expires) }},
+	{Head: "DESCRIPTION", Cell: func(t join.Token) string { return t.Description }},
 }
 
 // uses says how many hosts can still join with a token.
@@ -242,8 +247,13 @@ func onControlPlane() error {
 		return err
 	}
 	if _, err := os.Stat(adminKubeconfig); err != nil {
-		return &step.Problem{Name: "role", Text: "this host is not a control plane: " + err.Error(), Firm: true,
-			Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}
+		return noControlPlane(err.Error())
 	}
 	return nil
+}
+
+// noControlPlane returns the problem that only a control plane can run a command.
+func noControlPlane(because string) error {
+	return &step.Problem{Name: "role", Text: "this host is not a control plane: " + because, Firm: true,
+		Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}
 }

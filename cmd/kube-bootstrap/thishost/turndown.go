@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -50,7 +51,7 @@ must be confirmed on the terminal or with --yes.`,
 		if err := format.Check(); err != nil {
 			return err
 		}
-		cfg, _, err := config.Load(settings.Path(con.Env, c.Flags(), config.Turndown), config.HostEnv(con.Env), c.Flags())
+		cfg, _, err := source.Load(settings.Path(con.Env, c.Flags(), config.Turndown), source.HostEnv(con.Env), c.Flags())
 		if err != nil {
 			return exit.Usage(err)
 		}
@@ -118,11 +119,11 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 	}
 	con.End()
 	if lost := h.Saved.Lost; lost != nil {
-		con.Say(lost.Error() + "; so this host was taken back as one with default settings")
+		con.Warn(lost.Error() + "; so this host was taken back as one with default settings")
 	}
 	sayLeft(con, runner.Left(), started)
 	for _, line := range left {
-		con.Say("but the cluster was not told: " + line)
+		con.Warn("but the cluster was not told: " + line)
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func sayLeft(con *console.Console, left []string, started time.Time) {
 	}
 	con.Done(started, "this host is as it was before, except for what was left on purpose")
 	for _, line := range left {
-		con.Say("left: " + line)
+		con.Warn("left: " + line)
 	}
 }
 
@@ -180,7 +181,7 @@ func printUndo(out io.Writer, format output.Format, keepImages bool) error {
 			}
 		}
 	}
-	return format.Print(out, names, func(w io.Writer) {
+	return format.Print(out, "Step", names, func(w io.Writer) {
 		for _, name := range names {
 			fmt.Fprintln(w, "take back: "+name)
 		}

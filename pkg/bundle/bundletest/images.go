@@ -3,11 +3,8 @@
 package bundletest
 
 import (
-	"archive/tar"
-	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -16,6 +13,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
 )
 
 // Versions returns the versions of the newest Kubernetes.
@@ -26,26 +25,6 @@ func Versions(t testing.TB) image.Versions {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// Tar returns an archive of files, given as pairs of name and content.
-func Tar(t testing.TB, files ...string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for i := 0; i < len(files); i += 2 {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: files[i], Size: int64(len(files[i+1])), Mode: 0o755, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(files[i+1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // Image returns an image with uncompressed layers.
@@ -72,12 +51,12 @@ func Images(t testing.TB, v image.Versions, archs ...string) (built []image.Buil
 	t.Helper()
 	for _, arch := range archs {
 		for _, img := range image.Catalogue(v, "") {
-			userland := Tar(t, "etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
+			userland := rootfstest.Tar(t, "etc/passwd=root:x:0:0:root:/:/bin/sh\n")
 			if img.Name == "hyperkube" {
 				built = append(built, hyperkube(t, v, img, arch, userland))
 				continue
 			}
-			built = append(built, Image(t, img, arch, userland, Tar(t, img.Name, strings.Repeat(img.Name+" for "+arch+"\n", 50))))
+			built = append(built, Image(t, img, arch, userland, rootfstest.Tar(t, img.Name+"="+strings.Repeat(img.Name+" for "+arch+"\n", 50))))
 		}
 	}
 	return built
@@ -86,10 +65,10 @@ func Images(t testing.TB, v image.Versions, archs ...string) (built []image.Buil
 func hyperkube(t testing.TB, v image.Versions, img image.Image, arch string, userland []byte) image.Built {
 	t.Helper()
 	const plugin = "#!/bin/sh\necho '{\"supportedVersions\":[\"1.0.0\"]}'\n"
-	plugins := Tar(t, "opt/cni/bin/bridge", plugin+"# ours\n", "opt/cni/bin/portmap", plugin+"# ours too\n",
-		"opt/cni/bin/host-local", plugin, "opt/cni/bin/loopback", plugin)
-	large := Tar(t, img.Name, strings.Repeat(v.Kubernetes+" for "+arch+"\n", image.ManifestLimit/len(v.Kubernetes)))
+	plugins := rootfstest.Tar(t, "opt/cni/bin/bridge="+plugin+"# ours\n", "opt/cni/bin/portmap="+plugin+"# ours too\n",
+		"opt/cni/bin/host-local="+plugin, "opt/cni/bin/loopback="+plugin)
+	large := rootfstest.Tar(t, img.Name+"="+strings.Repeat(v.Kubernetes+" for "+arch+"\n", image.ManifestLimit/len(v.Kubernetes)))
 	built := Image(t, img, arch, userland, plugins, large)
-	built.Parts = []image.Part{{Name: "userland", Dir: t.TempDir()}, {Name: "cni", Version: v.CNI}}
+	built.Parts = []cache.Part{{Name: "userland", Dir: t.TempDir()}, {Name: "cni", Version: v.CNI}}
 	return built
 }

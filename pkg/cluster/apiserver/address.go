@@ -14,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -51,11 +51,11 @@ func urlOf(ctx context.Context, s *session.Session) (string, error) {
 	if engine != "" {
 		return publishedAt(engine, front)
 	}
-	routes, err := host.Routes()
+	routes, err := links.Routes()
 	if err != nil {
 		return "", fmt.Errorf("routes: %w", err)
 	}
-	if slices.ContainsFunc(routes, func(r host.Route) bool { return r.Dst.Bits() > 0 && r.Dst.Contains(front.Addr) }) {
+	if slices.ContainsFunc(routes, func(r links.Route) bool { return r.Dst.Bits() > 0 && r.Dst.Contains(front.Addr) }) {
 		for inside := range front.Ports {
 			return "https://" + netip.AddrPortFrom(front.Addr, inside).String(), nil
 		}

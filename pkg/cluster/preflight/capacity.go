@@ -10,6 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -78,7 +80,7 @@ func memory(missing []topology.Node, on engineMachine) error {
 		need += max(own, m.Spec.Memory)
 	}
 	have := on.memory
-	if free, err := host.MemoryAvailable(); err == nil && on.here() {
+	if free, err := kernel.MemoryAvailable(); err == nil && on.here() {
 		have = min(have, free)
 	}
 	if need <= have {
@@ -95,7 +97,7 @@ func disk(missing []topology.Node, on engineMachine) error {
 	if on.remote || !on.here() {
 		return nil
 	}
-	free, err := host.Files{}.FreeBytes(on.root)
+	free, err := filesystem.FreeBytes(host.Files{}, on.root)
 	if err != nil {
 		return err
 	}

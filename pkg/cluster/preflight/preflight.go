@@ -5,10 +5,12 @@ package preflight
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -17,8 +19,11 @@ import (
 type Up struct {
 	Topology topology.Topology
 	APIPort  int
-	Publish  bool // publish APIPort on the engine's machine
-	Recreate bool // all hosts are removed first
+	Publish  bool   // publish APIPort on the engine's machine
+	Recreate bool   // all hosts are removed first
+	Program  string // path of the kube-bootstrap of the containers
+
+	RegistryPort int // of the local registry on the engine's machine; 0: none
 }
 
 // Check returns all problems that would stop `cluster up`.
@@ -37,6 +42,8 @@ func (u Up) Check(ctx context.Context, s *session.Session) error {
 		func() ([]error, error) { return u.clashes(ctx, s) },
 		func() ([]error, error) { return u.differs(ctx, s, state) },
 		func() ([]error, error) { return engineFit(info.ServerVersion), nil },
+		func() ([]error, error) { return programFit(u.Program) },
+		func() ([]error, error) { return u.registryPort(ctx, s, engineMachine{name: info.Name}.here()) },
 		func() ([]error, error) {
 			return u.capacity(ctx, s, state, engineMachine{info.Name, info.DockerRootDir, info.NCPU, info.MemTotal, s.Engine.Remote()})
 		},
@@ -82,7 +89,7 @@ func (u Up) clashes(ctx context.Context, s *session.Session) (errs []error, err 
 		return nil, err
 	}
 	for _, m := range machines {
-		if u.Topology.Has(m.Name) && m.Cluster != s.Name {
+		if (u.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(s.Name), m.Name)) && m.Cluster != s.Name {
 			errs = append(errs, clash(s.Name, "container "+m.Name))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -54,7 +54,7 @@ func (u Up) overlapping(remote bool, networks []docker.Network, gone netip.Prefi
 	if remote {
 		return errs, nil // the routes of this machine are not those of the engine's machine
 	}
-	routes, err := host.Routes()
+	routes, err := links.Routes()
 	for _, r := range routes {
 		if r.Dst.Bits() > 0 && r.Dst.Overlaps(u.Topology.Subnet()) && !taken[r.Dst.String()] {
 			errs = append(errs, u.overlap(r.Dst.String(), "the route over "+r.Link))

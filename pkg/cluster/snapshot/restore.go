@@ -45,6 +45,9 @@ func RestorePlan(ctx context.Context, s *session.Session, setup testhost.Setup, 
 	for inside, outside := range c.Ports {
 		setup.APIPort, setup.Publish = int(inside), inside == outside
 	}
+	if c.Settings != nil {
+		setup.Registry = testhost.RegistryOf(c.Settings.Settings)
+	}
 	return restoring{s, c, setup, new(docker.EngineHost)}.plan(), nil
 }
 
@@ -76,7 +79,7 @@ func (r restoring) plan() step.Plan {
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
 			return r.session.Cluster().Forget(ctx, session.RestoringNote)
 		})},
-	}, testhost.StartPlan(r.session, hosts, r.setup.Front(r.session, r.contents.Subnet))...)
+	}, testhost.StartPlan(r.session, hosts, r.setup.Front(r.session, r.contents.Subnet), r.setup.LocalRegistry(r.session, r.contents.Subnet))...)
 }
 
 func (r restoring) begin(ctx context.Context) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -48,7 +48,7 @@ func (s *run) put(name, from, to string) step.Step {
 // load returns the step that loads the test images into a node.
 func (s *run) load(name string) step.Step {
 	node := s.session.Node(name)
-	missing := func(ctx context.Context) (images []image.SuiteImage, refs step.Diff, err error) {
+	missing := func(ctx context.Context) (images []e2e.Image, refs step.Diff, err error) {
 		has, err := imagesOn(ctx, node)
 		if err != nil {
 			return nil, nil, err
@@ -59,7 +59,7 @@ func (s *run) load(name string) step.Step {
 				return nil, nil, err
 			}
 			// An image of the cluster itself stays as it is.
-			if now, ok := has[img.Ref]; !ok || image.OfTests(img.Ref) && now != digest {
+			if now, ok := has[img.Ref]; !ok || e2e.OfTests(img.Ref) && now != digest {
 				images, refs = append(images, img), append(refs, "load "+img.Ref)
 			}
 		}
@@ -77,7 +77,7 @@ func (s *run) load(name string) step.Step {
 				return err
 			}
 			reader, writer := io.Pipe()
-			go func() { writer.CloseWithError(image.WriteLayout(writer, images)) }()
+			go func() { writer.CloseWithError(e2e.WriteLayout(writer, images)) }()
 			defer reader.Close()
 			return node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: reader})
 		},
@@ -141,7 +141,7 @@ func (s *run) mirrorFor(node string) step.Step {
 	})
 }
 
-func registriesOf(images []image.SuiteImage) (all []string) {
+func registriesOf(images []e2e.Image) (all []string) {
 	for _, img := range images {
 		registry, _, _ := strings.Cut(img.Ref, "/")
 		all = append(all, registry)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 )
 
 // progress reads the events of the tests, one per line, while they run.
@@ -35,7 +35,7 @@ func (p *progress) Write(data []byte) (int, error) {
 		if !found {
 			return len(data), nil
 		}
-		var e image.TestEvent
+		var e e2e.Event
 		if json.Unmarshal(line, &e) == nil { // skip a truncated line
 			p.event(e)
 		}
@@ -43,7 +43,7 @@ func (p *progress) Write(data []byte) (int, error) {
 	}
 }
 
-func (p *progress) event(e image.TestEvent) {
+func (p *progress) event(e e2e.Event) {
 	switch e.Kind {
 	case "start":
 		p.running = append(p.running, e.Test)
@@ -57,7 +57,7 @@ func (p *progress) event(e image.TestEvent) {
 	p.report(p.line(), names)
 }
 
-func (p *progress) end(e image.TestEvent) {
+func (p *progress) end(e e2e.Event) {
 	if i := slices.Index(p.running, e.Test); i >= 0 {
 		p.running = slices.Delete(p.running, i, i+1)
 	}

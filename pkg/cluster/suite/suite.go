@@ -21,16 +21,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Suite selects the tests of a run.
 type Suite struct {
-	Programs image.Suite
-	Images   []image.SuiteImage // images that the tests use
-	Tests    []string           // tests that Choice selects
+	Programs e2e.Programs
+	Images   []e2e.Image // images that the tests use
+	Tests    []string    // tests that Choice selects
 
 	Focus     string // regular expression of the tests to run; "": the conformance tests
 	Serial    bool   // run the serial tests instead of the parallel ones
@@ -123,7 +123,7 @@ func (s *run) do(ctx context.Context) (result Result, err error) {
 // kubectl. kubectl calls the host's diff. The script writes the events of the
 // tests to stdout.
 const suiteScript = `image=$(docker inspect -f '{{.Config.Image}}' kubelet) || exit
-exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -e ` + image.TestEvents + `=/proc/1/fd/3 -w ` + suiteDir + ` \
+exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -e ` + e2e.EventsVariable + `=/proc/1/fd/3 -w ` + suiteDir + ` \
 	-v ` + suiteDir + `:` + suiteDir + ` -v ` + remote.BinaryPath + `:` + remote.BinaryPath + `:ro -v ` + contentDir + `:` + contentDir + `:ro \
 	-v /usr/bin/diff:/usr/bin/diff:ro -v ` + apiserver.AdminKubeconfig + `:` + apiserver.AdminKubeconfig + `:ro "$image" \
 	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + remote.BinaryPath + ` serve-images "$0" & exec "$@"' "$@"`

@@ -7,10 +7,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -34,7 +32,10 @@ type FrontSettings struct {
 	Publish bool         // publish Port under the same number; otherwise under a free one
 }
 
-const frontImages = "kube-bootstrap/front:"
+// frontImage is the image of the front of a cluster.
+func frontImage(cluster, binary string) (programImage, error) {
+	return newProgramImage("kube-bootstrap/front:", cluster, binary, nil)
+}
 
 // NewFront returns the front of a cluster.
 func NewFront(s *session.Session, settings FrontSettings) Front { return Front{s, settings} }
@@ -57,7 +58,7 @@ func (f Front) Step() step.Step {
 // container describes the front. An existing front keeps its published ports,
 // because not every command knows the settings of the cluster.
 func (f Front) container(ctx context.Context) (docker.Container, error) {
-	sum, err := remote.Sum(f.Binary)
+	image, err := frontImage(f.session.Name, f.Binary)
 	if err != nil {
 		return docker.Container{}, err
 	}
@@ -79,7 +80,7 @@ func (f Front) container(ctx context.Context) (docker.Container, error) {
 		port = inside
 	}
 	return docker.Container{
-		Name: name, Image: frontImages + f.session.Name + "." + sum[:12],
+		Name: name, Image: image.name,
 		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
@@ -92,17 +93,11 @@ func (f Front) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	has, err := f.session.Engine.Images().Has(ctx, c.Image)
-	if err == nil && !has {
-		err = f.session.Cluster().ImportProgram(ctx, c.Image, f.Binary)
-	}
+	image, err := frontImage(f.session.Name, f.Binary)
 	if err != nil {
 		return err
 	}
-	if err := f.publish(ctx, c); err != nil {
-		return err
-	}
-	return f.dropOld(ctx, c.Image)
+	return image.use(ctx, f.session, func() error { return f.publish(ctx, c) })
 }
 
 // publish publishes the front's port on the engine's machine, for clients
@@ -142,16 +137,4 @@ func (f Front) run(ctx context.Context, c docker.Container) error {
 	}
 	c.On.HostIP = netip.IPv4Unspecified()
 	return f.session.Engine.Run(ctx, c)
-}
-
-// dropOld removes the front images of earlier program versions.
-func (f Front) dropOld(ctx context.Context, now string) error {
-	images, err := f.session.Cluster().Images(ctx)
-	errs := []error{err}
-	for _, image := range images {
-		if strings.HasPrefix(image, frontImages) && image != now {
-			errs = append(errs, f.session.Engine.Images().Remove(ctx, image))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -37,12 +37,12 @@ func BootPlan(s *session.Session, t topology.Topology, shared, front []step.Step
 	}.Compact()
 }
 
-// StartPlan returns the plan that starts existing hosts and waits until each
-// node has reported Ready since, and until the DNS serves. It runs no command
+// StartPlan returns the plan that starts existing hosts with the containers beside
+// them, and waits until each node has reported Ready since, and until the DNS serves. It runs no command
 // on the hosts, because they start their services themselves.
-func StartPlan(s *session.Session, hosts []string, front []step.Step) step.Plan {
+func StartPlan(s *session.Session, hosts []string, front, registry []step.Step) step.Plan {
 	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return s.Machines().SwitchOn(ctx, hosts...) })
-	return step.Plan{append(front, start), apiserver.NewWaiter(s).Steps(hosts)}
+	return step.Plan{append(front, start), registry, apiserver.NewWaiter(s).Steps(hosts)}.Compact()
 }
 
 // Existing returns the machines of a cluster in the order of their names.
@@ -78,8 +78,9 @@ func OwnVolumes(m docker.Machine) []string {
 	return own
 }
 
-// RemoveAll removes all hosts with their volumes, the front, and the network.
-// Volumes for which keep returns true stay.
+// RemoveAll removes all hosts with their volumes, the containers beside them, and
+// the network. Volumes for which keep returns true stay, and so do the images of
+// the local registry.
 func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
 	hosts, err := Existing(ctx, s)
 	if err != nil {
@@ -89,10 +90,20 @@ func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(removeVolumes(ctx, s, keep), s.Engine.Remove(ctx, apiserver.FrontName(s.Name))); err != nil {
+	for _, name := range BesideHosts(s.Name) {
+		if err := s.Engine.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := removeVolumes(ctx, s, keep); err != nil {
 		return err
 	}
 	return s.Cluster().RemoveNetwork(ctx, s.Name)
+}
+
+// BesideHosts returns the names of the containers of a cluster that are no hosts.
+func BesideHosts(cluster string) []string {
+	return []string{apiserver.FrontName(cluster), RegistryName(cluster)}
 }
 
 // removeVolumes removes volumes that a killed run left without their host.
@@ -100,7 +111,7 @@ func removeVolumes(ctx context.Context, s *session.Session, keep func(docker.Vol
 	volumes, err := s.Cluster().Volumes(ctx)
 	errs := []error{err}
 	for _, v := range volumes {
-		if !v.IsNote() && v.Name != sharedVolume(s.Name) && !keep(v) {
+		if !v.IsNote() && v.Name != sharedVolume(s.Name) && v.Name != RegistryName(s.Name) && !keep(v) {
 			errs = append(errs, s.Cluster().RemoveVolume(ctx, v.Name))
 		}
 	}

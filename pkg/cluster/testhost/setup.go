@@ -15,6 +15,7 @@ type Setup struct {
 	Binary   string // kube-bootstrap; "": the cluster has no front
 	APIPort  int
 	Publish  bool // publish APIPort on the engine's machine
+	Registry RegistrySettings
 }
 
 // Share returns the step that gives the shared files to the hosts.
@@ -27,4 +28,13 @@ func (u Setup) Front(s *session.Session, subnet netip.Prefix) []step.Step {
 		return nil
 	}
 	return []step.Step{NewFront(s, FrontSettings{Binary: u.Binary, Subnet: subnet, Port: u.APIPort, Publish: u.Publish}).Step()}
+}
+
+// LocalRegistry returns the step that starts the local registry in a network, or
+// removes it.
+func (u Setup) LocalRegistry(s *session.Session, subnet netip.Prefix) []step.Step {
+	if u.Binary == "" {
+		return nil
+	}
+	return []step.Step{localRegistry{s, u.Binary, subnet, u.Registry}.step()}
 }

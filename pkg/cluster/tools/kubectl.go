@@ -14,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 // Kubectl is a kubectl of the cluster's version on this machine, and the admin's
@@ -46,13 +46,13 @@ func OpenKubectl(ctx context.Context, options session.Options) (k Kubectl, err e
 	return k, err
 }
 
-func copyKubectl(ctx context.Context, cache string, from driver.Node) (dir string, err error) {
+func copyKubectl(ctx context.Context, cacheDir string, from driver.Node) (dir string, err error) {
 	var id bytes.Buffer
 	if err := from.Exec(ctx, driver.Exec{Args: []string{"docker", "inspect", "-f", "{{.Image}}", "kubelet"}, Stdout: &id}); err != nil {
 		return "", err
 	}
 	sum := strings.TrimPrefix(strings.TrimSpace(id.String()), "sha256:")
-	return image.Cached(ctx, cache, "kubectl-"+sum[:min(16, len(sum))], func(dir string) error {
+	return cache.Get(ctx, cacheDir, "kubectl-"+sum[:min(16, len(sum))], func(dir string) error {
 		file, err := os.OpenFile(filepath.Join(dir, "kubectl"), os.O_CREATE|os.O_WRONLY, 0o755)
 		if err != nil {
 			return err

@@ -7,16 +7,29 @@ const (
 	// engine has the address before it.
 	firstIndex = 2
 	// masterAddrs is the number of addresses that are reserved for control
-	// planes and the front, so that a worker keeps its address when a control
+	// planes, the front and the local registry, so that a worker keeps its address when a control
 	// plane joins.
 	masterAddrs = 8
 	// frontIndex is the index of the front's address, between the control planes
-	// and the workers.
-	frontIndex = 1 + masterAddrs
+	// and the workers. The address of the local registry is before it: there are
+	// fewer control planes than addresses for them.
+	frontIndex    = 1 + masterAddrs
+	registryIndex = frontIndex - 1
 )
 
 // FrontAddr returns the address of the front in a subnet.
 func FrontAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, frontIndex) }
+
+// RegistryAddr returns the address of the local registry in a subnet.
+func RegistryAddr(subnet netip.Prefix) netip.Addr { return addrAt(subnet, registryIndex) }
+
+// BalancedAddrs returns the first and the last address for Services of type
+// LoadBalancer: the last quarter of the subnet, at most 256 addresses, without the
+// broadcast address. Nodes get addresses from the beginning of the subnet.
+func BalancedAddrs(subnet netip.Prefix) (first, last netip.Addr) {
+	size := 1 << (32 - subnet.Bits())
+	return addrAt(subnet, size-min(size/4, 256)), addrAt(subnet, size-2)
+}
 
 // HasRoom reports whether addr is in the subnet and not its broadcast address.
 func HasRoom(subnet netip.Prefix, addr netip.Addr) bool {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 )
 
 // detectAddress detects the address if it is not set, or if the user sets
@@ -26,11 +26,11 @@ func (h *Host) detectAddress() {
 	}
 }
 
-func link(h *Host) (host.Link, bool, error) {
+func link(h *Host) (links.Link, bool, error) {
 	if h.Config.NetInterface != "" {
-		return host.FindLink(h.Config.NetInterface)
+		return links.Find(h.Config.NetInterface)
 	}
-	link, err := host.DefaultLink()
+	link, err := links.Default()
 	return link, err == nil, err
 }
 

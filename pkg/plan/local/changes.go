@@ -2,15 +2,17 @@ package local
 
 import (
 	"bytes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 )
 
 // Changing reports whether the settings of this run differ from those in force.
 func (h *Host) Changing() bool {
-	if !h.Installed() {
+	if !h.Saved.Installed() {
 		return false
 	}
-	now, err := h.Config.Marshal()
-	old, oldErr := h.Saved.Config.Marshal()
+	now, err := file.Marshal(h.Config)
+	old, oldErr := file.Marshal(h.Saved.Config)
 	return err == nil && oldErr == nil && !bytes.Equal(now, old)
 }
 
@@ -19,5 +21,5 @@ func (h *Host) Changing() bool {
 // read its data with an older version.
 func (h *Host) Upgrading() bool {
 	was, now := h.Saved.Config, h.Config
-	return h.Installed() && (was.KubernetesVersion != now.KubernetesVersion || was.EtcdVersion != now.EtcdVersion)
+	return h.Saved.Installed() && (was.KubernetesVersion != now.KubernetesVersion || was.EtcdVersion != now.EtcdVersion)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
@@ -25,7 +26,7 @@ const Binary = host.StateDir + "/bin/kube-bootstrap"
 type Host struct {
 	Config config.Config
 	Files  host.Files
-	Units  host.Units
+	Units  initsystem.Units
 
 	Saved    Saved
 	Given    config.Origins      // where each setting comes from; nil: all are in force
@@ -54,7 +55,7 @@ func Open(cfg config.Config) (*Host, error) { return OpenWith(cfg, nil) }
 // given states where each setting comes from. Preflight refuses to change a
 // setting that cannot change.
 func OpenWith(cfg config.Config, given config.Origins) (*Host, error) {
-	h := &Host{Config: cfg, Given: given, Units: host.OpenUnits(), Loads: &bundle.Broadcast{}, Downloads: &Downloads{}}
+	h := &Host{Config: cfg, Given: given, Units: initsystem.Open(), Loads: &bundle.Broadcast{}, Downloads: &Downloads{}}
 	var err error
 	if h.Saved, err = ReadSaved(h.Files); err != nil {
 		return nil, err
@@ -112,7 +113,3 @@ func (h *Host) CRISocket() string {
 // OwnNetwork reports whether pods are attached to docker0. Otherwise docker0
 // does not change, and another CNI plugin provides the pod network.
 func (h *Host) OwnNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
-
-// Installed reports whether this host has a role, completely or partly. Its
-// ports and networks are then in use by itself.
-func (h *Host) Installed() bool { return h.Saved.Installed() }

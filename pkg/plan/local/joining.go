@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 )
@@ -14,7 +15,7 @@ import (
 // have changed the others on this host.
 func (h *Host) follow(theirs config.Config) {
 	which := config.IsShared
-	if h.Installed() {
+	if h.Saved.Installed() {
 		which = config.SharedFixed
 	}
 	cfg, refused := h.Config.Keep(which, theirs, h.Given)
@@ -33,10 +34,10 @@ func joining(h *Host) *join.Joining {
 // has joined.
 func knownHandover(h *Host) join.Handover {
 	saved := h.Saved.Config
-	if !h.Installed() || h.Saved.Lost != nil || h.Saved.Role == Master && !saved.Join {
+	if !h.Saved.Installed() || h.Saved.Lost != nil || h.Saved.Role == Master && !saved.Join {
 		return join.Handover{}
 	}
-	return join.Handover{Server: BalancedAPI(h), ServerVersion: saved.KubernetesVersion, Settings: saved.Shared()}
+	return join.Handover{Server: BalancedAPI(h), ServerVersion: saved.KubernetesVersion, Settings: file.Shared(saved)}
 }
 
 func target(h *Host) join.Target {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -48,7 +50,7 @@ func (h *Host) askMaster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs, err := h.Config.WithShared(handover.Settings)
+	theirs, err := file.WithShared(h.Config, handover.Settings)
 	if err != nil {
 		return err
 	}
@@ -68,10 +70,10 @@ func (h *Host) askRegistry(ctx context.Context) error {
 	if h.Registry == nil || h.Saved.Role != "" && h.Config.Registry.Address == "" {
 		return nil
 	}
-	if err := h.Registry.Check(ctx, bundle.IndexPath, false); err != nil || !h.FromRegistry() {
+	if err := h.Registry.Check(ctx, artifact.IndexPath, false); err != nil || !h.FromRegistry() {
 		return err
 	}
-	b, err := bundle.OpenRegistry(ctx, h.Registry, h.Versions.Kubernetes, bundle.SignedBy(h.Config.VerifyKey))
+	b, err := artifact.Open(ctx, h.Registry, h.Versions.Kubernetes, bundle.SignedBy(h.Config.VerifyKey))
 	switch {
 	case errors.Is(err, bundle.ErrUntrusted):
 		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: "push a bundle that is signed with the key of --verify-key, or set --verify-key to the public key of its signer"}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
@@ -85,7 +86,7 @@ func ReadSaved(files host.Files) (Saved, error) {
 	if saved.Role == "" && saved.Kept == "" {
 		return saved, nil
 	}
-	saved.Config, err = config.ReadSaved(files.Path(config.SavedPath))
+	saved.Config, err = file.ReadSaved(files.Path(config.SavedPath))
 	if err != nil {
 		saved.Config, saved.Lost = config.Default(), settingsLost(saved.Role, err)
 	}

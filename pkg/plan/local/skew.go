@@ -12,7 +12,7 @@ import (
 // version with the newest version that has used the data directory
 // [version-skew].
 func SkewProblem(h *Host, role string) error {
-	if !h.Installed() {
+	if !h.Saved.Installed() {
 		return nil
 	}
 	running := h.Saved.Config.KubernetesVersion

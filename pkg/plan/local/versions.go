@@ -82,16 +82,6 @@ func (h *Host) VersionsOf(role string) image.Versions {
 // that differ from the release.
 func (h *Host) Programs() map[string]string { return h.VersionsOf(h.Saved.Role).Programs }
 
-// Subnet returns the subnet of this host's containers and pods; "" if it has
-// none yet.
-func (h *Host) Subnet() string {
-	lease, err := h.Lease()
-	if err != nil {
-		return ""
-	}
-	return lease.Subnet.Masked().String()
-}
-
 // ImagesOf are the images that a host of a role runs.
 func (h *Host) ImagesOf(role string) []image.Image {
 	wanted := image.Catalogue(h.VersionsOf(role), "")

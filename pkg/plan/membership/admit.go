@@ -68,7 +68,7 @@ func Admitted(h *local.Host) step.Step {
 			})
 		},
 		Apply: func(ctx context.Context) error {
-			return parts.WithEtcd(ctx, h, func(client *clientv3.Client) error {
+			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
 				// The user of a removed worker of this name is no longer refused: a
 				// control plane issues its own certificates.
 				return errors.Join(admit(ctx, h, client, name, user), etcd.DropRemoved(ctx, client, name))
@@ -83,7 +83,7 @@ func issuer(h *local.Host) join.Issuer {
 		ControlPlanes:   parts.ControlPlaneNames(h),
 		CertificateUser: etcd.CertificateUser,
 		Admit: func(ctx context.Context, host, user string) error {
-			return parts.WithEtcd(ctx, h, func(client *clientv3.Client) error { return admit(ctx, h, client, host, user) })
+			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return admit(ctx, h, client, host, user) })
 		},
 		Sign: func(user string, public crypto.PublicKey) ([]byte, error) {
 			authority, err := etcdAuthority(h)
@@ -109,7 +109,7 @@ func etcdAuthority(h *local.Host) (*pki.Authority, error) {
 
 // knownHosts lists the control planes and the hosts with a flannel lease.
 func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error) {
-	err = parts.WithEtcd(ctx, h, func(client *clientv3.Client) error {
+	err = parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func LetGo(ctx context.Context, h *local.Host) error {
 
 // removeHost removes a worker's rights, and then its node.
 func removeHost(ctx context.Context, h *local.Host, name string) error {
-	if err := parts.WithEtcd(ctx, h, func(client *clientv3.Client) error {
+	if err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
 		return errors.Join(expel(ctx, h, client, name), banNode(ctx, h, client, name))
 	}); err != nil {
 		return err

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -21,22 +22,37 @@ func approver(h *local.Host, kubeconfig string) join.Approver {
 		API:      kube.Kubeconfig(kubeconfig),
 		Reserved: []netip.Prefix{local.Prefix(h.Config.FlannelNetwork), local.Prefix(h.Config.ServiceNetwork)},
 		Hosts:    func(ctx context.Context) ([]join.Host, error) { return knownHosts(ctx, h) },
-		Control:  h.Config.HostName, Certificate: func() (string, error) { return kubeletFingerprint(h) },
+		Control:  h.Config.HostName, Certificates: func() ([]string, error) { return kubeletFingerprints(h) },
 	}
 }
 
-// kubeletFingerprint returns the SHA-256 of the client certificate of this
-// host's kubelet.
-func kubeletFingerprint(h *local.Host) (string, error) {
-	data, err := h.Files.Read(join.KubeletCertificate)
+// kubeletFingerprints returns the SHA-256 of each client certificate that the
+// kubelet of this host has or had.
+func kubeletFingerprints(h *local.Host) (all []string, err error) {
+	for _, path := range h.Files.Match(join.KubeletCertificates) {
+		cert, reason := readCertificate(h, path)
+		if reason != nil {
+			err = errors.Join(err, reason)
+			continue
+		}
+		all = append(all, pki.Fingerprint(cert))
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return nil, err
+}
+
+func readCertificate(h *local.Host, path string) (*x509.Certificate, error) {
+	data, err := h.Files.Read(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	cert, err := pki.ParseCertificate(data)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", join.KubeletCertificate, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return pki.Fingerprint(cert), nil
+	return cert, nil
 }
 
 // ServingCertificate approves the serving certificate of this control plane.

@@ -16,7 +16,7 @@ import (
 // HoldsLastCopy reports whether this host has the only etcd member of its
 // cluster.
 func HoldsLastCopy(h *local.Host) bool {
-	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && parts.Etcd(h).HasData()
+	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.HasData(h.Files)
 }
 
 // EtcdMembers returns the status of the etcd members. It must run on a

@@ -16,7 +16,7 @@ import (
 // must run on a control plane. A second call completes an interrupted one.
 func Forget(ctx context.Context, h *local.Host, name string) error {
 	ctx = h.Limited(ctx)
-	ip, err := parts.Etcd(h).Forget(ctx, name)
+	ip, err := parts.EtcdMember(h).Forget(ctx, name)
 	if ip == "" && err == nil {
 		ip, err = parts.Anywhere(h, name).Dead(ctx)
 	}
@@ -32,7 +32,7 @@ func Forget(ctx context.Context, h *local.Host, name string) error {
 // hasPlace reports whether a host has an etcd user, which a host gets when it
 // begins to join.
 func hasPlace(ctx context.Context, h *local.Host, name string) (has bool) {
-	err := parts.WithEtcd(ctx, h, func(client *clientv3.Client) (err error) {
+	err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) (err error) {
 		has, err = etcd.Admitted(ctx, client, name)
 		return err
 	})

@@ -28,7 +28,7 @@ func Leave(ctx context.Context, h *local.Host, force bool) (left []string, err e
 		return nil, nil
 	}
 	goodbye := func(ctx context.Context, client *clientv3.Client) error { return expel(ctx, h, client, name) }
-	if err := parts.Etcd(h).Leave(ctx, goodbye); err != nil {
+	if err := parts.EtcdMember(h).Leave(ctx, goodbye); err != nil {
 		if !force {
 			return nil, err
 		}

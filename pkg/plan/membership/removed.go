@@ -34,7 +34,7 @@ func banNode(ctx context.Context, h *local.Host, client *clientv3.Client, name s
 func RefuseRemoved(ctx context.Context, h *local.Host) error {
 	ctx, cancel := step.Limited(h.Limited(ctx))
 	defer cancel()
-	return parts.WithEtcd(ctx, h, func(client *clientv3.Client) error {
+	return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
 		removed, err := etcd.ListRemoved(ctx, client, time.Now())
 		if err != nil {
 			return err

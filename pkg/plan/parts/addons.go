@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
@@ -29,7 +30,17 @@ func FurtherAddons(h *local.Host) []step.Step {
 	for _, name := range DroppedAddons(h) {
 		all = append(all, Addons(h).RemoveNamed(name))
 	}
+	if dropsAddresses(h) {
+		all = append(all, Addons(h).RemoveAddresses())
+	}
 	return all
+}
+
+// dropsAddresses reports whether the addon metallb stays without the addresses of
+// the settings in force.
+func dropsAddresses(h *local.Host) bool {
+	return h.Saved.Role == local.Master && slices.Contains(WantedAddons(h), config.AddonMetalLB) &&
+		len(h.Saved.Config.LoadBalancerAddresses) > 0 && len(h.Config.LoadBalancerAddresses) == 0
 }
 
 // ContainedAddons returns the steps that apply the wanted addons that

@@ -6,7 +6,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Balancer returns the balancer of this host.
@@ -48,13 +47,4 @@ func Others(h *local.Host) []string {
 		all = append(all, h.Config.MasterIP)
 	}
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
-}
-
-// Member is the step that starts the etcd of this host, as the first member
-// or as a joining member.
-func Member(h *local.Host) step.Step {
-	if h.Config.Join {
-		return Etcd(h).Join()
-	}
-	return Etcd(h).Start()
 }

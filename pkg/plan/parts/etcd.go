@@ -5,20 +5,45 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// WithEtcd calls do with an etcd client of this control plane.
-func WithEtcd(ctx context.Context, h *local.Host, do func(*clientv3.Client) error) error {
-	client, err := Etcd(h).Client(ctx)
-	if err != nil {
-		return err
+// Etcd returns the etcd of this host, as its clients reach it.
+func Etcd(h *local.Host) etcd.Endpoint {
+	root := etcd.Access{Files: h.Files, CA: controlplane.EtcdCA + ".crt", Cert: controlplane.EtcdRoot + ".crt", Key: controlplane.EtcdRoot + ".key"}
+	return etcd.Endpoint{Access: root, IP: h.Config.IPAddress}
+}
+
+// EtcdMember returns this host as a member of etcd.
+func EtcdMember(h *local.Host) etcd.Member {
+	return etcd.Member{Endpoint: Etcd(h), Name: h.Config.HostName, Addresses: addresses(h), Peers: Others(h)}
+}
+
+// EtcdServer returns the container of etcd.
+func EtcdServer(h *local.Host) etcd.Server {
+	return etcd.Server{
+		Member: EtcdMember(h), Docker: local.BootstrapDocker, Image: h.Image("etcd"), Version: h.Versions.Etcd,
+		RestartPolicy: h.Config.RestartPolicy, ExtraArgs: h.Config.ExtraArgs("etcd"),
+		ServingCert: controlplane.EtcdServer + ".crt",
+		ServingKey:  controlplane.EtcdServer + ".key",
+		PeerCA:      controlplane.EtcdPeerCA + ".crt",
+		PeerCert:    controlplane.EtcdPeer + ".crt",
+		PeerKey:     controlplane.EtcdPeer + ".key",
+		PeerName:    controlplane.PeerName,
 	}
-	defer client.Close()
-	return do(client)
+}
+
+// StartEtcd is the step that starts the etcd of this host, as the first member
+// or as a joining member.
+func StartEtcd(h *local.Host) step.Step {
+	if h.Config.Join {
+		return EtcdServer(h).Join()
+	}
+	return EtcdServer(h).Start()
 }
 
 // FlannelCertificate is the step with which a worker requests flannel's
@@ -30,7 +55,7 @@ func FlannelCertificate(h *local.Host) step.Step {
 // ControlPlaneNames lists the control planes in etcd.
 func ControlPlaneNames(h *local.Host) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) (names []string, err error) {
-		err = WithEtcd(ctx, h, func(client *clientv3.Client) error {
+		err = Etcd(h).Do(ctx, func(client *clientv3.Client) error {
 			listed, err := etcd.Listed(ctx, client)
 			for _, e := range listed {
 				names = append(names, e.Name)

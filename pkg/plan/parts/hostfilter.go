@@ -9,13 +9,16 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 )
 
 // HostFilter returns the filter of packets between hosts.
 func HostFilter(h *local.Host, role string) flannel.HostFilter {
-	f := flannel.HostFilter{Daemon: Flanneld(h), KubeletPort: 10250, ControlPlanes: controlPlaneAddresses}
+	f := flannel.HostFilter{
+		Etcd: FlannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: local.Prefix(h.Config.FlannelNetwork),
+		KubeletPort: 10250, ControlPlanes: controlPlaneAddresses,
+	}
 	if role == local.Master {
 		f.PeerPort = 2380
 	}
@@ -39,9 +42,9 @@ var dockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
 // addresses returns the IPv4 addresses of this host, other than its own, that
 // the kernel may choose for connections to other hosts.
 func addresses(h *local.Host) (all []string) {
-	links, _ := host.Links() // preflight reports errors
+	found, _ := links.All() // preflight reports errors
 	network := local.Prefix(h.Config.FlannelNetwork)
-	for _, l := range links {
+	for _, l := range found {
 		for _, a := range l.Addrs {
 			ip := a.Addr()
 			if l.Up && !dockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip.String() != h.Config.IPAddress {

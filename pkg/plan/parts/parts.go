@@ -15,10 +15,13 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
@@ -32,29 +35,9 @@ import (
 func Bootstrap(h *local.Host) bootstrapdocker.Daemon {
 	return bootstrapdocker.Daemon{
 		Files: h.Files, Units: h.Units,
-		KeepImages: h.Config.KeepImages, WhileMainStopped: Bridge(h).WhileStopped,
+		KeepImages: h.Config.KeepImages, WhileMainStopped: MainDocker(h).WhileStopped,
 	}
 }
-
-// Etcd returns the etcd member of this host.
-func Etcd(h *local.Host) etcd.Member {
-	return etcd.Member{
-		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("etcd"), Version: h.Versions.Etcd,
-		Name: h.Config.HostName, IP: h.Config.IPAddress, Addresses: addresses(h), RestartPolicy: h.Config.RestartPolicy,
-		CA:       controlplane.EtcdCA + ".crt",
-		Cert:     controlplane.EtcdServer + ".crt",
-		Key:      controlplane.EtcdServer + ".key",
-		PeerCA:   controlplane.EtcdPeerCA + ".crt",
-		PeerCert: controlplane.EtcdPeer + ".crt",
-		PeerKey:  controlplane.EtcdPeer + ".key",
-		PeerName: controlplane.PeerName, ExtraArgs: h.Config.ExtraArgs("etcd"),
-		RootCert: controlplane.EtcdRoot + ".crt",
-		RootKey:  controlplane.EtcdRoot + ".key",
-		Peers:    Others(h),
-	}
-}
-
-func etcdURL(h *local.Host) string { return "https://" + net.JoinHostPort(h.Config.IPAddress, "2379") }
 
 // Network returns flannel's network.
 func Network(h *local.Host) flannel.Network {
@@ -62,11 +45,10 @@ func Network(h *local.Host) flannel.Network {
 	return flannel.Network{CIDR: local.Prefix(h.Config.FlannelNetwork), Backend: h.Config.FlannelBackend, Own: own}
 }
 
-// Flanneld returns flanneld's settings. It reaches etcd through the balancer.
+// Flanneld returns flanneld's settings.
 func Flanneld(h *local.Host) flannel.Daemon {
 	return flannel.Daemon{
-		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Endpoints: []string{local.BalancedEtcd(h)},
-		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile, Host: h.Config.HostName,
+		Docker: local.BootstrapDocker, Files: h.Files, Image: h.Image("flannel"), Etcd: FlannelEtcd(h), Host: h.Config.HostName,
 		PublicIP: h.Config.IPAddress,
 		IPMasq:   h.Config.FlannelIPMasq, Backend: h.Config.FlannelBackend,
 		SubnetDir: h.Config.FlannelSubnetDir, RestartPolicy: h.Config.RestartPolicy,
@@ -74,22 +56,42 @@ func Flanneld(h *local.Host) flannel.Daemon {
 	}
 }
 
+// FlannelEtcd returns the access of flanneld to etcd, through the balancer.
+func FlannelEtcd(h *local.Host) flannel.Etcd {
+	return flannel.Etcd{
+		Files: h.Files, Endpoints: []string{local.BalancedEtcd(h)},
+		CA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
+	}
+}
+
+// MainDocker returns the main Docker.
+func MainDocker(h *local.Host) maindocker.Daemon {
+	return maindocker.Daemon{Files: h.Files, Units: h.Units, Engine: local.MainDocker}
+}
+
 // Bridge returns docker0 of the main Docker.
 func Bridge(h *local.Host) maindocker.Bridge {
-	return maindocker.Bridge{
-		Files: h.Files, Units: h.Units, Docker: local.MainDocker, Backend: h.Config.FlannelBackend, Hosts: hostNetwork(h),
-		Lease: func() (maindocker.Lease, error) {
-			l, err := h.Lease()
-			return maindocker.Lease{Network: l.Network, Subnet: l.Subnet, MTU: l.MTU}, err
-		},
+	return maindocker.Bridge{Docker: MainDocker(h), Lease: lease(h)}
+}
+
+// Overlay returns flannel's network, as docker0 gets its packets.
+func Overlay(h *local.Host) maindocker.Overlay {
+	return maindocker.Overlay{Docker: MainDocker(h), Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: hostNetwork(h)}
+}
+
+// lease returns what docker0 needs of the lease of this host.
+func lease(h *local.Host) func() (maindocker.Lease, error) {
+	return func() (maindocker.Lease, error) {
+		l, err := h.Lease()
+		return maindocker.Lease{Network: l.Network, Subnet: l.Subnet, MTU: l.MTU}, err
 	}
 }
 
 // hostNetwork returns the network of this host's interface. It is invalid if
 // no interface has the address.
 func hostNetwork(h *local.Host) netip.Prefix {
-	links, _ := host.Links() // preflight reports errors
-	for _, l := range links {
+	found, _ := links.All() // preflight reports errors
+	for _, l := range found {
 		for _, a := range l.Addrs {
 			if a.Addr().String() == h.Config.IPAddress {
 				return a.Masked()
@@ -109,7 +111,7 @@ func controlPlane(h *local.Host) controlplane.Host {
 
 // PKI returns the certificates and keys of this host's control plane.
 func PKI(h *local.Host) controlplane.PKI {
-	return controlplane.PKI{Host: controlPlane(h), ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName), Sealed: Etcd(h).HasData()}
+	return controlplane.PKI{Host: controlPlane(h), ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName), Sealed: etcd.HasData(h.Files)}
 }
 
 // StaticPods returns the static pods of this host and their files.
@@ -117,7 +119,7 @@ func StaticPods(h *local.Host) controlplane.StaticPods {
 	return controlplane.StaticPods{
 		Host: controlPlane(h), PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
 		// The API server uses the etcd of this host, or another one if that is down.
-		EtcdEndpoints: []string{etcdURL(h), local.BalancedEtcd(h)}, Single: !Several(h),
+		EtcdEndpoints: []string{Etcd(h).URL(), local.BalancedEtcd(h)}, Single: !Several(h),
 		ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
 	}
 }
@@ -145,7 +147,7 @@ func Publish(h *local.Host) step.Step {
 		}
 		return join.Publisher{
 			API: kube.Kubeconfig(controlplane.AdminConf), Server: local.BalancedAPI(h), ClusterCA: clusterCA, EtcdCA: etcdCA,
-			Settings: h.Config.Shared(), Registry: way,
+			Settings: file.Shared(h.Config), Registry: way,
 		}.Publish(), nil
 	})
 }
@@ -160,6 +162,8 @@ func Addons(h *local.Host) addon.Addons {
 		Forward: forward(h), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(), KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
 		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"), VolumesDir: kubelet.VolumesDir,
+		ControllerImage: h.Image("metallb-controller"), SpeakerImage: h.Image("metallb-speaker"),
+		LoadBalancerAddresses: h.Config.LoadBalancerAddresses,
 	}}
 }
 
@@ -177,7 +181,7 @@ func podServer(h *local.Host) string {
 // or "" on a host without a name server, where CoreDNS would otherwise refuse
 // to start.
 func forward(h *local.Host) string {
-	if Kubelet(h, local.Master).HasResolver() {
+	if kubelet.HasResolver(h.Files) {
 		return "/etc/resolv.conf"
 	}
 	return ""
@@ -195,7 +199,7 @@ func ApplyAddons(h *local.Host) step.Step {
 
 // Node returns the node of this host, as the owner of a kubeconfig reaches it.
 func Node(h *local.Host, kubeconfig string) node.Node {
-	agent := Kubelet(h, local.Worker)
+	agent := RunningKubelet()
 	return node.Node{API: kube.Kubeconfig(kubeconfig), Name: h.Config.HostName, Explain: agent.Explain, Started: agent.StartedAt}
 }
 
@@ -229,8 +233,8 @@ func later(name string, build func() (step.Step, error)) step.Step {
 // module at boot, or the main Docker needs br_netfilter, which it loads only
 // when it starts.
 func keepModule(ctx context.Context, h *local.Host, module string) bool {
-	return host.InContainer() || slices.Contains(h.Files.BootModules(), module) ||
-		module == "br_netfilter" && Bridge(h).NeedsNetfilter(ctx)
+	return host.InContainer() || slices.Contains(kernel.BootModules(h.Files), module) ||
+		module == "br_netfilter" && MainDocker(h).NeedsNetfilter(ctx)
 }
 
 // LeafLife is how long the certificates that this host issues are valid; 0: as

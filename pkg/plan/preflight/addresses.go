@@ -8,24 +8,25 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 func addressProblem(_ context.Context, h request) error {
-	links, err := host.Links()
+	found, err := links.All()
 	if err != nil {
 		return err
 	}
-	if name := h.Config.NetInterface; name != "" && !slices.ContainsFunc(links, func(l host.Link) bool { return l.Name == name }) {
+	if name := h.Config.NetInterface; name != "" && !slices.ContainsFunc(found, func(l links.Link) bool { return l.Name == name }) {
 		return &step.Problem{Name: "net-interface", Text: fmt.Sprintf("netInterface: %s: this interface does not exist", name),
-			Remedy: "use one of: " + names(links)}
+			Remedy: "use one of: " + names(found)}
 	}
 	if h.DetectErr != nil {
 		return &step.Problem{Name: "ip-address", Text: "cannot detect the address of this host: " + h.DetectErr.Error(),
 			Remedy: "give it with --ip-address or IP_ADDRESS"}
 	}
-	for _, l := range links {
+	for _, l := range found {
 		for _, a := range l.Addrs {
 			if a.Addr().String() == h.Config.IPAddress {
 				return nil
@@ -39,9 +40,9 @@ func addressProblem(_ context.Context, h request) error {
 	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.Config.IPAddress), Remedy: remedy}
 }
 
-func names(links []host.Link) string {
+func names(found []links.Link) string {
 	var all []string
-	for _, l := range links {
+	for _, l := range found {
 		all = append(all, l.Name)
 	}
 	return strings.Join(all, ", ")
@@ -51,7 +52,7 @@ func names(links []host.Link) string {
 // routes. It ignores docker0, which moves into the pod network, and flannel's
 // links.
 func overlapProblem(_ context.Context, h request) error {
-	routes, err := host.Routes()
+	routes, err := links.Routes()
 	if err != nil {
 		return err
 	}
@@ -72,13 +73,13 @@ func overlapProblem(_ context.Context, h request) error {
 	return joinProblems(problems)
 }
 
-func strange(h *local.Host, r host.Route) bool {
-	ours := r.Link == "docker0" || strings.HasPrefix(r.Link, "flannel") || h.Installed()
+func strange(h *local.Host, r links.Route) bool {
+	ours := r.Link == "docker0" || strings.HasPrefix(r.Link, "flannel") || h.Saved.Installed()
 	return r.Dst.Bits() > 0 && !ours
 }
 
 func portProblem(_ context.Context, h request) error {
-	if h.Installed() {
+	if h.Saved.Installed() {
 		return nil
 	}
 	ports := []int{10250, h.Config.BalancerPort, h.Config.BalancerPort + 1}

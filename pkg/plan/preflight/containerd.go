@@ -5,14 +5,15 @@ import (
 	"errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 )
 
 func podProblems(ctx context.Context, h request) error {
-	if h.Installed() {
+	if h.Saved.Installed() {
 		return nil
 	}
-	return errors.Join(parts.Runtime(h.Host).MissingProblem(), oldContainerd(ctx, h), parts.Runtime(h.Host).CNIProblems(h.OwnNetwork()), parts.Runtime(h.Host).PodProblems(ctx))
+	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), containerd.CNIProblems(h.Files, h.OwnNetwork()), parts.Pods(h.Host).Problems(ctx))
 }
 
 // oldContainerd returns a problem if containerd is older than the oldest
@@ -23,5 +24,5 @@ func oldContainerd(ctx context.Context, h request) error {
 	if err != nil || h.Config.CRISocket != "" {
 		return err
 	}
-	return parts.Runtime(h.Host).OldProblem(ctx, m.Containerd)
+	return containerd.OldProblem(ctx, m.Containerd)
 }

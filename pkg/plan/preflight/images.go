@@ -38,7 +38,7 @@ func bundleProblem(ctx context.Context, h request) error {
 		return problem(fmt.Errorf("%s contains Kubernetes %s, not %s", h.Config.Bundle, b.Versions.Kubernetes, h.Versions.Kubernetes),
 			"give --kubernetes-version "+b.Versions.Kubernetes+" or another bundle")
 	}
-	if h.Installed() || withoutIgnored(h.Host, archProblem(ctx, h)) != nil {
+	if h.Saved.Installed() || withoutIgnored(h.Host, archProblem(ctx, h)) != nil {
 		return nil
 	}
 	if err := b.Check(ctx, h.Config.Arch); err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -14,7 +14,7 @@ import (
 func kernelProblem(ctx context.Context, h request) error {
 	var errs []error
 	for _, controller := range []string{"cpu", "memory", "pids"} {
-		if !host.HasCgroup(controller) {
+		if !kernel.HasCgroup(controller) {
 			errs = append(errs, &step.Problem{Name: "cgroup-" + controller,
 				Text:   "the kernel's cgroup controller " + controller + " is disabled",
 				Remedy: "enable it at boot (cgroup_enable=" + controller + ")"})

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -18,7 +18,7 @@ var loadChecks = []check{
 	{"disk-space", "check free space", spaceProblem},
 	{"arch", "check the architecture", archProblem},
 	{"docker", "check Docker", dockerProblem},
-	{"containerd", "check containerd", func(_ context.Context, h request) error { return parts.Runtime(h.Host).MissingProblem() }},
+	{"containerd", "check containerd", func(context.Context, request) error { return containerd.MissingProblem() }},
 	{"bundle", "check the bundle", bundleProblem},
 }
 
@@ -29,7 +29,7 @@ func loadPlan(h *local.Host) step.Plan {
 }
 
 func loadedRoleProblem(_ context.Context, h request) error {
-	if !h.Installed() {
+	if !h.Saved.Installed() {
 		return nil
 	}
 	return &step.Problem{Name: "role", Text: "this host is a " + h.Saved.Role + " of a cluster already",

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -21,7 +22,7 @@ const minFree = 2 << 30 // bytes
 var stores = []string{"/var/lib", "/var/lib/docker", "/var/lib/containerd"}
 
 func spaceProblem(_ context.Context, h request) error {
-	if h.Installed() {
+	if h.Saved.Installed() {
 		return nil
 	}
 	return eachStore(h.Host, func(dir string) error { return lessThan(h.Host, minFree, dir) })
@@ -31,7 +32,7 @@ func spaceProblem(_ context.Context, h request) error {
 func eachStore(h *local.Host, look func(dir string) error) error {
 	var errs []error
 	for i, dir := range stores {
-		seen := func(earlier string) bool { return h.Files.SameFileSystem(earlier, dir) }
+		seen := func(earlier string) bool { return filesystem.Same(h.Files, earlier, dir) }
 		if !slices.ContainsFunc(stores[:i], seen) {
 			errs = append(errs, look(dir))
 		}
@@ -40,7 +41,7 @@ func eachStore(h *local.Host, look func(dir string) error) error {
 }
 
 func lessThan(h *local.Host, need int64, dir string) error {
-	free, err := h.Files.FreeBytes(dir)
+	free, err := filesystem.FreeBytes(h.Files, dir)
 	if err != nil || free >= need {
 		return err
 	}
@@ -64,7 +65,7 @@ func Room(h *local.Host) step.Step {
 }
 
 func fewFiles(h *local.Host, dir string) error {
-	free, err := h.Files.FreeFiles(dir)
+	free, err := filesystem.FreeFiles(h.Files, dir)
 	if err != nil || free >= roomFiles {
 		return err
 	}
@@ -112,10 +113,10 @@ func archProblem(_ context.Context, h request) error {
 const minInotify = 24
 
 func inotifyProblem(_ context.Context, h request) error {
-	if h.Installed() {
+	if h.Saved.Installed() {
 		return nil
 	}
-	free, err := host.InotifyFree(minInotify)
+	free, err := kernel.InotifyFree(minInotify)
 	if err != nil || free >= minInotify {
 		return err
 	}
@@ -127,7 +128,7 @@ func inotifyProblem(_ context.Context, h request) error {
 // 1.34 and later disable swap for pods by cgroup v2; with v1 pods could
 // exceed their memory limits.
 func swapProblem(context.Context, request) error {
-	if !host.SwapOn() || host.CgroupV2() {
+	if !kernel.SwapOn() || kernel.CgroupV2() {
 		return nil
 	}
 	return &step.Problem{Name: "swap", Text: "swap is on, and the kubelet cannot disable it for pods with cgroup v1",

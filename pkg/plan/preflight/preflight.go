@@ -40,6 +40,7 @@ var checks = []check{
 	{"cni-config", "check for another CNI config", podProblems},
 	{"cni-plugin", "check the network of the pods", networkProblem},
 	{"addon", "check the addons", addonProblems},
+	{"load-balancer-addresses", "compare the addresses for load balancers with those of hosts", balancedProblem},
 	{"bundle", "check the bundle", bundleProblem},
 	{"ports", "check ports", portProblem},
 	{"node-size", "check the resources of the node", sizeProblem},
@@ -99,11 +100,11 @@ func withoutIgnored(h *local.Host, err error) error {
 
 func skewProblem(_ context.Context, h request) error { return local.SkewProblem(h.Host, h.role) }
 
-func dockerProblem(ctx context.Context, h request) error { return parts.Bridge(h.Host).Problems(ctx) }
-
-func sizeProblem(ctx context.Context, h request) error {
-	return parts.Kubelet(h.Host, h.role).Own.Problems(ctx)
+func dockerProblem(ctx context.Context, h request) error {
+	return parts.MainDocker(h.Host).Problems(ctx)
 }
+
+func sizeProblem(_ context.Context, h request) error { return parts.Own(h.Host).Problems() }
 
 func joinProblems(problems []*step.Problem) error {
 	var errs []error

@@ -18,6 +18,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -47,16 +48,16 @@ func withRegistry(t *testing.T, pushed image.Versions) *local.Host {
 		t.Fatal(err)
 	}
 	const kind = "application/vnd.kube-bootstrap.bundle."
-	artifact, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(text, kind+"v1+json")},
+	stored, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(text, kind+"v1+json")},
 		mutate.Addendum{Layer: static.NewLayer([]byte("{}"), kind+"stored.v1+json")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := h.Registry.Repository(bundle.IndexPath)
+	repo, err := h.Registry.Repository(artifact.IndexPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(repo.Tag(pushed.Kubernetes), artifact); err != nil {
+	if err := remote.Write(repo.Tag(pushed.Kubernetes), stored); err != nil {
 		t.Fatal(err)
 	}
 	return h

@@ -21,14 +21,14 @@ func firstProblem(h request) error {
 }
 
 func roleProblem(_ context.Context, h request) error {
-	if h.Installed() && h.Saved.Role != h.role {
+	if h.Saved.Installed() && h.Saved.Role != h.role {
 		return &step.Problem{Name: "role", Text: fmt.Sprintf("this host is already a %s", h.Saved.Role),
 			Remedy: "run `kube-bootstrap turndown` first to make it a " + h.role}
 	}
 	if err := firstProblem(h); err != nil {
 		return err
 	}
-	if !h.Installed() && h.Files.Exists("/etc/kubernetes/manifests") && !emptyDir(h.Host, "/etc/kubernetes/manifests") {
+	if !h.Saved.Installed() && h.Files.Exists("/etc/kubernetes/manifests") && !emptyDir(h.Host, "/etc/kubernetes/manifests") {
 		return &step.Problem{Name: "role", Text: "/etc/kubernetes/manifests contains static pods of another cluster",
 			Remedy: "remove that cluster first (`kubeadm reset`, if kubeadm made it)"}
 	}

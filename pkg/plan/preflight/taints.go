@@ -18,7 +18,7 @@ import (
 // an administrator has changed the node, the worker accepts the setting.
 func taintProblem(ctx context.Context, h request) error {
 	before, want := h.Saved.Config.NodeTaints, h.Config.NodeTaints
-	if h.role != local.Worker || !h.Installed() || slices.Equal(before, want) {
+	if h.role != local.Worker || !h.Saved.Installed() || slices.Equal(before, want) {
 		return nil
 	}
 	has, known, err := parts.Node(h.Host, kubelet.Kubeconfig).Taints(ctx)

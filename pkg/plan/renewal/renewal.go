@@ -28,7 +28,7 @@ func Renewal(h *local.Host, names []string) step.Plan {
 	plan := step.Plan{
 		{markRenewal(h)},
 		{parts.PKI(h).Renew(names)},
-		{parts.Member(h)},
+		{parts.StartEtcd(h)},
 		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
 	}
 	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
@@ -140,7 +140,7 @@ func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) e
 	if !parts.Several(h) || expired(h) || !h.Files.Exists(controlplane.APIServerPod) {
 		return do(ctx)
 	}
-	return parts.Etcd(h).Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
+	return parts.EtcdMember(h).Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
 		if err := step.Until(h.Limited(ctx), func(context.Context) error { return anotherServes(h) }, nil); err != nil {
 			return err
 		}

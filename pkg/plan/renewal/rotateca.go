@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
@@ -113,7 +114,7 @@ func keepHash(h *local.Host) step.Step {
 		if cfg.CACertHash, err = join.CAHashOf(ca); err != nil {
 			return nil, err
 		}
-		data, err := cfg.Marshal()
+		data, err := file.Marshal(cfg)
 		return []host.File{{Path: config.SavedPath, Data: data}}, err
 	}
 	return step.Step{

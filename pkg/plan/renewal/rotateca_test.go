@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -43,7 +44,7 @@ func TestAWorkerKeepsTheHashOfTheAuthorityThatSigns(t *testing.T) {
 		if err := keepHash(h).Apply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		saved, err := config.ReadSaved(files.Path(config.SavedPath))
+		saved, err := file.ReadSaved(files.Path(config.SavedPath))
 		if err != nil || saved.CACertHash != c.want {
 			t.Errorf("%s: the hash is %s, want %s (%v)", c.phase, saved.CACertHash, c.want, err)
 		}

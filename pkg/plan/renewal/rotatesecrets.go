@@ -63,7 +63,7 @@ func (r rotating) oldSecrets(ctx context.Context, now rotation.Rotation) (keys [
 	if err != nil {
 		return nil, err
 	}
-	err = parts.WithEtcd(ctx, r.Host, func(client *clientv3.Client) error {
+	err = parts.Etcd(r.Host).Do(ctx, func(client *clientv3.Client) error {
 		keys, err = etcd.KeysWithout(ctx, client, secretsPrefix, begins)
 		return err
 	})

@@ -66,7 +66,7 @@ func toFollow(ctx context.Context, h *local.Host) (*rotation.Rotation, error) {
 func rotate(h *local.Host, r rotation.Rotation) step.Plan {
 	plan := step.Plan{
 		{markRenewal(h)}, {controlplane.Rotate(h.Files, r)}, {parts.PKI(h).Reissue()},
-		{parts.Member(h)},
+		{parts.StartEtcd(h)},
 		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
 	}
 	plan = append(plan, parts.StaticPods(h).UseRenewed()...)

@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -10,8 +11,8 @@ import (
 )
 
 // shared returns the steps that adapt a control plane to the number of
-// control planes: leader election is on if there are several. They also move
-// a CoreDNS pod to a second node.
+// control planes: leader election is on if there are several, and the addons then
+// use no single API server. They also move a CoreDNS pod to a second node.
 func shared(h *local.Host) []step.Step {
 	pods := parts.StaticPods(h)
 	spread := []step.Step{parts.Addons(h).Spread()}
@@ -21,7 +22,7 @@ func shared(h *local.Host) []step.Step {
 	case controlplane.Electing(h.Files) != pods.Single:
 		return spread
 	}
-	return append([]step.Step{pods.Early(), pods.Late(), parts.ApplyAddons(h)}, spread...)
+	return slices.Concat([]step.Step{pods.Early(), pods.Late(), parts.ApplyAddons(h)}, parts.ContainedAddons(h), spread)
 }
 
 // Keep applies the steps that a control plane needs after a change of the

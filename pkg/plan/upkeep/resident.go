@@ -16,7 +16,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
@@ -86,7 +89,7 @@ func (r Resident) makeOverlay() error {
 	if err != nil || !h.OwnNetwork() {
 		return err
 	}
-	return parts.Flanneld(h).MakeLink()
+	return flannel.VTEP{Backend: h.Config.FlannelBackend, PublicIP: h.Config.IPAddress}.Create()
 }
 
 // balance runs the balancer of this host until ctx ends. It reports changes of
@@ -185,7 +188,7 @@ func (r Resident) letGo(ctx context.Context) error {
 
 // repair watches the host and repairs it after each event.
 func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
-	units := host.OpenUnits()
+	units := initsystem.Open()
 	for _, e := range r.engines() {
 		go e.Watch(ctx, units, in)
 	}
@@ -209,7 +212,7 @@ func (r Resident) engines() []agent.Engine {
 			if err != nil {
 				return err
 			}
-			return parts.Runtime(h).Follow(ctx, up, changed)
+			return parts.Containerd(h).Follow(ctx, up, changed)
 		}},
 	}
 }
@@ -217,7 +220,7 @@ func (r Resident) engines() []agent.Engine {
 // duties returns no duties while a run has not completed, or while a newer
 // executable is installed that will replace this process.
 func (r Resident) duties() (agent.Groups, error) {
-	if !local.Complete(r.Files) || !r.Files.SelfInstalled(local.Binary) {
+	if !local.Complete(r.Files) || !process.SelfInstalled(r.Files, local.Binary) {
 		return nil, nil
 	}
 	h, err := r.host()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
@@ -35,10 +36,10 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 		"main Docker": {
 			{Step: parts.OnDocker0(h, parts.CNI(h)), On: agent.Link | agent.Tick},
 			{Step: parts.OnDocker0(h, parts.Bridge(h).Follow()), On: agent.MainDocker | agent.BootstrapDocker | agent.Link | agent.Files},
-			{Step: parts.OnDocker0(h, parts.Bridge(h).Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
+			{Step: parts.OnDocker0(h, parts.Overlay(h).Open()), On: agent.MainDocker | agent.Link | agent.Firewall},
 			{Step: parts.Kubelet(h, role).Start(), On: agent.MainDocker},
-			{Step: parts.Kubelet(h, role).RestartAfter(past.end), On: agent.API},
-			{Step: parts.Runtime(h).RestartProxyAfter(past.end), On: agent.API},
+			{Step: parts.RunningKubelet().RestartAfter(past.end), On: agent.API},
+			{Step: parts.Proxy(h).RestartAfter(past.end), On: agent.API},
 			{Step: parts.OnDocker0(h, parts.KeepPods(h)), On: agent.MainDocker | agent.Link},
 		},
 		"hosts": {
@@ -46,8 +47,8 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 			{Step: parts.OnDocker0(h, parts.HostFilter(h, role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
 		},
 		"kernel":     {{Step: parts.KeepSysctls(h), On: agent.Link | agent.Forwarding | agent.Tick}},
-		"Services":   {{Step: parts.Runtime(h).FollowServices(), On: agent.Firewall}},
-		"host ports": {{Step: parts.OnDocker0(h, parts.Runtime(h).KeepHostPorts()), On: agent.Firewall}},
+		"Services":   {{Step: parts.Proxy(h).FollowServices(), On: agent.Firewall}},
+		"host ports": {{Step: parts.OnDocker0(h, containerd.KeepHostPorts(h.Files)), On: agent.Firewall}},
 		"images":     loadedImages(h, role),
 		"cluster":    ownShare(h),
 	}.Compact()
@@ -84,7 +85,7 @@ func listed(h *local.Host) step.Step {
 	if h.Saved.Role != local.Master {
 		return step.Step{}
 	}
-	return parts.Etcd(h).List()
+	return parts.EtcdMember(h).List()
 }
 
 // ownEtcd returns the etcd step of a control plane.
@@ -92,5 +93,5 @@ func ownEtcd(h *local.Host) step.Step {
 	if h.Saved.Role != local.Master {
 		return step.Step{}
 	}
-	return parts.Member(h)
+	return parts.StartEtcd(h)
 }

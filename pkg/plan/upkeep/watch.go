@@ -42,7 +42,7 @@ func (r Resident) refuse(ctx context.Context) error {
 	told := agent.NewSignal()
 	go kube.Follow(ctx, join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch, func(watch.Event) { told.Give() })
 	follow := func(ctx context.Context) error {
-		return parts.WithEtcd(ctx, h, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
+		return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
 	}
 	go agent.Forever(ctx, func(ctx context.Context) error {
 		return agent.WhileUnchanged(ctx, r.Files, follow, join.EtcdCAFile)
@@ -104,7 +104,7 @@ func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
 		return nil
 	}
 	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
-		return parts.Flanneld(h).WatchLeases(ctx, func() {
+		return parts.FlannelEtcd(h).WatchLeases(ctx, func() {
 			in.Put(agent.Lease)
 			r.refreshHostFilter(ctx)
 		})

@@ -6,8 +6,12 @@ set -e
 if [ "$1" = close ]; then
 	[ -d "$2" ] || exit 0
 	touch "$2/closed" # the copies of images go on
-	pkill -f "^socat OPENSSL-LISTEN:$3," || true
-	exit 0
+	for _ in $(seq 100); do # until they have ended
+		pkill -f "^socat OPENSSL-LISTEN:$3," || exit 0
+		sleep 0.1
+	done
+	echo "Docker's port $3 is still open: its socat does not end" >&2
+	exit 1
 fi
 rm -f "$2/closed"
 cat >/usr/local/sbin/docker-tls <<SCRIPT

@@ -1,0 +1,51 @@
+package output
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestFormatsOfAList(t *testing.T) {
+	columns := []Column[node]{
+		{Head: "NODE", Cell: func(n node) string { return n.Name }},
+		{Head: "LONG", Cell: func(n node) string { return n.Name + n.Name }, Wide: true},
+	}
+	all := []node{{"a", true}, {"b", false}}
+	for _, c := range []struct {
+		format ListFormat
+		all    []node
+		want   string
+	}{
+		{"table", all, "NODE\na\nb\n"},
+		{"wide", all, "NODE   LONG\na      aa\nb      bb\n"},
+		{"name", all, "a\nb\n"},
+		{"name", nil, ""},
+		{"yaml", all[:1], "apiVersion: kube-bootstrap.dev/v1alpha1\nitems:\n- name: a\n  ready: true\nkind: NodeList\n"},
+		{"yaml", nil, "apiVersion: kube-bootstrap.dev/v1alpha1\nitems: []\nkind: NodeList\n"},
+		{"jsonpath={.kind}", nil, "NodeList\n"},
+	} {
+		var out bytes.Buffer
+		if err := PrintList(c.format, &out, "Node", c.all, columns); err != nil || out.String() != c.want {
+			t.Errorf("%s of %v: %q, %v, want %q", c.format, c.all, out.String(), err, c.want)
+		}
+	}
+}
+
+func TestAnObjectBeginsWithItsType(t *testing.T) {
+	var out bytes.Buffer
+	want := "{\n  \"apiVersion\": \"kube-bootstrap.dev/v1alpha1\",\n  \"kind\": \"Node\",\n  \"name\": \"a\",\n  \"ready\": true\n}\n"
+	if err := Format("json").Print(&out, "Node", node{"a", true}, nil); err != nil || out.String() != want {
+		t.Errorf("%q, %v, want %q", out.String(), err, want)
+	}
+}
+
+func TestOnlyListsHaveNamesAndWideTables(t *testing.T) {
+	for _, format := range []string{wide, name} {
+		if Format(format).Check() == nil || ListFormat(format).Check() != nil {
+			t.Errorf("%s: for one object %v, for a list %v", format, Format(format).Check(), ListFormat(format).Check())
+		}
+	}
+	if ListFormat("xml").Check() == nil {
+		t.Error("xml is accepted")
+	}
+}

@@ -1,0 +1,66 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	digest "github.com/opencontainers/go-digest"
+)
+
+// Check verifies the frames that the images of an architecture need without
+// decompressing them. This takes a fraction of a second, and finds all damage
+// before anything is loaded.
+func (b *Bundle) Check(ctx context.Context, arch string) error {
+	if !slices.Contains(b.Archs(), arch) {
+		return fmt.Errorf("bundle %s: it is for %s, not for %s", b.Path, strings.Join(b.Archs(), ", "), arch)
+	}
+	return b.CheckImages(ctx, b.Images, arch)
+}
+
+// CheckImages is Check for some images.
+func (b *Bundle) CheckImages(ctx context.Context, images []Image, arch string) error {
+	if b.fetch != nil {
+		return nil // blobs from a registry are verified when they are read
+	}
+	return b.checkBlobs(ctx, b.blobsOf(images, arch))
+}
+
+func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
+	frames, inBase := map[int]bool{}, []digest.Digest(nil)
+	for _, d := range blobs {
+		blob, ok := b.Blobs[d]
+		switch {
+		case !ok:
+			return fmt.Errorf("bundle %s: blob %s: it is not in the bundle", b.Path, d)
+		case !blob.InBase:
+			frames[blob.Frame] = true
+		case b.base == nil:
+			return fmt.Errorf("bundle %s: blob %s: %w", b.Path, d, b.errNoBase())
+		default:
+			inBase = append(inBase, d)
+		}
+	}
+	for frame := range frames {
+		if err := b.checkFrame(ctx, frame); err != nil {
+			return fmt.Errorf("bundle %s: %w", b.Path, err)
+		}
+	}
+	if len(inBase) == 0 {
+		return nil
+	}
+	return b.base.checkBlobs(ctx, inBase)
+}
+
+func (b *Bundle) checkFrame(ctx context.Context, frame int) error {
+	check := b.Frames[frame].Digest.Verifier()
+	if _, err := io.Copy(check, WithContext(ctx, b.section(frame))); err != nil {
+		return err
+	}
+	if !check.Verified() {
+		return fmt.Errorf("frame %d is cut short or damaged: copy the bundle again", frame)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package testhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// RegistrySettings describe the local registry of a cluster.
+type RegistrySettings struct {
+	Port    int      // on 127.0.0.1 of the engine's machine; 0: the cluster has no registry
+	Mirrors []string // that it pulls from, see mirror.Mirror
+}
+
+// RegistryOf returns the settings in the record of a cluster.
+func RegistryOf(made config.Made) RegistrySettings {
+	port, _ := strconv.Atoi(made.Value("localRegistry"))
+	r := RegistrySettings{Port: port}
+	if mirrors := made.Value("registryMirrors"); mirrors != "" {
+		r.Mirrors = strings.Split(mirrors, ",")
+	}
+	return r
+}
+
+// RegistryName returns the name of the container of the registry, and of the
+// volume with its images. It contains a dot, which no host name does.
+func RegistryName(cluster string) string { return cluster + ".registry" }
+
+// localRegistry is a container in the network of a cluster, with a fixed address
+// and a volume. Like the front, it has no credentials and no capabilities.
+type localRegistry struct {
+	session  *session.Session
+	binary   string // kube-bootstrap
+	subnet   netip.Prefix
+	settings RegistrySettings
+}
+
+// step returns the step that starts the registry, or removes the container if the
+// cluster has no registry any more. The volume stays until the cluster is removed.
+func (r localRegistry) step() step.Step {
+	if r.settings.Port == 0 {
+		return step.Step{Name: "remove the local registry of " + r.session.Name, Check: r.exists, Apply: r.remove}
+	}
+	return step.Step{
+		Name: "start the local registry of " + r.session.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			c, _, err := r.container()
+			if err != nil {
+				return nil, err
+			}
+			return r.session.Engine.Running(ctx, c)
+		},
+		Apply: r.start,
+	}
+}
+
+func (r localRegistry) exists(ctx context.Context) (step.Diff, error) {
+	name := RegistryName(r.session.Name)
+	_, exists, err := r.session.Cluster().Attached(ctx, name)
+	if err != nil || !exists {
+		return nil, err
+	}
+	return step.Diff{"remove container " + name}, nil
+}
+
+func (r localRegistry) remove(ctx context.Context) error {
+	return r.session.Engine.Remove(ctx, RegistryName(r.session.Name))
+}
+
+// container describes the registry. The command contains all settings, so that
+// other settings replace the container.
+func (r localRegistry) container() (docker.Container, programImage, error) {
+	const authorities = "authorities.crt"
+	image, err := newProgramImage("kube-bootstrap/registry:", r.session.Name, r.binary, []docker.ImageFile{
+		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody}, // a new volume gets this owner
+		{Name: authorities, Data: trustedAuthorities(), Mode: 0o644},
+	})
+	name := RegistryName(r.session.Name)
+	command := []string{"/kube-bootstrap", "registry", "--name", localregistry.Name(r.settings.Port)}
+	for _, mirror := range r.settings.Mirrors {
+		command = append(command, "--mirror", mirror)
+	}
+	return docker.Container{
+		Name: name, Image: image.name, Command: command,
+		Env:     []string{"GOGC=25", "SSL_CERT_FILE=/" + authorities},
+		Mounts:  []docker.Mount{{Source: name, Target: localregistry.Dir, Volume: true}},
+		Restart: "unless-stopped",
+		On: docker.Attachment{
+			Cluster: r.session.Name, Network: r.session.Name, Addr: topology.RegistryAddr(r.subnet),
+			Ports: map[uint16]uint16{localregistry.Port: uint16(r.settings.Port)}, HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+		},
+	}, image, err
+}
+
+func (r localRegistry) start(ctx context.Context) error {
+	c, image, err := r.container()
+	if err != nil {
+		return err
+	}
+	return image.use(ctx, r.session, func() error {
+		if err := r.session.Cluster().MakeVolume(ctx, c.Name, nil); err != nil {
+			return err
+		}
+		err := r.session.Engine.Run(ctx, c)
+		if errors.Is(err, docker.ErrPortTaken) {
+			return RegistryPortTaken(r.settings.Port, err)
+		}
+		return err
+	})
+}
+
+// RegistryPortTaken returns the problem that the port of the registry is in use.
+func RegistryPortTaken(port int, err error) error {
+	return &step.Problem{Name: "local-registry-port", Text: fmt.Sprintf("--local-registry %d is taken on the machine of the Docker engine: %v", port, err),
+		Remedy: "use another port"}
+}
+
+// trustedAuthorities returns the certificate authorities that this machine trusts,
+// because an image of one program has none. Without them, the registry pulls from
+// no upstream.
+func trustedAuthorities() []byte {
+	for _, path := range []string{os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"} {
+		if data, err := os.ReadFile(path); err == nil {
+			return data
+		}
+	}
+	return nil
+}

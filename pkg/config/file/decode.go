@@ -1,0 +1,170 @@
+// Package file reads and writes the settings as YAML: configuration files, the
+// settings that a host keeps, and the settings that hosts of a cluster share.
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// Read takes over what the file at path says. It knows every line it cannot
+// use by number, field and remedy.
+func Read(path string, c *config.Config, origins config.Origins) error {
+	root, err := readDocument(path)
+	if err != nil {
+		return err
+	}
+	return decoder{path: path, strict: true}.decode(c, root, origins)
+}
+
+func readDocument(path string) (*yaml.Node, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	root, err := document(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return root, nil
+}
+
+// document returns the one mapping that data holds; nil if it is empty.
+func document(data []byte) (*yaml.Node, error) {
+	in := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	if err := in.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("not YAML: %w", err)
+	}
+	if in.Decode(&more) == nil {
+		return nil, fmt.Errorf("line %d: a second document; put everything into one", more.Line)
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: must be fields with values, such as \"kind: %s\"", root.Line, config.Kind)
+	}
+	return root, nil
+}
+
+// A decoder reads one document.
+type decoder struct {
+	path   string
+	strict bool // unknown fields are errors
+}
+
+func (d decoder) decode(c *config.Config, root *yaml.Node, origins config.Origins) error {
+	if root == nil {
+		return nil
+	}
+	if isPrevious(root) {
+		return d.previous(c, root, origins)
+	}
+	seen, err := d.mapping(c, root, "", origins)
+	errs := []error{err}
+	for _, name := range []string{"apiVersion", "kind"} {
+		if seen[name] == 0 && d.strict {
+			errs = append(errs, d.wrong(root, name, fmt.Sprintf("missing; write \"%s: %s\"", name, config.Header[name])))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mapping reads the fields of a document, or of a block within it, whose names
+// then begin with the block's. It returns the lines that the fields are on.
+func (d decoder) mapping(c *config.Config, root *yaml.Node, block string, origins config.Origins) (map[string]int, error) {
+	var errs []error
+	seen := map[string]int{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, val := root.Content[i], root.Content[i+1]
+		if line, twice := seen[key.Value]; twice {
+			errs = append(errs, d.wrong(key, block+key.Value, fmt.Sprintf("already said on line %d", line)))
+			continue
+		}
+		seen[key.Value] = key.Line
+		if val.Kind == yaml.MappingNode && isBlock(block+key.Value) {
+			_, err := d.mapping(c, val, block+key.Value+".", origins)
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, d.field(c, key, val, block, origins))
+	}
+	return seen, errors.Join(errs...)
+}
+
+func isBlock(name string) bool {
+	return slices.ContainsFunc(config.Settings(config.Every), func(s config.Setting) bool { return strings.HasPrefix(s.Field, name+".") })
+}
+
+func (d decoder) field(c *config.Config, key, val *yaml.Node, block string, origins config.Origins) error {
+	if want, ok := config.Header[key.Value]; ok && block == "" {
+		if val.Value != want {
+			return d.wrong(val, key.Value, fmt.Sprintf("%q is not known; write %s", val.Value, want))
+		}
+		return nil
+	}
+	name := block + key.Value
+	if isNull(val) && (name == config.NodesField || isBlock(name)) {
+		return nil
+	}
+	if name == config.NodesField {
+		return d.nodes(c, val, origins)
+	}
+	s, known := config.Find(name)
+	switch {
+	case !known && !d.strict:
+		return nil
+	case !known && isBlock(name):
+		return d.wrong(key, name, "must be a block of fields, such as \""+name+": {"+fieldsOf(name)+"}\"")
+	case !known:
+		return d.wrong(key, name, "unknown field"+config.Suggestion(name))
+	}
+	return d.set(c, s, s.Field, val, origins)
+}
+
+// set takes over the value of a setting that stands in the file under path.
+func (d decoder) set(c *config.Config, s config.Setting, path string, val *yaml.Node, origins config.Origins) error {
+	raw, err := scalar(val, s.Kind())
+	if err == nil && raw != "" {
+		origins[path] = d.origin(val)
+		err = s.Set(c, raw)
+	}
+	if err != nil {
+		return d.wrong(val, path, fmt.Sprintf("%q: %v", s.Masked(raw), err))
+	}
+	return nil
+}
+
+func (d decoder) origin(at *yaml.Node) config.Origin {
+	source := config.FromFile
+	if d.path == config.SavedPath {
+		source = config.FromHost
+	}
+	return config.Origin{Source: source, Where: fmt.Sprintf("%s:%d", d.path, at.Line)}
+}
+
+func fieldsOf(block string) string {
+	var names []string
+	for _, s := range config.Settings(config.Every) {
+		if name, ok := strings.CutPrefix(s.Field, block+"."); ok && !s.Secret {
+			name, _, _ = strings.Cut(name, ".")
+			names = append(names, name+": ...")
+		}
+	}
+	return strings.Join(names[:min(2, len(names))], ", ")
+}
+
+func (d decoder) wrong(at *yaml.Node, name, text string) error {
+	return fmt.Errorf("%s:%d: %s: %s", d.path, at.Line, name, text)
+}

@@ -1,0 +1,87 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
+)
+
+// Migrate returns a configuration file with the settings of a file of the
+// previous tools.
+func Migrate(path string) ([]byte, error) {
+	var given config.Config
+	root, err := readDocument(path)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil || !isPrevious(root) {
+		return nil, fmt.Errorf("%s is not a file of the previous tools, so there is nothing to migrate", path)
+	}
+	origins := config.Origins{}
+	if err := (decoder{path: path, strict: true}).decode(&given, root, origins); err != nil {
+		return nil, err
+	}
+	return encodeTree(tree(given, func(s config.Setting) (bool, string) { return origins[s.Field].Source == config.FromFile, "" }))
+}
+
+func isPrevious(root *yaml.Node) bool {
+	old := false
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if _, ours := config.Header[root.Content[i].Value]; ours {
+			return false
+		}
+		old = old || slices.Contains(previous.Sections, root.Content[i].Value)
+	}
+	return old
+}
+
+func (d decoder) previous(c *config.Config, root *yaml.Node, origins config.Origins) error {
+	var errs []error
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		section, val := root.Content[i], root.Content[i+1]
+		if section.Value == "verbose" {
+			continue // the verbosity is not a setting of the cluster
+		}
+		if !slices.Contains(previous.Sections, section.Value) {
+			errs = append(errs, d.wrong(section, section.Value, "unknown section; there are "+strings.Join(previous.Sections, ", ")))
+			continue
+		}
+		if isNull(val) {
+			continue // all lines of the block are comments
+		}
+		if val.Kind != yaml.MappingNode {
+			errs = append(errs, d.wrong(val, section.Value, "must be fields with values"))
+			continue
+		}
+		for j := 0; j+1 < len(val.Content); j += 2 {
+			errs = append(errs, d.previousField(c, section.Value+"."+val.Content[j].Value, val.Content[j], val.Content[j+1], origins))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d decoder) previousField(c *config.Config, path string, key, val *yaml.Node, origins config.Origins) error {
+	if remedy, known := previous.Remedies[path]; known {
+		if val.Value == "" || val.Value == "false" {
+			return nil
+		}
+		return d.wrong(key, path, "is no more; "+remedy)
+	}
+	if path == "source.buildHyperkube" {
+		return nil // images are always built from source here
+	}
+	s, known := previous.Setting(path)
+	if !known {
+		return d.wrong(key, path, "unknown field"+previous.Suggestion(path))
+	}
+	if err := d.set(c, s, s.Field, val, origins); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

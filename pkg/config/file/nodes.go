@@ -1,0 +1,132 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+func (d decoder) nodes(c *config.Config, val *yaml.Node, origins config.Origins) error {
+	if val.Kind != yaml.SequenceNode {
+		return d.wrong(val, config.NodesField, "must be a list, such as [{role: control-plane}, {role: worker, count: 2}]")
+	}
+	origins[config.NodesField] = d.origin(val)
+	c.Nodes = nil
+	var errs []error
+	for i, entry := range val.Content {
+		path := fmt.Sprintf("%s[%d]", config.NodesField, i)
+		if entry.Kind != yaml.MappingNode {
+			errs = append(errs, d.wrong(entry, path, "must be fields with values, such as {role: worker}"))
+			continue
+		}
+		node := config.Node{Role: config.RoleWorker, Count: 1}
+		errs = append(errs, d.node(&node, path, entry, origins))
+		c.Nodes = append(c.Nodes, node)
+	}
+	return errors.Join(errs...)
+}
+
+func (d decoder) node(n *config.Node, path string, entry *yaml.Node, origins config.Origins) error {
+	var errs []error
+	seen := map[string]int{}
+	for i := 0; i+1 < len(entry.Content); i += 2 {
+		key, val := entry.Content[i], entry.Content[i+1]
+		name := path + "." + key.Value
+		if line, twice := seen[key.Value]; twice {
+			errs = append(errs, d.wrong(key, name, fmt.Sprintf("already said on line %d", line)))
+			continue
+		}
+		seen[key.Value] = key.Line
+		origins[name] = d.origin(val)
+		errs = append(errs, d.nodeField(n, key, val, name, origins))
+	}
+	if seen["role"] == 0 {
+		errs = append(errs, d.wrong(entry, path+".role", "missing; write control-plane or worker"))
+	}
+	if seen["hostImage"] > 0 && seen["dockerVersion"] > 0 {
+		errs = append(errs, d.wrong(entry, path+".dockerVersion", "hostImage says it already; leave one of them out"))
+	}
+	return errors.Join(errs...)
+}
+
+func (d decoder) nodeField(n *config.Node, key, val *yaml.Node, path string, origins config.Origins) error {
+	if s, ok := config.NodeSetting(key.Value); ok {
+		if err := d.set(&n.Own, s, path, val, origins); err != nil {
+			return err
+		}
+		raw := s.Get(n.Own)
+		return d.must(val, path, raw, s.Must(raw))
+	}
+	if !slices.Contains(config.NodeFields, key.Value) {
+		if !d.strict {
+			return nil
+		}
+		return d.wrong(key, path, "unknown field"+nodeSuggestion(key.Value))
+	}
+	if val.Kind != yaml.ScalarNode {
+		return d.wrong(val, path, "must be a single value")
+	}
+	return d.must(val, path, val.Value, setWord(n, key.Value, val.Value))
+}
+
+// must is an error if there is something that the value must be.
+func (d decoder) must(val *yaml.Node, path, raw, must string) error {
+	if must == "" {
+		return nil
+	}
+	return d.wrong(val, path, fmt.Sprintf("%q: %s", raw, must))
+}
+
+func nodeSuggestion(name string) string {
+	if best := config.Nearest(name, config.NodeFields); best != "" {
+		return ", did you mean " + best + "?"
+	}
+	return "; there are " + strings.Join(config.NodeFields, ", ")
+}
+
+// setWord takes over a field with a single value, or says what it must be.
+func setWord(n *config.Node, name, raw string) string {
+	switch name {
+	case "role":
+		n.Role = strings.Replace(raw, config.RoleControlPlane, config.RoleMaster, 1)
+		if n.Role != config.RoleMaster && n.Role != config.RoleWorker {
+			return "must be control-plane or worker"
+		}
+	case "name":
+		n.Name = raw
+		cluster, _ := config.Find("name")
+		return cluster.Must(raw)
+	case "count":
+		count, err := strconv.Atoi(raw)
+		if n.Count = count; err != nil || count < 1 {
+			return "must be a whole number, 1 or more"
+		}
+	case "dockerVersion":
+		n.HostImage = "docker-" + strings.TrimPrefix(raw, "v")
+		if !slices.Contains(config.HostImages, n.HostImage) {
+			return "must be one of " + strings.Join(dockerVersions(), ", ")
+		}
+	case "hostImage":
+		n.HostImage = raw
+		if !slices.Contains(config.HostImages, raw) {
+			return "must be one of " + strings.Join(config.HostImages, ", ")
+		}
+	}
+	return ""
+}
+
+func dockerVersions() []string {
+	var all []string
+	for _, image := range config.HostImages {
+		if version, ok := strings.CutPrefix(image, "docker-"); ok {
+			all = append(all, version)
+		}
+	}
+	return all
+}

@@ -1,0 +1,22 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMirrorsThatContradict(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"":                               func(c *Config) { c.RegistryMirrors = []string{"docker.io=a.test", "quay.io=a.test"} },
+		"docker.io has two mirrors":      func(c *Config) { c.RegistryMirrors = []string{"docker.io=a.test", "docker.io=b.test"} },
+		"not used with registry.address": func(c *Config) { c.RegistryMirrors, c.Registry.Address = []string{"docker.io=a.test"}, "b.test" },
+		"must be a port":                 func(c *Config) { c.LocalRegistry = 70000 },
+	} {
+		c := Default()
+		change(&c)
+		errs := c.Validate("")
+		if text := errs.ToAggregate(); want == "" && len(errs) > 0 || want != "" && (len(errs) != 1 || !strings.Contains(text.Error(), want)) {
+			t.Errorf("%q: %v", want, errs)
+		}
+	}
+}

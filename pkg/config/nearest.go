@@ -1,0 +1,55 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Suggestion names the field that was probably meant, by flag, by environment
+// name or by its letters.
+func Suggestion(name string) string {
+	var fields []string
+	for _, s := range settings {
+		if name == s.Flag || name == s.Env {
+			return fmt.Sprintf(", did you mean %s?", s.Field)
+		}
+		fields = append(fields, s.Field)
+	}
+	if best := Nearest(name, fields); best != "" {
+		return fmt.Sprintf(", did you mean %s?", best)
+	}
+	return "; `kube-bootstrap config init` prints all there are"
+}
+
+// Nearest returns the one of known that name was probably meant to be: at most
+// three typing errors away. Empty if there is none.
+func Nearest(name string, known []string) string {
+	best, distance := "", 4
+	for _, k := range known {
+		if d := edits(strings.ToLower(name), strings.ToLower(k)); d < distance && d < len(k) {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+// edits counts the letters to change, add or drop to get from a to b.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,63 @@
+package source
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+)
+
+// flagValue keeps what was typed. Load reads it, so that a bad flag is told
+// together with everything else that is bad.
+type flagValue struct {
+	typed string
+	kind  string
+	set   bool
+}
+
+func (f *flagValue) String() string { return f.typed }
+func (f *flagValue) Type() string   { return f.kind }
+
+// separators are what stands between the values of a flag that was given several
+// times. Other flags keep the last value.
+var separators = map[string]string{"list": ",", "arguments": "\n", "gates": "\n"}
+
+// Set replaces the value; a list grows each time its flag is given.
+func (f *flagValue) Set(s string) error {
+	if separator := separators[f.kind]; separator != "" && f.set {
+		s = f.typed + separator + s
+	}
+	f.typed, f.set = s, true
+	return nil
+}
+
+// AddFlags adds the flags of the settings that verb takes.
+func AddFlags(flags *pflag.FlagSet, verb config.Verb) {
+	flags.SetNormalizeFunc(oneName)
+	for _, s := range config.Settings(verb) {
+		if s.NoFlag {
+			continue
+		}
+		help := s.Help
+		if len(s.Values) > 0 {
+			help += ": " + strings.Join(s.Values, ", ")
+		}
+		kind := s.Kind()
+		f := flags.VarPF(&flagValue{typed: s.Default, kind: kind}, s.Flag, "", help)
+		if kind == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+}
+
+// oneName returns the listed name of a flag for its alias.
+func oneName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	for _, s := range config.Settings(config.Every) {
+		if slices.Contains(s.Also, name) {
+			return pflag.NormalizedName(s.Flag)
+		}
+	}
+	return pflag.NormalizedName(name)
+}

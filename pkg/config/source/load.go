@@ -1,0 +1,115 @@
+// Package source reads the settings from their sources: flags, the environment,
+// files and the defaults.
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+)
+
+// Load puts a configuration together: the defaults, over them the file at path
+// (none if empty), the environment and the flags that were set. The error names
+// every value that cannot be read, and the configuration holds the others.
+func Load(path string, env Env, flags *pflag.FlagSet) (config.Config, config.Origins, error) {
+	cfg, origins := config.Default(), config.Origins{}
+	// The address is derived again from the service network in force.
+	cfg.DNSServerIP = ""
+	var errs []error
+	if path != "" {
+		errs = append(errs, file.Read(path, &cfg, origins))
+	}
+	for _, s := range config.Settings(config.Every) {
+		errs = append(errs, fromEnv(&cfg, s, env, origins), fromFlags(&cfg, s, flags, origins))
+	}
+	errs = append(errs, readSecrets(&cfg, origins), checkNodes(cfg, origins).ToAggregate())
+	return cfg.WithoutUnusedAddresses(origins).Complete(), origins, errors.Join(errs...)
+}
+
+func fromEnv(cfg *config.Config, s config.Setting, env Env, origins config.Origins) error {
+	if env == nil {
+		return nil
+	}
+	for _, name := range s.EnvNames() {
+		if raw, found := env(name); raw != "" {
+			return take(cfg, s, raw, config.Origin{Source: config.FromEnvironment, Where: found}, origins)
+		}
+	}
+	return nil
+}
+
+func fromFlags(cfg *config.Config, s config.Setting, flags *pflag.FlagSet, origins config.Origins) error {
+	if flags == nil {
+		return nil
+	}
+	f := flags.Lookup(s.Flag)
+	if f == nil || !f.Changed {
+		return nil
+	}
+	if _, ours := f.Value.(*flagValue); !ours {
+		return nil
+	}
+	return take(cfg, s, f.Value.String(), config.Origin{Source: config.FromFlag, Where: "--" + s.Flag}, origins)
+}
+
+func take(cfg *config.Config, s config.Setting, raw string, from config.Origin, origins config.Origins) error {
+	origins[s.Field] = from
+	if err := s.Set(cfg, raw); err != nil {
+		return field.Invalid(field.NewPath(s.Field), s.Masked(raw), fmt.Sprintf("%v (from %s)", err, from))
+	}
+	return nil
+}
+
+// readSecrets fills each secret from the file that holds it, unless the
+// secret itself was set with a higher precedence than the name of the file.
+func readSecrets(c *config.Config, origins config.Origins) error {
+	var errs []error
+	for _, s := range config.Settings(config.Every) {
+		path := s.Get(*c)
+		if s.Holds == "" || path == "" {
+			continue
+		}
+		secret, _ := config.Find(s.Holds)
+		if secret.Get(*c) != "" && origins[s.Holds].Source > origins[s.Field].Source {
+			continue
+		}
+		data, err := readSmall(path)
+		if err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(s.Field), path, fmt.Sprintf("must be a file that can be read: %v", err)))
+			continue
+		}
+		origins[s.Holds] = origins[s.Field]
+		if err := secret.Set(c, string(data)); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(s.Field), path, fmt.Sprintf("its content %v", err)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mostRead is the size of the largest file with the value of a setting, in
+// bytes. A value is also a flag for other hosts, and the kernel limits flags.
+const mostRead = 64 << 10
+
+func readSmall(path string) ([]byte, error) {
+	in := os.Stdin
+	if path != "-" {
+		opened, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		in = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(in, mostRead+1))
+	if err == nil && len(data) > mostRead {
+		err = fmt.Errorf("it is larger than %d KiB", mostRead>>10)
+	}
+	return data, err
+}

@@ -1,0 +1,170 @@
+package containerd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// StaticPod is a static pod of this host.
+type StaticPod struct {
+	Files  host.Files
+	Socket Socket
+	Name   string // with the node's name at its end, as in the API
+	// Ready returns nil if the component serves. It may be nil.
+	Ready func(context.Context) error
+	// Needs returns the start time of the component that this one needs; ok is
+	// false if that does not run. It may be nil.
+	Needs func(context.Context) (since time.Time, ok bool, err error)
+}
+
+// Revive is the step that removes a static pod whose process has exited, is
+// older than the component it needs, or has a directory mounted that was
+// removed from the host. The kubelet then creates a new pod at once; it would
+// restart an exited container only after a backoff of up to five minutes.
+func (p StaticPod) Revive() step.Step {
+	return step.Step{
+		Name: "revive " + p.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			reason, err := p.stuck(ctx)
+			if reason == "" || err != nil {
+				return nil, err
+			}
+			return step.Diff{"remove the pod " + p.Name + ", so that the kubelet creates it again: " + reason}, nil
+		},
+		Apply: p.revive,
+		// The new container may exit again before all dependencies are back. The
+		// next step waits until it serves.
+		Waits: true,
+	}
+}
+
+// revive checks again, because Apply also runs after a Check without an
+// answer.
+func (p StaticPod) revive(ctx context.Context) error {
+	soon, cancel := step.Checking(ctx)
+	defer cancel()
+	reason, err := p.stuck(soon)
+	if err != nil || reason == "" {
+		return err
+	}
+	return p.remove(ctx)
+}
+
+func (p StaticPod) stuck(ctx context.Context) (reason string, err error) {
+	soon, cancel := step.Half(ctx)
+	defer cancel()
+	ready := p.Ready == nil || p.Ready(soon) == nil
+	if err := p.Socket.criServes(ctx); err != nil {
+		if step.IsUnanswered(err) && !ready {
+			return "", err
+		}
+		return "", nil // no pod runs without CRI
+	}
+	if reason, err = p.replacedDirs(ctx); reason != "" || err != nil || ready {
+		return reason, err
+	}
+	since, ok, err := p.Needs(ctx)
+	if err != nil || !ok {
+		return "", err
+	}
+	err = p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		all, err := p.containers(ctx, cri)
+		reason = whyStuck(all, since)
+		return err
+	})
+	return reason, err
+}
+
+// replacedDirs returns a reason if a container of the pod has a directory
+// mounted that was removed or replaced on the host.
+func (p StaticPod) replacedDirs(ctx context.Context) (reason string, err error) {
+	err = p.Socket.with(ctx, func(ctx context.Context, c *client.Client) error {
+		all, err := c.Containers(ctx, fmt.Sprintf(`labels."io.kubernetes.pod.name"==%q,labels."io.cri-containerd.kind"==container`, p.Name))
+		if err != nil {
+			return err
+		}
+		for _, one := range all {
+			if reason, err = replacedDirsOf(ctx, p.Files, one); reason != "" || err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return reason, err
+}
+
+func replacedDirsOf(ctx context.Context, files host.Files, one client.Container) (reason string, err error) {
+	task, err := one.Task(ctx, nil)
+	if err != nil {
+		return "", gone(err) // the container has exited
+	}
+	spec, err := one.Spec(ctx)
+	if err != nil {
+		return "", gone(err)
+	}
+	for _, m := range spec.Mounts {
+		if m.Type != "bind" || !strings.HasPrefix(m.Source, "/etc/") && !strings.HasPrefix(m.Source, "/var/log/") {
+			continue // the kubelet and CRI create the other mounts for this container
+		}
+		replaced, err := process.DirReplaced(files, int(task.Pid()), m.Source, m.Destination)
+		if err != nil || replaced {
+			return m.Source + " was removed or replaced since its program started", err
+		}
+	}
+	return "", nil
+}
+
+// whyStuck examines the last container of a pod.
+func whyStuck(all []*runtime.Container, since time.Time) string {
+	switch last := newest(all); {
+	case last.GetState() == runtime.ContainerState_CONTAINER_EXITED:
+		return "its program has ended"
+	case last.GetState() == runtime.ContainerState_CONTAINER_RUNNING && time.Unix(0, last.CreatedAt).Before(since):
+		return "its program is older than what it needs"
+	}
+	return ""
+}
+
+// newest returns the container that was created last, or nil, whose state is
+// CONTAINER_CREATED.
+func newest(all []*runtime.Container) *runtime.Container {
+	if len(all) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(all, func(a, b *runtime.Container) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
+}
+
+func (p StaticPod) containers(ctx context.Context, cri runtime.RuntimeServiceClient) ([]*runtime.Container, error) {
+	answer, err := cri.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{LabelSelector: p.labels()}})
+	return answer.GetContainers(), err
+}
+
+func (p StaticPod) remove(ctx context.Context) error {
+	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		answer, err := cri.ListPodSandbox(ctx, &runtime.ListPodSandboxRequest{Filter: &runtime.PodSandboxFilter{LabelSelector: p.labels()}})
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, pod := range answer.Items {
+			errs = append(errs, removeSandbox(ctx, cri, pod.Id))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func (p StaticPod) labels() map[string]string {
+	return map[string]string{"io.kubernetes.pod.name": p.Name, "io.kubernetes.pod.namespace": "kube-system"}
+}

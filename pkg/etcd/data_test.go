@@ -1,0 +1,51 @@
+package etcd
+
+import (
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// TestTheNewestVersionIsRecorded: an older etcd cannot read the data of a newer
+// etcd, even if a user starts it in spite of the warning.
+func TestTheNewestVersionIsRecorded(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	for _, c := range []struct{ start, want string }{{"3.6.8-0", "3.6.8-0"}, {"3.7.0-0", "3.7.0-0"}, {"3.6.8-0", "3.7.0-0"}} {
+		if err := noteVersion(files, c.start); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Started(files); err != nil || got != c.want {
+			t.Errorf("after %s: %q, %v, want %q", c.start, got, err, c.want)
+		}
+	}
+	if err := removeData(files); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Started(files); err != nil || got != "" {
+		t.Errorf("without data: %q, %v", got, err)
+	}
+}
+
+// TestADamagedRecordIsMissing: etcd must not start with a cluster or a version
+// that is not one.
+func TestADamagedRecordIsMissing(t *testing.T) {
+	files := host.Files{Root: t.TempDir()}
+	for _, c := range []struct {
+		path, text, want string
+		read             func(host.Files) (string, error)
+	}{
+		{startedFile, "3.6.8-0\n", "3.6.8-0", Started},
+		{startedFile, "3.6.8-0\x00", "", Started},
+		{startedFile, "", "", Started},
+		{joinedFile, "one=https://10.0.0.1:2380\n", "one=https://10.0.0.1:2380", joined},
+		{joinedFile, "one=https://10.0.0.1:2380,\n", "", joined},
+		{joinedFile, "\n", "", joined},
+	} {
+		if err := files.Write(c.path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.read(files); err != nil || got != c.want {
+			t.Errorf("%s with %q: got %q, %v, want %q", c.path, c.text, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+// Package etcd runs etcd as a container of the bootstrap Docker, with TLS on
+// every port and users by certificate.
+//
+//	kube-apiserver ──CN root───────▶ :2379 ◀──CN flannel── flanneld (only /coreos.com/network/)
+//	other members  ──CN etcd-peer──▶ :2380 (an authority that only control planes know)
+//	health, metrics, this host only  127.0.0.1:2381
+//
+//	Access                  a client certificate
+//	 └── Endpoint           this host's etcd, as its clients reach it
+//	      └── Member        this host among the members
+//	           └── Server   the container
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// defaultQuota is the quota of a host without a setting for it. A 32-bit host
+// cannot map more.
+const defaultQuota int64 = 2 << 30
+
+const (
+	container = "etcd"
+	inside    = "/var/lib/etcd" // DataDir inside the container
+)
+
+// Server is the container that runs the member of this host. Paths are paths
+// of the host.
+type Server struct {
+	Member
+	Docker        func() (*docker.Engine, error) // the bootstrap Docker
+	Image         string
+	Version       string // of the etcd in Image
+	RestartPolicy string // "unless-stopped"
+	ExtraArgs     config.Arguments
+
+	ServingCert, ServingKey string // for clients
+
+	// Members authenticate to one another with PeerCert. The peer port accepts
+	// only the common name PeerName, signed by PeerCA. PeerCA must not sign
+	// other certificates, because a client of the peer port can act as root.
+	PeerCA, PeerCert, PeerKey string
+	PeerName                  string
+}
+
+// Start runs etcd and returns once it answers a linearizable read.
+func (s Server) Start() step.Step {
+	return step.Step{Name: "start etcd", Check: s.check, Apply: s.apply, Undo: s.undo}
+}
+
+func (s Server) check(ctx context.Context) (step.Diff, error) {
+	diff, err := s.service().Diff(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if reason := s.diagnosis().ended(ctx); reason != nil {
+		return step.Diff{"restart etcd: " + reason.Error()}, nil
+	}
+	if started, err := Started(s.Files); err == nil && started == "" && HasData(s.Files) {
+		diff = append(diff, "write "+startedFile)
+	}
+	if !s.Files.IsPrivate(DataDir) {
+		diff = append(diff, "create "+DataDir+", for root only")
+	}
+	if len(diff) > 0 {
+		return diff, nil
+	}
+	return s.checkAnswers(ctx)
+}
+
+// checkAnswers reads from etcd. If etcd listens and is silent, it waits some
+// seconds longer for the reason, because etcd may be about to end.
+func (s Server) checkAnswers(ctx context.Context) (step.Diff, error) {
+	var reason error
+	err := step.Watching(ctx, func(ctx context.Context) error {
+		found := s.diagnosis().follow(ctx, func(*step.Problem) bool { return true })
+		if len(step.Problems(found)) > 0 {
+			reason = found
+		}
+		return reason
+	}, func(ctx context.Context) error {
+		err := s.Do(ctx, func(client *clientv3.Client) error { return s.answers(ctx, client) })
+		if step.IsUnanswered(step.Serves(err)) {
+			longer, cancel := step.Half(ctx)
+			defer cancel()
+			<-longer.Done()
+		}
+		return err
+	})
+	if reason != nil {
+		return step.Diff{"restart etcd: " + reason.Error()}, nil
+	}
+	return step.DiffOf(step.Serves(err), "wait for etcd to answer")
+}
+
+func (s Server) apply(ctx context.Context) error {
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	return s.ready(ctx)
+}
+
+func (s Server) run(ctx context.Context) error {
+	if err := errors.Join(s.Files.MkdirPrivate(DataDir), noteVersion(s.Files, s.Version)); err != nil {
+		return err
+	}
+	return s.service().Run(ctx)
+}
+
+// ready waits until etcd answers a linearizable read.
+func (s Server) ready(ctx context.Context) error {
+	return s.Do(ctx, func(client *clientv3.Client) error {
+		probe := func(ctx context.Context) error { return read(ctx, client) }
+		return step.Watching(ctx, s.diagnosis().watch, func(ctx context.Context) error { return step.Until(ctx, probe, s.tail(ctx)) })
+	})
+}
+
+// tail returns the function that reads the end of etcd's log, for an error.
+func (s Server) tail(ctx context.Context) func() string {
+	return func() string { return s.service().Tail(ctx, 15) }
+}
+
+func (s Server) diagnosis() diagnosis {
+	return diagnosis{service: s.service(), files: s.Files, replicated: len(s.Peers) > 0}
+}
+
+func (s Server) service() docker.Service {
+	return docker.Service{Docker: s.Docker, Name: container, Container: s.container}
+}
+
+// RunningSince returns the start time of etcd. ok is false if it does not
+// run.
+func (s Server) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
+	return s.service().StartedAt(ctx)
+}
+
+// undo removes etcd and its data.
+func (s Server) undo(ctx context.Context) error {
+	if err := s.service().Remove(ctx); err != nil {
+		return err
+	}
+	return removeData(s.Files)
+}
+
+func (s Server) container() (docker.Container, error) {
+	print, err := s.Files.Fingerprint(s.CA, s.ServingCert, s.PeerCA, s.PeerCert)
+	if err != nil {
+		return docker.Container{}, err
+	}
+	cluster, err := joined(s.Files)
+	if err != nil {
+		return docker.Container{}, err
+	}
+	return docker.Container{
+		Name:    container,
+		Image:   s.Image,
+		Command: s.ExtraArgs.Over(s.command(cluster)),
+		Env:     env(print),
+		Restart: s.RestartPolicy,
+		Mounts:  s.mounts(),
+		// etcd transfers its leadership and completes its requests before it stops.
+		StopFirst: true,
+	}, nil
+}
+
+// command returns the command of a member. cluster is the value of
+// --initial-cluster, "name=https://ip:2380,...", with this member; "" creates
+// a new cluster.
+func (s Server) command(cluster string) []string {
+	state := "existing"
+	if cluster == "" {
+		cluster, state = s.Name+"="+peerURL(s.IP), "new"
+	}
+	return []string{
+		"etcd",
+		"--name=" + s.Name,
+		"--data-dir=" + inside,
+		"--listen-client-urls=" + s.URL() + ",https://127.0.0.1:2379",
+		"--advertise-client-urls=" + s.URL(),
+		"--listen-peer-urls=" + peerURL(s.IP),
+		"--initial-advertise-peer-urls=" + peerURL(s.IP),
+		"--initial-cluster=" + cluster,
+		"--initial-cluster-state=" + state,
+		"--initial-cluster-token=kube-bootstrap",
+		"--client-cert-auth",
+		"--trusted-ca-file=" + s.CA,
+		"--cert-file=" + s.ServingCert,
+		"--key-file=" + s.ServingKey,
+		"--peer-client-cert-auth",
+		"--peer-cert-allowed-cn=" + s.PeerName,
+		"--peer-trusted-ca-file=" + s.PeerCA,
+		"--peer-cert-file=" + s.PeerCert,
+		"--peer-key-file=" + s.PeerKey,
+		"--tls-min-version=TLS1.2",
+		"--listen-metrics-urls=http://127.0.0.1:2381",
+		fmt.Sprintf("--quota-backend-bytes=%d", s.quota()),
+		"--auto-compaction-mode=periodic",
+		"--auto-compaction-retention=8h", // the API server compacts more often; this covers the time before it runs
+		"--snapshot-count=10000",
+	}
+}
+
+// quota returns the size of the database in bytes at which etcd refuses writes.
+func (s Server) quota() int64 {
+	if own, err := strconv.ParseInt(s.ExtraArgs["quota-backend-bytes"], 10, 64); err == nil && own > 0 {
+		return own
+	}
+	return defaultQuota
+}
+
+// env contains a hash of the certificates, so that renewed certificates
+// replace the container. It also allows architectures that etcd does not
+// test.
+func env(print string) []string {
+	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print}
+	if !slices.Contains([]string{"amd64", "arm64", "ppc64le", "s390x"}, runtime.GOARCH) {
+		env = append(env, "ETCD_UNSUPPORTED_ARCH="+runtime.GOARCH)
+	}
+	return env
+}
+
+func (s Server) mounts() []docker.Mount {
+	mounts := []docker.Mount{{Source: s.Files.Path(DataDir), Target: inside}}
+	for _, path := range []string{s.CA, s.ServingCert, s.ServingKey, s.PeerCA, s.PeerCert, s.PeerKey} {
+		mounts = append(mounts, docker.Mount{Source: s.Files.Path(path), Target: filepath.Clean(path), ReadOnly: true})
+	}
+	return mounts
+}

@@ -1,0 +1,104 @@
+package etcd
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+func testServer(t *testing.T) Server {
+	root := Access{
+		Files: host.Files{Root: t.TempDir()}, CA: "/etc/kubernetes/pki/etcd/ca.crt",
+		Cert: "/etc/kubernetes/pki/etcd/root.crt", Key: "/etc/kubernetes/pki/etcd/root.key",
+	}
+	return Server{
+		Member: Member{Endpoint: Endpoint{Access: root, IP: "10.0.0.1"}, Name: "one"}, Image: "etcd:test", RestartPolicy: "unless-stopped",
+		ServingCert: "/etc/kubernetes/pki/etcd/server.crt", ServingKey: "/etc/kubernetes/pki/etcd/server.key",
+		PeerCA: "/etc/kubernetes/pki/etcd/peer-ca.crt", PeerCert: "/etc/kubernetes/pki/etcd/peer.crt", PeerKey: "/etc/kubernetes/pki/etcd/peer.key",
+		PeerName: "etcd-peer",
+	}
+}
+
+func TestContainerAsksForLittle(t *testing.T) {
+	s := testServer(t)
+	c, err := s.container()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Privileged || c.HostPID || len(c.Caps) > 0 {
+		t.Errorf("privileged %t, host PIDs %t, capabilities %v", c.Privileged, c.HostPID, c.Caps)
+	}
+	for _, mount := range c.Mounts {
+		if !mount.ReadOnly && mount.Target != inside {
+			t.Errorf("%s can be written to", mount.Target)
+		}
+		if mount.Target == s.Key {
+			t.Error("sees the key of its own root user")
+		}
+	}
+}
+
+func TestEveryPortNeedsACertificate(t *testing.T) {
+	command := testServer(t).command("")
+	for _, flag := range []string{"--client-cert-auth", "--peer-client-cert-auth"} {
+		if !slices.Contains(command, flag) {
+			t.Errorf("no %s in %v", flag, command)
+		}
+	}
+	for _, arg := range command {
+		if strings.Contains(arg, "http://") && arg != "--listen-metrics-urls=http://127.0.0.1:2381" {
+			t.Errorf("%s is open", arg)
+		}
+	}
+}
+
+// TestPeerPortTrustsPeersOnly: the peer port must reject every certificate of a
+// worker, because a client of that port can act as root.
+func TestPeerPortTrustsPeersOnly(t *testing.T) {
+	s := testServer(t)
+	wantArgs(t, s, "--peer-trusted-ca-file="+s.PeerCA, "--peer-cert-file="+s.PeerCert, "--peer-key-file="+s.PeerKey, "--peer-cert-allowed-cn=etcd-peer")
+}
+
+func TestInitialCluster(t *testing.T) {
+	s := testServer(t)
+	wantArgs(t, s, "--initial-cluster=one=https://10.0.0.1:2380", "--initial-cluster-state=new")
+	const cluster = "one=https://10.0.0.1:2380,two=https://10.0.0.2:2380"
+	if err := s.Files.Write(joinedFile, []byte(cluster+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantArgs(t, s, "--initial-cluster="+cluster, "--initial-cluster-state=existing")
+}
+
+func wantArgs(t *testing.T, s Server, args ...string) {
+	t.Helper()
+	c, err := s.container()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range args {
+		if !slices.Contains(c.Command, arg) {
+			t.Errorf("no %s in %v", arg, c.Command)
+		}
+	}
+}
+
+func TestRenewedCertificateReplacesContainer(t *testing.T) {
+	s := testServer(t)
+	before, _ := s.container()
+	if err := s.Files.Write(s.ServingCert, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := s.container()
+	if slices.Equal(before.Env, after.Env) {
+		t.Error("the container is the same with another certificate")
+	}
+}
+
+func TestFreshHostHasNoUsers(t *testing.T) {
+	diff, err := testServer(t).EnableAuth().Check(t.Context())
+	if err != nil || !strings.Contains(diff.String(), "enable etcd auth") {
+		t.Errorf("got %v, %v", diff, err)
+	}
+}

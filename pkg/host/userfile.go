@@ -1,0 +1,206 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// originalDir contains the records of the files that were replaced.
+const originalDir = StateDir + "/original"
+
+// UserFile is a file of the user that kube-bootstrap replaces.
+type UserFile struct {
+	files Files
+	path  string
+}
+
+// UserFile returns the file of the user at path.
+func (f Files) UserFile(path string) UserFile { return UserFile{f, path} }
+
+// original is the saved state of a file before Replace.
+type original struct {
+	access
+	Absent bool   `json:"absent,omitempty"`
+	Data   []byte `json:"data,omitempty"`
+	Ours   []byte `json:"ours,omitempty"` // what Replace last wrote
+	Lost   bool   `json:"lost,omitempty"` // the record was damaged, so the original is unknown
+}
+
+func (o original) valid() error {
+	if !o.Absent && !o.Lost && o.Mode == 0 || o.Ours == nil {
+		return errors.New("it does not contain both versions of the file")
+	}
+	return nil
+}
+
+func (u UserFile) record() Record[original] {
+	return Record[original]{Path: filepath.Join(originalDir, u.path) + ".json", Valid: original.valid}
+}
+
+func (u UserFile) access(fresh access) (access, error) { return accessTo(u.files.Path(u.path), fresh) }
+
+// Replace writes data to the file. The first Replace saves the original for
+// PutBack. The file keeps its mode and owner, because it may contain a
+// password. If the file does not exist, or if mode grants nothing to group
+// and others, it gets the given mode.
+func (u UserFile) Replace(data []byte, mode os.FileMode) error {
+	kept, err := u.record().Read(u.files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		kept, err = u.now()
+	case IsDamaged(err):
+		kept, err = original{Lost: true}, nil
+	}
+	if err != nil {
+		return err
+	}
+	kept.Ours = data
+	if err := u.record().Write(u.files, kept); err != nil {
+		return err
+	}
+	may, err := u.access(access{Mode: mode})
+	if err != nil {
+		return err
+	}
+	if mode&0o077 == 0 {
+		may.Mode = mode
+	}
+	return u.files.writeAs(u.path, data, may)
+}
+
+// now returns the file as the original that Replace saves.
+func (u UserFile) now() (original, error) {
+	data, err := u.files.Read(u.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return original{Absent: true}, nil
+	}
+	if err != nil {
+		return original{}, err
+	}
+	may, err := u.access(access{})
+	return original{access: may, Data: data}, err
+}
+
+// Keep saves data as the original, for a caller that reconstructed it after
+// the record was lost. nil means that the file did not exist.
+func (u UserFile) Keep(data []byte) error {
+	ours, err := u.files.Read(u.path)
+	if err != nil {
+		return err
+	}
+	may, err := u.access(access{})
+	if err != nil {
+		return err
+	}
+	return u.record().Write(u.files, original{access: may, Absent: data == nil, Data: data, Ours: ours})
+}
+
+// Diff is the part of a Check that verifies the record of a replaced file.
+func (u UserFile) Diff() (step.Diff, error) {
+	if !u.files.Exists(u.record().Path) {
+		return nil, nil
+	}
+	return u.record().Diff(u.files)
+}
+
+// Original returns the content of the file before the first Replace, nil if
+// it did not exist. It returns fs.ErrNotExist if the file was never replaced.
+func (u UserFile) Original() ([]byte, error) {
+	kept, err := u.record().Read(u.files)
+	return kept.Data, err
+}
+
+// Ours returns the content that Replace last wrote, or fs.ErrNotExist if the
+// file was never replaced.
+func (u UserFile) Ours() ([]byte, error) {
+	kept, err := u.record().Read(u.files)
+	return kept.Ours, err
+}
+
+// PutBack restores the original that Replace saved, if the file is unchanged
+// since. Otherwise it leaves the file, saves the original under another name,
+// and reports both with step.Leave. Without a saved original it does nothing.
+func (u UserFile) PutBack(ctx context.Context) error {
+	kept, err := u.record().Read(u.files)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if IsDamaged(err) || err == nil && kept.Lost {
+		step.Leave(ctx, u.path+": the saved original of this file is damaged; restore the file from a backup, or remove it if nothing needs it")
+		return u.Forget()
+	}
+	if err != nil {
+		return err
+	}
+	now, err := u.files.Read(u.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	restored := kept.Absent && err != nil || !kept.Absent && bytes.Equal(now, kept.Data)
+	if restored || bytes.Equal(now, kept.Ours) {
+		err = u.restore(kept)
+	} else {
+		err = u.leave(ctx, kept)
+	}
+	if err := errors.Join(err, u.files.removeHalfWritten(u.path)); err != nil {
+		return err
+	}
+	return u.Forget()
+}
+
+// leave keeps a file that was changed after Replace.
+func (u UserFile) leave(ctx context.Context, kept original) error {
+	if kept.Absent {
+		step.Leave(ctx, u.path+": it was changed since kube-bootstrap created it; remove it if nothing needs it")
+		return nil
+	}
+	beside := u.path + ".before-kube-bootstrap"
+	step.Leave(ctx, u.path+": it was changed since kube-bootstrap replaced it; the original is "+beside)
+	return u.files.writeAs(beside, kept.Data, kept.access)
+}
+
+// Restore restores the original, whatever the file contains now. The caller
+// has verified that only changes by kube-bootstrap are lost.
+func (u UserFile) Restore() error {
+	kept, err := u.record().Read(u.files)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := u.restore(kept); err != nil {
+		return err
+	}
+	return u.Forget()
+}
+
+func (u UserFile) restore(kept original) error {
+	if kept.Absent {
+		return u.files.Remove(u.path)
+	}
+	return u.files.writeAs(u.path, kept.Data, kept.access)
+}
+
+// Forget removes the saved original, because the file now belongs to the user
+// again.
+func (u UserFile) Forget() error { return u.files.Remove(u.record().Path) }
+
+// ReplacedFiles lists the files whose original Replace has saved.
+func ReplacedFiles(files Files) (paths []string) {
+	dir := files.Path(originalDir)
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if name, ok := strings.CutPrefix(path, dir); ok && err == nil && d.Type().IsRegular() && strings.HasSuffix(name, ".json") {
+			paths = append(paths, strings.TrimSuffix(name, ".json"))
+		}
+		return nil
+	})
+	return paths
+}

@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"archive/tar"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// busybox is compiled from the upstream source that Debian's archive contains.
+// Debian's own binary does not fit: its shell drops environment variables whose
+// names are not valid shell names, and some tests check them.
+const (
+	busyboxVersion = "1.37.0"
+	busyboxSource  = "/pool/main/b/busybox/busybox_" + busyboxVersion + ".orig.tar.bz2"
+	busyboxSHA256  = "3311dff32e746499f4df0d5df04d7eb396382d7e108bb9250e7b519b837043a4"
+)
+
+// busyboxOptions change the default configuration. tc does not compile with the
+// headers of Linux 6.8 and newer.
+var busyboxOptions = strings.NewReplacer("# CONFIG_STATIC is not set", "CONFIG_STATIC=y", "CONFIG_TC=y", "# CONFIG_TC is not set",
+	"CONFIG_FEATURE_TC_INGRESS=y", "# CONFIG_FEATURE_TC_INGRESS is not set")
+
+// busybox adds the program and one link for each of its commands.
+func busybox(ctx context.Context, b build, own *rootfs.Content) error {
+	if b.arch != runtime.GOARCH {
+		return fmt.Errorf("busybox is compiled with the C compiler of this machine, and only for %s", runtime.GOARCH)
+	}
+	dir, err := cache.Get(ctx, b.builder.Cache, "busybox-"+busyboxVersion+"-"+b.arch, func(dir string) error { return makeBusybox(ctx, dir) })
+	if err != nil {
+		return fmt.Errorf("busybox: %w", err)
+	}
+	applets, err := os.ReadFile(filepath.Join(dir, "applets"))
+	if err != nil {
+		return err
+	}
+	own.Files["bin/busybox"] = filepath.Join(dir, "busybox")
+	own.Links = map[string]string{}
+	// Upstream's image has all of them in /bin, and some tests call them there.
+	for _, applet := range strings.Fields(string(applets)) {
+		own.Links[applet], own.Links["bin/"+filepath.Base(applet)] = "/bin/busybox", "/bin/busybox"
+	}
+	delete(own.Links, "bin/busybox")
+	return nil
+}
+
+func makeBusybox(ctx context.Context, dir string) error {
+	work, err := os.MkdirTemp("", "kube-bootstrap-busybox-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := fetchBusybox(ctx, work); err != nil {
+		return err
+	}
+	source := filepath.Join(work, "busybox-"+busyboxVersion)
+	step.Report(ctx, "compile busybox "+busyboxVersion, 0, 0)
+	make := func(args ...string) error {
+		_, err := host.Command{Args: append([]string{"make", "-C", source, "-j" + strconv.Itoa(runtime.NumCPU())}, args...)}.Run(ctx)
+		return err
+	}
+	if err := make("defconfig"); err != nil {
+		return err
+	}
+	config := filepath.Join(source, ".config")
+	chosen, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(config, []byte(busyboxOptions.Replace(string(chosen))), 0o644); err != nil {
+		return err
+	}
+	if err := make("busybox"); err != nil {
+		return err
+	}
+	applets, err := host.Run(ctx, filepath.Join(source, "busybox"), "--list-full")
+	return errors.Join(err, os.Rename(filepath.Join(source, "busybox"), filepath.Join(dir, "busybox")),
+		os.WriteFile(filepath.Join(dir, "applets"), []byte(applets), 0o644))
+}
+
+// fetchBusybox downloads the source, verifies its checksum and unpacks it.
+func fetchBusybox(ctx context.Context, work string) error {
+	mirror, err := host.DebianMirror()
+	if err != nil {
+		return err
+	}
+	from := strings.TrimSuffix(mirror, "/") + busyboxSource
+	step.Report(ctx, "fetch "+from, 0, 0)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("fetch %s: %s", from, answer.Status)
+	}
+	packed := filepath.Join(work, "source.tar.bz2")
+	if err := cache.Save(packed, answer.Body); err != nil {
+		return fmt.Errorf("fetch %s: %w", from, err)
+	}
+	data, err := os.ReadFile(packed)
+	if err != nil {
+		return err
+	}
+	if sum := image.HashOf(data).Hex; sum != busyboxSHA256 {
+		return fmt.Errorf("%s has SHA-256 %s, not %s", from, sum, busyboxSHA256)
+	}
+	return unpackSource(packed, work)
+}
+
+func unpackSource(packed, into string) error {
+	file, err := os.Open(packed)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for archive := tar.NewReader(bzip2.NewReader(file)); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = unpackEntry(root, h, archive)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(filepath.Clean(h.Name), 0o755)
+	case tar.TypeSymlink:
+		return root.Symlink(h.Linkname, h.Name)
+	case tar.TypeReg:
+		if err := root.MkdirAll(filepath.Dir(h.Name), 0o755); err != nil {
+			return err
+		}
+		file, err := root.OpenFile(h.Name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, os.FileMode(h.Mode)&0o777)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(file, content)
+		return errors.Join(err, file.Close())
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package imagestore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/leases"
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
+)
+
+// Empty removes all images, snapshots, content and leases of the containerd
+// namespace in ctx, including what an interrupted load has left. Its containers
+// must be removed before.
+func Empty(ctx context.Context, c *containerd.Client) error {
+	for _, empty := range []func(context.Context, *containerd.Client) error{removeImages, removeSnapshots, removeContent, removeLeases} {
+		if err := empty(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeEach calls remove for each of all. A name that no longer exists is not
+// an error.
+func removeEach[T any](all []T, remove func(T) error) error {
+	for _, one := range all {
+		if err := remove(one); err != nil && !errdefs.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeImages(ctx context.Context, c *containerd.Client) error {
+	all, err := c.ImageService().List(ctx)
+	if err != nil {
+		return err
+	}
+	return removeEach(all, func(i images.Image) error { return c.ImageService().Delete(ctx, i.Name) })
+}
+
+func removeSnapshots(ctx context.Context, c *containerd.Client) error {
+	plugins, err := c.IntrospectionService().Plugins(ctx, "type==io.containerd.snapshotter.v1")
+	if err != nil {
+		return err
+	}
+	for _, plugin := range plugins.Plugins {
+		if plugin.InitErr != nil {
+			continue
+		}
+		if err := removeSnapshotsOf(ctx, c.SnapshotService(plugin.ID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeSnapshotsOf(ctx context.Context, s snapshots.Snapshotter) error {
+	parent := map[string]string{}
+	err := s.Walk(ctx, func(_ context.Context, info snapshots.Info) error {
+		parent[info.Name] = info.Parent
+		return nil
+	})
+	if err != nil && !errdefs.IsNotFound(err) {
+		return err
+	}
+	return removeEach(childrenFirst(parent), func(name string) error { return s.Remove(ctx, name) })
+}
+
+func childrenFirst(parent map[string]string) []string {
+	depth := func(name string) (n int) {
+		for ; name != ""; name = parent[name] {
+			n++
+		}
+		return n
+	}
+	return slices.SortedFunc(maps.Keys(parent), func(a, b string) int { return depth(b) - depth(a) })
+}
+
+func removeContent(ctx context.Context, c *containerd.Client) error {
+	var blobs []digest.Digest
+	err := c.ContentStore().Walk(ctx, func(info content.Info) error {
+		blobs = append(blobs, info.Digest)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := removeEach(blobs, func(d digest.Digest) error { return c.ContentStore().Delete(ctx, d) }); err != nil {
+		return err
+	}
+	uploads, err := c.ContentStore().ListStatuses(ctx)
+	if err != nil {
+		return err
+	}
+	return removeEach(uploads, func(s content.Status) error { return c.ContentStore().Abort(ctx, s.Ref) })
+}
+
+// removeLeases ends with a synchronous garbage collection, which removes the
+// files.
+func removeLeases(ctx context.Context, c *containerd.Client) error {
+	all, err := c.LeasesService().List(ctx)
+	if err != nil {
+		return err
+	}
+	if err := removeEach(all, func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l) }); err != nil {
+		return err
+	}
+	last, err := c.LeasesService().Create(ctx, leases.WithID("kube-bootstrap-collect"))
+	if err != nil {
+		return err
+	}
+	return removeEach([]leases.Lease{last}, func(l leases.Lease) error { return c.LeasesService().Delete(ctx, l, leases.SynchronousDelete) })
+}

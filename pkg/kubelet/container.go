@@ -1,0 +1,58 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const container = "kubelet"
+
+// Container is the container of the kubelet that runs on this host. Only
+// Kubelet creates it.
+type Container struct{ docker.Service }
+
+// ContainerIn returns the container of the kubelet in the main Docker.
+func ContainerIn(engine func() (*docker.Engine, error)) Container {
+	return Container{docker.Service{Docker: engine, Name: container}}
+}
+
+// Explain returns the last complaints of the kubelet, for an error about it.
+func (c Container) Explain() string {
+	return complaints(c.Tail(context.Background(), searched), explained)
+}
+
+// Kubectl returns the path at which a process of this host can execute the
+// kubectl of the container; running is false if there is no container. The
+// program is static, so it works on the files and the terminal of the host.
+func (c Container) Kubectl(ctx context.Context) (path string, running bool, err error) {
+	engine, err := c.Docker()
+	if err != nil {
+		return "", false, err
+	}
+	pid, running, err := engine.Process(ctx, container)
+	return fmt.Sprintf("/proc/%d/root%s", pid, kubectlPath), running, err
+}
+
+// RestartAfter returns the step that restarts a kubelet which started before the
+// time that end returns. The zero time requires nothing. Pods keep running.
+func (c Container) RestartAfter(end func() time.Time) step.Step {
+	return step.Step{
+		Name: "restart the kubelet after an outage of the control plane",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			at := end()
+			if at.IsZero() {
+				return nil, nil
+			}
+			started, runs, err := c.StartedAt(ctx)
+			if err != nil || !runs || !started.Before(at) {
+				return nil, err
+			}
+			return step.Diff{"restart the kubelet, which may wait up to a minute until it watches its pods again"}, nil
+		},
+		Apply: c.Restart,
+	}
+}

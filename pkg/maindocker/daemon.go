@@ -1,0 +1,88 @@
+package maindocker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// Daemon is the main Docker: its service, its API, and its daemon.json in
+// Files.
+type Daemon struct {
+	Files  host.Files
+	Units  initsystem.Units
+	Engine func() (*docker.Engine, error)
+}
+
+// runningDiff compares the settings of the running Docker with the lease,
+// because Docker may not have read the file since its change.
+func (d Daemon) runningDiff(ctx context.Context, lease Lease) (step.Diff, error) {
+	var diff step.Diff
+	if isPending(d.Files) {
+		diff = append(diff, fmt.Sprintf("finish the restart of Docker, with %d containers", len(readPending(d.Files).Containers)))
+	}
+	network, err := d.networkDiff(ctx, lease)
+	if err != nil {
+		return nil, err
+	}
+	_, ok, err := links.Find(linkName)
+	if err == nil && !ok {
+		network = append(network, "make docker0")
+	}
+	return append(diff, network...), err
+}
+
+// networkDiff compares Docker's own description of its bridge network.
+func (d Daemon) networkDiff(ctx context.Context, lease Lease) (step.Diff, error) {
+	docker, err := d.Engine()
+	if err != nil {
+		return nil, err
+	}
+	if err := docker.Answers(ctx); err != nil {
+		return step.DiffOf(err, "start Docker")
+	}
+	net, ok, err := docker.Network(ctx, "bridge")
+	if err != nil {
+		return nil, err
+	}
+	if !ok || len(net.IPAM.Config) == 0 {
+		return step.Diff{"restart Docker: it has no bridge network"}, nil
+	}
+	ipam := net.IPAM.Config[0]
+	agrees := ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() && ipam.IPRange == lowerHalf(lease.Subnet) &&
+		net.Options["com.docker.network.driver.mtu"] == fmt.Sprint(lease.MTU) &&
+		net.Options["com.docker.network.bridge.enable_ip_masquerade"] == "false"
+	if !agrees {
+		return step.Diff{fmt.Sprintf("restart Docker: its bridge network is %s", ipam.Subnet)}, nil
+	}
+	return nil, nil
+}
+
+// NeedsNetfilter reports whether Docker needs bridged packets to pass the
+// firewall: to isolate containers of one network, or to forward published
+// ports without a proxy. It returns true if Docker does not answer.
+func (d Daemon) NeedsNetfilter(ctx context.Context) bool {
+	owner, err := readSettings(d.Files)
+	if err != nil || owner["icc"] == false || owner["userland-proxy"] == false {
+		return true
+	}
+	docker, err := d.Engine()
+	if err != nil {
+		return true
+	}
+	networks, err := docker.Networks(ctx)
+	if err != nil {
+		return true
+	}
+	for _, n := range networks {
+		if n.Options["com.docker.network.bridge.enable_icc"] == "false" {
+			return true
+		}
+	}
+	return false
+}

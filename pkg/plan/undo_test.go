@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// TestOrderOfUndo undoes the plans without a host: each ends, and what a step
+// needs to be undone is undone after it.
+func TestOrderOfUndo(t *testing.T) {
+	plans := map[string]func(*local.Host) step.Plan{"master": Master, "worker": Worker}
+	for name, makePlan := range plans {
+		for _, plugin := range []string{config.CNIBridge, config.CNIFlannel, config.CNINone} {
+			t.Run(name+" "+plugin, func(t *testing.T) {
+				cfg := config.Default()
+				cfg.HostName, cfg.IPAddress, cfg.MasterIP, cfg.CNIPlugin = "one", "10.0.0.1", "10.0.0.2", plugin
+				order := undone(t, makePlan(installedWith(t, host.Files{Root: t.TempDir()}, cfg)))
+				for _, pair := range [][2]string{
+					{"start the kubelet", "run pods in containerd"},
+					{"start the kubelet", "bring the network back at boot"},
+					{"let the overlay into docker0", "move docker0 onto the flannel subnet"},
+					{"move docker0 onto the flannel subnet", "start flanneld"},
+					{"run pods in containerd", "configure the kubelet"},
+					{"move docker0 onto the flannel subnet", "configure the kubelet"},
+					{"run pods in containerd", "start etcd"},
+					{"start flanneld", "start etcd"},
+					{"start flanneld", "start the agent"},
+					{"start the agent", "start the bootstrap Docker"},
+					{"configure the kubelet", "turn on containerd's CRI"},
+					{"start the bootstrap Docker", "remember the settings"},
+				} {
+					first, second := slices.Index(order, pair[0]), slices.Index(order, pair[1])
+					if first >= 0 && second >= 0 && first > second {
+						t.Errorf("%q is undone after %q", pair[0], pair[1])
+					}
+				}
+				if order[len(order)-1] != "remember the settings" {
+					t.Errorf("%q is undone last", order[len(order)-1])
+				}
+			})
+		}
+	}
+}
+
+// undone returns the names of the steps as they are undone. It gives each
+// the time in which a step that does not wait would overtake it.
+func undone(t *testing.T, p step.Plan) (order []string) {
+	t.Helper()
+	var mu sync.Mutex
+	for _, row := range p {
+		for i := range row {
+			if row[i].Undo == nil {
+				continue
+			}
+			row[i].Undo = func(context.Context) error {
+				time.Sleep(5 * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, row[i].Name)
+				return nil
+			}
+		}
+	}
+	if err := (&step.Runner{}).Undo(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	return order
+}
