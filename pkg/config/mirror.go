@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,12 +18,16 @@ func (c Config) Mirrors() (all []mirror.Mirror) {
 	return all
 }
 
-// mirrors names what the mirrors contradict: one another, or the private registry.
+// mirrors names what the mirrors contradict: one another, the private registry, or
+// the local registry of the cluster.
 func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 	var seen []string
 	for _, m := range c.Mirrors() {
 		if slices.Contains(seen, m.Of) {
 			wrong("registryMirrors", m.String(), "%s has two mirrors; name one", m.Of)
+		}
+		if c.LocalRegistry != 0 && m.Of == fmt.Sprintf("localhost:%d", c.LocalRegistry) {
+			wrong("registryMirrors", m.String(), "%s is the registry of localRegistry, so it needs no mirror; omit this one", m.Of)
 		}
 		seen = append(seen, m.Of)
 	}
@@ -37,7 +42,8 @@ var mirrorSettings = []Setting{
 		Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts, Shared: true, Change: OnCluster,
 		Help:  "registries that serve the images of others to pods: REGISTRY=[http://]HOST[/PREFIX], comma separated",
 		at:    list(func(c *Config) *[]string { return &c.RegistryMirrors }),
-		check: each(mirror.Parse),
+		shown: mirror.Shown,
+		check: mirror.CheckList,
 	},
 	{
 		Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp, Change: Freely,

@@ -10,6 +10,7 @@ func TestMirrorsThatContradict(t *testing.T) {
 		"":                               func(c *Config) { c.RegistryMirrors = []string{"docker.io=a.test", "quay.io=a.test"} },
 		"docker.io has two mirrors":      func(c *Config) { c.RegistryMirrors = []string{"docker.io=a.test", "docker.io=b.test"} },
 		"not used with registry.address": func(c *Config) { c.RegistryMirrors, c.Registry.Address = []string{"docker.io=a.test"}, "b.test" },
+		"localhost:5001 is the registry": func(c *Config) { c.RegistryMirrors, c.LocalRegistry = []string{"localhost:5001=a.test"}, 5001 },
 		"must be a port":                 func(c *Config) { c.LocalRegistry = 70000 },
 	} {
 		c := Default()

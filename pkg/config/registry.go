@@ -1,6 +1,10 @@
 package config
 
-import "github.com/distribution/reference"
+import (
+	"github.com/distribution/reference"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
+)
 
 const registryVerbs = loads | Push
 
@@ -12,6 +16,7 @@ var registrySettings = []Setting{
 		Field: "registry.address", Flag: "registry", Group: GroupRegistry, Env: "REG_PREFIX", Verbs: registryVerbs, Once: true, Change: Freely,
 		Help:  "private registry that images are taken from: registry[:port][/prefix]",
 		at:    text(func(c *Config) *string { return &c.Registry.Address }),
+		shown: mirror.Shown,
 		check: registry,
 	},
 	{

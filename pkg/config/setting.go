@@ -31,10 +31,13 @@ func (s Setting) Must(raw string) string {
 	return s.check(raw)
 }
 
-// Masked returns a value, or a word that stands for a secret.
+// Masked returns what may be printed of a value: a word stands for a secret.
 func (s Setting) Masked(raw string) string {
-	if s.Secret {
+	switch {
+	case s.Secret:
 		return hidden
+	case s.shown != nil:
+		return s.shown(raw)
 	}
 	return raw
 }

@@ -57,6 +57,7 @@ type Setting struct {
 	Holds string
 
 	at    func(*Config) value
+	shown func(string) string // returns what may be printed of a value; nil: all of it
 	check func(string) string // says what a non-empty value must be, or nothing if it is
 }
 

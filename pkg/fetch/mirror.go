@@ -18,9 +18,10 @@ type Mirrors map[string]mirror.Mirror
 func ParseMirrors(all []string, known []string) (Mirrors, error) {
 	mirrors := Mirrors{}
 	for _, text := range all {
+		shown := mirror.Shown(text)
 		mirror, err := mirror.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q %w", withoutUser(text), err)
+			return nil, fmt.Errorf("%q %w", shown, err)
 		}
 		if !slices.Contains(known, mirror.Of) {
 			return nil, fmt.Errorf("no image comes from %q; the registry must be one of %s", mirror.Of, strings.Join(known, ", "))
@@ -31,16 +32,6 @@ func ParseMirrors(all []string, known []string) (Mirrors, error) {
 		mirrors[mirror.Of] = mirror
 	}
 	return mirrors, nil
-}
-
-// withoutUser returns a mirror without its user and password.
-func withoutUser(text string) string {
-	where := strings.LastIndex(text, "@") + 1
-	if where == 0 {
-		return text
-	}
-	of, _, _ := strings.Cut(text, "=")
-	return of + "=" + text[where:]
 }
 
 func repositoryAt(m mirror.Mirror, path string) (name.Repository, error) {

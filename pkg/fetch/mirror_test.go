@@ -36,7 +36,8 @@ func TestBadMirrors(t *testing.T) {
 		"registry.k8s.io=ftp://mirror":          "ftp://, which is not supported",
 		"registry.k8s.io=https://":              "must name the mirror by HOST[",
 		"registry.k8s.io=mirror/UPPER":          "in lower case",
-		"registry.k8s.io=u:p@mirror.example":    `"registry.k8s.io=mirror.example" contains a user`,
+		"registry.k8s.io=u:p@mirror.example":    `"(hidden)@mirror.example" contains a user`,
+		"u:p@mirror.example":                    `"(hidden)@mirror.example" must be REGISTRY=HOST`,
 		"registry.k8s.io=mirror.example?x=true": "must name the mirror by HOST[",
 	} {
 		if _, err := ParseMirrors([]string{text}, []string{"registry.k8s.io"}); err == nil || !strings.Contains(err.Error(), says) {

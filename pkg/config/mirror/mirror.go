@@ -52,6 +52,30 @@ func Parse(s string) (m Mirror, err error) {
 	return m, nil
 }
 
+// CheckList says what a comma separated list of mirrors must be, or nothing if it
+// is. It repeats no item if any of them contains a user.
+func CheckList(s string) string {
+	if Shown(s) != s {
+		return errUser.Error()
+	}
+	for item := range strings.SplitSeq(s, ",") {
+		if _, err := Parse(item); err != nil {
+			return fmt.Sprintf("%q %v", item, err)
+		}
+	}
+	return ""
+}
+
+// Shown returns what may be printed of mirrors, or of the address of a registry:
+// all that follows a user and a password.
+func Shown(s string) string {
+	at := strings.LastIndex(s, "@")
+	if at < 0 {
+		return s
+	}
+	return "(hidden)" + s[at:]
+}
+
 // isRegistry reports whether an image name begins with the domain that was found
 // in it. A name without a registry gets docker.io.
 func isRegistry(name, domain string) bool { return strings.HasPrefix(name, domain+"/") }

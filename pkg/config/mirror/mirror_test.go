@@ -25,3 +25,19 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+func TestAListShowsNoPassword(t *testing.T) {
+	for list, want := range map[string]string{
+		"docker.io=a.test,quay.io=b.test/x":          "",
+		"docker.io=a.test,quay.io":                   `"quay.io" must be REGISTRY=HOST`,
+		"quay.io=a.test,docker.io=me:sec,ret@b.test": "contains a user",
+	} {
+		got := CheckList(list)
+		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "sec") {
+			t.Errorf("%s: %q, want %q", list, got, want)
+		}
+	}
+	if got := Shown("docker.io=me:secret@a.test"); got != "(hidden)@a.test" {
+		t.Errorf("shown is %q", got)
+	}
+}

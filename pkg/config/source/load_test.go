@@ -139,6 +139,8 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 		{"KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.95.0.0-10.96.0.0", `10.95.0.0-10.96.0.0 overlaps serviceNetwork 10.96.0.0/16; choose addresses of the hosts' network`},
 		{"KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.1.255.255-10.2.0.0", `10.1.255.255-10.2.0.0 overlaps flannelNetwork 10.1.0.0/16`},
 		{"REG_PREFIX", "https://x", `registry.address: Invalid value: "https://x": must be a registry without scheme`},
+		{"REG_PREFIX", "me:hunter2@reg.test", `registry.address: Invalid value: "(hidden)@reg.test": must be a registry without scheme`},
+		{"KUBE_BOOTSTRAP_REGISTRY_MIRROR", "docker.io=me:hunter2@a.test", `registryMirrors: Invalid value: "(hidden)@a.test": contains a user`},
 		{"KUBE_BOOTSTRAP_CRI_SOCKET", "cri", `criSocket: Invalid value: "cri": must be the path of a socket`},
 		{"KUBE_BOOTSTRAP_TOKEN_FILE", "/nowhere/t", `tokenFile: Invalid value: "/nowhere/t": must be a file that can be read`},
 	} {
@@ -153,7 +155,7 @@ func TestEveryBadValueIsNamed(t *testing.T) {
 			t.Errorf("%s=%s:\n got %s\nwant %s", c.env, c.value, text, c.want)
 		}
 		if strings.Contains(text, "hunter2") {
-			t.Error("the token is in the error")
+			t.Error("a secret is in the error")
 		}
 	}
 }
