@@ -109,6 +109,26 @@ func TestAFinalErrorOfALateTryIsRetried(t *testing.T) {
 	}
 }
 
+// TestTheEndOfAWaitHidesNoAnswer: a program that is killed at the end of a wait
+// fails for that reason, whatever its error says.
+func TestTheEndOfAWaitHidesNoAnswer(t *testing.T) {
+	for _, killed := range []error{errors.New("signal: killed"), Final(errors.New("signal: killed"))} {
+		synctest.Test(t, func(t *testing.T) {
+			tries := 0
+			err := Until(WithLimit(t.Context(), time.Second), func(ctx context.Context) error {
+				if tries++; tries < 3 {
+					return errors.New("not signed")
+				}
+				<-ctx.Done()
+				return killed
+			}, nil)
+			if err == nil || err.Error() != "not within 1s: not signed" {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestAFinalErrorEndsAWait(t *testing.T) {
 	refused := errors.New("permission denied")
 	if err := Until(t.Context(), func(context.Context) error { return Final(refused) }, nil); !errors.Is(err, refused) {

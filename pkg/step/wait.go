@@ -46,7 +46,8 @@ func Always(name string, do func(context.Context) error) Step {
 
 // Until calls probe until it returns nil, with pauses that grow from
 // milliseconds to a quarter of a second. It returns at once if an error is
-// Final, and gives up after the limit of ctx.
+// Final, and gives up after the limit of ctx, with the last answer: an error of
+// a try that the limit has ended states only that.
 func Until(ctx context.Context, probe func(context.Context) error, explain func() string) error {
 	ctx, cancel := Limited(ctx)
 	defer cancel()
@@ -66,7 +67,7 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 		if late {
 			limit *= 2
 		}
-		if late && last != nil && errors.Is(err, context.DeadlineExceeded) {
+		if late && last != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
 			err = last // err only states that the time is over
 		}
 		if last == nil || last.Error() != err.Error() {
