@@ -162,6 +162,23 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 	}
 }
 
+// TestUndoOfStepsOfOneName: a step does not wait for itself.
+func TestUndoOfStepsOfOneName(t *testing.T) {
+	undone := make(chan int, 3)
+	noted := func(i int) Step { return Step{Name: "same", Undo: func(context.Context) error { undone <- i; return nil }} }
+	other := Step{Name: "other", Undo: func(context.Context) error { undone <- 3; return nil }}
+	ended := make(chan error, 1)
+	go func() { ended <- (&Runner{}).Undo(t.Context(), Plan{{}, {noted(1)}, {noted(2)}, {other}}) }()
+	select {
+	case err := <-ended:
+		if first, second, third := <-undone, <-undone, <-undone; err != nil || first != 3 || second != 2 || third != 1 {
+			t.Errorf("undone in the order %d, %d, %d; %v", first, second, third, err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("Undo does not end")
+	}
+}
+
 func TestUndoTellsWhatItLeaves(t *testing.T) {
 	var events []Event
 	r := Runner{Emit: func(e Event) { events = append(events, e) }}

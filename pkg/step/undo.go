@@ -10,8 +10,8 @@ import (
 
 // Undo undoes the plan, last row first, except where UndoneAfter sets another
 // order. It continues after a failure, so that all other steps are undone, and
-// returns all errors joined. After a failure it does not undo the first row, which saves what
-// the next Undo needs.
+// returns all errors joined. After a failure it does not undo the first row, which
+// saves what the next Undo needs.
 func (r *Runner) Undo(ctx context.Context, plan Plan) error {
 	if len(plan) == 0 {
 		return nil
@@ -29,38 +29,52 @@ func (r *Runner) Undo(ctx context.Context, plan Plan) error {
 //	a ◀─────────────────────────────── b ◀──── c
 //	a ◀─── plan.UndoneAfter(a, c) ─────────────┘
 func (r *Runner) undoRows(ctx context.Context, rows Plan, first int) error {
-	running := goroutines(rows)
-	errs := make([][]error, len(rows))
-	var all sync.WaitGroup
-	for i, row := range rows {
-		errs[i] = make([]error, len(row))
-		for j, s := range row {
-			before := waitsFor(s, rows[i+1:])
-			all.Go(func() {
-				defer running[s.Name].Done()
-				for _, name := range before {
-					if other, ok := running[name]; ok {
-						other.Wait()
-					}
-				}
-				errs[i][j] = r.undo(ctx, first+i, s)
-			})
-		}
+	all := undoings(rows, first)
+	var running sync.WaitGroup
+	for _, u := range all {
+		before := u.before(all)
+		running.Go(func() {
+			defer close(u.ended)
+			for _, other := range before {
+				<-other.ended
+			}
+			u.err = r.undo(ctx, u.row, u.step)
+		})
 	}
-	all.Wait()
-	return errors.Join(slices.Concat(errs...)...)
+	running.Wait()
+	var errs []error
+	for _, u := range all {
+		errs = append(errs, u.err)
+	}
+	return errors.Join(errs...)
 }
 
-// goroutines returns one group per name of a step.
-func goroutines(rows Plan) map[string]*sync.WaitGroup {
-	running := map[string]*sync.WaitGroup{}
-	for _, s := range rows.Steps() {
-		if running[s.Name] == nil {
-			running[s.Name] = new(sync.WaitGroup)
+// undoing is the Undo of one step.
+type undoing struct {
+	step  Step
+	row   int
+	ended chan struct{}
+	err   error // once it has ended
+}
+
+func undoings(rows Plan, first int) (all []*undoing) {
+	for i, row := range rows {
+		for _, s := range row {
+			all = append(all, &undoing{step: s, row: first + i, ended: make(chan struct{})})
 		}
-		running[s.Name].Add(1)
 	}
-	return running
+	return all
+}
+
+// before returns those of all that end before u begins. Two steps of one name are
+// two steps.
+func (u *undoing) before(all []*undoing) []*undoing {
+	return slices.DeleteFunc(slices.Clone(all), func(other *undoing) bool {
+		if u.step.undoneAfter == nil {
+			return other.row <= u.row
+		}
+		return other == u || !slices.Contains(u.step.undoneAfter, other.step.Name)
+	})
 }
 
 // UndoneAfter returns p with another order of Undo: the Undo of s begins once the
@@ -80,17 +94,6 @@ func (p Plan) UndoneAfter(s Step, others ...Step) Plan {
 		}
 	}
 	return p
-}
-
-// waitsFor returns the names of the steps that are undone before s.
-func waitsFor(s Step, later Plan) (names []string) {
-	if s.undoneAfter != nil {
-		return s.undoneAfter
-	}
-	for _, other := range later.Steps() {
-		names = append(names, other.Name)
-	}
-	return names
 }
 
 func (r *Runner) undo(ctx context.Context, row int, s Step) error {
