@@ -16,9 +16,8 @@ func refuse(w http.ResponseWriter, status int, code, text string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]string{"code": code, "message": text}}})
 }
 
-// fail answers with an error of the store or of an upstream. After an answer
-// other than "not found", a node asks the upstream itself, so that an image that
-// needs credentials is pulled with those of the pod.
+// fail answers with an error of the store or of an upstream. After any error, a
+// node asks the upstream itself, with the credentials of the pod.
 func fail(w http.ResponseWriter, unknown string, err error) {
 	var answered *transport.Error
 	switch {

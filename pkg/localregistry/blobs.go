@@ -2,7 +2,6 @@ package localregistry
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -54,9 +53,10 @@ func (s *Server) passBlob(w http.ResponseWriter, r *http.Request, t target, d di
 		describe(w, d, size)
 		return
 	}
-	pass := &passed{to: w, whole: r.Header.Get("Range") == ""}
+	pass := &passed{to: w, control: http.NewResponseController(w), patience: s.patience, whole: r.Header.Get("Range") == ""}
 	pass.begin = func() { describe(w, d, size) }
-	err = s.pullBlob(context.WithoutCancel(r.Context()), t, v1.Descriptor{Digest: d, Size: size}, pass)
+	err = s.pullBlob(r.Context(), t, v1.Descriptor{Digest: d, Size: size}, pass)
+	_ = pass.control.SetWriteDeadline(time.Time{}) // the node may use the connection again
 	switch {
 	case err != nil && pass.begun:
 		panic(http.ErrAbortHandler) // the node sees that the blob is incomplete
@@ -68,7 +68,7 @@ func (s *Server) passBlob(w http.ResponseWriter, r *http.Request, t target, d di
 }
 
 // pullBlob stores a blob of the upstream, unless another request has done so, and
-// copies it to pass.
+// copies it to pass. ctx ends only the wait for another request.
 func (s *Server) pullBlob(ctx context.Context, t target, of v1.Descriptor, pass io.Writer) error {
 	to, err := s.store.writer(ctx, "blob-"+of.Digest.String(), of)
 	if errdefs.IsAlreadyExists(err) {
@@ -78,13 +78,14 @@ func (s *Server) pullBlob(ctx context.Context, t target, of v1.Descriptor, pass 
 		return err
 	}
 	defer to.Close()
+	ctx = context.WithoutCancel(ctx)
 	if err := to.Truncate(0); err != nil { // another request has failed
 		return err
 	}
 	from := t.upstream.blob(ctx, t, of)
 	defer from.Close()
 	if _, err := io.Copy(io.MultiWriter(to, pass), from); err != nil {
-		return errors.Join(errUpstream, err)
+		return explained(err)
 	}
 	err = to.Commit(ctx, of.Size, of.Digest)
 	if errdefs.IsAlreadyExists(err) {
@@ -93,9 +94,16 @@ func (s *Server) pullBlob(ctx context.Context, t target, of v1.Descriptor, pass 
 	return err
 }
 
-// passed copies a blob to a node until the node goes away.
+// nodeLimit is how long a node may read nothing of a blob that is being stored.
+// Other nodes wait for that blob.
+const nodeLimit = 30 * time.Second
+
+// passed copies a blob to a node until the node goes away, or reads nothing for
+// longer than patience.
 type passed struct {
 	to           io.Writer
+	control      *http.ResponseController // of to
+	patience     time.Duration
 	whole        bool   // the node wants the blob from its beginning
 	begin        func() // sends the headers
 	begun, ended bool
@@ -109,6 +117,7 @@ func (p *passed) Write(data []byte) (int, error) {
 		p.begin()
 		p.begun = true
 	}
+	_ = p.control.SetWriteDeadline(time.Now().Add(p.patience))
 	_, err := p.to.Write(data)
 	p.ended = err != nil
 	return len(data), nil

@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/containerd/containerd/v2/core/content"
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // maxManifest is the limit of registries for a manifest.
@@ -23,7 +21,7 @@ func (s *Server) getManifest(w http.ResponseWriter, r *http.Request, t target) {
 		fail(w, "MANIFEST_UNKNOWN", err)
 		return
 	}
-	data, err := content.ReadBlob(r.Context(), s.store.content, v1.Descriptor{Digest: d})
+	data, err := s.store.manifest(r.Context(), d)
 	if err != nil {
 		fail(w, "MANIFEST_UNKNOWN", err)
 		return
@@ -69,6 +67,7 @@ func (s *Server) follow(ctx context.Context, t target) (digest.Digest, error) {
 	if kept && t.upstream.silent() {
 		return last, nil
 	}
+	node := ctx // ends when the node goes away
 	if kept {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, freshLimit)
@@ -81,7 +80,7 @@ func (s *Server) follow(ctx context.Context, t target) (digest.Digest, error) {
 	switch {
 	case err == nil:
 		return now, s.store.tag(t, now)
-	case kept && !refused(err):
+	case kept && !refused(err) && node.Err() == nil:
 		t.upstream.failed.Store(time.Now().Unix())
 		return last, nil
 	}

@@ -68,6 +68,7 @@ type Server struct {
 	name      string // of the registry itself in the names of images: "localhost:5000"
 	store     *store
 	upstreams map[string]*upstream // by the name of the registry
+	patience  time.Duration        // nodeLimit
 }
 
 // New returns the registry of that name with its images in dir. It pulls the
@@ -81,7 +82,7 @@ func New(name, dir string, mirrors []mirror.Mirror) (*Server, error) {
 	for _, name := range Upstreams {
 		mirrors = append(mirrors, mirror.Mirror{Of: name, Host: name})
 	}
-	s := &Server{name, kept, map[string]*upstream{}}
+	s := &Server{name, kept, map[string]*upstream{}, nodeLimit}
 	for _, m := range mirrors {
 		if s.upstreams[m.Of] != nil {
 			continue // a mirror of the user comes before the registry itself

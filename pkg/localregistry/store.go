@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -45,6 +46,19 @@ func openStore(dir string) (*store, error) {
 // open returns the content of a digest.
 func (s *store) open(ctx context.Context, d digest.Digest) (content.ReaderAt, error) {
 	return s.content.ReaderAt(ctx, v1.Descriptor{Digest: d})
+}
+
+// manifest reads a manifest into memory. Larger content is none.
+func (s *store) manifest(ctx context.Context, d digest.Digest) ([]byte, error) {
+	from, err := s.open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	if from.Size() > maxManifest {
+		return nil, fmt.Errorf("%s is not a manifest: %w", d, errdefs.ErrNotFound)
+	}
+	return io.ReadAll(io.NewSectionReader(from, 0, from.Size()))
 }
 
 // has reports whether the store has the content of a digest.

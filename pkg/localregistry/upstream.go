@@ -134,6 +134,9 @@ func (u *upstream) size(ctx context.Context, t target, d digest.Digest) (int64, 
 		return 0, explained(err)
 	}
 	size, err := layer.Size()
+	if err == nil && size < 0 {
+		err = errors.New("its answer has no Content-Length")
+	}
 	return size, explained(err)
 }
 

@@ -111,6 +111,7 @@ var spans = map[string]string{
 	"pkg/localregistry.asking":     "askLimit",
 	"pkg/localregistry.follow":     "freshLimit",
 	"pkg/localregistry.askLimit":   "a node asks the upstream itself afterwards, documented",
+	"pkg/localregistry.nodeLimit":  "what our own server allows its clients",
 	"pkg/localregistry.freshLimit": "the registry answers with what it has afterwards, documented",
 	"pkg/localregistry.silentFor":  "pause between tries",
 
