@@ -63,11 +63,31 @@ func NftSet(ctx context.Context, family, table, name string) ([]string, error) {
 	return nil, err
 }
 
-// SetNftTable replaces the table, in one transaction.
+// SetNftTable creates or replaces the table, in one transaction.
 func SetNftTable(ctx context.Context, t NftTable) error {
-	name := t.Family + " " + t.Name
-	// The first line ensures that the deletion does not fail.
-	script := "add table " + name + "\ndelete table " + name + "\ntable " + name + " {\n" + t.Body + "\n}\n"
+	return loadNft(ctx, "add table "+t.name()+"\n"+t.replacement()) // the deletion of a missing table would fail
+}
+
+// ReplaceNftTable replaces the table, in one transaction. A missing table is not
+// an error and stays missing, also if it is deleted meanwhile.
+func ReplaceNftTable(ctx context.Context, t NftTable) error {
+	err := loadNft(ctx, t.replacement())
+	if err == nil {
+		return nil
+	}
+	if tables, listErr := NftTables(ctx); listErr == nil && !slices.Contains(tables, t.name()) {
+		return nil
+	}
+	return err
+}
+
+func (t NftTable) name() string { return t.Family + " " + t.Name }
+
+func (t NftTable) replacement() string {
+	return "delete table " + t.name() + "\ntable " + t.name() + " {\n" + t.Body + "\n}\n"
+}
+
+func loadNft(ctx context.Context, script string) error {
 	_, err := host.Command{Args: []string{"nft", "-f", "-"}, Stdin: strings.NewReader(script)}.Run(ctx)
 	return err
 }

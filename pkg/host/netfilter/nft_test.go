@@ -1,6 +1,43 @@
 package netfilter
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+)
+
+// TestReplaceNftTable: only SetNftTable creates a table.
+func TestReplaceNftTable(t *testing.T) {
+	hosttest.InNetns(t)
+	table := func(version string) NftTable {
+		return NftTable{Family: "inet", Name: "of-test", Comment: version, Body: "\tchain a {\n\t\tct state invalid drop comment \"" + version + "\"\n\t}"}
+	}
+	want := func(version string, exists bool) {
+		t.Helper()
+		if has, err := HasNftTable(t.Context(), table(version)); err != nil || has != exists {
+			t.Errorf("version %s exists: %t, %v; want %t", version, has, err, exists)
+		}
+	}
+	if err := ReplaceNftTable(t.Context(), table("1")); err != nil {
+		t.Error(err)
+	}
+	want("1", false)
+	if err := SetNftTable(t.Context(), table("2")); err != nil {
+		t.Fatal(err)
+	}
+	want("2", true)
+	if err := ReplaceNftTable(t.Context(), table("3")); err != nil {
+		t.Error(err)
+	}
+	want("2", false)
+	want("3", true)
+	broken := table("4")
+	broken.Body = "\tchain a {\n\t\tnonsense\n\t}"
+	if err := ReplaceNftTable(t.Context(), broken); err == nil {
+		t.Error("a table that nft refuses is no error")
+	}
+	want("3", true)
+}
 
 func TestOnlyEmptyChainsAreNothing(t *testing.T) {
 	for chain, want := range map[string]bool{
