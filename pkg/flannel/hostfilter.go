@@ -92,7 +92,7 @@ func (g HostFilter) pass(ctx context.Context) error {
 
 // Refresh writes the current addresses into an existing table. It never creates
 // or removes the table, so it needs no lock: a user's run on this host must not
-// delay hosts that join.
+// delay hosts that join. turndown may remove the table while Refresh runs.
 func (g HostFilter) Refresh(ctx context.Context) error {
 	if exists, err := filterExists(ctx); err != nil || !exists {
 		return err
@@ -101,7 +101,7 @@ func (g HostFilter) Refresh(ctx context.Context) error {
 	if err != nil || len(diff) == 0 || want.sets == nil {
 		return err
 	}
-	return netfilter.SetNftTable(ctx, want.table)
+	return netfilter.ReplaceNftTable(ctx, want.table)
 }
 
 // look returns the wanted state, without sets if no filter is wanted, and the
