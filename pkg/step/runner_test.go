@@ -165,7 +165,9 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 // TestUndoOfStepsOfOneName: a step does not wait for itself.
 func TestUndoOfStepsOfOneName(t *testing.T) {
 	undone := make(chan int, 3)
-	noted := func(i int) Step { return Step{Name: "same", Undo: func(context.Context) error { undone <- i; return nil }} }
+	noted := func(i int) Step {
+		return Step{Name: "same", Undo: func(context.Context) error { undone <- i; return nil }}
+	}
 	other := Step{Name: "other", Undo: func(context.Context) error { undone <- 3; return nil }}
 	ended := make(chan error, 1)
 	go func() { ended <- (&Runner{}).Undo(t.Context(), Plan{{}, {noted(1)}, {noted(2)}, {other}}) }()
