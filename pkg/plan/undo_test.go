@@ -13,32 +13,39 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// orderOfUndo lists pairs of steps: the first one is undone before the second one.
+var orderOfUndo = [][2]string{
+	{"start the kubelet", "run pods in containerd"},
+	{"start the kubelet", "bring the network back at boot"},
+	{"let the overlay into docker0", "move docker0 onto the flannel subnet"},
+	{"move docker0 onto the flannel subnet", "start flanneld"},
+	{"run pods in containerd", "configure the kubelet"},
+	{"move docker0 onto the flannel subnet", "configure the kubelet"},
+	{"move docker0 onto the flannel subnet", "route Services where there is no default route"},
+	{"run pods in containerd", "start etcd"},
+	{"start flanneld", "start etcd"},
+	{"start flanneld", "start the agent"},
+	{"start the agent", "start the bootstrap Docker"},
+	{"configure the kubelet", "turn on containerd's CRI"},
+	{"start the bootstrap Docker", "remember the settings"},
+}
+
 // TestOrderOfUndo undoes the plans without a host: each ends, and what a step
 // needs to be undone is undone after it.
 func TestOrderOfUndo(t *testing.T) {
-	plans := map[string]func(*local.Host) step.Plan{"master": Master, "worker": Worker}
-	for name, makePlan := range plans {
+	compared := map[[2]string]bool{}
+	for name, makePlan := range map[string]func(*local.Host) step.Plan{"master": Master, "worker": Worker} {
 		for _, plugin := range []string{config.CNIBridge, config.CNIFlannel, config.CNINone} {
 			t.Run(name+" "+plugin, func(t *testing.T) {
 				cfg := config.Default()
 				cfg.HostName, cfg.IPAddress, cfg.MasterIP, cfg.CNIPlugin = "one", "10.0.0.1", "10.0.0.2", plugin
 				order := undone(t, makePlan(installedWith(t, host.Files{Root: t.TempDir()}, cfg)))
-				for _, pair := range [][2]string{
-					{"start the kubelet", "run pods in containerd"},
-					{"start the kubelet", "bring the network back at boot"},
-					{"let the overlay into docker0", "move docker0 onto the flannel subnet"},
-					{"move docker0 onto the flannel subnet", "start flanneld"},
-					{"run pods in containerd", "configure the kubelet"},
-					{"move docker0 onto the flannel subnet", "configure the kubelet"},
-					{"run pods in containerd", "start etcd"},
-					{"start flanneld", "start etcd"},
-					{"start flanneld", "start the agent"},
-					{"start the agent", "start the bootstrap Docker"},
-					{"configure the kubelet", "turn on containerd's CRI"},
-					{"start the bootstrap Docker", "remember the settings"},
-				} {
+				for _, pair := range orderOfUndo {
 					first, second := slices.Index(order, pair[0]), slices.Index(order, pair[1])
-					if first >= 0 && second >= 0 && first > second {
+					if first < 0 || second < 0 {
+						continue // not in this plan
+					}
+					if compared[pair] = true; first > second {
 						t.Errorf("%q is undone after %q", pair[0], pair[1])
 					}
 				}
@@ -48,7 +55,15 @@ func TestOrderOfUndo(t *testing.T) {
 			})
 		}
 	}
+	for _, pair := range orderOfUndo {
+		if !compared[pair] {
+			t.Errorf("no plan has both %q and %q", pair[0], pair[1])
+		}
+	}
 }
+
+// durations are those of the slow steps.
+var durations = map[string]time.Duration{"move docker0 onto the flannel subnet": 50 * time.Millisecond}
 
 // undone returns the names of the steps as they are undone. It gives each
 // the time in which a step that does not wait would overtake it.
@@ -61,7 +76,7 @@ func undone(t *testing.T, p step.Plan) (order []string) {
 				continue
 			}
 			row[i].Undo = func(context.Context) error {
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(durations[row[i].Name] + 5*time.Millisecond)
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, row[i].Name)
