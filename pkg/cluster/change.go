@@ -3,12 +3,14 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -43,7 +45,8 @@ func onNodes(ctx context.Context, options Options, emit func(session.Event), do 
 }
 
 // recorded returns the options with the existing nodes, and with the subnet, the
-// host image, the API port and the local registry of the cluster.
+// host image, the API port, the local registry and the addresses for load
+// balancers of the cluster.
 func (o Options) recorded(ctx context.Context, s *session.Session, state topology.State) (Options, error) {
 	o.Request = o.Of(state)
 	var err error
@@ -54,6 +57,7 @@ func (o Options) recorded(ctx context.Context, s *session.Session, state topolog
 	if err == nil && r != nil {
 		o.HostImage, o.APIPort = cmp.Or(r.HostImage, o.HostImage), cmp.Or(r.APIPort, o.APIPort)
 		o.Registry = testhost.RegistryOf(r.Settings)
+		o.Balanced = config.Config{LoadBalancerAddresses: strings.Split(r.Settings.Value("loadBalancerAddresses"), ",")}.LoadBalancerRanges()
 	}
 	return o, err
 }

@@ -67,7 +67,7 @@ func (c change) newcomer(ctx context.Context, spec topology.Spec) (topology.Node
 	if err := canJoin(nodes, n, joined); err != nil || c.state.Has(n.Name) {
 		return n, err
 	}
-	return n, preflight.NewNode(ctx, c.session, n)
+	return n, errors.Join(preflight.Balanced(nodes, c.options.Balanced), preflight.NewNode(ctx, c.session, n))
 }
 
 // joining returns the join data of a running cluster.

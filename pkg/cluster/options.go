@@ -22,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -39,6 +40,7 @@ type Options struct {
 	Publish bool // publish APIPort on the engine's machine too; otherwise a free port
 
 	Registry testhost.RegistrySettings // the nodes use it by MasterArgs and WorkerArgs
+	Balanced []addresses.Range         // of an existing cluster, for Services of type LoadBalancer
 
 	Retain        bool // keep what was created if something fails
 	KeepImages    bool // Clean keeps the host images

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
 )
@@ -42,7 +44,7 @@ func TestNoNodeHasABalancedAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := ""
-		if err := checkBalanced(o, cfg.LoadBalancerRanges()); err != nil {
+		if err := preflight.Balanced(o.Topology(o.Name, topology.State{}), cfg.LoadBalancerRanges()); err != nil {
 			text = err.Error()
 		}
 		if !strings.Contains(text, want) || want == "" && text != "" {

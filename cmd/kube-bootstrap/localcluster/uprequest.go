@@ -58,7 +58,8 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	if len(there.Nodes) > 0 {
 		r.options.Nodes = nodes
 	}
-	if err := errors.Join(checkManifests(r.options.Manifests), checkBalanced(r.options, cfg.LoadBalancerRanges()), cluster.Preflight(ctx, r.options)); err != nil {
+	balanced := preflight.Balanced(r.options.Topology(r.options.Name, topology.State{}), cfg.LoadBalancerRanges())
+	if err := errors.Join(checkManifests(r.options.Manifests), balanced, cluster.Preflight(ctx, r.options)); err != nil {
 		return r, exit.Firm(err)
 	}
 	return r, con.Confirm(ctx, *flags.yes || !flags.recreate, func(ctx context.Context) ([]string, error) {
