@@ -43,13 +43,14 @@ func NewTimeline(out io.WriteCloser, name, title string) Reporter {
 
 func (t *timelineReporter) Event(e step.Event) {
 	host, name := hostOf(e.Step)
-	if e.Kind == step.Started {
+	switch e.Kind {
+	case step.Started:
 		t.steps = append(t.steps, &span{row: e.Row, host: host, name: name, begin: e.At})
-		return
-	}
-	for _, s := range t.steps {
-		if s.host == host && s.name == name && s.row == e.Row && s.end.IsZero() && e.Kind != step.Progress {
-			s.end, s.failed = e.At, e.Kind == step.Failed
+	case step.Done, step.Undone, step.Failed:
+		for _, s := range t.steps {
+			if s.host == host && s.name == name && s.row == e.Row && s.end.IsZero() {
+				s.end, s.failed = e.At, e.Kind == step.Failed
+			}
 		}
 	}
 }

@@ -26,6 +26,7 @@ func timelineOf(name string) string {
 		{At: at(2), Row: 1, Step: "one: load", Kind: step.Started},
 		{At: at(2), Row: 1, Step: "two: wait", Kind: step.Started},
 		{At: at(2), Row: 1, Step: "one: pull", Kind: step.Started},
+		{At: at(3), Row: 1, Step: "one: pull", Kind: step.Note, Message: "the step goes on"},
 		{At: at(3), Row: 1, Step: "one: load", Kind: step.Done},
 		{At: at(3), Row: 1, Step: "one: copy", Kind: step.Started},
 		{At: at(4), Row: 1, Step: "one: copy", Kind: step.Failed},
