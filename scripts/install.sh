@@ -14,14 +14,15 @@ from=${1%/} prefix=${2:-/usr/local}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# get NAME: copies a file of FROM into the scratch directory.
+# get NAME: copies a file of FROM into the scratch directory. wget would follow a
+# redirect to http://, so it follows none.
 get() {
 	case $from in
 	https://*)
 		if command -v curl >/dev/null; then
 			curl -fsSL --proto '=https' -o "$scratch/$1" "$from/$1"
 		else
-			wget -q --https-only -O "$scratch/$1" "$from/$1"
+			wget -q --max-redirect=0 -O "$scratch/$1" "$from/$1"
 		fi
 		;;
 	*://*) fail "$from: only https:// and directories are accepted" ;;
