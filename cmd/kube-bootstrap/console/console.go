@@ -104,7 +104,7 @@ func (con *Console) AddProgress(flags *pflag.FlagSet) {
 
 // AddRecords adds the flags of the commands that run steps.
 func (con *Console) AddRecords(flags *pflag.FlagSet) {
-	flags.StringVar(&con.timeline, "timeline", "", "file to draw where the time went into, as SVG, or for Perfetto if it ends in .json")
+	flags.StringVar(&con.timeline, "timeline", "", "file that shows how long each step took: a picture in SVG, or a trace for Perfetto if its name ends in .json")
 	flags.StringVar(&con.logs.file, "log-file", "", "file to append a log of this run to")
 }
 
