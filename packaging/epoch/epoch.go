@@ -1,4 +1,4 @@
-// Package epoch tells the time that artifacts of a build bear.
+// Package epoch returns the time of a build, which its artifacts contain.
 package epoch
 
 import (

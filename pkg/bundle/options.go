@@ -1,8 +1,6 @@
 package bundle
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Option is an option of Open.
 type Option func(*Bundle) error

@@ -53,9 +53,9 @@ func (c Config) Made(origins Origins) Made {
 	return m
 }
 
-// WithMade sets each setting that was not given to the value that the cluster
-// was created with. A new cluster gets newClusterAddons. It also returns the settings that were given with another
-// value and that an existing cluster cannot change.
+// WithMade sets each setting that was not given to the value that the cluster was
+// created with. A new cluster gets newClusterAddons. It also returns the settings
+// that were given with another value and that an existing cluster cannot change.
 func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 	var all []Difference
 	if origins["dnsServerIP"].Source == FromDefault {

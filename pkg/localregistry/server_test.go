@@ -215,7 +215,7 @@ func TestWhatTheUpstreamRefuses(t *testing.T) {
 	}
 }
 
-// TestAFalseBlob: neither is it stored, nor can a node take it for the right one.
+// TestAFalseBlob: it is not stored, and no node accepts it.
 func TestAFalseBlob(t *testing.T) {
 	var wrong atomic.Bool
 	mirror, _ := upstreamOf(t, "ghcr.io", func(w http.ResponseWriter, r *http.Request) bool {

@@ -41,7 +41,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, t target) {
 		_ = s.store.content.Abort(r.Context(), uploadRef(t))
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "an upload has no "+r.Method)
+		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "an upload does not support "+r.Method)
 	}
 }
 

@@ -38,8 +38,9 @@ func BootPlan(s *session.Session, t topology.Topology, shared, front []step.Step
 }
 
 // StartPlan returns the plan that starts existing hosts with the containers beside
-// them, and waits until each node has reported Ready since, and until the DNS serves. It runs no command
-// on the hosts, because they start their services themselves.
+// them, and waits until each node has reported Ready since, and until the DNS
+// serves. It runs no command on the hosts, because they start their services
+// themselves.
 func StartPlan(s *session.Session, hosts []string, front, registry []step.Step) step.Plan {
 	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return s.Machines().SwitchOn(ctx, hosts...) })
 	return step.Plan{append(front, start), registry, apiserver.NewWaiter(s).Steps(hosts)}.Compact()

@@ -6,9 +6,9 @@ const (
 	// firstIndex is the index in the subnet of the first control plane; the
 	// engine has the address before it.
 	firstIndex = 2
-	// masterAddrs is the number of addresses that are reserved for control
-	// planes, the front and the local registry, so that a worker keeps its address when a control
-	// plane joins.
+	// masterAddrs is the number of addresses that are reserved for control planes,
+	// the front and the local registry, so that a worker keeps its address when a
+	// control plane joins.
 	masterAddrs = 8
 	// frontIndex is the index of the front's address, between the control planes
 	// and the workers. The address of the local registry is before it: there are

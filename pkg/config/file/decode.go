@@ -16,8 +16,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// Read takes over what the file at path says. It knows every line it cannot
-// use by number, field and remedy.
+// Read changes c by the settings in the file at path. The error names each line
+// that cannot be used, with its field and the remedy.
 func Read(path string, c *config.Config, origins config.Origins) error {
 	root, err := readDocument(path)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d decoder) field(c *config.Config, key, val *yaml.Node, block string, orig
 	return d.set(c, s, s.Field, val, origins)
 }
 
-// set takes over the value of a setting that stands in the file under path.
+// set changes a setting to the value that the file has under path.
 func (d decoder) set(c *config.Config, s config.Setting, path string, val *yaml.Node, origins config.Origins) error {
 	raw, err := scalar(val, s.Kind())
 	if err == nil && raw != "" {

@@ -13,13 +13,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// The configuration files of the local clusters made by kubeadm had three
-// sections and no header. What they said is understood as it was meant.
-
-// Sections are the sections of such a file.
+// Sections are the sections of a configuration file of a local cluster that
+// kubeadm made. Such a file has no header.
 var Sections = []string{"dind", "source", "cluster", "verbose"}
 
-// fields says which setting a field became.
+// fields has the name of the setting for each field of a section.
 var fields = map[string]string{
 	"dind.subnet": "dindSubnet", "source.kubernetesVersion": "kubernetesVersion", "source.k8sDir": "k8sDir",
 	"cluster.numNodes": "workers", "cluster.noDedicated": "noDedicated", "cluster.apiServerPort": "apiServerPort",
@@ -93,7 +91,7 @@ func clusterName(field string) string {
 	return "K8S_DIND_" + strings.TrimPrefix(config.EnvName(flagOf(field)), config.EnvPrefix)
 }
 
-// Setting returns the setting that a field became.
+// Setting returns the setting that replaces a field.
 func Setting(path string) (config.Setting, bool) { return config.Find(fields[path]) }
 
 // Suggestion names the field that was probably meant, or all fields.
