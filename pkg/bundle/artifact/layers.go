@@ -52,8 +52,12 @@ func (l *compressedLayers) compressOne(ctx context.Context, write func(io.Writer
 	}
 	defer file.Close()
 	sum := digest.Canonical.Digester()
-	plain := bundle.Pipe(write)
-	defer plain.Close()
+	ended := make(chan struct{})
+	plain := bundle.Pipe(func(w io.Writer) error { defer close(ended); return write(w) })
+	defer func() {
+		plain.Close()
+		<-ended // the caller closes what write reads from
+	}()
 	if err := compression.Encode(io.MultiWriter(file, sum.Hash()), bundle.WithContext(ctx, plain), size, zstd.SpeedBetterCompression); err != nil {
 		return compressedBlob{}, err
 	}

@@ -1,0 +1,30 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	digest "github.com/opencontainers/go-digest"
+)
+
+// TestAnInterruptedCompressionReadsNoMore: the frames of the bundle are closed
+// afterwards.
+func TestAnInterruptedCompressionReadsNoMore(t *testing.T) {
+	l := &compressedLayers{dir: t.TempDir(), files: map[digest.Digest]compressedBlob{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var ended atomic.Bool
+	_, err := l.compressOne(ctx, func(w io.Writer) error {
+		time.Sleep(100 * time.Millisecond)
+		_, err := w.Write([]byte("a layer"))
+		ended.Store(true)
+		return err
+	}, 7)
+	if !errors.Is(err, context.Canceled) || !ended.Load() {
+		t.Errorf("%v, and the layer is still read: %t", err, !ended.Load())
+	}
+}
