@@ -67,6 +67,20 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+func TestAddressOfAnUpstream(t *testing.T) {
+	for text, want := range map[string]string{
+		"docker.io=docker.io": "index.docker.io", "quay.io=docker.io/quay": "index.docker.io/quay", "quay.io=a.test:5000/q": "a.test:5000/q",
+	} {
+		m, err := mirror.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u, err := newUpstream(m); err != nil || u.registry.Address != want {
+			t.Errorf("%s: %+v, %v", text, u.registry, err)
+		}
+	}
+}
+
 func TestThrough(t *testing.T) {
 	var got []string
 	for _, m := range Through("10.192.0.8", 5001, []mirror.Mirror{{Of: "docker.io", Host: "a.test"}, {Of: "b.test", Host: "a.test"}}) {

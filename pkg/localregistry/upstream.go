@@ -46,10 +46,10 @@ type upstream struct {
 func (u *upstream) silent() bool { return time.Since(time.Unix(u.failed.Load(), 0)) < silentFor }
 
 func newUpstream(m mirror.Mirror) (*upstream, error) {
-	r := &registry.Registry{Address: m.Address(), Insecure: m.Plain, PlainHTTP: m.Plain}
 	if m.Host == "docker.io" {
-		r.Address = name.DefaultRegistry
+		m.Host = name.DefaultRegistry
 	}
+	r := &registry.Registry{Address: m.Address(), Insecure: m.Plain, PlainHTTP: m.Plain}
 	reader, err := r.Reader()
 	if err != nil {
 		return nil, err
