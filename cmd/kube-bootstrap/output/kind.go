@@ -32,8 +32,11 @@ func typed(kind string, data any) (json.RawMessage, error) {
 	}{typeMeta{config.APIVersion, kind + "List"}, text})
 }
 
-// withType returns an object that has fields with its type before them.
+// withType returns an object with its type before its fields.
 func withType(kind string, object []byte) (json.RawMessage, error) {
 	begin, err := json.Marshal(typeMeta{config.APIVersion, kind})
+	if string(object) == "{}" {
+		return begin, err
+	}
 	return slices.Concat(begin[:len(begin)-1], []byte(","), object[1:]), err
 }

@@ -39,6 +39,13 @@ func TestAnObjectBeginsWithItsType(t *testing.T) {
 	}
 }
 
+func TestAnObjectWithoutFieldsHasItsType(t *testing.T) {
+	var out bytes.Buffer
+	if err := Format("jsonpath={.kind}").Print(&out, "Empty", struct{}{}, nil); err != nil || out.String() != "Empty\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
 func TestOnlyListsHaveNamesAndWideTables(t *testing.T) {
 	for _, format := range []string{wide, name} {
 		if Format(format).Check() == nil || ListFormat(format).Check() != nil {
