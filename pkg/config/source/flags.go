@@ -1,8 +1,8 @@
 package source
 
 import (
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -52,12 +52,22 @@ func AddFlags(flags *pflag.FlagSet, verb config.Verb) {
 	}
 }
 
-// oneName returns the listed name of a flag for its alias.
+// oneName returns the listed name of a flag for its alias. pflag calls it for each
+// use of a flag, thousands of times before a command starts.
 func oneName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	for _, s := range config.Settings(config.Every) {
-		if slices.Contains(s.Also, name) {
-			return pflag.NormalizedName(s.Flag)
-		}
+	if listed, ok := listedNames()[name]; ok {
+		return pflag.NormalizedName(listed)
 	}
 	return pflag.NormalizedName(name)
 }
+
+// listedNames returns the listed names of all flags by their aliases.
+var listedNames = sync.OnceValue(func() map[string]string {
+	names := map[string]string{}
+	for _, s := range config.Settings(config.Every) {
+		for _, alias := range s.Also {
+			names[alias] = s.Flag
+		}
+	}
+	return names
+})
