@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -85,8 +86,9 @@ type master struct {
 	clock    func() time.Time
 	signed   string // what the cluster-info's signature covers; empty: what it says
 	unsigned bool
-	sealed   []byte       // what control planes share; nil once that has expired
-	asked    atomic.Int32 // requests that came through TLS
+	sealed   []byte               // what control planes share; nil once that has expired
+	asked    atomic.Int32         // requests that came through TLS
+	silent   func(nth int32) bool // whether the nth request, from 1 on, gets no answer
 	*httptest.Server
 }
 
@@ -113,7 +115,11 @@ func (m *master) target() Target {
 }
 
 func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.asked.Add(1)
+	if nth := m.asked.Add(1); m.silent != nil && m.silent(nth) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices the end of a connection only after the body
+		<-r.Context().Done()
+		return
+	}
 	w.Header().Set("Date", m.clock().UTC().Format(http.TimeFormat))
 	if r.Header.Get("Authorization") != "Bearer "+m.token.Reveal() {
 		w.WriteHeader(http.StatusUnauthorized)

@@ -3,15 +3,11 @@ package join
 import (
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"strings"
-	"time"
+	"sync/atomic"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +17,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-const maxSkew = 5 * time.Minute
 
 // Target is the cluster to join, as the user names it.
 type Target struct {
@@ -62,7 +56,9 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 type discovery struct {
 	Target
 	http *http.Client
-	ca   *x509.Certificate
+	// ca is set once the API server has proved that it is the one of CAHash. The
+	// handshake of an abandoned request may set it too.
+	ca atomic.Pointer[x509.Certificate]
 }
 
 func newDiscovery(target Target) (*discovery, error) {
@@ -74,7 +70,7 @@ func newDiscovery(target Target) (*discovery, error) {
 		return nil, err
 	}
 	d := &discovery{Target: target}
-	config := pinned(target.Server, host, target.CAHash, func(ca *x509.Certificate) { d.ca = ca })
+	config := pinned(target.Server, host, target.CAHash, d.ca.Store)
 	// No proxy of the environment: the token goes to the master and nowhere else.
 	d.http = &http.Client{
 		Transport: &http.Transport{TLSClientConfig: config, DialContext: (&net.Dialer{}).DialContext},
@@ -84,66 +80,6 @@ func newDiscovery(target Target) (*discovery, error) {
 	return d, nil
 }
 
-// get reads one object, and turns every failure into the Problem it is.
-func (d *discovery) get(ctx context.Context, path, what string, into any) error {
-	return d.ask(ctx, http.MethodGet, path, "", what, into)
-}
-
-func (d *discovery) ask(ctx context.Context, method, path, body, what string, into any) error {
-	ctx, cancel := step.Checking(ctx)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, "https://"+d.Server+path, strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+d.Token.Reveal())
-	request.Header.Set("Accept", "application/json")
-	response, err := d.http.Do(request)
-	if err != nil {
-		return d.unanswered(ctx, err)
-	}
-	defer response.Body.Close()
-	if err := d.refused(response, what); err != nil {
-		return err
-	}
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
-	if err != nil {
-		return unreachable(d.Server, err)
-	}
-	return json.Unmarshal(answer, into)
-}
-
-func (d *discovery) unanswered(ctx context.Context, err error) error {
-	var problem *step.Problem
-	switch {
-	case errors.As(err, &problem):
-		return problem
-	case errors.Is(ctx.Err(), context.Canceled):
-		return context.Cause(ctx)
-	default:
-		return unreachable(d.Server, errors.Unwrap(err))
-	}
-}
-
-func (d *discovery) refused(response *http.Response, what string) error {
-	now := time.Now()
-	there, err := http.ParseTime(response.Header.Get("Date"))
-	if err == nil && there.Sub(now).Abs() > maxSkew {
-		return clockOff(d.Server, there, now)
-	}
-	switch response.StatusCode {
-	case http.StatusOK, http.StatusCreated:
-		return nil
-	case http.StatusUnauthorized:
-		return unknownToken(d.Server, d.Token)
-	case http.StatusNotFound, http.StatusForbidden:
-		return notAMaster(d.Server, what)
-	default:
-		return unreachable(d.Server, fmt.Errorf("it answers %s", response.Status))
-	}
-}
-
 // clusterInfo returns the API server's own address out of the signed
 // cluster-info. The signature proves, apart from TLS, that it was written by
 // someone who knows the token.
@@ -151,15 +87,13 @@ func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) 
 	var info corev1.ConfigMap
 	// The controller manager signs cluster-info for a new token only after a
 	// moment. It never signs for an unknown token.
-	err = step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), func(context.Context) error {
-		if err := d.get(ctx, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "its cluster-info", &info); err != nil {
-			return step.Final(err)
-		}
-		if info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "" {
+	err = d.until(ctx, func(ctx context.Context) error {
+		err := d.send(ctx, http.MethodGet, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "", "its cluster-info", &info)
+		if err == nil && info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "" {
 			return unsigned(d.Server, d.Token)
 		}
-		return nil
-	}, nil)
+		return step.Final(err)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -220,7 +154,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		}
 	}
 	return Handover{
-		ClusterCA:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.ca.Raw}),
+		ClusterCA:     pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.ca.Load().Raw}),
 		ServerVersion: server.GitVersion,
 		Settings:      []byte(settings.Data[settingsKey]),
 		Registry:      registry.Data[registryKey],

@@ -34,6 +34,7 @@ func TestDiscover(t *testing.T) {
 // Each way to be kept out has its own name, and a server that was not
 // recognised never sees the token.
 func TestDiscoverRefuses(t *testing.T) {
+	t.Parallel()
 	other := newAuthority(t)
 	until := time.Now().Add(time.Hour)
 	cases := []struct {

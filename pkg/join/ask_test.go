@@ -1,0 +1,88 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+func TestALostAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t, nil, func(m *master) { m.silent = func(nth int32) bool { return nth == 1 || nth == 3 } })
+	if _, err := Discover(t.Context(), m.target()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestASlowMaster: it is given more time than a server that nobody knows.
+func TestASlowMaster(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	m := newMaster(t, nil, func(m *master) {
+		m.silent = func(int32) bool { return time.Since(began) < step.CheckLimit(t.Context())+time.Second }
+	})
+	if err := tryOnce(t.Context(), m.target()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheReasonOfSilence: the problem states how far the requests came, and a
+// request that the end of the wait cancels hides no earlier answer.
+func TestTheReasonOfSilence(t *testing.T) {
+	t.Parallel()
+	never := func(nth int32) bool { return true }
+	for name, c := range map[string]struct {
+		adjust  func(*master)
+		server  string
+		problem string
+		says    string
+	}{
+		"no TLS":    {nil, backlog(t), "master-unreachable", "it has not completed the TLS handshake in time"},
+		"no answer": {func(m *master) { m.silent = never }, "", "master-unreachable", "it has not answered GET /api/v1/namespaces/kube-public/configmaps/cluster-info in time"},
+		"not signed": {func(m *master) {
+			m.unsigned, m.silent = true, func(nth int32) bool { return nth > 2 }
+		}, "", "cluster-info", "is not signed with the token"},
+	} {
+		m := newMaster(t, nil, c.adjust)
+		target := m.target()
+		if c.server != "" {
+			target.Server = c.server
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		problems := step.Problems(tryOnce(ctx, target))
+		if len(problems) != 1 || problems[0].Name != c.problem || !strings.Contains(problems[0].Text, c.says) {
+			t.Errorf("%s: got %v", name, problems)
+		}
+	}
+	if got := new(progress).lacks("GET", "/"); got != "it has not accepted a connection in time" {
+		t.Errorf("without a connection: %q", got)
+	}
+}
+
+// backlog returns the address of a server that never accepts a connection, which
+// the kernel does instead.
+func backlog(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+func TestAnInterruptedRequestHasNoProblem(t *testing.T) {
+	m := newMaster(t, nil, func(m *master) { m.silent = func(int32) bool { return true } })
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupt := errors.New("interrupted")
+	time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt) })
+	if err := tryOnce(ctx, m.target()); !errors.Is(err, interrupt) || len(step.Problems(err)) > 0 {
+		t.Errorf("got %v", err)
+	}
+}
