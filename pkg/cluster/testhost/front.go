@@ -32,11 +32,6 @@ type FrontSettings struct {
 	Publish bool         // publish Port under the same number; otherwise under a free one
 }
 
-// frontImage is the image of the front of a cluster.
-func frontImage(cluster, binary string) (programImage, error) {
-	return newProgramImage("kube-bootstrap/front:", cluster, binary, nil)
-}
-
 // NewFront returns the front of a cluster.
 func NewFront(s *session.Session, settings FrontSettings) Front { return Front{s, settings} }
 
@@ -45,7 +40,7 @@ func (f Front) Step() step.Step {
 	return step.Step{
 		Name: "lead to the control planes of " + f.session.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			c, err := f.container(ctx)
+			c, _, err := f.container(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -57,20 +52,20 @@ func (f Front) Step() step.Step {
 
 // container describes the front. An existing front keeps its published ports,
 // because not every command knows the settings of the cluster.
-func (f Front) container(ctx context.Context) (docker.Container, error) {
-	image, err := frontImage(f.session.Name, f.Binary)
+func (f Front) container(ctx context.Context) (docker.Container, programImage, error) {
+	image, err := newProgramImage("kube-bootstrap/front:", f.session.Name, f.Binary, nil)
 	if err != nil {
-		return docker.Container{}, err
+		return docker.Container{}, image, err
 	}
 	name := apiserver.FrontName(f.session.Name)
 	now, exists, err := f.session.Cluster().Attached(ctx, name)
 	if err != nil {
-		return docker.Container{}, err
+		return docker.Container{}, image, err
 	}
 	port, ports, on := uint16(f.Port), now.Ports, now.HostIP
 	if !on.IsValid() {
 		if on, err = f.session.Engine.PublishAddr(ctx); err != nil {
-			return docker.Container{}, err
+			return docker.Container{}, image, err
 		}
 	}
 	if f.Publish && !exists {
@@ -85,15 +80,11 @@ func (f Front) container(ctx context.Context) (docker.Container, error) {
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
 		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
-	}, nil
+	}, image, nil
 }
 
 func (f Front) start(ctx context.Context) error {
-	c, err := f.container(ctx)
-	if err != nil {
-		return err
-	}
-	image, err := frontImage(f.session.Name, f.Binary)
+	c, image, err := f.container(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,12 +22,12 @@ type programImage struct {
 
 func newProgramImage(all, cluster, binary string, files []docker.ImageFile) (programImage, error) {
 	sum, err := remote.Sum(binary)
+	if err != nil {
+		return programImage{}, err
+	}
 	for _, f := range files {
 		next := sha256.Sum256(append([]byte(sum+f.Name), f.Data...))
 		sum = hex.EncodeToString(next[:])
-	}
-	if err != nil {
-		return programImage{}, err
 	}
 	return programImage{all, all + cluster + "." + sum[:12], binary, files}, nil
 }
