@@ -51,3 +51,18 @@ capabilities = ['pull', 'resolve']
 		t.Errorf("no file for %v", want)
 	}
 }
+
+// TestNoMirrors: the step that writes these files must not report a config that
+// it does not need.
+func TestNoMirrors(t *testing.T) {
+	onHost := host.Files{Root: t.TempDir()}
+	if err := onHost.Write(configPath, []byte("= broken"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := MirrorFiles(onHost, nil); len(files) > 0 || err != nil {
+		t.Errorf("got %v, %v", files, err)
+	}
+	if _, err := MirrorFiles(onHost, []mirror.Mirror{{Of: "docker.io", Host: "10.192.0.8:5000"}}); err == nil {
+		t.Error("a broken config is accepted")
+	}
+}
