@@ -2,9 +2,12 @@ package localregistry
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -64,6 +67,36 @@ func TestChunks(t *testing.T) {
 	part := ask(t, http.MethodGet, s.URL+"/v2/a/b/blobs/"+digest.FromString("abcdef").String(), "", "Range", "bytes=2-3")
 	if part.StatusCode != http.StatusPartialContent || part.ContentLength != 2 {
 		t.Errorf("a part: %s with %d bytes", part.Status, part.ContentLength)
+	}
+}
+
+func TestAbandonedUploadsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	_, s := serve(t, dir)
+	begin := func() string {
+		at := s.URL + ask(t, http.MethodPost, s.URL+"/v2/a/b/blobs/uploads/", "").Header.Get("Location")
+		ask(t, http.MethodPatch, at, "abc")
+		return at
+	}
+	abandoned := begin()
+	long := time.Now().Add(-2 * uploadLife)
+	files := must(filepath.Glob(filepath.Join(dir, "content/ingest/*/*")))
+	for _, file := range files {
+		if strings.HasSuffix(file, "updatedat") {
+			if err := os.WriteFile(file, must(long.MarshalText()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chtimes(file, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running := begin()
+	begin()
+	for at, want := range map[string]int{abandoned: http.StatusNotFound, running: http.StatusNoContent} {
+		if got := ask(t, http.MethodGet, at, ""); got.StatusCode != want {
+			t.Errorf("%s, want %d", got.Status, want)
+		}
 	}
 }
 

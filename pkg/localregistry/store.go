@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/plugins/content/local"
@@ -70,6 +71,22 @@ func (s *store) has(ctx context.Context, d digest.Digest) bool {
 // writer waits for other writers of the same content.
 func (s *store) writer(ctx context.Context, ref string, d v1.Descriptor) (content.Writer, error) {
 	return content.OpenWriter(ctx, s.content, content.WithRef(ref), content.WithDescriptor(d))
+}
+
+// uploadLife is how long an upload that receives nothing is kept.
+const uploadLife = time.Hour
+
+// removeAbandoned removes unfinished content that received nothing since a time:
+// that of a client that was interrupted.
+func (s *store) removeAbandoned(ctx context.Context, since time.Time) error {
+	all, err := s.content.ListStatuses(ctx)
+	errs := []error{err}
+	for _, one := range all {
+		if one.UpdatedAt.Before(since) {
+			errs = append(errs, s.content.Abort(ctx, one.Ref))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // write stores content that is in memory.

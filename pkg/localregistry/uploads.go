@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/errdefs"
@@ -55,6 +56,7 @@ func (s *Server) beginUpload(w http.ResponseWriter, r *http.Request, t target) {
 		created(w, t, d)
 		return
 	}
+	_ = s.store.removeAbandoned(r.Context(), time.Now().Add(-uploadLife)) // the next upload tries again
 	t.reference = rand.Text()
 	if query.Get("digest") != "" {
 		s.endUpload(w, r, t)

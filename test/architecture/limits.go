@@ -114,6 +114,7 @@ var spans = map[string]string{
 	"pkg/localregistry.nodeLimit":  "what our own server allows its clients",
 	"pkg/localregistry.freshLimit": "the registry answers with what it has afterwards, documented",
 	"pkg/localregistry.silentFor":  "pause between tries",
+	"pkg/localregistry.uploadLife": "lifetime",
 
 	// Lifetimes, and tolerances for clock skew.
 	"pkg/cluster.tokenTTL":          "lifetime",
