@@ -19,7 +19,7 @@ import (
 // TestANodeThatReadsNothing: it does not delay another node.
 func TestANodeThatReadsNothing(t *testing.T) {
 	up, _ := upstreamOf(t, "docker.io", nil)
-	made := push(t, up.Host, "library/large:1", 48<<20) // more than the buffers of a connection
+	made := push(t, up.Host, "library/large:1", 12<<20) // more than the buffers of a connection
 	r, err := New("localhost:5000", t.TempDir(), []mirror.Mirror{up})
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +34,9 @@ func TestANodeThatReadsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer still.Close()
+	if err := still.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
 	fmt.Fprintf(still, "GET /v2/library/large/blobs/%s?ns=docker.io HTTP/1.1\r\nHost: %s\r\n\r\n", layer, addr)
 	if _, err := still.Read(make([]byte, 1)); err != nil { // it has begun to pull
 		t.Fatal(err)
