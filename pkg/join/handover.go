@@ -13,17 +13,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
-// Where a joining host keeps what it was handed.
+// The files in which a joining host saves its join data.
 const (
 	HandoverFile        = host.StateDir + "/handover.json"
 	ClusterCAFile       = "/etc/kubernetes/pki/ca.crt"
 	EtcdCAFile          = "/etc/kubernetes/pki/etcd/ca.crt"
 	BootstrapKubeconfig = "/etc/kubernetes/bootstrap-kubelet.conf"
 	KubeletKubeconfig   = "/etc/kubernetes/kubelet.conf"
-	// KubeletCertificate is there once the API server has given the kubelet its
-	// own; the kubelet writes its kubeconfig long before.
+	// KubeletCertificate exists once the API server has issued the certificate of the
+	// kubelet, which writes its kubeconfig long before.
 	KubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
-	// KubeletCertificates matches it and those before it.
+	// KubeletCertificates matches this certificate and the earlier ones of the kubelet.
 	KubeletCertificates = "/var/lib/kubelet/pki/kubelet-client-*.pem"
 )
 
@@ -43,11 +43,11 @@ type Handover struct {
 type Joining struct {
 	Files  host.Files
 	Target Target // may be empty on a host that has joined already
-	// Known is what the settings of a host that has joined say of the handover:
-	// with it, a record that was lost is written again without the master.
+	// Known is the part of the handover that the settings of a joined host contain. A
+	// lost record is written again from Known, without the master.
 	Known Handover
-	// Shares are the files, without their content, that this host is handed to
-	// become a control plane; none for a worker.
+	// Shares lists the files, without their content, that the master sends to a
+	// control plane; none for a worker.
 	Shares []host.File
 
 	mu    sync.Mutex

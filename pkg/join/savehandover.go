@@ -15,8 +15,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Save is the step that keeps what the master hands over. Once it is done
-// neither master nor token is needed to run it again.
+// Save is the step that saves the join data of the master. After that, neither the
+// master nor a token is needed to run the step again.
 func (j *Joining) Save() step.Step {
 	return step.Step{
 		Name:  "fetch what the master hands over",
@@ -59,8 +59,8 @@ func (j *Joining) missing(context.Context) (step.Diff, error) {
 	return diff, nil
 }
 
-// keepsToken reports whether the kubelet is told the token that was given now,
-// or some token if none was.
+// keepsToken reports whether the file of the kubelet contains the token of this
+// run, or any token if this run has none.
 func (j *Joining) keepsToken() bool {
 	data, err := j.Files.Read(BootstrapKubeconfig)
 	return err == nil && (j.Target.Token.ID == "" || bytes.Contains(data, []byte(j.Target.Token.Reveal())))
@@ -78,7 +78,7 @@ func (j *Joining) save(ctx context.Context) error {
 	return j.Files.Put(tree)
 }
 
-// tree has the handover last: with it there, Load trusts the rest.
+// tree returns the files, HandoverFile last: load uses the others only if it exists.
 func (j *Joining) tree(h Handover) ([]host.File, error) {
 	kept, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
@@ -92,8 +92,9 @@ func (j *Joining) tree(h Handover) ([]host.File, error) {
 	return append(append(tree, identity...), host.File{Path: HandoverFile, Data: kept}), err
 }
 
-// identity is what makes a host known to the cluster: a kubelet's token, or
-// what control planes share, with which they vouch for themselves.
+// identity returns the files with which the cluster accepts this host: the token of
+// a kubelet, or the files that control planes share, with which a control plane
+// issues its own certificates.
 func (j *Joining) identity(h Handover) ([]host.File, error) {
 	if len(j.Shares) > 0 {
 		return j.shared(h)
@@ -108,8 +109,8 @@ func (j *Joining) identity(h Handover) ([]host.File, error) {
 	return []host.File{{Path: BootstrapKubeconfig, Data: config}}, err
 }
 
-// shared are those files that this host lacks: what it has since changed, as
-// by a new certificate, stays.
+// shared returns the shared files that this host lacks. It leaves existing files,
+// which this host may have renewed.
 func (j *Joining) shared(h Handover) ([]host.File, error) {
 	var tree []host.File
 	for _, file := range j.Shares {
@@ -118,7 +119,7 @@ func (j *Joining) shared(h Handover) ([]host.File, error) {
 		}
 		data, ok := h.Shared[file.Path]
 		if !ok {
-			return nil, &step.Problem{Name: "certificate-key", Text: "this host was not handed " + file.Path,
+			return nil, &step.Problem{Name: "certificate-key", Text: "the master did not send " + file.Path,
 				Remedy: "run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`"}
 		}
 		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})
@@ -135,8 +136,8 @@ func (j *Joining) bootstrapKubeconfig(h Handover) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// Forget is the step that drops the token once the kubelet has a certificate
-// of its own.
+// Forget is the step that removes the token once the kubelet has its own
+// certificate.
 func (j *Joining) Forget() step.Step {
 	return step.Step{
 		Name: "forget the token",
