@@ -7,9 +7,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Configure lays ready what the kubelet reads. Its Undo takes away all that
-// the kubelet and kube-proxy made on the host, so it must come before the
-// step that removes the pods: what is in use cannot be removed.
+// Configure is the step that writes the files that the kubelet reads. Undo removes
+// all files, mounts and rules of the kubelet and of kube-proxy. It must run after the
+// removal of the pods, which use them.
 func (k Kubelet) Configure() step.Step {
 	return step.Step{
 		Name: "configure the kubelet",

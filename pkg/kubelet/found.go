@@ -11,7 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 )
 
-// foundRecord is what was on the host before the kubelet.
+// foundRecord lists what existed on the host before the kubelet.
 var foundRecord = host.Record[found]{Path: host.StateDir + "/kubelet-found.json", Valid: found.valid}
 
 // found has lists that are never nil.
@@ -33,9 +33,10 @@ func (f found) valid() error {
 	return nil
 }
 
-// rememberFound looks at the host before the kubelet starts. Once the record
-// was lost, all that is here counts as the kubelet's: nobody else uses Dir, and
-// of tables and chains only empty ones are ever removed.
+// rememberFound records the state of the host before the kubelet starts. After the
+// loss of the record, everything in Dir, and all tables and chains, count as created
+// by the kubelet: no other program uses Dir, and only empty tables and chains are
+// removed.
 func rememberFound(ctx context.Context, files host.Files) error {
 	return foundRecord.Ensure(files, func(lost error) (found, error) {
 		if host.IsDamaged(lost) || hasBeen(files) {
@@ -58,7 +59,7 @@ func look(ctx context.Context, files host.Files) (f found, err error) {
 	return found{append([]string{}, entries...), append([]string{}, tables...), append([]string{}, chains...)}, err
 }
 
-// restoreFound removes all that the kubelet and kube-proxy made.
+// restoreFound removes everything that the kubelet and kube-proxy have created.
 func restoreFound(ctx context.Context, files host.Files) error {
 	if !files.Exists(foundRecord.Path) && !hasBeen(files) {
 		return nil
@@ -91,8 +92,7 @@ func restoreFound(ctx context.Context, files host.Files) error {
 	return files.Remove(foundRecord.Path)
 }
 
-// removeNew removes the empty tables or chains that iptables has created since the
-// record of before.
+// removeNew removes the empty tables or chains of iptables that are not in before.
 func removeNew(ctx context.Context, before []string, list func(context.Context) ([]string, error), remove func(context.Context, string) error) error {
 	now, err := list(ctx)
 	if err != nil {

@@ -41,7 +41,7 @@ func (i Identity) now() time.Time {
 	return time.Now()
 }
 
-// diff lists what the kubelet lacks to be known to the API server.
+// diff lists what is missing before the API server accepts the kubelet.
 func (i Identity) diff() (step.Diff, error) {
 	if i.ControlPlane {
 		return i.diffFor(i.pairProblem())
@@ -62,9 +62,9 @@ func (i Identity) diffFor(reason string, err error) (step.Diff, error) {
 	return diff, err
 }
 
-// workerDiff compares the kubeconfig of a worker that has joined. Its certificate
-// comes from the API server itself, once. It stops at a certificate that has
-// ended: only a new token helps.
+// workerDiff compares the kubeconfig of a worker that has joined. The kubelet gets
+// its first certificate from the API server by a token. If this certificate has
+// expired, workerDiff returns a problem, because the kubelet needs another token.
 func (i Identity) workerDiff() (step.Diff, error) {
 	if i.Files.Exists(BootstrapConfig) {
 		return nil, nil
@@ -72,7 +72,7 @@ func (i Identity) workerDiff() (step.Diff, error) {
 	cert, err := currentCertificate(i.Files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !i.Files.Exists(Kubeconfig):
-		return nil, nil // it has yet to join
+		return nil, nil // this host has not joined yet
 	case err != nil:
 		return nil, i.lapsed(err.Error())
 	case i.now().After(cert.NotAfter):
@@ -90,8 +90,8 @@ func (i Identity) lapsed(reason string) error {
 	}
 }
 
-// kubeconfigDiff compares the kubeconfig with what it is to say. Without an
-// authority there is nothing to say yet.
+// kubeconfigDiff compares the kubeconfig with the wanted one. Without an authority
+// the wanted one is not known yet, and so differs.
 func (i Identity) kubeconfigDiff() (step.Diff, error) {
 	authority, err := i.Files.Read(clientCA)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -104,8 +104,8 @@ func (i Identity) kubeconfigDiff() (step.Diff, error) {
 	return nil, nil
 }
 
-// pairProblem says why a control plane's kubelet needs a new certificate. The
-// kubelet renews its own well before the end, so only the end counts.
+// pairProblem returns why a control plane's kubelet needs a new certificate. A
+// certificate that expires soon is no reason, because the kubelet renews it.
 func (i Identity) pairProblem() (string, error) {
 	cert, err := currentCertificate(i.Files)
 	switch {
@@ -121,10 +121,10 @@ func (i Identity) pairProblem() (string, error) {
 	return signerProblem(i.Files)
 }
 
-// write gives the kubelet its kubeconfig, and that of a control plane its
-// certificate. The certificate is a file behind a link, as the kubelet itself
-// keeps it. A kubelet reads both only when it starts, so stop removes its container
-// first: the step that starts it makes another.
+// write writes the kubeconfig of the kubelet, and the certificate of a control
+// plane's kubelet. The certificate is a file behind a link, as the kubelet stores its
+// later ones. A kubelet reads both only when it starts. Therefore stop removes its
+// container first, and the step that starts the kubelet creates another one.
 func (i Identity) write(ctx context.Context, stop func(context.Context) error) error {
 	diff, err := i.diff()
 	if err != nil || len(diff) == 0 {

@@ -5,12 +5,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 )
 
-// sharedFile says that it was we who made a mount of Dir on itself.
+// sharedFile exists if kube-bootstrap has mounted Dir on itself.
 const sharedFile = host.StateDir + "/kubelet-mount"
 
-// ShareMounts lets mounts that the kubelet makes for pods reach the container
-// runtime. On a host where systemd has not done so, it must also be called at
-// boot, before Docker starts.
+// ShareMounts makes the mounts that the kubelet creates for pods visible to the
+// container runtime. It must also be called at boot, before Docker starts, because
+// only systemd makes all mounts shared.
 func ShareMounts(files host.Files) error {
 	dir := files.Path(Dir)
 	shared, err := filesystem.SharedMount(dir)
@@ -26,7 +26,7 @@ func ShareMounts(files host.Files) error {
 	return filesystem.ShareMount(dir)
 }
 
-// unmount takes away what pods had mounted, and our own mount of Dir on itself.
+// unmount removes the mounts of pods, and the mount of ShareMounts.
 func unmount(files host.Files) error {
 	mounted, err := filesystem.MountedOnItself(files.Path(Dir))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// routeRecord has the network that we made a route to.
+// routeRecord contains the network to which kube-bootstrap created a route.
 var routeRecord = host.Record[netip.Prefix]{Path: host.StateDir + "/service-route", Valid: func(p netip.Prefix) error {
 	if !p.IsValid() || p != p.Masked() {
 		return fmt.Errorf("%s is not a network", p)
@@ -21,16 +21,16 @@ var routeRecord = host.Record[netip.Prefix]{Path: host.StateDir + "/service-rout
 }}
 
 // ServiceRoute lets programs of the host reach Services where the host has no
-// default route: the kernel refuses what it knows no route for before the rules
-// of kube-proxy see it. The API server is such a program: it calls webhooks by
-// their Services. Elsewhere the default route does the same.
+// default route: the kernel refuses packets without a route before it applies the
+// rules of kube-proxy. The API server is such a program, because it calls webhooks by
+// their Services. On other hosts the default route is sufficient.
 type ServiceRoute struct {
 	Files    host.Files
 	Services netip.Prefix
 	NodeIP   string // the source address
 }
 
-// Step makes the route.
+// Step is the step that creates the route.
 func (r ServiceRoute) Step() step.Step {
 	return step.Step{
 		Name:  "route Services where there is no default route",
@@ -74,8 +74,8 @@ func (r ServiceRoute) createdIn(routes []links.Route) bool {
 	return r.Files.Exists(routeRecord.Path) || slices.ContainsFunc(routes, own)
 }
 
-// Restore is for the boot: it makes the route that Step made. It does not look
-// for a default route, which may come later.
+// Restore creates the route of Step again at boot. It does not look for a default
+// route, which may be added later.
 func (r ServiceRoute) Restore() error {
 	if routes, err := links.Routes(); err != nil || !r.createdIn(routes) {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Start runs the kubelet. Undo stops it alone: the pods it started go by the
-// container runtime's step, and what it made by that of Configure.
+// Start is the step that runs the kubelet. Undo only stops the kubelet. Another step
+// removes the pods, and Configure removes the files.
 func (k Kubelet) Start() step.Step {
 	return step.Step{Name: "start the kubelet", Check: k.checkStarted, Apply: k.start, Undo: k.stop}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// sysctlRecord has the kernel settings of before by name; none if they were
+// sysctlRecord contains the former kernel settings by name; none if the record was
 // lost.
 var sysctlRecord = host.Record[map[string]string]{Path: host.StateDir + "/sysctls.json", Valid: validSysctls}
 
@@ -40,8 +40,8 @@ var sysctls = []string{
 	"net.netfilter.nf_conntrack_udp_timeout", "net.netfilter.nf_conntrack_udp_timeout_stream",
 }
 
-// RememberSysctls writes down kernel settings before anything changes them,
-// for Undo to put back. It belongs before all else.
+// RememberSysctls is the step that saves kernel settings, which Undo restores. It
+// must run before all steps that change a kernel setting.
 func RememberSysctls(files host.Files) step.Step {
 	return step.Step{
 		Name:  "remember kernel settings",
@@ -51,8 +51,8 @@ func RememberSysctls(files host.Files) step.Step {
 	}
 }
 
-// rememberSysctls keeps no values where it is too late: the record was damaged,
-// or the kubelet has been here.
+// rememberSysctls saves no values if the kernel settings have changed already: if
+// the record was damaged, or a kubelet has run on this host.
 func rememberSysctls(files host.Files) error {
 	return sysctlRecord.Ensure(files, func(lost error) (map[string]string, error) {
 		values := map[string]string{}
