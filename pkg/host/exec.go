@@ -1,6 +1,6 @@
-// Package host changes the machine: its files, and everything that a command
-// changes. Its packages change units, network links, firewall rules and the
-// kernel. No package outside of pkg/host imports os/exec, netlink or go-systemd.
+// Package host writes files of the machine and runs its commands. The packages in it
+// change units, network links, firewall rules and the kernel. No package outside of
+// pkg/host imports os/exec, netlink or go-systemd.
 package host
 
 import (

@@ -1,5 +1,5 @@
-// Package process looks at and ends the processes of this machine, and takes
-// care of the own one.
+// Package process examines and ends processes of this machine, and limits the memory
+// of the calling one.
 package process
 
 import (

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestEnd: one goes when it is asked to, one does not; who is not meant
-// goes on.
+// TestEnd: one process ends after SIGTERM, one ignores it, and a process that is not
+// meant continues.
 func TestEnd(t *testing.T) {
 	start := func(script string, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-c", script + " while :; do sleep 0.01; done", "one"}, args...)...)
