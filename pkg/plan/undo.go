@@ -7,12 +7,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// undoOrder returns p with the order of its Undo. The slowest one restarts Docker.
-// It begins once the kubelet has stopped, beside the removal of the pods. The
-// kubelet's files follow both, because tables of the firewall are removed with
-// them if they are empty, and Docker fills tables while it starts. The start of
-// Docker may also run the boot unit, which restores the mount of these files and
-// the route to Services. flanneld returns its lease through the agent's balancer:
+// undoOrder returns p with the order of its Undo. The slowest Undo restarts Docker.
+// It begins once the kubelet has stopped, and runs beside the removal of the pods.
+// The files of the kubelet are removed after both. Their Undo also removes the empty
+// tables of the firewall, and Docker writes into tables while it starts. The start of
+// Docker may also run the boot unit, which mounts the directory of these files again
+// and restores the route to Services. flanneld returns its lease through the agent's
+// balancer, so the agent stops after flanneld:
 //
 //	kubelet ──▶ overlay ──▶ docker0, boot unit ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
 //	   └──────▶ pods ────────────────────────────┴──▶ the kubelet's files, route ──┘
