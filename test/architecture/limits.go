@@ -75,6 +75,7 @@ var spans = map[string]string{
 	"pkg/fetch.DefaultStall":   "a transfer that stands still, documented",
 	"pkg/fetch.Reachable":      "the caller's: whether there is a network at all",
 	"pkg/controlplane.refuse":  "of a webhook that is not meant to answer",
+	"pkg/join.answerLimit":     "how long an API server works at a request, after the limit of a Check",
 	"pkg/registry.answerLimit": "a transfer that stands still, documented",
 	"pkg/registry.dialLimit":   "a try of a transfer, documented",
 	"pkg/registry.stallLimit":  "a transfer that stands still, documented",
