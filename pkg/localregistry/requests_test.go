@@ -70,6 +70,17 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// TestBrowsersAreRefused sends what a web page could send to an own name that
+// resolves to 127.0.0.1.
+func TestBrowsersAreRefused(t *testing.T) {
+	_, s := serve(t, t.TempDir())
+	for _, header := range [][]string{{"Origin", "http://rebound.test:5000"}, {"Sec-Fetch-Site", "same-origin"}} {
+		if got := ask(t, http.MethodPost, s.URL+"/v2/a/b/blobs/uploads/", "", header...); got.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %s", header[0], got.Status)
+		}
+	}
+}
+
 func TestAbandonedUploadsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	_, s := serve(t, dir)

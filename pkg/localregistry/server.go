@@ -142,6 +142,10 @@ func (s *Server) parse(r *http.Request) (t target, ok bool) {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if fromBrowser(r) {
+		refuse(w, http.StatusForbidden, "DENIED", "this registry does not serve web pages")
+		return
+	}
 	w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 	if r.URL.Path == "/v2/" || r.URL.Path == "/v2" {
 		w.WriteHeader(http.StatusOK)
@@ -169,4 +173,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry does not support "+r.Method+" here")
 	}
+}
+
+// fromBrowser reports whether a browser sent a request. A web page whose host
+// name resolves to 127.0.0.1 could otherwise push an image that the cluster runs.
+func fromBrowser(r *http.Request) bool {
+	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 }
