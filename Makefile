@@ -21,9 +21,10 @@ build: ## the program, into _output/
 	$(GO_BUILD) -o $(OUT)/kube-bootstrap ./cmd/kube-bootstrap
 
 up: ## a cluster of two test hosts on this machine; installs what is missing
-	scripts/install-tools.sh
-	scripts/start-docker.sh
-	$(MAKE) build
+	@scripts/install-tools.sh
+	@scripts/start-docker.sh
+	@echo "building the program" >&2
+	@scripts/logged.sh $(OUT)/build.log $(MAKE) build
 	$(OUT)/kube-bootstrap cluster up
 
 down: build ## remove the cluster that up made

@@ -35,10 +35,12 @@ command -v apt-get >/dev/null || {
 	echo "this is not Debian or Ubuntu; install by hand:$missing" >&2
 	exit 1
 }
+logged=$(dirname "$0")/logged.sh
+log=$(dirname "$0")/../_output/install-tools.log
 echo "installing:$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
+"$logged" "$log" apt-get update -q
 # The package's start of Docker fails where no init system runs; that is
 # start-docker.sh's business.
 # shellcheck disable=SC2086
-apt-get install -y -q --no-install-recommends $missing
+"$logged" "$log" apt-get install -y -q --no-install-recommends $missing
