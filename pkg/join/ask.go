@@ -23,34 +23,43 @@ const (
 	answerLimit = time.Minute
 )
 
+// question is a request, which may be sent several times, and its answer.
+type question struct {
+	method, path, body string
+	what               string // that the answer contains, for an error
+	into               any
+	came               progress // of all requests
+}
+
 // get reads one object, and turns every failure into the Problem it is.
 func (d *discovery) get(ctx context.Context, path, what string, into any) error {
-	return d.ask(ctx, http.MethodGet, path, "", what, into)
+	return d.ask(ctx, &question{method: http.MethodGet, path: path, what: what, into: into})
 }
 
 // ask sends a request until it is answered.
-func (d *discovery) ask(ctx context.Context, method, path, body, what string, into any) error {
-	return d.until(ctx, func(ctx context.Context) error {
-		return step.Final(d.send(ctx, method, path, body, what, into))
-	})
+func (d *discovery) ask(ctx context.Context, q *question) error {
+	return d.until(ctx, q, func(ctx context.Context) error { return step.Final(d.send(ctx, q)) })
 }
 
-// until is step.Until with the limit of a Check. An API server that has proved
-// that it is the wanted one, and does not answer, is slow: for example, its etcd
-// waits for the disk. It gets the time in which it answers every request.
-func (d *discovery) until(ctx context.Context, probe func(context.Context) error) error {
+// until is step.Until with the limit of a Check. A server that accepts connections
+// and does not answer is slow: for example, its etcd waits for the disk. It gets the
+// time in which an API server answers every request.
+func (d *discovery) until(ctx context.Context, q *question, probe func(context.Context) error) error {
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
-	if !errors.As(err, new(*silence)) || d.ca.Load() == nil || ctx.Err() != nil {
-		return err
+	silent := func() bool { return errors.As(err, new(*silence)) }
+	if silent() && q.came.connected.Load() && ctx.Err() == nil {
+		err = step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
 	}
-	return step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
+	if silent() {
+		return unreachable(d.Server, errors.New(q.lacks()))
+	}
+	return err
 }
 
 // send sends a request once.
-func (d *discovery) send(ctx context.Context, method, path, body, what string, into any) error {
-	var came progress
-	traced := httptrace.WithClientTrace(ctx, came.trace())
-	request, err := http.NewRequestWithContext(traced, method, "https://"+d.Server+path, strings.NewReader(body))
+func (d *discovery) send(ctx context.Context, q *question) error {
+	traced := httptrace.WithClientTrace(ctx, q.came.trace())
+	request, err := http.NewRequestWithContext(traced, q.method, "https://"+d.Server+q.path, strings.NewReader(q.body))
 	if err != nil {
 		return err
 	}
@@ -59,22 +68,21 @@ func (d *discovery) send(ctx context.Context, method, path, body, what string, i
 	request.Header.Set("Accept", "application/json")
 	response, err := d.http.Do(request)
 	if err != nil {
-		return d.unanswered(ctx, err, came.lacks(method, path))
+		return d.unanswered(ctx, err)
 	}
 	defer response.Body.Close()
-	if err := d.refused(response, what); err != nil {
+	if err := d.refused(response, q.what); err != nil {
 		return err
 	}
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
 	if err != nil {
-		return d.unanswered(ctx, err, came.lacks(method, path))
+		return d.unanswered(ctx, err)
 	}
-	return json.Unmarshal(answer, into)
+	return json.Unmarshal(answer, q.into)
 }
 
-// unanswered returns the problem of a request that failed. lacks is what the
-// server has not done in time, if that is the reason.
-func (d *discovery) unanswered(ctx context.Context, err error, lacks string) error {
+// unanswered returns the problem of a request that failed.
+func (d *discovery) unanswered(ctx context.Context, err error) error {
 	var problem *step.Problem
 	var request *url.Error
 	switch {
@@ -83,18 +91,18 @@ func (d *discovery) unanswered(ctx context.Context, err error, lacks string) err
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Cause(ctx)
 	case ctx.Err() != nil:
-		return &silence{unreachable(d.Server, errors.New(lacks))}
+		return &silence{ctx.Err()}
 	case errors.As(err, &request):
 		err = request.Err // without the URL
 	}
 	return unreachable(d.Server, err)
 }
 
-// silence is the problem that a server did not answer in time. It wraps the
+// silence is the error that a server did not answer in time. It wraps the
 // deadline, so that step.Until reports an earlier answer.
 type silence struct{ error }
 
-func (s *silence) Unwrap() []error { return []error{s.error, context.DeadlineExceeded} }
+func (s *silence) Unwrap() error { return s.error }
 
 func (d *discovery) refused(response *http.Response, what string) error {
 	now := time.Now()
@@ -114,8 +122,8 @@ func (d *discovery) refused(response *http.Response, what string) error {
 	}
 }
 
-// progress is how far a request came. The transport may still dial after the end
-// of the request.
+// progress is how far the requests came. The transport may still dial after the
+// end of a request.
 type progress struct{ connected, sent atomic.Bool }
 
 func (p *progress) trace() *httptrace.ClientTrace {
@@ -125,16 +133,19 @@ func (p *progress) trace() *httptrace.ClientTrace {
 				p.connected.Store(true)
 			}
 		},
-		GotConn: func(httptrace.GotConnInfo) { p.sent.Store(true) }, // after the TLS handshake
+		GotConn: func(httptrace.GotConnInfo) { // after the TLS handshake
+			p.connected.Store(true)
+			p.sent.Store(true)
+		},
 	}
 }
 
 // lacks returns what the server has not done yet.
-func (p *progress) lacks(method, path string) string {
+func (q *question) lacks() string {
 	switch {
-	case p.sent.Load():
-		return fmt.Sprintf("it has not answered %s %s in time", method, path)
-	case p.connected.Load():
+	case q.came.sent.Load():
+		return fmt.Sprintf("it has not answered %s %s in time", q.method, q.path)
+	case q.came.connected.Load():
 		return "it has not completed the TLS handshake in time"
 	}
 	return "it has not accepted a connection in time"

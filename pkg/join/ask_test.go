@@ -19,7 +19,8 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestASlowMaster: it is given more time than a server that nobody knows.
+// TestASlowMaster: a server that accepts connections has more time to answer than
+// the limit of a Check.
 func TestASlowMaster(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -60,7 +61,7 @@ func TestTheReasonOfSilence(t *testing.T) {
 			t.Errorf("%s: got %v", name, problems)
 		}
 	}
-	if got := new(progress).lacks("GET", "/"); got != "it has not accepted a connection in time" {
+	if got := new(question).lacks(); got != "it has not accepted a connection in time" {
 		t.Errorf("without a connection: %q", got)
 	}
 }

@@ -118,7 +118,7 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if nth := m.asked.Add(1); m.silent != nil && m.silent(nth) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices the end of a connection only after the body
 		<-r.Context().Done()
-		return
+		panic(http.ErrAbortHandler) // a return would send an answer without content
 	}
 	w.Header().Set("Date", m.clock().UTC().Format(http.TimeFormat))
 	if r.Header.Get("Authorization") != "Bearer "+m.token.Reveal() {

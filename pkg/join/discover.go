@@ -56,8 +56,8 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 type discovery struct {
 	Target
 	http *http.Client
-	// ca is set once the API server has proved that it is the one of CAHash. The
-	// handshake of an abandoned request may set it too.
+	// ca is the authority of CAHash, once an API server has shown its certificate. An
+	// abandoned request may set it too.
 	ca atomic.Pointer[x509.Certificate]
 }
 
@@ -87,8 +87,9 @@ func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) 
 	var info corev1.ConfigMap
 	// The controller manager signs cluster-info for a new token only after a
 	// moment. It never signs for an unknown token.
-	err = d.until(ctx, func(ctx context.Context) error {
-		err := d.send(ctx, http.MethodGet, "/api/v1/namespaces/kube-public/configmaps/cluster-info", "", "its cluster-info", &info)
+	q := &question{method: http.MethodGet, path: "/api/v1/namespaces/kube-public/configmaps/cluster-info", what: "its cluster-info", into: &info}
+	err = d.until(ctx, q, func(ctx context.Context) error {
+		err := d.send(ctx, q)
 		if err == nil && info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "" {
 			return unsigned(d.Server, d.Token)
 		}
@@ -124,7 +125,11 @@ func (d *discovery) trusted(info corev1.ConfigMap) (string, error) {
 func (d *discovery) checkScope(ctx context.Context) error {
 	const review = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
 	var self authenticationv1.SelfSubjectReview
-	if err := d.ask(ctx, http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews", review, "what the token is for", &self); err != nil {
+	q := &question{
+		method: http.MethodPost, path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: review,
+		what: "what the token is for", into: &self,
+	}
+	if err := d.ask(ctx, q); err != nil {
 		return err
 	}
 	scope := scopeOf(self.Status.UserInfo.Groups)
