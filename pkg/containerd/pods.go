@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -147,7 +149,7 @@ func removePath(files host.Files, path string, b before) error {
 			return nil
 		}
 		// ip(8) makes /run/netns a mount of itself.
-		return errors.Join(filesystem.UnmountBelow(files.Path(path)), os.Remove(files.Path(path)))
+		return errors.Join(filesystem.UnmountBelow(files.Path(path)), removeEmptyDir(files.Path(path)))
 	}
 	if err := filesystem.UnmountBelow(files.Path(path)); err != nil {
 		return err
@@ -156,6 +158,16 @@ func removePath(files host.Files, path string, b before) error {
 		return files.RemoveAll(path)
 	}
 	return files.RemoveOthers(path, nil)
+}
+
+// removeEmptyDir leaves a directory that another program uses or has removed
+// meanwhile: turndown starts the containers of Docker at the same time.
+func removeEmptyDir(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 const hostPortChain = "CNI-HOSTPORT-DNAT"

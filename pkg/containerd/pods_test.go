@@ -1,0 +1,30 @@
+package containerd
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestOnlyAnEmptyDirectoryIsRemoved: Docker may put the socket of a container into
+// a directory that was empty, or remove the directory.
+func TestOnlyAnEmptyDirectoryIsRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	if err := os.MkdirAll(filepath.Join(dir, "of-a-container"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeEmptyDir(dir); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "of-a-container")); err != nil {
+		t.Fatalf("the directory was removed: %v", err)
+	}
+	for range 2 { // the second time, the directory is missing
+		if err := removeEmptyDir(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the empty directory remains: %v", err)
+	}
+}
