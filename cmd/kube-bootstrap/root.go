@@ -17,13 +17,13 @@ import (
 func newRoot(con *console.Console, environ []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kube-bootstrap",
-		Short: "Turn hosts that run Docker into a Kubernetes cluster, and take it all back",
+		Short: "Turn hosts that run Docker into a Kubernetes cluster, and revert it",
 		Long: `kube-bootstrap turns Linux hosts that already run Docker into a multi-node
 Kubernetes cluster. Pods and plain "docker run" containers share one routed
-network across hosts, and every change made to a host can be taken back.`,
+network across hosts, and every change of a host can be reverted.`,
 		Example: `  kube-bootstrap master                     # on the first host
   kube-bootstrap token create               # there: prints what to run on the next
-  kube-bootstrap turndown                   # on any: as it was before`,
+  kube-bootstrap turndown                   # on any host: restores its previous state`,
 		Version:           thisVersion().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -146,9 +146,9 @@ is changed. The exit code is 5 when something is missing or not Ready.`,
 func clusterDown(con *console.Console) *cobra.Command {
 	return onCluster(con, "switch off cluster", cluster.Down, nil, &cobra.Command{
 		Use:   "down",
-		Short: "Switch the hosts of a cluster off; up brings it back as it was",
-		Long: `Switch the hosts of a cluster off, all at the same time. What is on them stays:
-the cluster's objects, its images, its volumes. ` + "`cluster up`" + ` with the same
+		Short: "Stop the hosts of a cluster; up starts them again",
+		Long: `Stop all hosts of a cluster at the same time. Their data is kept: the objects of
+the cluster, its images and its volumes. ` + "`cluster up`" + ` with the same
 settings brings it back; ` + "`cluster clean`" + ` removes it.`,
 		Example: "  kube-bootstrap cluster down\n  kube-bootstrap cluster down --name second",
 	})
@@ -157,8 +157,8 @@ settings brings it back; ` + "`cluster clean`" + ` removes it.`,
 func clusterClean(con *console.Console) *cobra.Command {
 	c := onCluster(con, "remove cluster", cluster.Clean, cluster.CleanLosses, &cobra.Command{
 		Use:   "clean",
-		Short: "Remove a cluster: its hosts, all that is on them, and its snapshots",
-		Long: `Remove a cluster: its hosts, all that is on them, its snapshots, and its entries
+		Short: "Remove a cluster: its hosts, their data, and its snapshots",
+		Long: `Remove a cluster: its hosts, their data, its snapshots, and its entries
 in the kubeconfig that "cluster kubeconfig --merge" wrote. It lists the hosts and
 snapshots and asks first; --yes confirms it where there is no terminal.`,
 		Example: "  kube-bootstrap cluster clean\n  kube-bootstrap cluster clean --name second --yes",
@@ -228,10 +228,10 @@ engine that runs the nodes, or with --from from the Docker of a node, where
 func clusterDump(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dump DIR",
-		Short: "Write what a bug report needs into a directory",
-		Long: `Write what a bug report needs into a directory, one below it for each node:
-status, logs, network, and the cluster's objects. Secrets are left out, and
-what looks like a key, a token or a password is blotted out.`,
+		Short: "Write the logs and states for a bug report into a directory",
+		Long: `Write the logs and states for a bug report into a directory, one below it for each node:
+status, logs, network, and the cluster's objects. It contains no
+Secrets, and everything that looks like a key, a token or a password is replaced.`,
 		Example: "  kube-bootstrap cluster dump ./report",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -29,12 +29,12 @@ import (
 func clusterE2E(con *console.Console) *cobra.Command {
 	return suiteCommand(con, false, &cobra.Command{
 		Use:   "e2e [FOCUS]",
-		Short: "Run Kubernetes' own tests that may run side by side",
+		Short: "Run the tests of Kubernetes that may run concurrently",
 		Long: `Run Kubernetes' own end-to-end tests on a cluster that is up: those whose names
-match the regular expression FOCUS, or the conformance tests, as far as they may
-run side by side. The tests and the images that they use are built from the
-source of the cluster's version, which takes minutes once. Failures are told as
-they happen and in a table at the end; the exit code is 1 when a test fails. An
+match the regular expression FOCUS, or the conformance tests, except those that
+must run alone. The tests and the images that they use are built from the
+source of the cluster's version, which takes minutes once. Failures are printed
+when they happen and in a table at the end; the exit code is 1 when a test fails. An
 interrupted run ends the tests and removes their namespaces.`,
 		Example: `  kube-bootstrap cluster e2e 'should serve a basic endpoint'
   kube-bootstrap cluster e2e --processes 8 --report-dir results`,
@@ -43,10 +43,9 @@ interrupted run ends the tests and removes their namespaces.`,
 
 func clusterE2ESerial(con *console.Console) *cobra.Command {
 	return suiteCommand(con, true, &cobra.Command{
-		Use:   "e2e-serial [FOCUS]",
-		Short: "Run Kubernetes' own tests that tolerate no others beside them",
-		Long: `Run those of Kubernetes' own end-to-end tests that tolerate no others beside
-them, one after the other. See "cluster e2e".`,
+		Use:     "e2e-serial [FOCUS]",
+		Short:   "Run the tests of Kubernetes that must run alone",
+		Long:    `Run the end-to-end tests of Kubernetes that must run alone, one after the other. See "cluster e2e".`,
 		Example: "  kube-bootstrap cluster e2e-serial\n  kube-bootstrap cluster e2e-serial 'validates resource limits'",
 	})
 }

@@ -24,11 +24,11 @@ import (
 func clusterKubeconfig(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubeconfig",
-		Short: "Print the admin's kubeconfig of a cluster, or merge it into your own",
-		Long: `Print the admin's kubeconfig of a cluster, for use on this machine. Its address
+		Short: "Print the administrator's kubeconfig of a cluster, or merge it into yours",
+		Long: `Print the administrator's kubeconfig of a cluster, for use on this machine. Its address
 leads to any control plane that is ready, and stays the same when control planes
 come and go. With --merge it goes into the first file of $KUBECONFIG, or into ~/.kube/config, and
-becomes the current context; "cluster clean" takes it out again.`,
+becomes the current context; "cluster clean" removes it.`,
 		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
   kube-bootstrap cluster kubeconfig --merge`,
 		Args: cobra.NoArgs,

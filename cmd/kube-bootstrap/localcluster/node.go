@@ -174,7 +174,7 @@ func nodeRemove(con *console.Console) *cobra.Command {
 	return oneNodeVerb(con, &cobra.Command{
 		Use:     "remove NODE",
 		Aliases: []string{"delete"},
-		Short:   "Move a node's pods away and remove it with everything that is on it",
+		Short:   "Drain a node and remove it with all its data",
 		Long: `Move a node's pods away, take it out of the cluster, and remove it with
 everything that is on it: its object, its share of the network, its place in
 etcd, its container and data. Disruption budgets are kept. A node of the same
@@ -188,8 +188,8 @@ confirmed on the terminal or with --yes.`,
 func nodeStop(con *console.Console) *cobra.Command {
 	return oneNodeVerb(con, &cobra.Command{
 		Use:   "stop NODE",
-		Short: "Move a node's pods away and switch it off",
-		Long: `Move a node's pods away and switch it off. Disruption budgets are kept. What can
+		Short: "Drain a node and stop it",
+		Long: `Drain a node and stop it. Disruption budgets are kept. What can
 be refused is refused before anything is changed; when its pods do not move away
 in time, it takes pods again. With --force it is switched off at once, as by its
 power button.`,
@@ -203,7 +203,7 @@ func nodeStart(con *console.Console) *cobra.Command {
 	}
 	return oneNodeVerb(con, &cobra.Command{
 		Use:     "start NODE",
-		Short:   "Switch a node on and let pods come again",
+		Short:   "Start a node and make it schedulable",
 		Example: "  kube-bootstrap node start worker-1",
 	}, nodeVerb{done: "Ready", do: start})
 }
@@ -211,7 +211,7 @@ func nodeStart(con *console.Console) *cobra.Command {
 func nodeList(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List the nodes of a cluster, as their engine sees them",
+		Short:   "List the nodes of a cluster with their state on the engine",
 		Example: "  kube-bootstrap node list\n  kube-bootstrap node list -o json",
 	}
 	return nodeListing.run(con, c, addClusterFlags(con.Env, c))

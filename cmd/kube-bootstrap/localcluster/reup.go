@@ -27,7 +27,7 @@ import (
 func clusterReup(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reup",
-		Short: "Build Kubernetes from a checkout and relaunch what changed",
+		Short: "Build Kubernetes from a checkout and restart the changed components",
 		Long: `Build Kubernetes components from a checkout and run them in a running cluster:
 all changed components, or the components that flags select. Only a component that
 differs from the running one is restarted, and only on the nodes that run it.

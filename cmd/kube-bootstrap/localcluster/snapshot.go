@@ -17,7 +17,7 @@ import (
 )
 
 func clusterSnapshot(con *console.Console) *cobra.Command {
-	return command.Parent("snapshot", "Keep a used cluster as it stands, and put it back",
+	return command.Parent("snapshot", "Save, restore, list and remove snapshots of a cluster",
 		snapshotSave(con), snapshotList(con), snapshotRestore(con), snapshotRemove(con))
 }
 
@@ -27,7 +27,7 @@ func snapshotSave(con *console.Console) *cobra.Command {
 	}
 	return onSnapshot(con, "save snapshot", save, nil, &cobra.Command{
 		Use:   "save SNAPSHOT",
-		Short: "Keep what all hosts of a cluster have on their disks, as of one moment",
+		Short: "Save the disks of all hosts of a cluster at one moment",
 		Long: `Keep what all hosts of a cluster have on their disks: its objects, its images, its
 volumes, its certificates. All hosts stand still at the same moment while that
 is copied, and go on afterwards. A cluster that is off can be kept as well.`,
@@ -38,8 +38,8 @@ is copied, and go on afterwards. A cluster that is off can be kept as well.`,
 func snapshotRestore(con *console.Console) *cobra.Command {
 	return onSnapshot(con, "restore snapshot", cluster.RestoreSnapshot, snapshot.RestoreLosses, &cobra.Command{
 		Use:   "restore SNAPSHOT",
-		Short: "Put a cluster back to where a snapshot found it",
-		Long: `Put a cluster back to where a snapshot found it, and wait until its nodes are
+		Short: "Restore a cluster from a snapshot",
+		Long: `Restore a cluster from a snapshot, and wait until its nodes are
 Ready. What has become of the cluster since then is lost, which must be confirmed
 on the terminal or with --yes; the snapshot stays and can be restored again. A restore that was cut short is finished by the same
 command or by ` + "`cluster up`" + `.`,

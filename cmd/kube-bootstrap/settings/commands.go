@@ -16,7 +16,7 @@ import (
 
 // Command returns the command "config".
 func Command(out io.Writer, env func(string) string) *cobra.Command {
-	return command.Parent("config", "Write, show or check the settings", configInit(out), configView(out, env), configValidate(out, env), configExplain(out), configSchema(out), configMigrate(out))
+	return command.Parent("config", "Write, show or validate the settings", configInit(out), configView(out, env), configValidate(out, env), configExplain(out), configSchema(out), configMigrate(out))
 }
 
 func configInit(out io.Writer) *cobra.Command {

@@ -19,7 +19,7 @@ import (
 func agentCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use: "agent", Hidden: true, Args: cobra.NoArgs,
-		Short: "Balance, approve and repair, as long as this host is part of a cluster",
+		Short: "Run the agent of this host: balancer, approval of certificates, repairs",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := asRoot(); err != nil {
 				return err
@@ -36,7 +36,7 @@ func agentCommand(con *console.Console) *cobra.Command {
 func keepCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use: "keep", Hidden: true, Args: cobra.NoArgs,
-		Short: "Share the work with other control planes, and spread CoreDNS over the nodes",
+		Short: "Turn on leader election for several control planes, and spread CoreDNS over the nodes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			h, err := openControlPlane()
 			if err != nil {
@@ -59,7 +59,7 @@ func frontCommand() *cobra.Command {
 	front := balancer.Front{}
 	c := &cobra.Command{
 		Use: "front", Hidden: true, Args: cobra.NoArgs,
-		Short: "Lead a port to control planes that are ready",
+		Short: "Forward a port to the control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
 			process.SaveMemory()
 			return front.Serve(c.Context())
@@ -74,7 +74,7 @@ func frontCommand() *cobra.Command {
 func bootCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use: "boot", Hidden: true, Args: cobra.NoArgs,
-		Short: "Bring Docker's settings in agreement with the flannel lease",
+		Short: "Update Docker's settings after a change of the flannel lease",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := asRoot(); err != nil {
 				return err

@@ -29,8 +29,8 @@ func certsCommand(con *console.Console) *cobra.Command {
 func certsList(out io.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the certificates of this host, when each expires and who renews it",
-		Long: `List the certificates of this host, when each expires and who renews it. On a
+		Short: "List the certificates of this host with their expiry and what renews them",
+		Long: `List the certificates of this host with their expiry and what renews them. On a
 control plane this includes the certificate authorities of the cluster. A
 kubeconfig is listed if it contains a certificate.`,
 		Example: "  kube-bootstrap certs list\n  kube-bootstrap certs list -o json",
@@ -104,10 +104,10 @@ func renewedBy(one pki.Listed) string {
 func certsRenew(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "renew [NAME...]",
-		Short: "Issue certificates of this control plane again, and have its programs use them",
-		Long: `Issue certificates of this control plane again, by the names of "certs list", or
-all of them. The programs that read them only when they start are started again,
-one after the other: etcd, flanneld, the controller manager, the scheduler and
+		Short: "Renew certificates of this control plane and restart the components that use them",
+		Long: `Renew the certificates of this control plane that are named, as in "certs list",
+or all. Components that read their certificates only when they start are
+restarted one after the other: etcd, flanneld, the controller manager, the scheduler and
 the kubelet. Pods keep running. Only one control plane of a cluster renews its
 certificates at a time. Run the command again if it was interrupted.
 

@@ -19,18 +19,18 @@ import (
 func certsRotate(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace a key, or the certificate authorities, while the cluster runs",
-		Long: `Replace a key that all control planes have, while the cluster runs. All control planes
-first accept the new key as well as the old one, then use the new key, and at
-last drop the old one. The agents of the control planes do that, one control
-plane at a time, and this command waits for them. If it is interrupted, run it
+		Short: "Replace a key or the certificate authorities of a running cluster",
+		Long: `Replace a key that all control planes have, while the cluster runs. All control
+planes first accept the new key in addition to the old one, then use the new key,
+and finally drop the old one. The agents of the control planes do this, one
+control plane at a time, and this command waits for them. If it is interrupted, run it
 again on any control plane: it continues. The API server of each control plane
 restarts several times. The API answers all the time if there are several control
 planes; a single one is away for about 20 seconds at each restart.
 
 With --ca, it replaces all certificate authorities of the cluster, with all
-certificates that they have signed. Workers follow too: if a host is off, the
-command names it and drops nothing. Bootstrap tokens are deleted, and client
+certificates that they have signed. Workers are included: if a host is off, the
+command names it and keeps the old authorities. Bootstrap tokens are deleted, and client
 certificates of users, as in copies of admin.conf and those of "kubeconfig
 --user", no longer open the API at the end.
 

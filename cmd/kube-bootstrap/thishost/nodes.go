@@ -17,12 +17,11 @@ import (
 func forgetCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget NAME",
-		Short: "Take a host that died for good out of its cluster",
-		Long: `Take a host that died for good out of its cluster: its user out of etcd, so that
-flannel's certificate on it opens nothing, its subnet out of flannel's network,
-and its node out of the list; a control plane also out of etcd, which
-counts it as a member that is down. To be run on a control plane that lives. A
-host that is alive leaves by "kube-bootstrap turndown".`,
+		Short: "Remove a host that is lost from its cluster",
+		Long: `Remove a host that is lost from its cluster: its user of etcd, so that its
+certificate for flannel becomes useless, its subnet, and its node. A control
+plane is also removed from the members of etcd. Run this on a control plane that
+works. On a host that still works, run "kube-bootstrap turndown" instead.`,
 		Example: "  kube-bootstrap forget node-3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +41,7 @@ host that is alive leaves by "kube-bootstrap turndown".`,
 func markCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "mark NODE", Hidden: true, Args: cobra.ExactArgs(1),
-		Short: "Give another node of the cluster the labels and taints of its settings",
+		Short: "Set the labels and taints of another node from its settings",
 	}
 	labels := c.Flags().StringSlice("node-label", nil, "labels of the node: KEY=VALUE")
 	taints := c.Flags().StringSlice("node-taint", nil, "taints of the node: KEY=VALUE:EFFECT")

@@ -33,7 +33,7 @@ type problem struct {
 func preflightCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "preflight [master|worker]",
-		Short: "Name everything that stands in the way of master or worker",
+		Short: "List everything that prevents master or worker, and change nothing",
 		Long: `Look at this host and name everything that stands in the way of becoming a
 master (or a worker, which is assumed when a master address is given). Nothing is
 changed. Each problem has a name that --ignore-preflight takes.`,

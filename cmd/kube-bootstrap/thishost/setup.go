@@ -26,7 +26,7 @@ import (
 func masterCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "master",
-		Short: "Make this host the control plane of a cluster, or with --join one more of them",
+		Short: "Make this host the control plane of a cluster, or a further one with --join",
 		Long: `Make this host the control plane of a cluster: a second Docker for etcd and
 flannel, the main Docker on flannel's network, and a kubelet that runs
 Kubernetes. With --join it becomes a further control plane of the cluster of

@@ -45,7 +45,7 @@ type newToken struct {
 }
 
 func tokenCommand(out io.Writer) *cobra.Command {
-	return command.Parent("token", "Make, list or delete the tokens that hosts join with", tokenCreate(out), tokenList(out), tokenDelete())
+	return command.Parent("token", "Create, list or delete the tokens with which hosts join", tokenCreate(out), tokenList(out), tokenDelete())
 }
 
 func tokenCreate(out io.Writer) *cobra.Command {
@@ -150,7 +150,7 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 func tokenList(out io.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List the tokens there are, without their secrets",
+		Short:   "List the tokens, without their secrets",
 		Example: "  kube-bootstrap token list",
 		Args:    cobra.NoArgs,
 	}
@@ -207,7 +207,7 @@ func expiry(at time.Time) string {
 func tokenDelete() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "delete ID...",
-		Short:   "Delete tokens: no host can join with them any more",
+		Short:   "Delete tokens; no host can join with them afterwards",
 		Example: "  kube-bootstrap token delete abcdef",
 		Args:    cobra.MinimumNArgs(1),
 	}

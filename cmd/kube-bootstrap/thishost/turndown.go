@@ -26,25 +26,27 @@ func turndownCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "turndown",
 		Aliases: []string{"reset"},
-		Short:   "Take everything back: this host as it was before",
-		Long: `Take everything back that master or worker did to this host: Docker,
-containerd, links, rules and files are as they were before. It needs no
-network, and does nothing on a host that is no part of a cluster. One of several
-control planes also leaves the cluster's etcd, and is refused where the others
-could not go on without it. What somebody has come to use or change meanwhile is
-left, and reported with the reason: an image that a container runs from, a
-configuration file that was edited. A worker asks the control planes to
-delete its node and its user of etcd. If none answers, "kube-bootstrap forget" on
-a control plane does that later. The last control plane holds the only copy of
-the cluster, and any host may hold volumes of the addon local-path: their loss
-must be confirmed on the terminal or with --yes.`,
+		Short:   "Remove kube-bootstrap from this host and restore its previous state",
+		Long: `Revert everything that master or worker changed on this host: Docker,
+containerd, links, firewall rules and files. It needs no network, and does
+nothing on a host that is not part of a cluster.
+
+An image that one of your containers uses, and a file that was edited since, are
+kept and reported with the reason. A worker asks the control planes to delete its
+node and its user of etcd. If none answers, run "kube-bootstrap forget" on a
+control plane later. One of several control planes also leaves etcd; this is
+refused if the other members would lose their quorum.
+
+The last control plane has the only copy of the cluster's state, and any host may
+have volumes of the addon local-path. Confirm their removal on the terminal or
+with --yes.`,
 		Example: `  kube-bootstrap turndown
   kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
 		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Turndown)
 	con.AddRecords(c.Flags())
-	dryRun, format := addDryRun(c, "list what would be taken back")
+	dryRun, format := addDryRun(c, "list what would be reverted")
 	yes := console.AddYes(c, true)
 	force := c.Flags().Bool("force", false, "turn a control plane down even if etcd loses its quorum or the others do not answer")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -119,7 +121,7 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 	}
 	con.End()
 	if lost := h.Saved.Lost; lost != nil {
-		con.Warn(lost.Error() + "; so this host was taken back as one with default settings")
+		con.Warn(lost.Error() + "; this host was reverted as if it had the default settings")
 	}
 	sayLeft(con, runner.Left(), started)
 	for _, line := range left {
@@ -131,10 +133,10 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 // sayLeft prints how a turndown ended, and what it left on purpose.
 func sayLeft(con *console.Console, left []string, started time.Time) {
 	if len(left) == 0 {
-		con.Done(started, "this host is as it was before")
+		con.Done(started, "this host is in its previous state")
 		return
 	}
-	con.Done(started, "this host is as it was before, except for what was left on purpose")
+	con.Done(started, "this host is in its previous state, except for what was left on purpose")
 	for _, line := range left {
 		con.Warn("left: " + line)
 	}
