@@ -63,12 +63,12 @@ func TestANodeIsAskedWhatItRuns(t *testing.T) {
 		report string
 		want   bool
 	}{
-		"a master that has all":         {topology.Master, `{"inPlace": true, "programs": ` + both + `}`, true},
-		"interrupted run":               {topology.Master, `{"inPlace": false, "programs": ` + both + `}`, false},
-		"other version":                 {topology.Master, `{"inPlace": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
-		"no components":                 {topology.Master, `{"inPlace": true}`, false},
-		"a worker that has its own":     {topology.Worker, `{"inPlace": true, "programs": {"kubelet": "v1.36.3+b"}}`, true},
-		"a worker that has the release": {topology.Worker, `{"inPlace": true}`, false},
+		"a master that has all":         {topology.Master, `{"upToDate": true, "programs": ` + both + `}`, true},
+		"interrupted run":               {topology.Master, `{"upToDate": false, "programs": ` + both + `}`, false},
+		"other version":                 {topology.Master, `{"upToDate": true, "programs": {"kube-apiserver": "v1.36.3+z", "kubelet": "v1.36.3+b"}}`, false},
+		"no components":                 {topology.Master, `{"upToDate": true}`, false},
+		"a worker that has its own":     {topology.Worker, `{"upToDate": true, "programs": {"kubelet": "v1.36.3+b"}}`, true},
+		"a worker that has the release": {topology.Worker, `{"upToDate": true}`, false},
 		"no output":                     {topology.Worker, ``, false},
 	} {
 		if got := upToDate(versions, remote.HostStatus{Role: c.role, Report: json.RawMessage(c.report)}); got != c.want {

@@ -103,8 +103,8 @@ func complete(ctx context.Context, s *session.Session, n topology.NodeState) boo
 	if !n.Running() {
 		return true
 	}
-	var report struct{ InPlace bool }
-	return json.Unmarshal(remote.Status(ctx, s, n).Report, &report) == nil && report.InPlace
+	var report struct{ UpToDate bool }
+	return json.Unmarshal(remote.Status(ctx, s, n).Report, &report) == nil && report.UpToDate
 }
 
 // nextName returns the name of a node; for a node without a name, its role with

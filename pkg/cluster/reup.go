@@ -63,7 +63,7 @@ func (c change) stale(ctx context.Context) (stale []topology.Node) {
 // nothing is missing on it.
 func upToDate(components map[string]string, status remote.HostStatus) bool {
 	var report struct {
-		InPlace  bool
+		UpToDate bool
 		Programs map[string]string
 	}
 	want := image.Versions{Programs: components}
@@ -71,7 +71,7 @@ func upToDate(components map[string]string, status remote.HostStatus) bool {
 		want = want.OnWorker()
 	}
 	err := json.Unmarshal(status.Report, &report)
-	return err == nil && report.InPlace && maps.Equal(report.Programs, want.Programs)
+	return err == nil && report.UpToDate && maps.Equal(report.Programs, want.Programs)
 }
 
 func (c change) restartPlan(nodes []topology.Node) step.Plan {

@@ -61,13 +61,13 @@ func Pull(o PullOptions) (plan step.Plan, path string, err error) {
 	if p.configure, err = (Options{Base: o.Base, SignKey: o.SignKey}).configure(); err != nil {
 		return nil, "", err
 	}
-	var row []step.Step
+	var stage []step.Step
 	for _, from := range PullFrom(o) {
 		one := &pulled{Origin: from, client: o.Client}
 		p.all = append(p.all, one)
-		row = append(row, one.step())
+		stage = append(stage, one.step())
 	}
-	return step.Plan{row, {p.write()}}, o.Output, nil
+	return step.Plan{stage, {p.write()}}, o.Output, nil
 }
 
 type pull struct {

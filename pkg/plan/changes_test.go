@@ -79,7 +79,7 @@ func TestARunWithOtherVersionsIsToBeFinished(t *testing.T) {
 	}
 }
 
-func TestThePlansKeepTheSettingsOnceAllIsInPlace(t *testing.T) {
+func TestThePlansKeepTheSettingsOnceAllIsUpToDate(t *testing.T) {
 	h := installedWith(t, host.Files{Root: t.TempDir()}, config.Default())
 	for name, plan := range map[string]step.Plan{"master": Master(h), "worker": Worker(h), "load": Load(h)} {
 		kept := false

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files in testdata")
 
-// TestStepsOfThePlans compares the rows of each plan with a file, so that a change
+// TestStepsOfThePlans compares the stages of each plan with a file, so that a change
 // of the order is seen in review. `go test ./pkg/plan -update` writes the files.
 func TestStepsOfThePlans(t *testing.T) {
 	join := func(c *config.Config) { c.Join, c.MasterIP = true, "10.0.0.2" }
@@ -36,16 +36,16 @@ func TestStepsOfThePlans(t *testing.T) {
 		cfg.HostName, cfg.IPAddress, cfg.Addons = "one", "10.0.0.1", nil
 		c.set(&cfg)
 		h := installedWith(t, host.Files{Root: t.TempDir()}, cfg)
-		matches(t, filepath.Join("testdata", name+".txt"), rows(c.plan(h)))
+		matches(t, filepath.Join("testdata", name+".txt"), stages(c.plan(h)))
 	}
 }
 
-// rows returns one line per row.
-func rows(p step.Plan) string {
+// stages returns one line per stage.
+func stages(p step.Plan) string {
 	var text strings.Builder
-	for _, row := range p {
+	for _, stage := range p {
 		var names []string
-		for _, s := range row {
+		for _, s := range stage {
 			names = append(names, s.Name)
 		}
 		text.WriteString(strings.Join(names, ", ") + "\n")

@@ -70,16 +70,16 @@ var durations = map[string]time.Duration{"move docker0 onto the flannel subnet":
 func undone(t *testing.T, p step.Plan) (order []string) {
 	t.Helper()
 	var mu sync.Mutex
-	for _, row := range p {
-		for i := range row {
-			if row[i].Undo == nil {
+	for _, stage := range p {
+		for i := range stage {
+			if stage[i].Undo == nil {
 				continue
 			}
-			row[i].Undo = func(context.Context) error {
-				time.Sleep(durations[row[i].Name] + 5*time.Millisecond)
+			stage[i].Undo = func(context.Context) error {
+				time.Sleep(durations[stage[i].Name] + 5*time.Millisecond)
 				mu.Lock()
 				defer mu.Unlock()
-				order = append(order, row[i].Name)
+				order = append(order, stage[i].Name)
 				return nil
 			}
 		}

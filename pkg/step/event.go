@@ -10,22 +10,22 @@ type Kind string
 
 // The kinds, in the order in which a step goes through them.
 const (
-	InPlace  Kind = "in-place" // nothing to do
-	Started  Kind = "started"  // Apply or Undo was called
-	Progress Kind = "progress" // Apply reports its current action
-	Done     Kind = "done"     // Apply returned and the second Check was empty
-	Undone   Kind = "undone"   // Undo returned
-	Failed   Kind = "failed"   // see Err
-	Planned  Kind = "planned"  // Runner.Look found a Diff
-	Note     Kind = "note"     // Message is information to read while the step runs
-	Left     Kind = "left"     // Undo leaves something behind on purpose, see Message
+	UpToDate Kind = "up-to-date" // nothing to do
+	Started  Kind = "started"    // Apply or Undo was called
+	Progress Kind = "progress"   // Apply reports its current action
+	Done     Kind = "done"       // Apply returned and the second Check was empty
+	Undone   Kind = "undone"     // Undo returned
+	Failed   Kind = "failed"     // see Err
+	Planned  Kind = "planned"    // Runner.Look found a Diff
+	Note     Kind = "note"       // Message is information to read while the step runs
+	Left     Kind = "left"       // Undo leaves something behind on purpose, see Message
 )
 
 // Event is one thing that happened to a step. Steps never print: the caller
 // of the Runner displays its events.
 type Event struct {
 	At      time.Time
-	Row     int
+	Stage   int
 	Step    string
 	Kind    Kind
 	Message string   // Progress: the current action or wait. Left: what Undo leaves behind, and why

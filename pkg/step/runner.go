@@ -28,46 +28,46 @@ func (r *Runner) Left() []string {
 
 // Finding is the result of the Check of one step.
 type Finding struct {
-	Row  int
-	Step string
-	Diff Diff  // empty: nothing to do
-	Err  error // the Check failed or got no answer
+	Stage int
+	Step  string
+	Diff  Diff  // empty: nothing to do
+	Err   error // the Check failed or got no answer
 }
 
-// Look calls Check of every step of every row, all at the same time, and
+// Look calls Check of every step of every stage, all at the same time, and
 // changes nothing. If a server does not answer, all Checks that need it time
 // out together instead of one after another.
 func (r *Runner) Look(ctx context.Context, plan Plan) []Finding {
-	var rows []int
-	for i, row := range plan {
-		rows = append(rows, slices.Repeat([]int{i}, len(row))...)
+	var stages []int
+	for i, stage := range plan {
+		stages = append(stages, slices.Repeat([]int{i}, len(stage))...)
 	}
-	found := make([]Finding, len(rows))
-	each(plan.Steps(), func(j int, s Step) { found[j] = r.look(ctx, rows[j], s) })
+	found := make([]Finding, len(stages))
+	each(plan.Steps(), func(j int, s Step) { found[j] = r.look(ctx, stages[j], s) })
 	return found
 }
 
-func (r *Runner) look(ctx context.Context, row int, s Step) Finding {
-	f := Finding{Row: row, Step: s.Name}
+func (r *Runner) look(ctx context.Context, stage int, s Step) Finding {
+	f := Finding{Stage: stage, Step: s.Name}
 	if s.Check == nil {
 		return f
 	}
 	f.Diff, f.Err = check(s.within(ctx), s)
 	switch {
 	case f.Err != nil:
-		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: f.Err})
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: f.Err})
 	case len(f.Diff) > 0:
-		r.emit(Event{Row: row, Step: s.Name, Kind: Planned, Diff: f.Diff})
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: Planned, Diff: f.Diff})
 	default:
-		r.emit(Event{Row: row, Step: s.Name, Kind: InPlace})
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: UpToDate})
 	}
 	return f
 }
 
-// InPlace reports whether every step of the plan is up to date. It runs all Checks
+// UpToDate reports whether every step of the plan is up to date. It runs all Checks
 // at the same time, and cancels them as soon as a Check returns a Diff or an
 // error. It emits events only if it returns true.
-func (r *Runner) InPlace(ctx context.Context, plan Plan) bool {
+func (r *Runner) UpToDate(ctx context.Context, plan Plan) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	each(plan.Steps(), func(_ int, s Step) {
@@ -78,34 +78,34 @@ func (r *Runner) InPlace(ctx context.Context, plan Plan) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	for i, row := range plan {
-		each(row, func(_ int, s Step) { r.emit(Event{Row: i, Step: s.Name, Kind: InPlace}) })
+	for i, stage := range plan {
+		each(stage, func(_ int, s Step) { r.emit(Event{Stage: i, Step: s.Name, Kind: UpToDate}) })
 	}
 	return true
 }
 
-// Do applies every step that has a Diff, row by row. All Checks of a row run
+// Do applies every step that has a Diff, stage by stage. All Checks of a stage run
 // before its first Apply, so that it reports all problems at once. The first
-// Apply that fails cancels the other steps of its row.
+// Apply that fails cancels the other steps of its stage.
 func (r *Runner) Do(ctx context.Context, plan Plan) error {
-	for i, row := range plan {
-		diffs, err := r.checkRow(ctx, i, row)
+	for i, stage := range plan {
+		diffs, err := r.checkStage(ctx, i, stage)
 		if err != nil {
 			return err
 		}
-		if err := r.applyRow(ctx, i, row, diffs); err != nil {
+		if err := r.applyStage(ctx, i, stage, diffs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Runner) checkRow(ctx context.Context, row int, steps []Step) ([]Diff, error) {
+func (r *Runner) checkStage(ctx context.Context, stage int, steps []Step) ([]Diff, error) {
 	diffs, errs := make([]Diff, len(steps)), make([]error, len(steps))
 	each(steps, func(j int, s Step) {
 		if diffs[j], errs[j] = toApply(s.within(ctx), s); errs[j] != nil {
 			errs[j] = fmt.Errorf("%s: %w", s.Name, errs[j])
-			r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: errs[j]})
+			r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: errs[j]})
 		}
 	})
 	return diffs, errors.Join(errs...)
@@ -124,27 +124,27 @@ func toApply(ctx context.Context, s Step) (Diff, error) {
 	return diff, err
 }
 
-func (r *Runner) applyRow(ctx context.Context, row int, steps []Step, diffs []Diff) error {
+func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs []Diff) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	errs := make([]error, len(steps))
 	each(steps, func(j int, s Step) {
-		if errs[j] = r.apply(ctx, row, s, diffs[j]); errs[j] != nil {
+		if errs[j] = r.apply(ctx, stage, s, diffs[j]); errs[j] != nil {
 			cancel(stopped{errs[j]})
 		}
 	})
 	return firstCause(errs)
 }
 
-// stopped is the cancellation cause for the other steps of a row after one of
+// stopped is the cancellation cause for the other steps of a stage after one of
 // them failed.
 type stopped struct{ because error }
 
 func (s stopped) Error() string   { return "stopped because " + s.because.Error() }
 func (stopped) Is(err error) bool { return err == context.Canceled }
 
-// firstCause returns the error that made the row fail, rather than the
-// cancellation errors of the other steps of the row.
+// firstCause returns the error that made the stage fail, rather than the
+// cancellation errors of the other steps of the stage.
 func firstCause(errs []error) error {
 	var told error
 	for _, err := range errs {
@@ -158,23 +158,23 @@ func firstCause(errs []error) error {
 	return told
 }
 
-func (r *Runner) apply(ctx context.Context, row int, s Step, diff Diff) error {
+func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error {
 	if len(diff) == 0 {
-		r.emit(Event{Row: row, Step: s.Name, Kind: InPlace})
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: UpToDate})
 		return nil
 	}
-	r.emit(Event{Row: row, Step: s.Name, Kind: Started, Diff: diff})
-	ctx = s.within(r.reporting(ctx, row, s))
+	r.emit(Event{Stage: stage, Step: s.Name, Kind: Started, Diff: diff})
+	ctx = s.within(r.reporting(ctx, stage, s))
 	err := s.Apply(ctx)
 	if err == nil && !s.Waits {
 		err = converged(ctx, s)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.Name, err)
-		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: err})
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: err})
 		return err
 	}
-	r.emit(Event{Row: row, Step: s.Name, Kind: Done})
+	r.emit(Event{Stage: stage, Step: s.Name, Kind: Done})
 	return nil
 }
 
@@ -205,9 +205,9 @@ func (s Step) within(ctx context.Context) context.Context {
 	return WithLimit(ctx, s.Limit)
 }
 
-func (r *Runner) reporting(ctx context.Context, row int, s Step) context.Context {
+func (r *Runner) reporting(ctx context.Context, stage int, s Step) context.Context {
 	return WithReporter(ctx, func(message string, bytes, total int64) {
-		r.emit(Event{Row: row, Step: s.Name, Kind: Progress, Message: message, Bytes: bytes, Total: total})
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: Progress, Message: message, Bytes: bytes, Total: total})
 	})
 }
 

@@ -43,8 +43,8 @@ func TestDoThenLookThenUndo(t *testing.T) {
 	}
 }
 
-// TestInPlace expects that a Check with a Diff cancels a slow Check.
-func TestInPlace(t *testing.T) {
+// TestUpToDate expects that a Check with a Diff cancels a slow Check.
+func TestUpToDate(t *testing.T) {
 	var a, b atomic.Bool
 	slow := Step{Name: "slow", Check: func(ctx context.Context) (Diff, error) {
 		if !a.Load() {
@@ -55,15 +55,15 @@ func TestInPlace(t *testing.T) {
 	var events []Event
 	r := Runner{Emit: func(e Event) { events = append(events, e) }}
 	plan := Plan{{cell("a", &a), slow}, {cell("b", &b)}}
-	if r.InPlace(t.Context(), plan) || a.Load() || b.Load() || len(events) > 0 {
-		t.Errorf("in place on a new host: a=%v b=%v %v", a.Load(), b.Load(), events)
+	if r.UpToDate(t.Context(), plan) || a.Load() || b.Load() || len(events) > 0 {
+		t.Errorf("up to date on a new host: a=%v b=%v %v", a.Load(), b.Load(), events)
 	}
 	if err := r.Do(t.Context(), Plan{{cell("a", &a)}, {cell("b", &b)}}); err != nil {
 		t.Fatal(err)
 	}
 	events = nil
-	if !r.InPlace(t.Context(), plan) || len(events) != 3 || events[2].Kind != InPlace || events[2].Row != 1 {
-		t.Errorf("not in place after a run: %v", events)
+	if !r.UpToDate(t.Context(), plan) || len(events) != 3 || events[2].Kind != UpToDate || events[2].Stage != 1 {
+		t.Errorf("not up to date after a run: %v", events)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 	last, early := noted("last", nil), noted("early", nil)
 	undo := early.Undo
 	early.Undo = func(ctx context.Context) error { defer close(began); return undo(ctx) }
-	// slow ends only after early, which is in an earlier row.
+	// slow ends only after early, which is in an earlier stage.
 	plan := Plan{{noted("memory", nil)}, {early}, {noted("usual", nil)}, {noted("slow", began)}, {last}}.UndoneAfter(early, last, Step{Name: "absent"})
 	if err := (&Runner{}).Undo(t.Context(), plan); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ type Step struct {
 	// host. It does nothing if Apply never ran. It is nil if Apply leaves
 	// nothing behind.
 	Undo func(context.Context) error
-	// undoneAfter names the steps of Plan.UndoneAfter; nil: all steps of later rows.
+	// undoneAfter names the steps of Plan.UndoneAfter; nil: all steps of later stages.
 	undoneAfter []string
 	// Limit is the limit of each wait and each request; 0 is DefaultLimit. See
 	// Plan.Within. The limit of a whole Check is CheckLimit.
@@ -51,37 +51,37 @@ type Step struct {
 	Waits bool
 }
 
-// Plan is a list of rows of steps. The steps of one row run concurrently. A
-// row begins after all steps of the row before have ended.
+// Plan is a list of stages, which are lists of steps. The steps of one stage run concurrently. A
+// stage begins after all steps of the stage before have ended.
 type Plan [][]Step
 
-// Steps returns the steps of all rows in order.
+// Steps returns the steps of all stages in order.
 func (p Plan) Steps() []Step {
 	var all []Step
-	for _, row := range p {
-		all = append(all, row...)
+	for _, stage := range p {
+		all = append(all, stage...)
 	}
 	return all
 }
 
 // Within sets the limit of all steps.
 func (p Plan) Within(limit time.Duration) Plan {
-	for _, row := range p {
-		for i := range row {
-			row[i].Limit = limit
+	for _, stage := range p {
+		for i := range stage {
+			stage[i].Limit = limit
 		}
 	}
 	return p
 }
 
 // Compact removes steps without a name, which take the place of steps that
-// the settings exclude, and then the empty rows.
+// the settings exclude, and then the empty stages.
 func (p Plan) Compact() Plan {
 	var compact Plan
-	for _, row := range p {
-		row = slices.DeleteFunc(row, func(s Step) bool { return s.Name == "" })
-		if len(row) > 0 {
-			compact = append(compact, row)
+	for _, stage := range p {
+		stage = slices.DeleteFunc(stage, func(s Step) bool { return s.Name == "" })
+		if len(stage) > 0 {
+			compact = append(compact, stage)
 		}
 	}
 	return compact

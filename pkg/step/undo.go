@@ -8,28 +8,28 @@ import (
 	"sync"
 )
 
-// Undo undoes the plan, last row first, except where UndoneAfter sets another
+// Undo undoes the plan, last stage first, except where UndoneAfter sets another
 // order. It continues after a failure, so that all other steps are undone, and
-// returns all errors joined. After a failure it does not undo the first row, which
+// returns all errors joined. After a failure it does not undo the first stage, which
 // saves what the next Undo needs.
 func (r *Runner) Undo(ctx context.Context, plan Plan) error {
 	if len(plan) == 0 {
 		return nil
 	}
-	if err := r.undoRows(ctx, plan[1:], 1); err != nil {
+	if err := r.undoStages(ctx, plan[1:], 1); err != nil {
 		return err
 	}
-	return r.undoRows(ctx, plan[:1], 0)
+	return r.undoStages(ctx, plan[:1], 0)
 }
 
-// undoRows undoes rows of a plan; the number of the first one is first. Each step
+// undoStages undoes stages of a plan; the number of the first one is first. Each step
 // has a goroutine that waits for the goroutines of other steps:
 //
-//	row 1                              row 2   row 3
+//	stage 1                              stage 2   stage 3
 //	a ◀─────────────────────────────── b ◀──── c
 //	a ◀─── plan.UndoneAfter(a, c) ─────────────┘
-func (r *Runner) undoRows(ctx context.Context, rows Plan, first int) error {
-	all := undoings(rows, first)
+func (r *Runner) undoStages(ctx context.Context, stages Plan, first int) error {
+	all := undoings(stages, first)
 	var running sync.WaitGroup
 	for _, u := range all {
 		before := u.before(all)
@@ -38,7 +38,7 @@ func (r *Runner) undoRows(ctx context.Context, rows Plan, first int) error {
 			for _, other := range before {
 				<-other.ended
 			}
-			u.err = r.undo(ctx, u.row, u.step)
+			u.err = r.undo(ctx, u.stage, u.step)
 		})
 	}
 	running.Wait()
@@ -52,15 +52,15 @@ func (r *Runner) undoRows(ctx context.Context, rows Plan, first int) error {
 // undoing is the Undo of one step.
 type undoing struct {
 	step  Step
-	row   int
+	stage int
 	ended chan struct{}
 	err   error // once it has ended
 }
 
-func undoings(rows Plan, first int) (all []*undoing) {
-	for i, row := range rows {
-		for _, s := range row {
-			all = append(all, &undoing{step: s, row: first + i, ended: make(chan struct{})})
+func undoings(stages Plan, first int) (all []*undoing) {
+	for i, stage := range stages {
+		for _, s := range stage {
+			all = append(all, &undoing{step: s, stage: first + i, ended: make(chan struct{})})
 		}
 	}
 	return all
@@ -71,44 +71,44 @@ func undoings(rows Plan, first int) (all []*undoing) {
 func (u *undoing) before(all []*undoing) []*undoing {
 	return slices.DeleteFunc(slices.Clone(all), func(other *undoing) bool {
 		if u.step.undoneAfter == nil {
-			return other.row <= u.row
+			return other.stage <= u.stage
 		}
 		return other == u || !slices.Contains(u.step.undoneAfter, other.step.Name)
 	})
 }
 
 // UndoneAfter returns p with another order of Undo: the Undo of s begins once the
-// Undo of others has ended, instead of the Undo of all later rows. Steps that p
-// does not contain are ignored. It has no effect in the first row, which is
+// Undo of others has ended, instead of the Undo of all later stages. Steps that p
+// does not contain are ignored. It has no effect in the first stage, which is
 // always undone last.
 func (p Plan) UndoneAfter(s Step, others ...Step) Plan {
 	after := []string{}
 	for _, other := range others {
 		after = append(after, other.Name)
 	}
-	for _, row := range p {
-		for i := range row {
-			if row[i].Name == s.Name {
-				row[i].undoneAfter = after
+	for _, stage := range p {
+		for i := range stage {
+			if stage[i].Name == s.Name {
+				stage[i].undoneAfter = after
 			}
 		}
 	}
 	return p
 }
 
-func (r *Runner) undo(ctx context.Context, row int, s Step) error {
+func (r *Runner) undo(ctx context.Context, stage int, s Step) error {
 	if s.Undo == nil {
 		return nil
 	}
-	r.emit(Event{Row: row, Step: s.Name, Kind: Started})
-	leaving := WithLeft(r.reporting(ctx, row, s), func(what string) {
-		r.emit(Event{Row: row, Step: s.Name, Kind: Left, Message: what})
+	r.emit(Event{Stage: stage, Step: s.Name, Kind: Started})
+	leaving := WithLeft(r.reporting(ctx, stage, s), func(what string) {
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: Left, Message: what})
 	})
 	if err := s.Undo(s.within(leaving)); err != nil {
 		err = fmt.Errorf("undo %s: %w", s.Name, err)
-		r.emit(Event{Row: row, Step: s.Name, Kind: Failed, Err: err})
+		r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: err})
 		return err
 	}
-	r.emit(Event{Row: row, Step: s.Name, Kind: Undone})
+	r.emit(Event{Stage: stage, Step: s.Name, Kind: Undone})
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 // it, and `cluster` reads it from the kube-bootstrap that it runs on a node.
 type wire struct {
 	At      time.Time `json:"at"`
-	Row     int       `json:"row"`
+	Stage   int       `json:"stage"`
 	Step    string    `json:"step"`
 	Kind    Kind      `json:"kind"`
 	Message string    `json:"message,omitempty"`
@@ -40,7 +40,7 @@ func (t *told) Unwrap() []error {
 
 // MarshalJSON encodes Err as its text and its problems.
 func (e Event) MarshalJSON() ([]byte, error) {
-	w := wire{At: e.At, Row: e.Row, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Doing: e.Doing, Diff: e.Diff}
+	w := wire{At: e.At, Stage: e.Stage, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Doing: e.Doing, Diff: e.Diff}
 	if e.Err != nil {
 		w.Error, w.Problems = e.Err.Error(), Problems(e.Err)
 	}
@@ -54,7 +54,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*e = Event{At: w.At, Row: w.Row, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Doing: w.Doing, Diff: w.Diff}
+	*e = Event{At: w.At, Stage: w.Stage, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Doing: w.Doing, Diff: w.Diff}
 	if w.Error != "" {
 		e.Err = &told{w.Error, w.Problems}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnEventSurvivesTheWire(t *testing.T) {
-	sent := Event{At: time.Unix(1, 5).UTC(), Row: 2, Step: "start etcd", Kind: Failed, Bytes: 3, Total: 4, Diff: Diff{"x"}, Err: errors.New("no room")}
+	sent := Event{At: time.Unix(1, 5).UTC(), Stage: 2, Step: "start etcd", Kind: Failed, Bytes: 3, Total: 4, Diff: Diff{"x"}, Err: errors.New("no room")}
 	line, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)

@@ -153,14 +153,14 @@ func inUnits(t *testing.T, steps []step.Step) []step.Step {
 // restores the kernel's; it is left as it was.
 func together(steps []step.Step, settings step.Step) step.Step {
 	var runner step.Runner
-	var rows step.Plan
+	var stages step.Plan
 	for _, s := range steps {
-		rows = append(rows, []step.Step{s})
+		stages = append(stages, []step.Step{s})
 	}
 	return step.Step{
 		Name: first + " to " + last,
 		Check: func(ctx context.Context) (all step.Diff, err error) {
-			for _, f := range runner.Look(ctx, rows) {
+			for _, f := range runner.Look(ctx, stages) {
 				all, err = append(all, f.Diff...), errors.Join(err, f.Err)
 			}
 			return all, err
@@ -174,7 +174,7 @@ func together(steps []step.Step, settings step.Step) step.Step {
 			return nil
 		},
 		Undo: func(ctx context.Context) error {
-			return errors.Join(runner.Undo(ctx, rows), settings.Undo(ctx), settings.Apply(ctx))
+			return errors.Join(runner.Undo(ctx, stages), settings.Undo(ctx), settings.Apply(ctx))
 		},
 	}
 }

@@ -46,11 +46,11 @@ func (f figures) load() {
 }
 
 // steps notes how long each step took, and how long none was at work: before
-// the first one, and while rows were looked at.
+// the first one, and while stages were checked.
 func (f figures) steps(verb string, of timing) {
 	type key struct {
-		row  int
-		step string
+		stage int
+		step  string
 	}
 	started, working := map[key]time.Time{}, 0
 	idle, first := of.begin, true
@@ -61,13 +61,13 @@ func (f figures) steps(verb string, of timing) {
 	for line := range strings.Lines(of.stderr) {
 		var e struct {
 			At         time.Time
-			Row        int
+			Stage      int
 			Step, Kind string
 		}
 		if json.Unmarshal([]byte(line), &e) != nil {
 			continue
 		}
-		k := key{e.Row, e.Step}
+		k := key{e.Stage, e.Step}
 		begin, open := started[k]
 		switch {
 		case e.Kind == "started":
@@ -99,7 +99,7 @@ func (f figures) table(peer figures) string {
 	} {
 		row(table, what, f.whole[what], peer.whole[what])
 	}
-	fmt.Fprintln(table, "\t\t\t\t\t  where the time went; the steps of a row overlap")
+	fmt.Fprintln(table, "\t\t\t\t\t  where the time went; the steps of a stage overlap")
 	parts := slices.SortedFunc(maps.Keys(f.parts), func(x, y string) int {
 		verb := strings.Compare(x[:6], y[:6])
 		return max(min(verb, 1), -1)*2 + int(max(min(median(f.parts[y])-median(f.parts[x]), 1), -1))

@@ -45,7 +45,7 @@ func otherInit(t *testing.T, m machine, bundle string) {
 	m.sameWorld(t, "master, then turndown,", before)
 }
 
-// missing are the lines of a status that tell what is not in place.
+// missing are the lines of a status that name what is not up to date.
 func missing(status string) string {
 	var lines []string
 	for line := range strings.Lines(status) {

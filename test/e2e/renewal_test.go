@@ -64,12 +64,12 @@ func renewedByAgent(t *testing.T, m machine) {
 		}
 		return nil
 	})
-	inPlace(t, m)
+	upToDate(t, m)
 }
 
-func inPlace(t *testing.T, m machine) {
+func upToDate(t *testing.T, m machine) {
 	t.Helper()
-	eventually(t, time.Minute, "everything in place", func() error {
+	eventually(t, time.Minute, "everything up to date", func() error {
 		_, err := m.try(t.Context(), "kube-bootstrap status")
 		return err
 	})

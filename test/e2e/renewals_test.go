@@ -58,7 +58,7 @@ func TestRenewals(t *testing.T) {
 		t.Errorf("requests were lost:\n%s", out)
 	}
 	for _, m := range all {
-		inPlace(t, m)
+		upToDate(t, m)
 	}
 }
 
@@ -73,7 +73,7 @@ func killedRenewal(t *testing.T, m machine) {
 	}
 	m.sh(t, "kube-bootstrap certs renew 2>&1")
 	voters(t, m, 3)
-	inPlace(t, m)
+	upToDate(t, m)
 	for name, at := range expiries(t, m) {
 		if authority := strings.HasSuffix(name, "ca"); at.After(before[name]) == authority {
 			t.Errorf("%s expired on %s and now expires on %s", name, before[name], at)

@@ -9,10 +9,10 @@ import (
 )
 
 type statusReport struct {
-	InPlace bool
-	Steps   []struct {
-		Step    string
-		InPlace bool
+	UpToDate bool
+	Steps    []struct {
+		Step     string
+		UpToDate bool
 	}
 }
 
@@ -106,7 +106,7 @@ func repair(t *testing.T, m machine, verb, harm, step string) {
 	}
 }
 
-// broken is what `status -o json` says is not in place.
+// broken is what `status -o json` says is not up to date.
 func broken(t *testing.T, m machine) string {
 	t.Helper()
 	var report statusReport
@@ -116,12 +116,12 @@ func broken(t *testing.T, m machine) string {
 	}
 	var names []string
 	for _, s := range report.Steps {
-		if !s.InPlace {
+		if !s.UpToDate {
 			names = append(names, s.Step)
 		}
 	}
-	if report.InPlace != (len(names) == 0) {
-		t.Errorf("inPlace is %t, not in place are %q", report.InPlace, names)
+	if report.UpToDate != (len(names) == 0) {
+		t.Errorf("upToDate is %t, not up to date are %q", report.UpToDate, names)
 	}
 	return strings.Join(names, ", ")
 }

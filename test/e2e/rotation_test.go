@@ -36,7 +36,7 @@ func rotateEncryptionKey(t *testing.T, controlPlanes ...machine) {
 		if value := m.kubectl(t, "--server https://"+m.ip+":6443 get secret before-rotation -o 'jsonpath={.data.a}'"); value != "a2VwdA==" {
 			t.Errorf("%s reads %q", m.name, value)
 		}
-		inPlace(t, m)
+		upToDate(t, m)
 	}
 }
 
@@ -82,7 +82,7 @@ EOF`)
 	for _, m := range controlPlanes {
 		accepts(t, m, old, "401")
 		accepts(t, m, token, "200")
-		inPlace(t, m)
+		upToDate(t, m)
 	}
 }
 

@@ -98,7 +98,7 @@ func (con *Console) Warn(text string) { fmt.Fprint(con.Err, progress.Lines("+++"
 // AddProgress adds the flags that all commands have.
 func (con *Console) AddProgress(flags *pflag.FlagSet) {
 	flags.BoolVarP(&con.quiet, "quiet", "q", false, "print only data, warnings and errors")
-	flags.BoolVarP(&con.verbose, "verbose", "v", false, "print each step, those in place too, and what it does every second")
+	flags.BoolVarP(&con.verbose, "verbose", "v", false, "print each step, also if it is up to date, and what it does every second")
 	flags.StringVar(&con.mode, "progress", "auto", "how progress is shown on stderr: auto (bars on a terminal that can redraw lines, else plain), bars, plain, json or none")
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ErrNotInPlace ends a status whose table already says what is missing.
-var ErrNotInPlace = errors.New("not everything is in place")
+// ErrNotUpToDate ends a status whose table already says what is missing.
+var ErrNotUpToDate = errors.New("not everything is up to date")
 
 // ErrNotRead is the error that nobody reads stdout any more.
 var ErrNotRead = errors.New("nobody reads the output")

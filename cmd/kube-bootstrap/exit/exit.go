@@ -22,7 +22,7 @@ const (
 	usage       = 2
 	preflight   = 3
 	locked      = 4
-	notInPlace  = 5
+	notUpToDate = 5
 	notRead     = 141 // the code of a program killed by SIGPIPE
 	interrupted = 130
 )
@@ -36,7 +36,7 @@ func Tell(ctx context.Context, w io.Writer, err error, ignores bool) int {
 	}
 	code := codeOf(ctx, err)
 	switch code {
-	case ok, notInPlace, notRead:
+	case ok, notUpToDate, notRead:
 		return code
 	case interrupted:
 		complain(w, "interrupted")
@@ -82,8 +82,8 @@ func codeOf(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return ok
-	case errors.Is(err, ErrNotInPlace): // also at the end of a watch, which is an interrupt
-		return notInPlace
+	case errors.Is(err, ErrNotUpToDate): // also at the end of a watch, which is an interrupt
+		return notUpToDate
 	case ctx.Err() != nil:
 		return interrupted
 	case errors.Is(err, ErrNotRead):

@@ -26,8 +26,8 @@ func TestExitCodes(t *testing.T) {
 		{context.Background(), Usage(errors.New("x")), usage},
 		{context.Background(), errors.Join(fmt.Errorf("check swap: %w", problem), problem), preflight},
 		{context.Background(), fmt.Errorf("%w (process 7)", host.ErrLocked), locked},
-		{context.Background(), ErrNotInPlace, notInPlace},
-		{stopped, ErrNotInPlace, notInPlace},
+		{context.Background(), ErrNotUpToDate, notUpToDate},
+		{stopped, ErrNotUpToDate, notUpToDate},
 		{context.Background(), Resume(problem, "again"), failure},
 		{stopped, Resume(context.Canceled, "again"), interrupted},
 	} {

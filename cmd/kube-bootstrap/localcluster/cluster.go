@@ -126,8 +126,8 @@ Kubernetes that differ from the release are built from a checkout.`,
 func clusterStatusCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show the hosts of a cluster, what is in place on them, and their nodes",
-		Long: `Show the hosts of a cluster, what is in place on them, and their nodes. Nothing
+		Short: "Show the hosts of a cluster, the state of their steps, and their nodes",
+		Long: `Show the hosts of a cluster, the state of their steps, and their nodes. Nothing
 is changed. The exit code is 5 when something is missing or not Ready.`,
 		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
 		Args:    cobra.NoArgs,

@@ -66,7 +66,7 @@ func showCluster(ctx context.Context, out io.Writer, format output.Format, o clu
 		return err
 	}
 	if !s.Ready {
-		return exit.ErrNotInPlace
+		return exit.ErrNotUpToDate
 	}
 	return nil
 }
@@ -138,15 +138,15 @@ func (s clusterStatus) repair() string {
 
 // report is what the kube-bootstrap on the host says of itself.
 func (h clusterHost) report() (s thishost.Status) {
-	_ = json.Unmarshal(h.Report, &s) // no report: nothing in place
+	_ = json.Unmarshal(h.Report, &s) // no report: nothing up to date
 	return s
 }
 
 func (h clusterHost) ready() bool {
-	return h.Node != nil && h.Node.Ready && h.report().InPlace
+	return h.Node != nil && h.Node.Ready && h.report().UpToDate
 }
 
-// steps says in a few words what is in place. A step that got no answer is not
+// steps counts the steps by their state. A step that got no answer is not
 // known to be missing.
 func (h clusterHost) steps() string {
 	report := h.report()
@@ -155,7 +155,7 @@ func (h clusterHost) steps() string {
 		switch {
 		case one.Error != "":
 			unknown = append(unknown, one.Step)
-		case !one.InPlace:
+		case !one.UpToDate:
 			missing = append(missing, one.Step)
 		}
 	}
@@ -169,8 +169,8 @@ func (h clusterHost) steps() string {
 	switch {
 	case len(texts) > 0:
 		return strings.Join(texts, "; ")
-	case report.InPlace:
-		return fmt.Sprintf("%d in place", len(report.Steps))
+	case report.UpToDate:
+		return fmt.Sprintf("%d up to date", len(report.Steps))
 	}
 	return cmp.Or(progress.FirstLine(h.Error), "none")
 }

@@ -220,8 +220,8 @@ func nodeList(con *console.Console) *cobra.Command {
 func nodeStatus(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [NODE]",
-		Short: "Show what is in place on the nodes, or on one of them",
-		Long: `Show what is in place on the nodes, or on one of them. The exit code is 5 when
+		Short: "Show the state of the steps of all nodes, or of one",
+		Long: `Show the state of the steps of all nodes, or of one. The exit code is 5 when
 something is missing or not Ready.`,
 		Example:           "  kube-bootstrap node status\n  kube-bootstrap node status worker-1 -o yaml",
 		Args:              cobra.MaximumNArgs(1),

@@ -19,14 +19,14 @@ const redrawn = 200 * time.Millisecond
 // bars draws a moving line for each running step and leaves a still one for
 // each that has ended.
 type bars struct {
-	mu      sync.Mutex
-	screen  screen
-	running []*barLine // oldest first
-	moving  transfers
-	verbose bool
-	inPlace int           // steps
-	done    int           // steps
-	stop    chan struct{} // nil once closed
+	mu       sync.Mutex
+	screen   screen
+	running  []*barLine // oldest first
+	moving   transfers
+	verbose  bool
+	upToDate int           // steps
+	done     int           // steps
+	stop     chan struct{} // nil once closed
 }
 
 // barLine is the line of one running step.
@@ -78,10 +78,10 @@ func (r *bars) Event(e step.Event) {
 		}
 	case step.Note:
 		r.screen.draw(strings.Split(strings.ReplaceAll(e.Message, "\n", "\n    "), "\n"), r.lines(e.At)) // indented, as in plain lines
-	case step.InPlace:
-		r.inPlace++
+	case step.UpToDate:
+		r.upToDate++
 		if r.verbose {
-			r.screen.draw([]string{head("✓", "") + e.Step + ": in place"}, r.lines(e.At))
+			r.screen.draw([]string{head("✓", "") + e.Step + ": up to date"}, r.lines(e.At))
 		}
 	case step.Done, step.Undone:
 		r.done++
@@ -142,16 +142,16 @@ func (r *bars) Close() {
 	r.screen.draw(r.summary(), nil)
 }
 
-// summary counts the steps in place if they are the majority. In the first run on
+// summary counts the steps that are up to date if they are the majority. In the first run on
 // a host they are few, and only mean that a step does not apply to this host.
 func (r *bars) summary() []string {
 	switch {
-	case r.inPlace <= r.done:
+	case r.upToDate <= r.done:
 		return nil
-	case r.inPlace == 1:
-		return []string{head("✓", "") + "1 step was in place"}
+	case r.upToDate == 1:
+		return []string{head("✓", "") + "1 step was up to date"}
 	}
-	return []string{head("✓", "") + fmt.Sprintf("%d steps were in place", r.inPlace)}
+	return []string{head("✓", "") + fmt.Sprintf("%d steps were up to date", r.upToDate)}
 }
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")

@@ -27,32 +27,32 @@ func TestBars(t *testing.T) {
 	}
 }
 
-func TestStepsInPlaceAreCountedOnceTheyAreTheMajority(t *testing.T) {
+func TestStepsUpToDateAreCountedOnceTheyAreTheMajority(t *testing.T) {
 	for _, c := range []struct {
-		done, inPlace int
-		want          string
-	}{{34, 21, ""}, {0, 1, "✓         1 step was in place\n"}, {2, 53, "✓         53 steps were in place\n"}} {
+		done, upToDate int
+		want           string
+	}{{34, 21, ""}, {0, 1, "✓         1 step was up to date\n"}, {2, 53, "✓         53 steps were up to date\n"}} {
 		var out bytes.Buffer
 		r := newBars(&out, sized(80, 24), false)
 		for range c.done {
 			r.Event(step.Event{At: at(0), Step: "start etcd", Kind: step.Done})
 		}
-		for range c.inPlace {
-			r.Event(step.Event{At: at(0), Step: "look", Kind: step.InPlace})
+		for range c.upToDate {
+			r.Event(step.Event{At: at(0), Step: "look", Kind: step.UpToDate})
 		}
 		r.Close()
-		if got := out.String(); strings.Contains(got, "in place") != (c.want != "") || !strings.Contains(got, strings.TrimSpace(c.want)) {
-			t.Errorf("%d done, %d in place: got\n%s", c.done, c.inPlace, got)
+		if got := out.String(); strings.Contains(got, "up to date") != (c.want != "") || !strings.Contains(got, strings.TrimSpace(c.want)) {
+			t.Errorf("%d done, %d up to date: got\n%s", c.done, c.upToDate, got)
 		}
 	}
 }
 
-func TestVerboseBarsNameTheStepsInPlace(t *testing.T) {
+func TestVerboseBarsNameTheStepsUpToDate(t *testing.T) {
 	var out bytes.Buffer
 	r := newBars(&out, sized(80, 24), true)
-	r.Event(step.Event{At: at(0), Step: "start etcd", Kind: step.InPlace})
+	r.Event(step.Event{At: at(0), Step: "start etcd", Kind: step.UpToDate})
 	r.Close()
-	if want := "✓         start etcd: in place"; !strings.Contains(out.String(), want) {
+	if want := "✓         start etcd: up to date"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
@@ -210,8 +210,8 @@ func TestTransfer(t *testing.T) {
 	if sum, _ := all.sum(); sum.String() != "100 of 101 MB, 500 kB/s, 1s left" {
 		t.Errorf("total, once one is done: %q", sum)
 	}
-	all.Event(step.Event{At: at(4), Row: 1, Step: "bundle", Kind: step.Started})
+	all.Event(step.Event{At: at(4), Stage: 1, Step: "bundle", Kind: step.Started})
 	if sum, several := all.sum(); several {
-		t.Errorf("the next row still has %q", sum)
+		t.Errorf("the next stage still has %q", sum)
 	}
 }

@@ -50,7 +50,7 @@ func NewLateLog(open func() (io.WriteCloser, error)) Reporter {
 }
 
 func (l *lateLog) Event(e step.Event) {
-	if e.Kind == step.Started && e.Row >= 0 && !l.opened {
+	if e.Kind == step.Started && e.Stage >= 0 && !l.opened {
 		l.opened = true
 		if file, err := l.open(); err == nil {
 			l.log = NewLog(file)

@@ -15,16 +15,16 @@ func TestLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	l := NewLateLog(func() (io.WriteCloser, error) { return CreateLog(dir, "master", at(0)) })
 	for _, e := range []step.Event{
-		{At: at(0), Row: -1, Step: "preflight", Kind: step.Started},
-		{At: at(1), Row: 0, Step: "find room on the disks", Kind: step.InPlace},
+		{At: at(0), Stage: -1, Step: "preflight", Kind: step.Started},
+		{At: at(1), Stage: 0, Step: "find room on the disks", Kind: step.UpToDate},
 	} {
 		l.Event(e)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a run that changes nothing made %s: %v", dir, err)
 	}
-	l.Event(step.Event{At: at(2), Row: 1, Step: "start etcd", Kind: step.Started})
-	l.Event(step.Event{At: at(3), Row: 1, Step: "start etcd", Kind: step.Failed, Err: errors.New("start etcd: no image")})
+	l.Event(step.Event{At: at(2), Stage: 1, Step: "start etcd", Kind: step.Started})
+	l.Event(step.Event{At: at(3), Stage: 1, Step: "start etcd", Kind: step.Failed, Err: errors.New("start etcd: no image")})
 	l.Close()
 	paths, err := filepath.Glob(filepath.Join(dir, "*-master.log"))
 	if err != nil || len(paths) != 1 {

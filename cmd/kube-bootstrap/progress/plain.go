@@ -102,8 +102,8 @@ func (r *plain) Event(e step.Event) {
 		r.end(e, s)
 	case step.Failed:
 		delete(r.running, e.Step)
-	case step.InPlace:
-		r.line(e.At, e.Step+": in place")
+	case step.UpToDate:
+		r.line(e.At, e.Step+": up to date")
 	}
 }
 

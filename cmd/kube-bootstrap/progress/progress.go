@@ -33,7 +33,7 @@ func Mode(mode string, redraws bool) string {
 }
 
 // New returns the reporter of a mode other than auto. If verbose, it also shows
-// the steps in place and each message of a step.
+// the steps that are up to date and each message of a step.
 func New(mode string, verbose bool, out io.Writer) Reporter {
 	every := quiet
 	if verbose {

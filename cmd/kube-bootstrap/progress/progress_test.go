@@ -21,16 +21,16 @@ func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * fl
 
 func events() []step.Event {
 	return []step.Event{
-		{At: at(-1), Row: -1, Step: "preflight", Kind: step.Started},
-		{At: at(-0.5), Row: -1, Step: "preflight", Kind: step.Done},
-		{At: at(0), Step: "look", Kind: step.InPlace},
-		{At: at(0), Row: 1, Step: "load <images>", Kind: step.Started, Diff: step.Diff{"load 2 images"}},
-		{At: at(0), Row: 1, Step: "start etcd", Kind: step.Started},
-		{At: at(1), Row: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 1e6, Total: 130e6},
-		{At: at(1.25), Row: 1, Step: "start etcd", Kind: step.Done},
-		{At: at(12), Row: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 20e6, Total: 130e6},
-		{At: at(13), Row: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 30e6, Total: 130e6},
-		{At: at(90), Row: 1, Step: "load <images>", Kind: step.Failed, Err: errors.New("no space")},
+		{At: at(-1), Stage: -1, Step: "preflight", Kind: step.Started},
+		{At: at(-0.5), Stage: -1, Step: "preflight", Kind: step.Done},
+		{At: at(0), Step: "look", Kind: step.UpToDate},
+		{At: at(0), Stage: 1, Step: "load <images>", Kind: step.Started, Diff: step.Diff{"load 2 images"}},
+		{At: at(0), Stage: 1, Step: "start etcd", Kind: step.Started},
+		{At: at(1), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 1e6, Total: 130e6},
+		{At: at(1.25), Stage: 1, Step: "start etcd", Kind: step.Done},
+		{At: at(12), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 20e6, Total: 130e6},
+		{At: at(13), Stage: 1, Step: "load <images>", Kind: step.Progress, Message: "hyperkube", Bytes: 30e6, Total: 130e6},
+		{At: at(90), Stage: 1, Step: "load <images>", Kind: step.Failed, Err: errors.New("no space")},
 	}
 }
 
@@ -46,7 +46,7 @@ func TestPlain(t *testing.T) {
 	draw(newPlain(&out, quiet))
 	want := `+++ [1121 05:50:00] preflight
 +++ [1121 05:50:00] preflight: done in 0.5s
-+++ [1121 05:50:01] look: in place
++++ [1121 05:50:01] look: up to date
 +++ [1121 05:50:01] load <images>
 +++ [1121 05:50:01] start etcd
 +++ [1121 05:50:02] start etcd: done in 1.2s
@@ -142,7 +142,7 @@ func TestJSONLines(t *testing.T) {
 	if err := json.Unmarshal([]byte(found[len(found)-1]), &last); err != nil {
 		t.Fatal(err)
 	}
-	if last.Step != "load <images>" || last.Kind != step.Failed || last.Err == nil || last.Err.Error() != "no space" || last.Row != 1 || !last.At.Equal(at(90)) {
+	if last.Step != "load <images>" || last.Kind != step.Failed || last.Err == nil || last.Err.Error() != "no space" || last.Stage != 1 || !last.At.Equal(at(90)) {
 		t.Errorf("%+v", last)
 	}
 }

@@ -15,7 +15,7 @@ type Timeline struct {
 }
 
 type span struct {
-	row        int
+	stage      int
 	host, name string // host is empty where all steps run on this one
 	begin, end time.Time
 	failed     bool
@@ -45,10 +45,10 @@ func (t *timelineReporter) Event(e step.Event) {
 	host, name := hostOf(e.Step)
 	switch e.Kind {
 	case step.Started:
-		t.steps = append(t.steps, &span{row: e.Row, host: host, name: name, begin: e.At})
+		t.steps = append(t.steps, &span{stage: e.Stage, host: host, name: name, begin: e.At})
 	case step.Done, step.Undone, step.Failed:
 		for _, s := range t.steps {
-			if s.host == host && s.name == name && s.row == e.Row && s.end.IsZero() {
+			if s.host == host && s.name == name && s.stage == e.Stage && s.end.IsZero() {
 				s.end, s.failed = e.At, e.Kind == step.Failed
 			}
 		}

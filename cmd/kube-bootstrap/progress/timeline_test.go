@@ -21,19 +21,19 @@ func timelineOf(name string) string {
 	var out bytes.Buffer
 	r := NewTimeline(closed{&out}, name, "title")
 	for _, e := range []step.Event{
-		{At: at(0), Row: 0, Step: "one: start etcd", Kind: step.Started},
-		{At: at(2), Row: 0, Step: "one: start etcd", Kind: step.Done},
-		{At: at(2), Row: 1, Step: "one: load", Kind: step.Started},
-		{At: at(2), Row: 1, Step: "two: wait", Kind: step.Started},
-		{At: at(2), Row: 1, Step: "one: pull", Kind: step.Started},
-		{At: at(3), Row: 1, Step: "one: pull", Kind: step.Note, Message: "the step goes on"},
-		{At: at(3), Row: 1, Step: "one: load", Kind: step.Done},
-		{At: at(3), Row: 1, Step: "one: copy", Kind: step.Started},
-		{At: at(4), Row: 1, Step: "one: copy", Kind: step.Failed},
-		{At: at(5), Row: 1, Step: "one: pull", Kind: step.Done},
-		{At: at(6), Row: 1, Step: "two: wait", Kind: step.Done},
-		{At: at(6), Row: 2, Step: "two: join", Kind: step.Started},
-		{At: at(7), Row: 2, Step: "two: other", Kind: step.Started},
+		{At: at(0), Stage: 0, Step: "one: start etcd", Kind: step.Started},
+		{At: at(2), Stage: 0, Step: "one: start etcd", Kind: step.Done},
+		{At: at(2), Stage: 1, Step: "one: load", Kind: step.Started},
+		{At: at(2), Stage: 1, Step: "two: wait", Kind: step.Started},
+		{At: at(2), Stage: 1, Step: "one: pull", Kind: step.Started},
+		{At: at(3), Stage: 1, Step: "one: pull", Kind: step.Note, Message: "the step goes on"},
+		{At: at(3), Stage: 1, Step: "one: load", Kind: step.Done},
+		{At: at(3), Stage: 1, Step: "one: copy", Kind: step.Started},
+		{At: at(4), Stage: 1, Step: "one: copy", Kind: step.Failed},
+		{At: at(5), Stage: 1, Step: "one: pull", Kind: step.Done},
+		{At: at(6), Stage: 1, Step: "two: wait", Kind: step.Done},
+		{At: at(6), Stage: 2, Step: "two: join", Kind: step.Started},
+		{At: at(7), Stage: 2, Step: "two: other", Kind: step.Started},
 	} {
 		r.Event(e)
 	}

@@ -88,7 +88,7 @@ func (c scale) axis(b *strings.Builder, end time.Time, lines int) {
 
 // bar draws a step. The pointer on it shows when it began and ended.
 func (s *span) bar(c scale) string {
-	class := []string{"even", "odd"}[s.row&1]
+	class := []string{"even", "odd"}[s.stage&1]
 	if s.failed {
 		class = "failed"
 	}

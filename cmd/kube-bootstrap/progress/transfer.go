@@ -86,16 +86,16 @@ func speed(rate float64) string {
 	return fmt.Sprintf("%.1f MB/s", rate/1e6)
 }
 
-// transfers are those of one row.
+// transfers are those of one stage.
 type transfers struct {
-	row   int
+	stage int
 	steps map[string]*transfer
 }
 
 // event updates the transfer of a step, and returns it; nil if it has none.
 func (a *transfers) Event(e step.Event) *transfer {
-	if a.steps == nil || e.Row != a.row {
-		a.row, a.steps = e.Row, map[string]*transfer{}
+	if a.steps == nil || e.Stage != a.stage {
+		a.stage, a.steps = e.Stage, map[string]*transfer{}
 	}
 	t := a.steps[e.Step]
 	if e.Kind == step.Progress {

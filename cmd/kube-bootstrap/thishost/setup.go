@@ -156,7 +156,7 @@ func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role strin
 	if err != nil {
 		return nil, nil, err
 	}
-	e := step.Event{At: time.Now(), Row: -1, Step: "preflight", Kind: step.Started}
+	e := step.Event{At: time.Now(), Stage: -1, Step: "preflight", Kind: step.Started}
 	runner.Emit(e)
 	h = h.Resolve(c.Context(), role)
 	e.Err = (&step.Runner{}).Do(c.Context(), preflight.Plan(h, role))
@@ -176,7 +176,7 @@ func walk(ctx context.Context, con *console.Console, runner *step.Runner, v host
 		}
 	}
 	todo := v.plan(h)
-	if !local.Complete(h.Files) || !runner.InPlace(ctx, todo) {
+	if !local.Complete(h.Files) || !runner.UpToDate(ctx, todo) {
 		if err := runner.Do(ctx, todo); err != nil {
 			return exit.Resume(err, v.advice(h))
 		}
@@ -197,7 +197,7 @@ func (v hostVerb) advice(h *local.Host) string {
 
 // change is one step of a dry run.
 type change struct {
-	Row     int      `json:"row"`
+	Stage   int      `json:"stage"`
 	Step    string   `json:"step"`
 	Changes []string `json:"changes"`
 	Error   string   `json:"error,omitempty"`
@@ -211,12 +211,12 @@ func printChanges(ctx context.Context, con *console.Console, format output.Forma
 	for _, f := range (&step.Runner{}).Look(ctx, todo) {
 		switch {
 		case step.IsUnanswered(f.Err):
-			changes = append(changes, change{f.Row, f.Step, []string{"not known before the run: " + f.Err.Error()}, ""})
+			changes = append(changes, change{f.Stage, f.Step, []string{"not known before the run: " + f.Err.Error()}, ""})
 		case f.Err != nil:
-			changes = append(changes, change{f.Row, f.Step, []string{}, f.Err.Error()})
+			changes = append(changes, change{f.Stage, f.Step, []string{}, f.Err.Error()})
 			errs = append(errs, fmt.Errorf("%s: %w", f.Step, f.Err))
 		case len(f.Diff) > 0:
-			changes = append(changes, change{f.Row, f.Step, f.Diff, ""})
+			changes = append(changes, change{f.Stage, f.Step, f.Diff, ""})
 		}
 	}
 	err := format.Print(con.Out, "Change", changes, func(w io.Writer) {

@@ -30,10 +30,10 @@ import (
 
 // Status is the state of a host, as `status -o json` prints it.
 type Status struct {
-	Role    string       `json:"role"` // empty: no part of a cluster
-	Host    hostIdentity `json:"host"`
-	InPlace bool         `json:"inPlace"`
-	Steps   []stepStatus `json:"steps"`
+	Role     string       `json:"role"` // empty: no part of a cluster
+	Host     hostIdentity `json:"host"`
+	UpToDate bool         `json:"upToDate"`
+	Steps    []stepStatus `json:"steps"`
 	// Programs of Kubernetes that differ from the release's, with their versions.
 	Programs map[string]string `json:"programs,omitempty"`
 	// ControlPlanes are the control planes as this host sees them, Etcd the
@@ -62,11 +62,11 @@ type Status struct {
 }
 
 type stepStatus struct {
-	Row     int      `json:"row"`
-	Step    string   `json:"step"`
-	InPlace bool     `json:"inPlace"`
-	Missing []string `json:"missing"`
-	Error   string   `json:"error,omitempty"`
+	Stage    int      `json:"stage"`
+	Step     string   `json:"step"`
+	UpToDate bool     `json:"upToDate"`
+	Missing  []string `json:"missing"`
+	Error    string   `json:"error,omitempty"`
 	// Problems are the names of the problems in Error, which no run solves.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -74,7 +74,7 @@ type stepStatus struct {
 // stepStatusOf says what was found. Without the settings, a difference from the
 // defaults says nothing.
 func stepStatusOf(f step.Finding, lost error) stepStatus {
-	one := stepStatus{Row: f.Row, Step: f.Step, Missing: append([]string{}, f.Diff...)}
+	one := stepStatus{Stage: f.Stage, Step: f.Step, Missing: append([]string{}, f.Diff...)}
 	switch {
 	case f.Err != nil:
 		one.Error = f.Err.Error()
@@ -84,7 +84,7 @@ func stepStatusOf(f step.Finding, lost error) stepStatus {
 	case lost != nil && len(f.Diff) > 0:
 		one.Missing, one.Error = []string{}, "not known without the settings ("+f.Diff.String()+")"
 	default:
-		one.InPlace = len(f.Diff) == 0
+		one.UpToDate = len(f.Diff) == 0
 	}
 	return one
 }
@@ -113,8 +113,8 @@ within 30 days. With --watch it is that of the last status.`,
 			return err
 		}
 		status, err := printStatus(c.Context(), con, *format, *watch)
-		if err == nil && !status.InPlace {
-			return exit.ErrNotInPlace
+		if err == nil && !status.UpToDate {
+			return exit.ErrNotUpToDate
 		}
 		return err
 	}
@@ -143,7 +143,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 		return status, err
 	}
 	status.Host = identityOf(h)
-	status.Role, status.InPlace, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
+	status.Role, status.UpToDate, status.Repairs = saved.Role, saved.Lost == nil, agent.Repairs(host.Files{})
 	status.SettingsLost = textOf(saved.Lost)
 	status.lookAtCertificates()
 	// Without a quorum most checks get no answer, so stop them early.
@@ -163,7 +163,7 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	go func() { expired <- membership.ExpiredNodes(looking, h) }()
 	for _, f := range (&step.Runner{}).Look(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
-		status.InPlace = status.InPlace && one.InPlace
+		status.UpToDate = status.UpToDate && one.UpToDate
 		status.Steps = append(status.Steps, one)
 	}
 	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), parts.ControlPlanes(h), <-members
@@ -186,7 +186,7 @@ func (s *Status) lookAtCertificates() {
 	all := renewal.Certificates(host.Files{}, s.Role)
 	s.NextExpiry = pki.FirstToExpire(all)
 	if err := pki.ExpiryProblem(all); err != nil {
-		s.CertificateExpiry, s.InPlace = err.Error(), false
+		s.CertificateExpiry, s.UpToDate = err.Error(), false
 	}
 }
 
@@ -228,7 +228,7 @@ func (s Status) print(w io.Writer) {
 		switch {
 		case one.Error != "":
 			output.Row(w, "UNKNOWN", one.Step, one.Error)
-		case !one.InPlace:
+		case !one.UpToDate:
 			output.Row(w, "MISSING", one.Step, strings.Join(one.Missing, "; "))
 		default:
 			output.Row(w, "ok", one.Step)
@@ -241,7 +241,7 @@ func (s Status) print(w io.Writer) {
 	}
 }
 
-// hint returns the next step if something is not in place. A run on this host
+// hint returns the next step if something is not up to date. A run on this host
 // helps neither without an etcd quorum nor for checks that only did not answer
 // in time.
 func (s Status) hint() string {
@@ -249,9 +249,9 @@ func (s Status) hint() string {
 	if s.Role == local.Loaded {
 		repair = "offline bootstrap"
 	}
-	inPlace := !slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return !one.InPlace })
+	upToDate := !slices.ContainsFunc(s.Steps, func(one stepStatus) bool { return !one.UpToDate })
 	switch {
-	case s.InPlace, inPlace && s.CertificateExpiry != "":
+	case s.UpToDate, upToDate && s.CertificateExpiry != "":
 		return "" // printExpiry says what to do
 	case s.SettingsLost != "":
 		return s.SettingsLost

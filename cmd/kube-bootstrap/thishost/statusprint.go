@@ -44,18 +44,18 @@ func (s Status) printSummary(w io.Writer) {
 }
 
 func (s Status) countSteps() string {
-	var inPlace, missing, unknown int
+	var upToDate, missing, unknown int
 	for _, one := range s.Steps {
 		switch {
 		case one.Error != "":
 			unknown++
-		case one.InPlace:
-			inPlace++
+		case one.UpToDate:
+			upToDate++
 		default:
 			missing++
 		}
 	}
-	text := []string{fmt.Sprintf("%d in place", inPlace)}
+	text := []string{fmt.Sprintf("%d up to date", upToDate)}
 	if missing > 0 {
 		text = append(text, fmt.Sprintf("%d missing", missing))
 	}

@@ -22,9 +22,9 @@ func TestWatchPrintsEachChangeOnce(t *testing.T) {
 		}
 		role := roles[0]
 		roles = roles[1:]
-		return Status{Role: role, InPlace: true}, nil
+		return Status{Role: role, UpToDate: true}, nil
 	}}.run(ctx)
-	if err != nil || last.Role != "worker" || !last.InPlace {
+	if err != nil || last.Role != "worker" || !last.UpToDate {
 		t.Errorf("ended with %+v, %v", last, err)
 	}
 	if got := strings.Count(out.String(), `"role": "worker"`); got != 2 || strings.Count(out.String(), `"role"`) != 3 {

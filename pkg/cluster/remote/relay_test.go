@@ -36,9 +36,9 @@ func TestRelay(t *testing.T) {
 	r := &relay{emit: func(e step.Event) { got = append(got, e) }}
 	// Pieces as a stream cuts them, a line that is no event, and no last newline.
 	for _, piece := range []string{
-		`{"at":"2026-01-02T03:04:05Z","row":1,"step":"start etcd","ki`,
+		`{"at":"2026-01-02T03:04:05Z","stage":1,"step":"start etcd","ki`,
 		`nd":"progress","message":"load","bytes":5,"total":10}` + "\nwarning: old kernel\n",
-		`{"row":2,"step":"start flannel","kind":"failed","error":"start flannel: no lease"}`,
+		`{"stage":2,"step":"start flannel","kind":"failed","error":"start flannel: no lease"}`,
 	} {
 		if _, err := r.Write([]byte(piece)); err != nil {
 			t.Fatal(err)

@@ -26,18 +26,18 @@ const (
 	mirrorMark = "# written by kube-bootstrap cluster e2e"
 )
 
-// rows returns the steps that copy the programs to the control plane and the
+// stages returns the steps that copy the programs to the control plane and the
 // images to every node.
-func (s *run) rows() step.Plan {
-	row := []step.Step{
+func (s *run) stages() step.Plan {
+	stage := []step.Step{
 		s.put("put the tests on ", s.Programs.Test, "e2e.test"),
 		s.put("put ginkgo on ", s.Programs.Ginkgo, "ginkgo"),
 	}
 	var mirrors []step.Step
 	for _, n := range s.nodes {
-		row, mirrors = append(row, s.load(n.Name)), append(mirrors, s.mirrorFor(n.Name), s.reject(n.Name))
+		stage, mirrors = append(stage, s.load(n.Name)), append(mirrors, s.mirrorFor(n.Name), s.reject(n.Name))
 	}
-	return step.Plan{row, append(mirrors, s.digest())}
+	return step.Plan{stage, append(mirrors, s.digest())}
 }
 
 // put returns the step that copies a program to the control plane.
@@ -200,11 +200,11 @@ func (s *run) tidy(name string) step.Step {
 func (s *run) leave(ctx context.Context) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
-	row := []step.Step{s.tidy("end the tests and remove what they left")}
+	stage := []step.Step{s.tidy("end the tests and remove what they left")}
 	for _, n := range s.nodes {
-		row = append(row, s.removeMirror(n.Name), s.accept(n.Name))
+		stage = append(stage, s.removeMirror(n.Name), s.accept(n.Name))
 	}
-	return s.session.Run(ctx, step.Plan{row})
+	return s.session.Run(ctx, step.Plan{stage})
 }
 
 func (s *run) removeMirror(name string) step.Step {

@@ -115,7 +115,7 @@ func (s *run) do(ctx context.Context) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, s.leave(ctx)) }()
-	err = s.session.Run(ctx, append(s.rows(), []step.Step{s.tests(&result)}))
+	err = s.session.Run(ctx, append(s.stages(), []step.Step{s.tests(&result)}))
 	return result, err
 }
 

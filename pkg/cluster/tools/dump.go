@@ -32,11 +32,11 @@ func Dump(ctx context.Context, options session.Options, dir string, emit func(se
 	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
 	return session.Do(ctx, options, scope, func(s *session.Session, state topology.State) error {
 		first, _ := state.RunningMaster("") // the zero node if none runs
-		var row []step.Step
+		var stage []step.Step
 		for _, n := range state.Nodes() {
-			row = append(row, dumpStep(s, n, filepath.Join(dir, n.Name), n.Name == first.Name))
+			stage = append(stage, dumpStep(s, n, filepath.Join(dir, n.Name), n.Name == first.Name))
 		}
-		return s.Run(ctx, step.Plan{row})
+		return s.Run(ctx, step.Plan{stage})
 	})
 }
 

@@ -50,7 +50,7 @@ var checks = []check{
 }
 
 // Plan returns the checks that run on a resolved host before anything is
-// changed. They are one row, so that all problems are reported at once.
+// changed. They are one stage, so that all problems are reported at once.
 func Plan(h *local.Host, role string) step.Plan {
 	if role == local.Loaded {
 		return loadPlan(h)

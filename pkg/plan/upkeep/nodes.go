@@ -28,9 +28,9 @@ func shared(h *local.Host) []step.Step {
 // Keep applies the steps that a control plane needs after a change of the
 // nodes.
 func Keep(ctx context.Context, h *local.Host) error {
-	var rows step.Plan
+	var stages step.Plan
 	for _, s := range shared(h) {
-		rows = append(rows, []step.Step{s})
+		stages = append(stages, []step.Step{s})
 	}
-	return (&step.Runner{}).Do(ctx, rows.Within(h.Timeout()))
+	return (&step.Runner{}).Do(ctx, stages.Within(h.Timeout()))
 }
