@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 )
 
 // outliveReaders makes a write to a closed pipe return an error instead of
@@ -38,6 +39,9 @@ func run(ctx context.Context, con *console.Console, environ, args []string) int 
 	code := exit.Tell(ctx, con.Err, err, c.Flags().Lookup("ignore-preflight") != nil)
 	if err != nil {
 		con.TellLog()
+	}
+	if con.Mode() == "json" {
+		progress.WriteResult(con.Err, code, err)
 	}
 	return code
 }

@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -19,13 +20,17 @@ const (
 	Planned  Kind = "planned"    // Runner.Look found a Diff
 	Note     Kind = "note"       // Message is information to read while the step runs
 	Left     Kind = "left"       // Undo leaves something behind on purpose, see Message
+
+	// Result is the kind of the last line of JSON progress, which is about the whole run.
+	Result Kind = "result"
 )
 
 // Event is one thing that happened to a step. Steps never print: the caller
 // of the Runner displays its events.
 type Event struct {
 	At      time.Time
-	Stage   int
+	Stage   int // from 0; negative before the first stage
+	Stages  int // number of stages of the plan
 	Step    string
 	Kind    Kind
 	Message string   // Progress: the current action or wait. Left: what Undo leaves behind, and why
@@ -34,6 +39,16 @@ type Event struct {
 	Doing   []string // Progress: the parallel actions of the step, a few words each
 	Diff    Diff     // Planned and Started
 	Err     error    // Failed
+}
+
+// Host splits Step of a run on several hosts, such as "worker-1: start etcd". host is
+// empty if Step does not name one.
+func (e Event) Host() (host, name string) {
+	host, name, several := strings.Cut(e.Step, ": ")
+	if !several || strings.Contains(host, " ") {
+		return "", e.Step
+	}
+	return host, name
 }
 
 type reporterKey struct{}

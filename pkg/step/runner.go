@@ -14,8 +14,9 @@ import (
 type Runner struct {
 	Emit func(Event)
 
-	mu   sync.Mutex
-	left []string
+	mu     sync.Mutex
+	left   []string
+	stages int // of the plan that runs
 }
 
 // Left lists what Undo has left on the host on purpose, with the reasons,
@@ -38,6 +39,7 @@ type Finding struct {
 // changes nothing. If a server does not answer, all Checks that need it time
 // out together instead of one after another.
 func (r *Runner) Look(ctx context.Context, plan Plan) []Finding {
+	r.begins(plan)
 	var stages []int
 	for i, stage := range plan {
 		stages = append(stages, slices.Repeat([]int{i}, len(stage))...)
@@ -68,6 +70,7 @@ func (r *Runner) look(ctx context.Context, stage int, s Step) Finding {
 // at the same time, and cancels them as soon as a Check returns a Diff or an
 // error. It emits events only if it returns true.
 func (r *Runner) UpToDate(ctx context.Context, plan Plan) bool {
+	r.begins(plan)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	each(plan.Steps(), func(_ int, s Step) {
@@ -88,6 +91,7 @@ func (r *Runner) UpToDate(ctx context.Context, plan Plan) bool {
 // before its first Apply, so that it reports all problems at once. The first
 // Apply that fails cancels the other steps of its stage.
 func (r *Runner) Do(ctx context.Context, plan Plan) error {
+	r.begins(plan)
 	for i, stage := range plan {
 		diffs, err := r.checkStage(ctx, i, stage)
 		if err != nil {
@@ -211,6 +215,13 @@ func (r *Runner) reporting(ctx context.Context, stage int, s Step) context.Conte
 	})
 }
 
+// begins notes the number of stages of the plan that runs, which each event states.
+func (r *Runner) begins(plan Plan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stages = len(plan)
+}
+
 func (r *Runner) emit(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +229,7 @@ func (r *Runner) emit(e Event) {
 		r.left = append(r.left, e.Message)
 	}
 	if r.Emit != nil {
-		e.At = time.Now()
+		e.At, e.Stages = time.Now(), r.stages
 		r.Emit(e)
 	}
 }

@@ -16,6 +16,7 @@ func (r *Runner) Undo(ctx context.Context, plan Plan) error {
 	if len(plan) == 0 {
 		return nil
 	}
+	r.begins(plan)
 	if err := r.undoStages(ctx, plan[1:], 1); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 type wire struct {
 	At      time.Time `json:"at"`
 	Stage   int       `json:"stage"`
+	Stages  int       `json:"stages,omitempty"`
+	Host    string    `json:"host,omitempty"`
 	Step    string    `json:"step"`
 	Kind    Kind      `json:"kind"`
 	Message string    `json:"message,omitempty"`
@@ -38,9 +40,11 @@ func (t *told) Unwrap() []error {
 	return all
 }
 
-// MarshalJSON encodes Err as its text and its problems.
+// MarshalJSON encodes Err as its text and its problems, and adds the host that Step
+// names.
 func (e Event) MarshalJSON() ([]byte, error) {
-	w := wire{At: e.At, Stage: e.Stage, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Doing: e.Doing, Diff: e.Diff}
+	host, _ := e.Host()
+	w := wire{At: e.At, Stage: e.Stage, Stages: e.Stages, Host: host, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Doing: e.Doing, Diff: e.Diff}
 	if e.Err != nil {
 		w.Error, w.Problems = e.Err.Error(), Problems(e.Err)
 	}
@@ -54,7 +58,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*e = Event{At: w.At, Stage: w.Stage, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Doing: w.Doing, Diff: w.Diff}
+	*e = Event{At: w.At, Stage: w.Stage, Stages: w.Stages, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Doing: w.Doing, Diff: w.Diff}
 	if w.Error != "" {
 		e.Err = &told{w.Error, w.Problems}
 	}

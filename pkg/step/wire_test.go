@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
 
 func TestAnEventSurvivesTheWire(t *testing.T) {
-	sent := Event{At: time.Unix(1, 5).UTC(), Stage: 2, Step: "start etcd", Kind: Failed, Bytes: 3, Total: 4, Diff: Diff{"x"}, Err: errors.New("no room")}
+	sent := Event{At: time.Unix(1, 5).UTC(), Stage: 2, Stages: 5, Step: "worker-1: start etcd", Kind: Failed, Bytes: 3, Total: 4, Diff: Diff{"x"}, Err: errors.New("no room")}
 	line, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(string(line), `"host":"worker-1"`) {
+		t.Errorf("no host: %s", line)
 	}
 	var got Event
 	if err := json.Unmarshal(line, &got); err != nil {

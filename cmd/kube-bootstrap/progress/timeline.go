@@ -42,7 +42,7 @@ func NewTimeline(out io.WriteCloser, name, title string) Reporter {
 }
 
 func (t *timelineReporter) Event(e step.Event) {
-	host, name := hostOf(e.Step)
+	host, name := e.Host()
 	switch e.Kind {
 	case step.Started:
 		t.steps = append(t.steps, &span{stage: e.Stage, host: host, name: name, begin: e.At})
@@ -53,15 +53,6 @@ func (t *timelineReporter) Event(e step.Event) {
 			}
 		}
 	}
-}
-
-// hostOf splits the name of a step of a cluster, such as "worker-1: start etcd".
-func hostOf(text string) (host, name string) {
-	host, name, several := strings.Cut(text, ": ")
-	if !several || strings.Contains(host, " ") {
-		return "", text
-	}
-	return host, name
 }
 
 func (t *timelineReporter) Close() {

@@ -56,6 +56,9 @@ func (r *relay) line(text []byte) {
 		}
 		return
 	}
+	if e.Kind == step.Result {
+		return // the exit code says the same
+	}
 	known := func(err error) bool { return err.Error() == e.Err.Error() }
 	if e.Kind == step.Failed && e.Err != nil && !slices.ContainsFunc(r.failed, known) {
 		r.failed = append(r.failed, e.Err)

@@ -38,7 +38,8 @@ func TestRelay(t *testing.T) {
 	for _, piece := range []string{
 		`{"at":"2026-01-02T03:04:05Z","stage":1,"step":"start etcd","ki`,
 		`nd":"progress","message":"load","bytes":5,"total":10}` + "\nwarning: old kernel\n",
-		`{"stage":2,"step":"start flannel","kind":"failed","error":"start flannel: no lease"}`,
+		`{"stage":2,"step":"start flannel","kind":"failed","error":"start flannel: no lease"}` + "\n",
+		`{"at":"2026-01-02T03:04:06Z","kind":"result","code":1,"error":"start flannel: no lease"}`,
 	} {
 		if _, err := r.Write([]byte(piece)); err != nil {
 			t.Fatal(err)
