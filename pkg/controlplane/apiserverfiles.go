@@ -70,7 +70,7 @@ func (i issuing) encryptionKey() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case i.Joins:
-		return i.visit("take over "+encryptionFile, func() error { return handed(encryptionFile) })
+		return i.visit("take over "+encryptionFile, func() error { return notReceived(encryptionFile) })
 	}
 	return i.visit("make "+encryptionFile, func() error {
 		data, err := newEncryption()

@@ -74,7 +74,7 @@ func readLeaf(files host.Files, l leaf) (pki.Pair, error) {
 	if err != nil {
 		return pki.Pair{}, err
 	}
-	// One that cannot be parsed has no pair, and is therefore stale.
+	// A kubeconfig that cannot be parsed has no pair, and is therefore stale.
 	config, _ := pki.ParseKubeconfig(data)
 	return config.Pair, nil
 }

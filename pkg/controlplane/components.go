@@ -68,9 +68,9 @@ func (s StaticPods) apiserverArgs() []string {
 		"--profiling=false",
 		// Without it, a terminating API server waits for its watches until it is killed.
 		"--shutdown-send-retry-after=true",
-		// One that ends is not ready at once, and serves on until the balancers have
-		// noticed: they look every second. The rest is for the TLS handshakes that began
-		// before, which take seconds on a host that is short of CPU.
+		// A terminating API server is not ready at once, and answers until the balancers
+		// have noticed, which probe it every second. The remaining time is for TLS
+		// handshakes that began before: they take seconds on a busy host.
 		"--shutdown-delay-duration=5s",
 
 		"--etcd-servers=" + strings.Join(s.EtcdEndpoints, ","),

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Where things lie on the host.
+// Paths on the host.
 const (
 	Dir            = "/etc/kubernetes"
 	PKIDir         = Dir + "/pki"
@@ -72,8 +72,8 @@ func SharedFiles() []host.File {
 	return all
 }
 
-// Shared reads what a further control plane must be handed: authorities,
-// service-account keys, and the key that opens secrets in etcd.
+// Shared reads the files that a further control plane needs from this one: the
+// authorities, the service-account keys, and the key that decrypts Secrets in etcd.
 func Shared(files host.Files) ([]host.File, error) {
 	all := SharedFiles()
 	for i := range all {
@@ -85,9 +85,10 @@ func Shared(files host.Files) ([]host.File, error) {
 	return all, nil
 }
 
-// handed says that a file must be there before this step.
-func handed(file string) error {
-	return fmt.Errorf("%s was not handed over; run `kube-bootstrap master --join` with a fresh token and certificate key: %w", file, fs.ErrNotExist)
+// notReceived returns the error for a file that a joining control plane has not
+// received.
+func notReceived(file string) error {
+	return fmt.Errorf("%s was not received; run `kube-bootstrap master --join` with a fresh token and certificate key: %w", file, fs.ErrNotExist)
 }
 
 // modeOf keeps all but certificates and public keys from everyone but root.

@@ -105,7 +105,7 @@ func (i issuing) accountKeys() error {
 	key, err := i.Files.Read(accountKey)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && i.Joins:
-		return i.visit("take over "+accountKey, func() error { return handed(accountKey) })
+		return i.visit("take over "+accountKey, func() error { return notReceived(accountKey) })
 	case errors.Is(err, fs.ErrNotExist):
 		return i.visit("make "+accountKey, func() error {
 			if key, err = pki.NewKey(); err != nil {

@@ -61,7 +61,7 @@ func (i issuing) authority(a authority) (*pki.Authority, error) {
 		return nil, err
 	}
 	if i.Joins && pair.Key == nil {
-		return nil, i.visit("take over "+a.path+".crt", func() error { return handed(a.path + ".crt and its key") })
+		return nil, i.visit("take over "+a.path+".crt", func() error { return notReceived(a.path + ".crt and its key") })
 	}
 	if pair.Cert == nil {
 		// A key alone is what a run that was killed leaves: use it.

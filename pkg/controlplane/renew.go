@@ -15,12 +15,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// RenewingFile is there from the beginning of a renewal to its end: without it,
-// nobody would know of programs that still use their old certificates.
+// RenewingFile exists from the beginning of a renewal to its end. After an
+// interruption it shows that components may still use their old certificates.
 const RenewingFile = host.StateDir + "/renewing"
 
 // Due returns the names of the certificates of this host that must be renewed:
-// less than a third of the lifetime is left. One that was removed is not
+// less than a third of the lifetime is left. A certificate that was removed is not
 // renewed.
 func (p PKI) Due() []string {
 	var names []string

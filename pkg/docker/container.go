@@ -92,8 +92,8 @@ func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
 
 // Run makes the container run as described and replaces one with another
 // definition. A running container that matches is not touched, unless it has to
-// be restarted, see Running. One that crashes repeatedly is restarted too: the
-// engine would let it wait for up to a minute.
+// be restarted, see Running. A container that crashes repeatedly is restarted too,
+// because the engine would wait for up to a minute.
 func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	if err == nil && now.Container.Config.Labels[specLabel] == hashOf(c) {

@@ -81,8 +81,8 @@ func (c Machines) start(ctx context.Context, m Machine) error {
 	return c.boot(ctx, m)
 }
 
-// boot asks for everything first. An engine whose own machine lacks a
-// capability cannot give that; then it is asked for what there is.
+// boot requests all capabilities first. If the engine's own machine lacks some, it
+// requests the others.
 func (c Machines) boot(ctx context.Context, m Machine) error {
 	whole := len(m.EngineHost.Caps) == len(capabilities)
 	err := c.createAndStart(ctx, m, whole)

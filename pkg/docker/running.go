@@ -31,7 +31,7 @@ func (d *Engine) StopAll(ctx context.Context, ids []string) error {
 	})
 }
 
-// StartAll starts containers that do not run. One that is gone is no error.
+// StartAll starts containers that do not run. A missing container is not an error.
 // Those that fail are tried once more after the others, as one may need
 // another's network.
 func (d *Engine) StartAll(ctx context.Context, ids []string) error {

@@ -10,8 +10,8 @@ import (
 )
 
 // attention ends a request whose engine is silent for longer than the limit of
-// the step: it neither reads what it is sent nor answers. A total limit would
-// not do, because a slow disk or link may need any time for an image.
+// the step: it neither reads the request nor answers. A limit for the whole request would be
+// wrong, because an image may take any time on a slow disk or link.
 type attention struct {
 	limit  time.Duration
 	timer  *time.Timer

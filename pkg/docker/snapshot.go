@@ -27,7 +27,7 @@ func (m Machine) madeFrom() string {
 	return string(data)
 }
 
-// KeptMachine is a machine of the engine as it was made and as it is now.
+// KeptMachine is a machine of the engine: its definition and its present state.
 type KeptMachine struct {
 	MadeFrom
 	ImageID string    // of the image that it was made from

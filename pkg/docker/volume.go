@@ -62,8 +62,8 @@ func (c Cluster) CopyVolume(ctx context.Context, image, from, to string) error {
 	return doing("copy volume", from, err)
 }
 
-// Measure tells how many bytes volumes hold, and how many are free where they
-// lie.
+// Measure returns the size of volumes in bytes, and the free space of their file
+// system.
 func (c Cluster) Measure(ctx context.Context, image string, volumes []string) (used, free int64, err error) {
 	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
 	var mounts []mount.Mount

@@ -40,8 +40,8 @@ func (s dockerStore) State(ctx context.Context, want Image) (State, error) {
 // received all of it.
 const loadGrace = time.Minute
 
-// Load obeys the end of ctx only until the whole archive is sent: Docker does
-// not stop processing then, and would name the images some time later.
+// Load stops at the end of ctx only until the whole archive is sent. Docker would
+// finish a complete archive anyway, and name the images later.
 func (s dockerStore) Load(ctx context.Context, open func() io.ReadCloser) error {
 	archive := open()
 	defer archive.Close()

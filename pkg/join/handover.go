@@ -54,8 +54,8 @@ type Joining struct {
 	found *Handover
 }
 
-// Handover returns what the master handed over: from this host's files if it
-// has joined before, else by Discover, once. After an interrupted join
+// Handover returns the join data: from this host's files if it has joined before,
+// else by Discover, once. After an interrupted join
 // the host presents its token again, because it may have expired or been replaced.
 func (j *Joining) Handover(ctx context.Context) (Handover, error) {
 	j.mu.Lock()

@@ -2,7 +2,7 @@ package join
 
 import "github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 
-// Held lists the certificates that a worker is handed.
+// Held lists the certificates that a worker receives when it joins.
 func Held() []pki.Held {
 	const again = "run `kube-bootstrap worker`"
 	return []pki.Held{

@@ -204,8 +204,9 @@ func reservedName(name string) bool {
 		strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.")
 }
 
-// checkAddress wants the address that etcd knows of the host, and no other host's.
-// The list of control planes is written by these alone, a lease by its host.
+// checkAddress compares addr with the address of the host in etcd, and refuses the
+// address of another host. Only control planes write their list, and only a host
+// writes its lease.
 func (a Approver) checkAddress(addr netip.Addr, node string, nodes []corev1.Node, hosts []Host) error {
 	reserved := func(p netip.Prefix) bool { return p.Contains(addr) }
 	if addr.IsLoopback() || slices.ContainsFunc(a.Reserved, reserved) {

@@ -28,9 +28,9 @@ const (
 	shareKey  = "sealed"
 )
 
-// Share lays ready, sealed with a new key, what a further control plane must be
-// handed. The cluster deletes it when ShareTTL is over; a later Share takes the
-// place of an earlier one.
+// Share uploads the files that a further control plane needs, encrypted with a new
+// key, which it returns. The cluster deletes them after ShareTTL. A later Share
+// replaces an earlier one.
 func Share(ctx context.Context, client kubernetes.Interface, files []host.File) (CertificateKey, error) {
 	key := NewCertificateKey()
 	contents := map[string][]byte{}

@@ -1,5 +1,5 @@
-// Package join is how a further host comes into a cluster: the token that it
-// shows, how both sides make sure of one another, and what it is handed.
+// Package join adds a host to a cluster: the token, the proof of identity of both
+// sides, and the data that the host receives.
 //
 //	master: let hosts join           worker: discover
 //	  cluster-info, signed ◀──────── TLS to MASTER_IP:6443, chain has the pinned CA

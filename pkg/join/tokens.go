@@ -91,7 +91,7 @@ func tokenIn(secret *corev1.Secret) Token {
 	return token
 }
 
-// DeleteToken deletes the token with that id, or the whole token's.
+// DeleteToken deletes a token, by its id or by the complete token.
 func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken string) error {
 	id := idOrToken
 	if token, err := ParseToken(idOrToken); err == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Where things lie on the host.
+// Paths on the host.
 const (
 	Dir             = "/var/lib/kubelet"
 	Kubeconfig      = "/etc/kubernetes/kubelet.conf"

@@ -73,7 +73,7 @@ func inBytes(n int64, err error) (resource.Quantity, error) {
 	return *resource.NewQuantity(n, resource.BinarySI), err
 }
 
-// left is what there is beyond the wanted.
+// left returns what remains after the wanted amount is subtracted.
 func (l limit) left() (resource.Quantity, error) {
 	have, err := l.have()
 	if err != nil {

@@ -49,7 +49,8 @@ func (s *store) open(ctx context.Context, d digest.Digest) (content.ReaderAt, er
 	return s.content.ReaderAt(ctx, v1.Descriptor{Digest: d})
 }
 
-// manifest reads a manifest into memory. Larger content is none.
+// manifest reads a manifest into memory. It refuses content that is larger than a
+// manifest can be.
 func (s *store) manifest(ctx context.Context, d digest.Digest) ([]byte, error) {
 	from, err := s.open(ctx, d)
 	if err != nil {

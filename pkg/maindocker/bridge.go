@@ -36,8 +36,8 @@ type Bridge struct {
 }
 
 // Move is the step that makes Docker and docker0 match the lease. Stopping,
-// changing and starting Docker is one step, because only the whole can be
-// undone. Containers that ran before run again afterwards. Open makes the
+// changing and starting Docker is one step, because the parts cannot be undone
+// separately. Containers that ran before run again afterwards. Open makes the
 // changes that need no restart.
 func (b Bridge) Move() step.Step {
 	return b.moveBecause(func(ctx context.Context, lease Lease) (step.Diff, error) {

@@ -75,8 +75,7 @@ func (n Node) since(ctx context.Context) (time.Time, error) {
 	return at.Truncate(time.Second), err
 }
 
-// Remove takes the node out of the cluster's list. One that is not there is no
-// error.
+// Remove deletes the node. A missing node is not an error.
 func (n Node) Remove(ctx context.Context) error {
 	client, err := n.API.Client()
 	if err != nil {

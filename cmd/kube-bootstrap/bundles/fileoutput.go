@@ -14,8 +14,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// addFileOutput gives a command that writes a bundle and prints where it is its
-// --to and -o flags: -o takes the file, as in docker save, or how to print.
+// addFileOutput adds the flags --to and -o to a command that writes a bundle and
+// prints its path. -o is a file, as in docker save, or a format.
 func addFileOutput(c *cobra.Command) *fileOutput {
 	o := &fileOutput{format: output.Table}
 	c.Flags().StringVar(&o.to, "to", "", "file to write the bundle into (default in the cache)")

@@ -25,7 +25,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// pullFlags are what `offline pull` can be told.
+// pullFlags are the flags of `offline pull`.
 type pullFlags struct {
 	archs      []string
 	mirrors    []string
@@ -184,8 +184,8 @@ func pullBundle(ctx context.Context, con *console.Console, o offline.PullOptions
 	return printBundle(con.Out, format, bundleResult{path, o.Versions, o.Archs})
 }
 
-// pullError keeps what the user must put right apart from what another run may
-// finish.
+// pullError distinguishes errors that the user must solve from errors that another
+// run may solve.
 func pullError(err error) error {
 	if len(step.Problems(err)) > 0 {
 		return exit.Firm(err)

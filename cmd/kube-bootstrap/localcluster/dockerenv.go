@@ -26,8 +26,8 @@ var ownEngine = config.EnvName("docker-host")
 // be unset.
 type dockerVariables []struct{ name, value string }
 
-// shells write variables in their own way: how to set one, how to unset one,
-// and how to take the whole over.
+// shells are the commands of each shell that set a variable, unset a variable, and
+// run all commands that docker-env prints.
 var shells = map[string]struct{ set, unset, take string }{
 	"bash": {"export %s=%q", "unset %s", "# eval \"$(%s)\""},
 	"fish": {"set -gx %s %q;", "set -e %s;", "# %s | source"},

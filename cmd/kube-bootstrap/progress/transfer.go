@@ -15,11 +15,11 @@ type transfer struct {
 	at           time.Time
 }
 
-// settle is how far back the rate looks.
+// settle is the time over which the rate is averaged.
 const settle = 5 * time.Second
 
-// update takes what an event says. One without numbers changes none. What is
-// there at the first one was there before, and says nothing of the speed.
+// update takes the numbers of an event, if it has any. The bytes of the first event
+// were transferred before and do not count for the rate.
 func (t *transfer) update(e step.Event) {
 	if e.Bytes == 0 && e.Total == 0 {
 		return
@@ -42,7 +42,7 @@ func (t *transfer) update(e step.Event) {
 	t.bytes, t.total = e.Bytes, e.Total
 }
 
-// left is how long it will take yet, if that can be told.
+// left returns the remaining time; ok is false if it is unknown.
 func (t transfer) left() (time.Duration, bool) {
 	if t.rate < 1 || t.total <= t.bytes {
 		return 0, false

@@ -20,7 +20,7 @@ const (
 	KeptLines = 20
 
 	// busy is the exit code of kube-bootstrap while another run is active on its
-	// host. A run on a host goes on for a while after the run that started it was
+	// host. A run on a host continues for some time after the run that started it was
 	// killed.
 	busy = 4
 )

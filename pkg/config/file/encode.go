@@ -19,8 +19,8 @@ func Marshal(c config.Config) ([]byte, error) {
 	}))
 }
 
-// Shared writes what is the same on every host of a cluster, to be handed to
-// a host that joins.
+// Shared encodes the settings that all hosts of a cluster share. A host that joins
+// receives them.
 func Shared(c config.Config) []byte {
 	data, err := encodeTree(tree(c, func(s config.Setting) (bool, string) { return s.Shared, "" }))
 	if err != nil {
@@ -29,8 +29,8 @@ func Shared(c config.Config) []byte {
 	return data
 }
 
-// WithShared takes over what a control-plane host handed out with Shared.
-// Fields of a newer version, which this one cannot know, are passed over.
+// WithShared returns c with the settings that a control plane encoded by Shared. It
+// ignores unknown fields, which a newer version may have added.
 func WithShared(c config.Config, data []byte) (config.Config, error) {
 	root, err := document(data)
 	if err != nil {

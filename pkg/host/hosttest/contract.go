@@ -10,7 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Contract holds a step against what step.Step promises: Check is stable;
+// Contract tests that a step keeps the promises of step.Step: Check is stable;
 // Apply then Check is empty; Apply twice is harmless; cut short and run again
 // it converges; Undo restores the world as it was printed before; Undo twice,
 // or without Apply, does nothing. The step is left undone.

@@ -88,8 +88,8 @@ func (r rotating) begin() step.Step {
 	}
 }
 
-// withdraw removes what joining control planes are handed, because it contains the
-// old key only. While a rotation is under way, nothing else is handed to them.
+// withdraw removes the uploaded keys for joining control planes, because they include
+// only the old key. No keys are uploaded again until the rotation has ended.
 func (r rotating) withdraw() step.Step {
 	const name = "withdraw the keys for joining control planes"
 	return step.Step{
