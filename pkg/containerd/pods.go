@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -117,12 +118,12 @@ func follows(args []string, flag, value string) bool {
 	return at >= 0 && at+1 < len(args) && args[at+1] == value
 }
 
-// removeNetns removes the network namespaces that CRI created, and with them
-// the pods' veth pairs.
+// removeNetns removes the network namespaces that CRI created, and the pods' veth
+// pairs.
 func removeNetns(files host.Files) error {
 	var errs []error
 	for _, path := range files.Match("/run/netns/cni-*") {
-		errs = append(errs, filesystem.UnmountBelow(path), files.Remove(path))
+		errs = append(errs, links.DeleteInto(files.Path(path)), filesystem.UnmountBelow(path), files.Remove(path))
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,37 @@
+package links_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+)
+
+func TestDeleteInto(t *testing.T) {
+	within(t)
+	const name = "kb-links-test"
+	t.Cleanup(func() { hosttest.Shell(t, "ip netns del "+name) })
+	hosttest.Shell(t, `ip netns add `+name+`
+		ip link add pod0 type veth peer name eth0 netns `+name+`
+		ip link add other type veth peer name other0`)
+	for range 2 { // the second time, none is left
+		if err := links.DeleteInto("/run/netns/" + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok, err := links.Find("pod0"); ok || err != nil {
+		t.Errorf("the interface of the namespace: %v, %v", ok, err)
+	}
+	find(t, "other")
+	find(t, "eth0")
+
+	stale := filepath.Join(t.TempDir(), "cni-1")
+	if err := os.WriteFile(stale, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := links.DeleteInto(stale); err != nil {
+		t.Errorf("a file that is not a namespace: %v", err)
+	}
+}
