@@ -48,16 +48,20 @@ func TestMinors(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	m := Newest()
-	for component, c := range map[string]struct{ release, flag string }{
-		"kube-apiserver": {m.Patch, "etcd-servers"}, "kube-controller-manager": {m.Patch, "leader-elect"}, "kube-scheduler": {m.Patch, "leader-elect"},
-		"kubelet": {m.Patch, "node-ip"}, "etcd": {m.Etcd, "data-dir"},
-	} {
-		known, err := KnownFlags(component, c.release)
-		if err != nil || !slices.Contains(known, c.flag) || slices.Contains(known, "no-such-flag") {
-			t.Errorf("%s %s: %d flags, %v", component, c.release, len(known), err)
+	for _, m := range minors {
+		for component, flag := range map[string]string{"kube-apiserver": "etcd-servers", "kube-controller-manager": "leader-elect",
+			"kube-scheduler": "leader-elect", "kubelet": "node-ip", "etcd": "data-dir"} {
+			release := m.Patch
+			if component == "etcd" {
+				release = m.Etcd
+			}
+			known, err := KnownFlags(component, release)
+			if err != nil || !slices.Contains(known, flag) || slices.Contains(known, "no-such-flag") {
+				t.Errorf("%s %s: %d flags, %v", component, release, len(known), err)
+			}
 		}
 	}
+	m := Newest()
 	if gates, err := KnownGates(m.Patch); err != nil || !slices.Contains(gates, "AllAlpha") {
 		t.Errorf("%d gates, %v", len(gates), err)
 	}
