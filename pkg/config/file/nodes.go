@@ -100,6 +100,9 @@ func setWord(n *config.Node, name, raw string) string {
 		}
 	case "name":
 		n.Name = raw
+		if raw == "" {
+			return "must be a name; leave the field out for a default one"
+		}
 		cluster, _ := config.Find("name")
 		return cluster.Must(raw)
 	case "count":

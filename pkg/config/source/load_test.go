@@ -77,6 +77,7 @@ func TestBadFilesNameLineAndField(t *testing.T) {
 		head + "token: [a]\n":                                "kb.yaml:3: token: \"(hidden)\": must be a single value",
 		head + "arch: {a: b}\n":                              "kb.yaml:3: arch: \"\": must be a single value",
 		head + "arch: arm\narch: arm64\n":                    "kb.yaml:4: arch: already said on line 3",
+		head + "nodes:\n- {role: worker, name: ''}\n":        "kb.yaml:4: nodes[0].name: \"\": must be a name; leave the field out for a default one",
 		"kind: Cluster\n":                                    `kb.yaml:1: apiVersion: missing; write "apiVersion: kube-bootstrap.dev/v1alpha1"`,
 		"apiVersion: kube-bootstrap.dev/v2\nkind: Cluster\n": `kb.yaml:1: apiVersion: "kube-bootstrap.dev/v2" is not known; write kube-bootstrap.dev/v1alpha1`,
 		head + "registry: reg:5000\n":                        `kb.yaml:3: registry: must be a block of fields, such as "registry: {address: ..., username: ...}"`,
