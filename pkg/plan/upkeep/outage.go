@@ -1,35 +1,57 @@
 package upkeep
 
 import (
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// longOutage is the shortest outage of the control plane after which the kubelet
-// and kube-proxy are restarted. By then the node controller has marked the pods of
-// a host that is cut off as not Ready (after 50 s), and the watches of client-go
-// pause for up to a minute between two attempts. A new kubelet lists its pods at
-// once, and a new kube-proxy the endpoints of Services.
-const longOutage = 50 * time.Second
+const (
+	// longOutage is the shortest outage of the control plane after which the kubelet
+	// and kube-proxy are restarted. By then the watches of client-go pause for up to
+	// a minute between two attempts, and the node controller soon marks the pods of
+	// a host that is cut off as not Ready (after 50 s). A new kubelet lists its pods
+	// at once, and a new kube-proxy the endpoints of Services.
+	longOutage = 30 * time.Second
+	// backoffReset is the time without a failure after which client-go pauses
+	// briefly again. Until then the pauses of several short outages add up
+	// (defaultBackoffReset of client-go/tools/cache/reflector.go).
+	backoffReset = 2 * time.Minute
+)
 
-// outages holds the end of the last long outage of the control plane, as seen
-// from this host.
-type outages struct{ last atomic.Pointer[time.Time] }
+// outages are the outages of the control plane, as seen from this host.
+type outages struct {
+	mu     sync.Mutex
+	recent []outage // those of the last backoffReset
+	last   time.Time
+}
 
-// note records an outage that ends now. It reports whether it was a long one.
-func (o *outages) note(outage time.Duration) bool {
-	if outage < longOutage {
+type outage struct {
+	end      time.Time
+	duration time.Duration
+}
+
+// note records an outage that ends now. It reports whether the recent outages
+// together were long.
+func (o *outages) note(now time.Time, duration time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	recent, total := []outage{{now, duration}}, duration
+	for _, one := range o.recent {
+		if now.Sub(one.end) < backoffReset {
+			recent, total = append(recent, one), total+one.duration
+		}
+	}
+	o.recent = recent
+	if total < longOutage {
 		return false
 	}
-	now := time.Now()
-	o.last.Store(&now)
+	o.last = now
 	return true
 }
 
 // end returns the end of the last long outage, the zero time if there was none.
 func (o *outages) end() time.Time {
-	if at := o.last.Load(); at != nil {
-		return *at
-	}
-	return time.Time{}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last
 }

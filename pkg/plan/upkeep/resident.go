@@ -114,7 +114,7 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 			})
 		}, s.EtcdCA)
 	}, func(outage time.Duration) {
-		if r.outages.note(outage) {
+		if r.outages.note(time.Now(), outage) {
 			in.Put(agent.API)
 		}
 	})
