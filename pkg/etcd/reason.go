@@ -180,7 +180,7 @@ func (d diagnosis) problemIn(log string) error {
 	switch {
 	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") && d.full():
 		problem.Name, problem.Remedy = "etcd-disk", d.diskRemedy()
-	case says(reason, "wal", "snap", "database", "bolt", "crc"):
+	case says(reason, "wal", "snap", "database", "bolt", "crc", "proto:"): // the last one: an entry cannot be decoded
 		problem.Name, problem.Remedy = "etcd-data", dataRemedy(d.replicated)
 	case says(log, "\npanic: ") && says(log, ".wal.broken"):
 		problem.Name, problem.Remedy = "etcd-data", dataRemedy(d.replicated)

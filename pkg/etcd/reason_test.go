@@ -15,6 +15,7 @@ func TestTheReasonOfEtcd(t *testing.T) {
 		"full-disk.log":   {"etcd-disk", "failed to create WAL: no space left on device"},
 		"bad-value.log":   {"etcd-start", `invalid value "abc" for flag -snapshot-count`},
 		"bad-flags.log":   {"etcd-start", "--election-timeout[1000ms] should be at least as 5 times"},
+		"bad-entry.log":   {"etcd-data", "proto: cannot parse invalid wire-format data"},
 		"torn-wal.log":    {"etcd-data", "failed to repair WAL"}, // where the disk has space
 		"taken-port.log":  {"etcd-start", "listen tcp 10.233.0.2:2380: bind: address already in use"},
 	} {
