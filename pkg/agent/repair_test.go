@@ -128,10 +128,12 @@ func TestRepairWaitsForTheLock(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	in, log, lock := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "seen", Route))
 	until(t, "repair at the start", func() bool { return log.has("repaired: write seen") })
-	release, err := host.Lock(t.Context(), lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var release func()
+	until(t, "take the lock, which a repair releases after its log", func() (ok bool) {
+		var err error
+		release, err = host.Lock(t.Context(), lock)
+		return err == nil
+	})
 	if err := files.Remove("/a"); err != nil {
 		t.Fatal(err)
 	}
