@@ -95,6 +95,7 @@ var spans = map[string]string{
 	"pkg/plan/upkeep.loadedImages":   "a run of a user waits for a repair; it is tried again",
 	"pkg/plan/renewal.Limit":         "a run of a user waits for a repair; it is tried again",
 	"pkg/plan/upkeep.longOutage":     "length of an outage, which is not waited for",
+	"pkg/plan/upkeep.backoffReset":   "time over which outages add up",
 	"pkg/host.WaitLock":              "another run of kube-bootstrap",
 	"pkg/maindocker.bootSlack":       "added to step.Limit",
 	"pkg/imagestore.loadGrace":       "after an interruption",
