@@ -15,6 +15,7 @@ import (
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -26,7 +27,7 @@ type Target struct {
 	Token  Token
 	CAHash string // "sha256:..."
 	// Key, if there is one, asks for what control planes share.
-	Key CertificateKey
+	Key certkey.Key
 }
 
 // Discover makes sure that Server is the cluster that the user means, shows it
@@ -46,7 +47,7 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 		return Handover{}, err
 	}
 	handover, err := d.handover(ctx)
-	if err == nil && !target.Key.isZero() {
+	if err == nil && !target.Key.IsZero() {
 		handover.Shared, err = d.shared(ctx)
 	}
 	handover.Server = server

@@ -156,3 +156,11 @@ func lostHandover(err error) error {
 		Remedy: "restore the file from a copy, or run the same command with a token and a hash of `kube-bootstrap token create`",
 	}
 }
+
+func keyExpired(server string) error {
+	return &step.Problem{
+		Name:   "certificate-key",
+		Text:   server + " no longer hands over what control planes share: that is good for two hours",
+		Remedy: "make a new key with `kube-bootstrap token create --control-plane` on a control plane",
+	}
+}

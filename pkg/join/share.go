@@ -16,6 +16,7 @@ import (
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -31,8 +32,8 @@ const (
 // Share uploads the files that a further control plane needs, encrypted with a new
 // key, which it returns. The cluster deletes them after ShareTTL. A later Share
 // replaces an earlier one.
-func Share(ctx context.Context, client kubernetes.Interface, files []host.File) (CertificateKey, error) {
-	key := NewCertificateKey()
+func Share(ctx context.Context, client kubernetes.Interface, files []host.File) (certkey.Key, error) {
+	key := certkey.New()
 	contents := map[string][]byte{}
 	for _, file := range files {
 		contents[file.Path] = file.Data
@@ -41,7 +42,7 @@ func Share(ctx context.Context, client kubernetes.Interface, files []host.File) 
 	if err != nil {
 		return key, err
 	}
-	sealed, err := key.seal(plain)
+	sealed, err := key.Seal(plain)
 	if err != nil {
 		return key, err
 	}
@@ -103,7 +104,7 @@ func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := d.Key.open(secret.Data[shareKey])
+	plain, err := d.Key.Open(secret.Data[shareKey])
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/util"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 )
 
 const system = metav1.NamespaceSystem
@@ -113,7 +115,7 @@ func JoinCommand(masterIP string, token Token, caHash string) string {
 }
 
 // ControlPlaneCommand returns the command to run on a further control plane.
-func ControlPlaneCommand(masterIP string, token Token, caHash string, key CertificateKey) string {
+func ControlPlaneCommand(masterIP string, token Token, caHash string, key certkey.Key) string {
 	return fmt.Sprintf("KUBE_BOOTSTRAP_TOKEN=%s KUBE_BOOTSTRAP_CERTIFICATE_KEY=%s kube-bootstrap master --join --master-ip %s --ca-cert-hash %s",
 		token.Reveal(), key.Reveal(), masterIP, caHash)
 }

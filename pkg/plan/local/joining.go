@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 )
 
 // follow adopts the shared settings of the cluster that this host joins. An
@@ -42,7 +43,7 @@ func knownHandover(h *Host) join.Handover {
 
 func target(h *Host) join.Target {
 	token, _ := join.ParseToken(h.Config.Token) // the formats are validated with the configuration
-	key, _ := join.ParseCertificateKey(h.Config.CertificateKey)
+	key, _ := certkey.Parse(h.Config.CertificateKey)
 	kind := join.ForWorker
 	if h.Config.Join {
 		kind = join.ForControlPlane

@@ -6,6 +6,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -27,19 +28,19 @@ func EtcdMembers(ctx context.Context, h *local.Host) ([]etcd.MemberStatus, error
 
 // Share uploads the encrypted certificate authorities for a further control
 // plane, and returns the key to decrypt them.
-func Share(ctx context.Context, h *local.Host) (join.CertificateKey, error) {
+func Share(ctx context.Context, h *local.Host) (certkey.Key, error) {
 	ctx, cancel := step.Limited(h.Limited(ctx))
 	defer cancel()
 	if err := renewal.NotRotating(ctx, h); err != nil {
-		return join.CertificateKey{}, err
+		return certkey.Key{}, err
 	}
 	shared, err := controlplane.Shared(h.Files)
 	if err != nil {
-		return join.CertificateKey{}, err
+		return certkey.Key{}, err
 	}
 	client, err := kube.Kubeconfig(controlplane.AdminConf).Client()
 	if err != nil {
-		return join.CertificateKey{}, err
+		return certkey.Key{}, err
 	}
 	return join.Share(ctx, client, shared)
 }

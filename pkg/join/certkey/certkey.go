@@ -1,4 +1,6 @@
-package join
+// Package certkey is the certificate key: it encrypts the files that control planes
+// share while they are in the cluster. Only a joining control plane has it.
+package certkey
 
 import (
 	"crypto/aes"
@@ -13,38 +15,37 @@ import (
 
 const keyLength = 32 // bytes, of AES-256
 
-// CertificateKey opens what control planes share, which the cluster itself
-// keeps only under this key. However it is printed, it stays hidden; only
-// Reveal gives it away.
-type CertificateKey struct{ key []byte }
+// Key is a certificate key. No verb of fmt prints it; only Reveal returns it.
+type Key struct{ key []byte }
 
-// NewCertificateKey makes a key.
-func NewCertificateKey() CertificateKey {
+// New returns a random key.
+func New() Key {
 	key := make([]byte, keyLength)
 	_, _ = rand.Read(key) // never fails: it ends the program instead
-	return CertificateKey{key}
+	return Key{key}
 }
 
-// ParseCertificateKey reads a key as a user gives it.
-func ParseCertificateKey(text string) (CertificateKey, error) {
+// Parse reads a key of 64 hexadecimal digits [certificate-key].
+func Parse(text string) (Key, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != keyLength {
-		return CertificateKey{}, malformedKey()
+		return Key{}, malformedKey()
 	}
-	return CertificateKey{key}, nil
+	return Key{key}, nil
 }
 
 // Reveal returns the key as a joining control plane shows it.
-func (k CertificateKey) Reveal() string { return hex.EncodeToString(k.key) }
+func (k Key) Reveal() string { return hex.EncodeToString(k.key) }
 
-func (k CertificateKey) String() string { return "<hidden>" }
+func (k Key) String() string { return "<hidden>" }
 
 // Format hides the key from every verb of fmt, %#v among them.
-func (k CertificateKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, k.String()) }
+func (k Key) Format(f fmt.State, _ rune) { fmt.Fprint(f, k.String()) }
 
-func (k CertificateKey) isZero() bool { return len(k.key) == 0 }
+// IsZero reports whether there is no key.
+func (k Key) IsZero() bool { return len(k.key) == 0 }
 
-func (k CertificateKey) cipher() (cipher.AEAD, error) {
+func (k Key) cipher() (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k.key)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,8 @@ func (k CertificateKey) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-func (k CertificateKey) seal(plain []byte) ([]byte, error) {
+// Seal encrypts plain.
+func (k Key) Seal(plain []byte) ([]byte, error) {
 	aead, err := k.cipher()
 	if err != nil {
 		return nil, err
@@ -60,7 +62,8 @@ func (k CertificateKey) seal(plain []byte) ([]byte, error) {
 	return aead.Seal(nil, nil, plain, nil), nil
 }
 
-func (k CertificateKey) open(sealed []byte) ([]byte, error) {
+// Open decrypts the result of Seal with the same key [certificate-key].
+func (k Key) Open(sealed []byte) ([]byte, error) {
 	aead, err := k.cipher()
 	if err != nil {
 		return nil, err
@@ -85,13 +88,5 @@ func wrongKey() error {
 		Name:   "certificate-key",
 		Text:   "the certificate key does not open what the control planes share: it is wrong, or a newer one was made since",
 		Remedy: "make a new one with `kube-bootstrap token create --control-plane` on a control plane",
-	}
-}
-
-func keyExpired(server string) error {
-	return &step.Problem{
-		Name:   "certificate-key",
-		Text:   server + " no longer hands over what control planes share: that is good for two hours",
-		Remedy: "make a new key with `kube-bootstrap token create --control-plane` on a control plane",
 	}
 }
