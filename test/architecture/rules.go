@@ -72,6 +72,9 @@ var parts = [][]string{
 	{"pkg/image"},
 	{"pkg/image/e2e"},
 
+	{"pkg/join/certkey"},
+	{"pkg/join"},
+
 	{"pkg/bundle/compression"},
 	{"pkg/bundle"},
 	{"pkg/bundle/artifact"},
@@ -113,6 +116,7 @@ var emptyWords = []string{"util", "utils", "common", "helper", "helpers", "types
 func Violations(root string) ([]string, error) {
 	var all []string
 	comments := map[string][]string{} // package directory: files with a package comment
+	size := sizes{lines: map[string]int{}, methods: map[string]int{}}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -128,9 +132,11 @@ func Violations(root string) ([]string, error) {
 		}
 		all = append(all, file.violations()...)
 		file.count(comments)
+		size.add(file)
 		return nil
 	})
 	all = append(all, commentViolations(comments)...)
+	all = append(all, size.violations()...)
 	slices.Sort(all)
 	return all, err
 }

@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +20,28 @@ func TestTheTreeKeepsTheRules(t *testing.T) {
 	}
 }
 
+// writeLarge writes a package that is too large, with a receiver of too many
+// methods.
+func writeLarge(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	methods := "// Package kubelet is too large.\npackage kubelet\n\ntype Kubelet struct{}\n"
+	for i := range maxMethods + 1 {
+		methods += fmt.Sprintf("\nfunc (k *Kubelet) m%d() {}\n", i)
+	}
+	for i := range maxPackageLines/maxFileLines + 2 {
+		text := methods
+		if i > 0 {
+			text = "package kubelet\n" + strings.Repeat("\n", maxFileLines-1)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part%d.go", i)), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestABadTreeIsSeen makes sure that the rules bite: each line of want is one
 // breach in testdata/bad.
 func TestABadTreeIsSeen(t *testing.T) {
@@ -34,6 +57,7 @@ func TestABadTreeIsSeen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "pkg/etcd/function.go"), []byte(function), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	writeLarge(t, filepath.Join(root, "pkg/kubelet"))
 	found, err := Violations(root)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +75,8 @@ func TestABadTreeIsSeen(t *testing.T) {
 		"pkg/etcd/function.go: endless has 82 lines; cut it, 80 are enough",
 		"pkg/etcd/long.go: 401 lines; cut it, 400 are enough",
 		"pkg/flannel: 2 package comments (pkg/flannel/a.go, pkg/flannel/b.go); keep one",
+		"pkg/kubelet.Kubelet has 31 methods; split it, 30 are enough",
+		"pkg/kubelet: 2866 lines; split it, 2500 are enough for a package",
 		"pkg/step/step.go: imports pkg/config, which is not below pkg/step",
 		"pkg/util/util.go: a package called util; name it for what it is",
 		"pkg/util/util.go: pkg/util has no layer; give it one in test/architecture and docs/architecture.md",
