@@ -85,6 +85,10 @@ func (r *bars) Event(e step.Event) {
 		}
 	case step.Done, step.Undone:
 		r.done++
+		if r.isPart(e) {
+			r.drop(e.Step)
+			return
+		}
 		r.end(e, "✓")
 	case step.Failed:
 		r.end(e, "✗")
@@ -93,6 +97,18 @@ func (r *bars) Event(e step.Event) {
 
 func (r *bars) find(name string) int {
 	return slices.IndexFunc(r.running, func(l *barLine) bool { return l.name == name })
+}
+
+// isPart reports whether a step is one of many on one host of a cluster. The run on
+// that host has a line of its own, so parts are printed only if verbose.
+func (r *bars) isPart(e step.Event) bool {
+	host, _ := e.Host()
+	return host != "" && !r.verbose
+}
+
+// drop removes a running line. The next drawing omits it.
+func (r *bars) drop(name string) {
+	r.running = slices.DeleteFunc(r.running, func(l *barLine) bool { return l.name == name })
 }
 
 // end prints the final line of a step that has ended. A failed check has no

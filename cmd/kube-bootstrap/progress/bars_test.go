@@ -57,6 +57,29 @@ func TestVerboseBarsNameTheStepsUpToDate(t *testing.T) {
 	}
 }
 
+// TestPartsOfAHost runs a step of a cluster whose parts run on one host.
+func TestPartsOfAHost(t *testing.T) {
+	for _, verbose := range []bool{false, true} {
+		var out bytes.Buffer
+		r := newBars(&out, sized(80, 24), verbose)
+		for _, name := range []string{"run worker on one", "one: start etcd", "one: load"} {
+			r.Event(step.Event{At: at(0), Step: name, Kind: step.Started})
+		}
+		r.Event(step.Event{At: at(1), Step: "one: start etcd", Kind: step.Done})
+		r.Event(step.Event{At: at(2), Step: "one: load", Kind: step.Failed})
+		r.Event(step.Event{At: at(3), Step: "run worker on one", Kind: step.Done})
+		if len(r.running) > 0 {
+			t.Errorf("still running: %v", r.running)
+		}
+		r.Close()
+		for want, printed := range map[string]bool{"✓   1.0s  one: start etcd": verbose, "✗   2.0s  one: load": true, "✓   3.0s  run worker on one": true} {
+			if strings.Contains(out.String(), want) != printed {
+				t.Errorf("verbose %t: %q printed: %t", verbose, want, !printed)
+			}
+		}
+	}
+}
+
 func TestALineShowsWhatFits(t *testing.T) {
 	moved := transfer{bytes: 1200e6, total: 1300e6, rate: 1e6}
 	name := "kube-worker-1: load the images of the main Docker"
