@@ -15,8 +15,8 @@ import (
 
 // kinds maps a kind to its resource. It knows most kinds that kube-bootstrap
 // applies, and asks the API server for the group version of others. A REST mapper
-// of client-go would discover all groups, and take a group whose discovery failed
-// for one that the server does not have.
+// of client-go would discover all groups, and would report a group as missing if its
+// discovery failed.
 type kinds struct {
 	config *rest.Config
 

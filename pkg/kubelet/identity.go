@@ -41,7 +41,7 @@ func (i Identity) now() time.Time {
 	return time.Now()
 }
 
-// diff lists what is missing before the API server accepts the kubelet.
+// diff compares the credentials of the kubelet with those that the API server accepts.
 func (i Identity) diff() (step.Diff, error) {
 	if i.ControlPlane {
 		return i.diffFor(i.pairProblem())

@@ -25,7 +25,7 @@ type verifying struct {
 func verifyCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE",
-		Short: "Read a whole bundle, verify all digests and list what is missing",
+		Short: "Verify all digests of a bundle and list missing content",
 		Long: `Read a whole bundle, compare everything in it with its digests, and say what it
 holds and what a host would look for in vain.`,
 		Example: `  kube-bootstrap offline verify kube.tar.zst

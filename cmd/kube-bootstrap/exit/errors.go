@@ -11,7 +11,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ErrNotUpToDate ends a status whose table already says what is missing.
+// ErrNotUpToDate sets the exit code of a status. It has no message, because the table of
+// the status lists the missing steps.
 var ErrNotUpToDate = errors.New("not everything is up to date")
 
 // ErrNotRead is the error that nobody reads stdout any more.

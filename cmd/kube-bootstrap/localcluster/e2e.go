@@ -30,12 +30,14 @@ func clusterE2E(con *console.Console) *cobra.Command {
 	return suiteCommand(con, false, &cobra.Command{
 		Use:   "e2e [FOCUS]",
 		Short: "Run the tests of Kubernetes that may run concurrently",
-		Long: `Run Kubernetes' own end-to-end tests on a cluster that is up: those whose names
-match the regular expression FOCUS, or the conformance tests, except those that
-must run alone. The tests and the images that they use are built from the
-source of the cluster's version, which takes minutes once. Failures are printed
-when they happen and in a table at the end; the exit code is 1 when a test fails. An
-interrupted run ends the tests and removes their namespaces.`,
+		Long: `Run the end-to-end tests of Kubernetes on a running cluster. FOCUS is a regular
+expression that selects tests by name; without it, the conformance tests run.
+"cluster e2e-serial" runs the tests that must run alone.
+
+The tests and the images that they use are built from the source of the cluster's
+version, which takes minutes once. Failures are printed when they happen and in a
+table at the end; the exit code is 1 when a test fails. An interrupted run ends the
+tests and removes their namespaces.`,
 		Example: `  kube-bootstrap cluster e2e 'should serve a basic endpoint'
   kube-bootstrap cluster e2e --processes 8 --report-dir results`,
 	})
