@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/manual"
@@ -48,6 +50,17 @@ func TestEveryCommandHasHelpAndExample(t *testing.T) {
 		}
 	}
 	look(testRoot())
+}
+
+// pflag shows what a help text has in backquotes as the flag's argument.
+func TestFlagsShowOneWordAsArgument(t *testing.T) {
+	eachCommand(testRoot(), func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if argument, _ := pflag.UnquoteUsage(f); strings.Contains(argument, " ") {
+				t.Errorf("%s --%s: help shows the argument %q", c.CommandPath(), f.Name, argument)
+			}
+		})
+	})
 }
 
 func TestExitCodesAreExplained(t *testing.T) {

@@ -210,7 +210,7 @@ var clusterSettings = []Setting{
 	},
 	{
 		Field: "addons", Flag: "addons", Group: GroupCluster, Verbs: Master | Preflight | ClusterUp, Change: Freely,
-		Help:  "applications to add, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; none: no addon (default of a new cluster of `cluster up`: " + strings.Join(newClusterAddons, ",") + ")",
+		Help:  "applications to add, comma separated: " + strings.Join(AddonNames(), ", ") + ", or the path or URL of a manifest; none: no addon (default of a new cluster of kube-bootstrap cluster up: " + strings.Join(newClusterAddons, ",") + ")",
 		at:    manifests(func(c *Config) *[]string { return &c.Addons }),
 		check: addons,
 	},

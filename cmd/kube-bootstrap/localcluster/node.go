@@ -127,7 +127,7 @@ type nodeVerb struct {
 
 func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Command {
 	c.Args = oneNodeArg
-	c.Flags().String("name", "", "the node, as `node add` takes it")
+	c.Flags().String("name", "", "the node, as for node add")
 	_ = c.Flags().MarkHidden("name")
 	c.ValidArgsFunction = command.FirstArg(nodeListing.complete(con.Env))
 	o := addClusterFlags(con.Env, c)
