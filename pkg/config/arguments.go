@@ -36,47 +36,28 @@ func (a Arguments) Over(args []string) []string {
 	return all
 }
 
-// arguments is a mapping in a file, and NAME=VALUE as a flag, which may be
-// repeated. A mapping on one line is accepted everywhere.
-func arguments(field func(*Config) *Arguments) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		set := func(s string) (err error) {
-			*p, err = parseArguments(s, "\n")
-			return err
-		}
-		return value{kind: "arguments", set: set, get: func() string { return asJSON(*p) }}
+// parseGates reads arguments that are true or false.
+func parseGates(s string) (map[string]bool, error) {
+	given, err := parseArguments(s, "\n,")
+	if err != nil {
+		return nil, err
 	}
-}
-
-// gates are arguments that are true or false, and that commas may separate.
-func gates(field func(*Config) *map[string]bool) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		set := func(s string) error {
-			given, err := parseArguments(s, "\n,")
-			if err != nil {
-				return err
-			}
-			*p = nil
-			for name, raw := range given {
-				on, err := strconv.ParseBool(raw)
-				if err != nil {
-					return fmt.Errorf("%s=%s must be true or false", name, raw)
-				}
-				if *p == nil {
-					*p = map[string]bool{}
-				}
-				(*p)[name] = on
-			}
-			return nil
+	var all map[string]bool
+	for name, raw := range given {
+		on, err := strconv.ParseBool(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s must be true or false", name, raw)
 		}
-		return value{kind: "gates", set: set, get: func() string { return asJSON(*p) }}
+		if all == nil {
+			all = map[string]bool{}
+		}
+		all[name] = on
 	}
+	return all, nil
 }
 
 // asJSON returns a mapping with sorted names; "" if it is empty.
-func asJSON[V any](m map[string]V) string {
+func asJSON[M ~map[string]V, V any](m M) string {
 	if len(m) == 0 {
 		return ""
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,49 +63,4 @@ func addons(s string) string {
 		}
 	}
 	return ""
-}
-
-// settled is a name that means the same file whatever directory we are in: a
-// host remembers it.
-func settled(name string) (string, error) {
-	if !IsManifest(name) {
-		return name, nil
-	}
-	return filepath.Abs(name)
-}
-
-// manifest is text that may be the path of one.
-func manifest(field func(*Config) *string) func(*Config) value {
-	return func(c *Config) value {
-		v := text(field)(c)
-		v.set = func(s string) (err error) {
-			*field(c), err = settled(strings.TrimSpace(s))
-			return err
-		}
-		return v
-	}
-}
-
-// manifests is a list of such.
-func manifests(field func(*Config) *[]string) func(*Config) value {
-	return func(c *Config) value {
-		v := list(field)(c)
-		split := v.set
-		v.set = func(s string) error {
-			if strings.TrimSpace(s) == NoAddons {
-				s = ""
-			}
-			if err := split(s); err != nil {
-				return err
-			}
-			for i, name := range *field(c) {
-				var err error
-				if (*field(c))[i], err = settled(name); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		return v
-	}
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,64 +19,67 @@ type value struct {
 	get  func() string
 }
 
-func text(field func(*Config) *string) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		return value{
-			kind: "string",
-			set:  func(s string) error { *p = strings.TrimSpace(s); return nil },
-			get:  func() string { return *p },
+// kind returns a function that returns the value at a field. A text that parse
+// does not accept leaves the field as it is.
+func kind[T any](name string, parse func(string) (T, error), print func(T) string) func(field func(*Config) *T) func(*Config) value {
+	return func(field func(*Config) *T) func(*Config) value {
+		return func(c *Config) value {
+			p := field(c)
+			set := func(s string) error {
+				v, err := parse(s)
+				if err == nil {
+					*p = v
+				}
+				return err
+			}
+			return value{kind: name, set: set, get: func() string { return print(*p) }}
 		}
 	}
 }
 
-func yesNo(field func(*Config) *bool) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		set := func(s string) error {
-			b, err := strconv.ParseBool(s)
-			if err != nil {
-				return fmt.Errorf("must be true or false")
-			}
-			*p = b
-			return nil
+// The kinds of settings.
+var (
+	text   = kind("string", func(s string) (string, error) { return strings.TrimSpace(s), nil }, asItIs)
+	yesNo  = kind("bool", or(strconv.ParseBool, "must be true or false"), strconv.FormatBool)
+	number = kind("int", or(strconv.Atoi, "must be a whole number"), strconv.Itoa)
+	span   = kind("duration", parseSpan, shortSpan)
+	list   = kind("list", func(s string) ([]string, error) { return splitList(s), nil }, joinList)
+	// mapping is a tree of fields of somebody else's, kept as JSON.
+	mapping = kind("mapping", parseMapping, asItIs)
+	// manifest is text that may be the path of one, and manifests a list of such.
+	manifest  = kind("string", func(s string) (string, error) { return settled(strings.TrimSpace(s)) }, asItIs)
+	manifests = kind("list", parseManifests, joinList)
+	// arguments are a mapping in a file, and NAME=VALUE as a flag, which may be
+	// repeated. A mapping on one line is accepted everywhere.
+	arguments = kind("arguments", func(s string) (Arguments, error) { return parseArguments(s, "\n") }, asJSON[Arguments])
+	// gates are arguments that are true or false, and that commas may separate.
+	gates = kind("gates", parseGates, asJSON[map[string]bool])
+)
+
+func asItIs(s string) string { return s }
+
+// or returns parse with an error that says what the text must be.
+func or[T any](parse func(string) (T, error), must string) func(string) (T, error) {
+	return func(s string) (T, error) {
+		v, err := parse(s)
+		if err != nil {
+			err = errors.New(must)
 		}
-		return value{kind: "bool", set: set, get: func() string { return strconv.FormatBool(*p) }}
+		return v, err
 	}
 }
 
-func number(field func(*Config) *int) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		set := func(s string) error {
-			n, err := strconv.Atoi(s)
-			if err != nil {
-				return fmt.Errorf("must be a whole number")
-			}
-			*p = n
-			return nil
-		}
-		return value{kind: "int", set: set, get: func() string { return strconv.Itoa(*p) }}
+// parseSpan reads a duration. The old scripts counted seconds, so a bare number
+// does.
+func parseSpan(s string) (time.Duration, error) {
+	if _, err := strconv.Atoi(s); err == nil {
+		s += "s"
 	}
-}
-
-// span is a duration. The old scripts counted seconds, so a bare number does.
-func span(field func(*Config) *time.Duration) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		set := func(s string) error {
-			if _, err := strconv.Atoi(s); err == nil {
-				s += "s"
-			}
-			d, err := time.ParseDuration(s)
-			if err != nil || d <= 0 {
-				return fmt.Errorf("must be a time greater than zero, such as 90s, 5m or 20 (seconds)")
-			}
-			*p = d
-			return nil
-		}
-		return value{kind: "duration", set: set, get: func() string { return shortSpan(*p) }}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("must be a time greater than zero, such as 90s, 5m or 20 (seconds)")
 	}
+	return d, nil
 }
 
 // shortSpan drops the zeros Go prints: 5m instead of 5m0s.
@@ -89,41 +94,50 @@ func shortSpan(d time.Duration) string {
 	return s
 }
 
-// list splits at commas only. A space inside an item does not begin a new item;
-// the item's check rejects it.
-func list(field func(*Config) *[]string) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		set := func(s string) error {
-			var items []string
-			for item := range strings.SplitSeq(s, ",") {
-				if item = strings.TrimSpace(item); item != "" {
-					items = append(items, item)
-				}
-			}
-			*p = slices.Compact(items)
-			return nil
+// splitList splits at commas only. A space inside an item does not begin a new
+// item; the item's check rejects it.
+func splitList(s string) []string {
+	var items []string
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
 		}
-		return value{kind: "list", set: set, get: func() string { return strings.Join(*p, ",") }}
 	}
+	return slices.Compact(items)
 }
 
-// mapping is a tree of fields of somebody else's, kept as JSON.
-func mapping(field func(*Config) *string) func(*Config) value {
-	return func(c *Config) value {
-		p := field(c)
-		set := func(s string) error {
-			if strings.TrimSpace(s) == "" {
-				*p = ""
-				return nil
-			}
-			data, err := yaml.YAMLToJSONStrict([]byte(s))
-			if err != nil || !strings.HasPrefix(string(data), "{") {
-				return fmt.Errorf("must be fields with values, such as {maxPods: 50}")
-			}
-			*p = string(data)
-			return nil
-		}
-		return value{kind: "mapping", set: set, get: func() string { return *p }}
+func joinList(items []string) string { return strings.Join(items, ",") }
+
+func parseMapping(s string) (string, error) {
+	if strings.TrimSpace(s) == "" {
+		return "", nil
 	}
+	data, err := yaml.YAMLToJSONStrict([]byte(s))
+	if err != nil || !strings.HasPrefix(string(data), "{") {
+		return "", fmt.Errorf("must be fields with values, such as {maxPods: 50}")
+	}
+	return string(data), nil
+}
+
+// settled is a name that means the same file whatever directory we are in: a
+// host remembers it.
+func settled(name string) (string, error) {
+	if !IsManifest(name) {
+		return name, nil
+	}
+	return filepath.Abs(name)
+}
+
+func parseManifests(s string) ([]string, error) {
+	if strings.TrimSpace(s) == NoAddons {
+		return nil, nil
+	}
+	items := splitList(s)
+	for i, name := range items {
+		var err error
+		if items[i], err = settled(name); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
 }
