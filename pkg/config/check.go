@@ -17,13 +17,26 @@ import (
 
 const hostBits = 24 // the prefix length of one host's share
 
+// The checks of texts that have a form.
 var (
-	tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
-	hashForm  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	keyForm   = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	retryForm = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`)
-	linkForm  = regexp.MustCompile(`^[^\s/:]{1,15}$`)
+	interfaceName  = like(`^[^\s/:]{1,15}$`, "must be the name of an interface, such as eth0")
+	restartPolicy  = like(`^(no|always|unless-stopped|on-failure(:[0-9]+)?)$`, "must be no, on-failure, on-failure:N, always or unless-stopped")
+	clusterName    = like(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`, "must be lower-case letters, digits and -, a letter first, at most 40")
+	token          = like(`^[a-z0-9]{6}\.[a-z0-9]{16}$`, "must be 6 characters, a dot and 16 characters, all of a-z and 0-9; `kube-bootstrap token create` on the control-plane host prints one")
+	caCertHash     = like(`^sha256:[0-9a-f]{64}$`, "must be sha256: and 64 hex digits; `kube-bootstrap token create` on the control-plane host prints it")
+	certificateKey = like(`^[0-9a-f]{64}$`, "must be 64 hex digits; `kube-bootstrap token create --control-plane` on a control-plane host prints it")
 )
+
+// like returns the check that a text has the form of a regular expression.
+func like(form, must string) func(string) string {
+	pattern := regexp.MustCompile(form)
+	return func(s string) string {
+		if pattern.MatchString(s) {
+			return ""
+		}
+		return must
+	}
+}
 
 func kubernetesVersion(s string) string {
 	_, _, err := catalog.Kubernetes(s)
@@ -101,13 +114,6 @@ func address(s string) string {
 	return ""
 }
 
-func interfaceName(s string) string {
-	if !linkForm.MatchString(s) {
-		return "must be the name of an interface, such as eth0"
-	}
-	return ""
-}
-
 func domainName(s string) string {
 	if problems := validation.IsDNS1123Subdomain(s); len(problems) > 0 {
 		return "must be lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
@@ -128,34 +134,6 @@ func certificateNames(s string) string {
 func port(s string) string {
 	if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 65535 {
 		return "must be a port, 1 to 65535"
-	}
-	return ""
-}
-
-func token(s string) string {
-	if !tokenForm.MatchString(s) {
-		return "must be 6 characters, a dot and 16 characters, all of a-z and 0-9; `kube-bootstrap token create` on the control-plane host prints one"
-	}
-	return ""
-}
-
-func caCertHash(s string) string {
-	if !hashForm.MatchString(s) {
-		return "must be sha256: and 64 hex digits; `kube-bootstrap token create` on the control-plane host prints it"
-	}
-	return ""
-}
-
-func certificateKey(s string) string {
-	if !keyForm.MatchString(s) {
-		return "must be 64 hex digits; `kube-bootstrap token create --control-plane` on a control-plane host prints it"
-	}
-	return ""
-}
-
-func restartPolicy(s string) string {
-	if !retryForm.MatchString(s) {
-		return "must be no, on-failure, on-failure:N, always or unless-stopped"
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,15 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
-
-var clusterNameForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
-
-func clusterName(s string) string {
-	if !clusterNameForm.MatchString(s) {
-		return "must be lower-case letters, digits and -, a letter first, at most 40"
-	}
-	return ""
-}
 
 func atLeast(least int) func(string) string {
 	return func(s string) string {
