@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
@@ -21,15 +23,11 @@ var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 // the help as a shell and this program would: what it names must be there.
 func TestExamplesAreCommandsThereAre(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	seen := 0
 	for _, page := range append(pages, "../../README.md") {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 			seen += checkExamples(t, filepath.Base(page), block[1])
 		}

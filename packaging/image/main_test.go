@@ -9,21 +9,19 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestTheSameProgramsGiveTheSameImage(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	programs := filepath.Join(t.TempDir(), "kube-bootstrap-linux")
 	for _, arch := range []string{"amd64", "arm"} {
-		if err := os.WriteFile(programs+"-"+arch, []byte("for "+arch), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(programs+"-"+arch, []byte("for "+arch), 0o600))
 	}
 	one, two := t.TempDir(), t.TempDir()
 	for _, dir := range []string{one, two} {
-		if err := write(dir, programs, "v1.2.3", []string{"amd64", "arm"}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, write(dir, programs, "v1.2.3", []string{"amd64", "arm"}))
 	}
 	for _, name := range []string{"index.json", "manifest.json"} {
 		if a, b := read(t, one, name), read(t, two, name); !bytes.Equal(a, b) {
@@ -46,9 +44,7 @@ func TestTheSameProgramsGiveTheSameImage(t *testing.T) {
 func read(t *testing.T, dir, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return data
 }
 
@@ -56,17 +52,13 @@ func read(t *testing.T, dir, name string) []byte {
 func platforms(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	all, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	outer, err := all.IndexManifest()
 	if err != nil || len(outer.Manifests) != 1 {
 		t.Fatalf("%+v, %v", outer, err)
 	}
 	index, err := all.ImageIndex(outer.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	inner, err := index.IndexManifest()
 	if err != nil || len(inner.Manifests) != len(want) {
 		t.Fatalf("%+v, %v", inner, err)

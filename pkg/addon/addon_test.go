@@ -20,6 +20,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func variants() map[string]Addons {
@@ -38,9 +39,7 @@ func variants() map[string]Addons {
 func TestManifestsGolden(t *testing.T) {
 	for name, addons := range variants() {
 		got, err := addons.Manifests()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		hosttest.Golden(t, name+".yaml", got)
 	}
 }
@@ -51,9 +50,7 @@ func TestManifestsStrict(t *testing.T) {
 	for name, addons := range variants() {
 		for _, o := range objects(t, addons) {
 			data, err := o.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if _, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil); err != nil {
 				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
 			}
@@ -75,9 +72,7 @@ func TestAHashOfDigitsIsAString(t *testing.T) {
 		}
 	}
 	files, err := manifests.ReadDir("manifests")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, file := range files {
 		text, err := manifests.ReadFile("manifests/" + file.Name())
 		if err != nil || strings.Contains(string(text), ": {{hash") {
@@ -96,21 +91,15 @@ func TestContainedAddons(t *testing.T) {
 	addons.KubeletCA = addons.ClusterCA
 	for _, name := range config.ContainedAddons {
 		text, err := addons.Named(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		all, err := kube.Objects(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, o := range all {
 			if got := o.GetLabels()[label]; got != name {
 				t.Errorf("%s: %s %s has the label %q", name, o.GetKind(), o.GetName(), got)
 			}
 			data, err := o.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if _, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil); err != nil && !runtime.IsNotRegisteredError(err) {
 				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
 			}
@@ -138,9 +127,7 @@ func TestProxyConfigStrict(t *testing.T) {
 				continue
 			}
 			var cm corev1.ConfigMap
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &cm); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &cm))
 			var config proxy.KubeProxyConfiguration
 			if err := yaml.UnmarshalStrict([]byte(cm.Data["config.conf"]), &config); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -158,18 +145,14 @@ func TestProxyConfigStrict(t *testing.T) {
 func TestProxyFields(t *testing.T) {
 	s := variants()["full"].withDefaults()
 	before, err := s.ProxyConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.ProxyFields = `{"mode":"nftables","iptables":{"syncPeriod":"1m"},"featureGates":{"AllAlpha":false}}`
 	text, err := s.ProxyConfig()
 	var config proxy.KubeProxyConfiguration
 	if err == nil {
 		err = yaml.UnmarshalStrict([]byte(text), &config)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if config.Mode != "nftables" || config.IPTables.SyncPeriod.Minutes() != 1 || config.IPTables.MinSyncPeriod.Milliseconds() != 200 ||
 		config.ClusterCIDR != "10.1.0.0/16" || len(config.FeatureGates) != 1 || text == before {
 		t.Errorf("got\n%s", text)
@@ -191,12 +174,8 @@ func TestObjects(t *testing.T) {
 func objects(t *testing.T, addons Addons) []*kube.Object {
 	t.Helper()
 	text, err := addons.Manifests()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	all, err := kube.Objects(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return all
 }

@@ -5,13 +5,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestFlannelIsValid(t *testing.T) {
 	text, err := Addons{Settings: Settings{FlannelImage: "flannel:v1", Backend: "host-gw", PodCIDR: "10.1.0.0/16", Server: "https://10.0.0.1:6443"}}.Flannel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if err := CheckManifest(text); err != nil {
 		t.Error(err)
 	}

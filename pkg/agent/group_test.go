@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestAFailedRepairEndsTheRound: what comes after it may need it, and would only
@@ -61,13 +62,9 @@ func TestTheLockIsHeldTogether(t *testing.T) {
 		return held, func() { released = true }, nil
 	}}
 	one, leaveOne, err := lock.take(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	other, leaveOther, err := lock.take(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want()
 	<-one.Done()
 	<-other.Done()

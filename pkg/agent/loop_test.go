@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestWhileUnchanged(t *testing.T) {
@@ -14,9 +15,7 @@ func TestWhileUnchanged(t *testing.T) {
 	const path, other = "/ca.crt", "/other.crt"
 	put := func(path, text string) {
 		t.Helper()
-		if err := files.Write(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, files.Write(path, []byte(text), 0o600))
 	}
 	put(path, "old")
 	broken := errors.New("broken")

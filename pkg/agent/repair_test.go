@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // fileDuty is a duty that a file of this name exists.
@@ -83,9 +84,7 @@ func TestRepairAfterAnEvent(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	in, log, _ := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "b", Route))
 	until(t, "repair everything at the start", func() bool { return log.has("repaired: write a") && log.has("repaired: write b") })
-	if err := files.Remove("/a"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Remove("/a"))
 	in.Put(Link)
 	until(t, "repair after an event", func() bool { return files.Exists("/a") })
 	until(t, "record the repair", func() bool { return len(Repairs(files)) == 3 })
@@ -97,15 +96,11 @@ func TestRepairAfterAnEvent(t *testing.T) {
 func TestRepairLeavesDutiesOfOtherEvents(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for _, name := range []string{"/a", "/b"} {
-		if err := files.Write(name, []byte(name[1:]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, files.Write(name, []byte(name[1:]), 0o600))
 	}
 	in, log, _ := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "b", Route), fileDuty(files, "last", Forwarding))
 	until(t, "look at everything at the start", func() bool { return log.has("repaired: write last") })
-	if err := errors.Join(files.Remove("/a"), files.Remove("/b")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(files.Remove("/a"), files.Remove("/b")))
 	in.Put(Route)
 	until(t, "repair after an event", func() bool { return files.Exists("/b") })
 	if files.Exists("/a") {
@@ -134,9 +129,7 @@ func TestRepairWaitsForTheLock(t *testing.T) {
 		release, err = host.Lock(t.Context(), lock)
 		return err == nil
 	})
-	if err := files.Remove("/a"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Remove("/a"))
 	in.Put(Link)
 	time.Sleep(3 * settle) // it must do nothing
 	if files.Exists("/a") {
@@ -248,16 +241,12 @@ func TestPausesBetweenRepairsGrow(t *testing.T) {
 func TestRecordOfRepairsIsBounded(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for i := range 3 * keptRepairs {
-		if err := note(files, Repair{Seconds: float64(i)}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, note(files, Repair{Seconds: float64(i)}))
 	}
 	if all := Repairs(files); len(all) != keptRepairs || all[keptRepairs-1].Seconds != 3*keptRepairs-1 {
 		t.Errorf("%d, the last %v", len(all), all[len(all)-1])
 	}
-	if err := files.Write(repairsFile, []byte("{garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Write(repairsFile, []byte("{garbage"), 0o600))
 	if err := note(files, Repair{Step: "x"}); err != nil || len(Repairs(files)) != 1 {
 		t.Errorf("a damaged record: %v, %v", err, Repairs(files))
 	}

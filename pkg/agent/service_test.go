@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // initSystem is a host's init system of that name, which has started nothing.
@@ -50,36 +51,22 @@ func TestAFreshHostLacksTheAgent(t *testing.T) {
 func copyOf(t *testing.T, s Service, program string) {
 	t.Helper()
 	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Files.Write(s.Program, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, s.Files.Write(s.Program, data, 0o755))
 }
 
 func TestAnAgentOfAnotherProgramIsRestarted(t *testing.T) {
 	s := testService(t, "systemd")
 	copyOf(t, s, "sleep")
 	tree, err := s.tree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Files.Put(append(tree, host.File{Path: "/etc/systemd/system/multi-user.target.wants/kube-bootstrap-agent.service"})); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, s.Files.Put(append(tree, host.File{Path: "/etc/systemd/system/multi-user.target.wants/kube-bootstrap-agent.service"})))
 	agent := exec.Command(s.Files.Path(s.Program), "1000")
-	if err := agent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, agent.Start())
 	t.Cleanup(func() { _ = agent.Process.Kill(); _ = agent.Wait() })
-	if err := s.Files.Write(pidFile, []byte(strconv.Itoa(agent.Process.Pid)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Files.Write(pidFile, []byte(strconv.Itoa(agent.Process.Pid)), 0o644))
 	until(t, "start a program", func() bool { runs, _ := s.process(); return runs })
 	if diff, err := s.check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("it runs: %q, %v", diff, err)
@@ -102,9 +89,7 @@ func TestSysvScriptRestartsTheAgent(t *testing.T) {
 	script := filepath.Join(dir, "script")
 	write(t, script, string(s.fill(sysvScript)))
 	parent := exec.Command("/bin/sh", script, "supervise")
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, parent.Start())
 	pids := func() []string { data, _ := os.ReadFile(starts); return strings.Fields(string(data)) }
 	for n := 1; n <= 2; n++ {
 		until(t, "start the agent", func() bool { return len(pids()) == n })
@@ -112,9 +97,7 @@ func TestSysvScriptRestartsTheAgent(t *testing.T) {
 			kill(t, pids()[0])
 		}
 	}
-	if err := parent.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, parent.Process.Signal(syscall.SIGTERM))
 	if err := parent.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -134,10 +117,6 @@ func write(t *testing.T, path, text string) {
 func kill(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, syscall.Kill(n, syscall.SIGKILL))
 }

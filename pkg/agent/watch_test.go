@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestRepairOfAFileThatIsRemoved: with its directory too, which the repair makes
@@ -19,9 +20,7 @@ func TestRepairOfAFileThatIsRemoved(t *testing.T) {
 	watched := make(chan error, 1)
 	go func() { watched <- WatchFiles(ctx, in, files.Path("/bin"), filepath.Join(files.Root, "never")) }()
 	for _, path := range []string{"/bin/plugin", "/bin"} {
-		if err := os.RemoveAll(files.Path(path)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.RemoveAll(files.Path(path)))
 		until(t, "repair after "+path+" was removed", func() bool { return files.Exists("/bin/plugin") })
 	}
 	stop()

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func testBalancer(t *testing.T) Balancer {
@@ -35,13 +36,9 @@ func TestNewCertificatesDoNotRestartTheAgent(t *testing.T) {
 	b := testBalancer(t)
 	put := func() (diff []string) {
 		tree, err := b.Records()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		diff, err = b.Files.Missing(tree)
-		if err := errors.Join(err, b.Files.Put(tree)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(err, b.Files.Put(tree)))
 		return diff
 	}
 	if diff := put(); len(diff) != 2 {
@@ -54,9 +51,7 @@ func TestNewCertificatesDoNotRestartTheAgent(t *testing.T) {
 		t.Errorf("written, and still to be written: %v", diff)
 	}
 	for _, path := range []string{b.Cert, b.EtcdCA, b.ClusterCA} {
-		if err := b.Files.Write(path, []byte("renewed"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, b.Files.Write(path, []byte("renewed"), 0o600))
 		if diff := put(); len(diff) > 0 {
 			t.Errorf("a new %s restarts the agent: %v", path, diff)
 		}
@@ -69,9 +64,7 @@ func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
 	if !stale || !slices.Equal(begin.Addresses(), b.Seeds) {
 		t.Fatalf("a fresh host: %v, %t", begin, stale)
 	}
-	if err := writeState(b.Files, begin); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, writeState(b.Files, begin))
 	if _, stale := b.seeded(); stale {
 		t.Error("written, and still to be written")
 	}
@@ -80,9 +73,7 @@ func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
 		t.Errorf("another seed: %v, %t", begin, stale)
 	}
 	told := State{ControlPlanes: []ControlPlane{{IP: "10.0.0.2"}, {IP: "10.0.0.3", Joining: true}}, Told: true}
-	if err := writeState(b.Files, told); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, writeState(b.Files, told))
 	if begin, stale := b.seeded(); stale || !slices.Equal(begin.Addresses(), []string{"10.0.0.2"}) {
 		t.Errorf("after it was told: %v, %t", begin, stale)
 	}
@@ -93,15 +84,11 @@ func authority(t *testing.T, b *Balancer, of *httptest.Server) {
 	t.Helper()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate().Raw})
 	key, err := x509.MarshalPKCS8PrivateKey(of.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for path, data := range map[string][]byte{
 		b.ClusterCA: ca, b.EtcdCA: ca, b.Cert: ca, b.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
 	} {
-		if err := b.Files.Write(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, b.Files.Write(path, data, 0o600))
 	}
 }
 
@@ -113,9 +100,7 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 	authority(t, &b, server)
 	b.APIPort = server.Listener.Addr().(*net.TCPAddr).Port
 	b.Port = freePair(t)
-	if err := writeState(b.Files, State{ControlPlanes: []ControlPlane{{IP: "127.0.0.7"}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, writeState(b.Files, State{ControlPlanes: []ControlPlane{{IP: "127.0.0.7"}}}))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -150,9 +135,7 @@ func freePair(t *testing.T) int {
 	t.Helper()
 	for {
 		one, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		port := one.Addr().(*net.TCPAddr).Port
 		two, err := net.Listen("tcp", local(port+1))
 		one.Close()
@@ -209,16 +192,12 @@ func TestProbeKnowsAnAPIServerThatShutsDown(t *testing.T) {
 func TestADamagedRecordIsWrittenAgain(t *testing.T) {
 	for _, text := range []string{"", "{garbage", "\x00\x00"} {
 		b := testBalancer(t)
-		if err := b.Files.Write(stateFile, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, b.Files.Write(stateFile, []byte(text), 0o600))
 		known := b.Known()
 		if diff, err := known.Check(t.Context()); err != nil || len(diff) != 1 {
 			t.Errorf("%q: %v, %v", text, diff, err)
 		}
-		if err := known.Apply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, known.Apply(t.Context()))
 		if state, err := ReadState(b.Files); err != nil || !slices.Equal(state.Addresses(), b.Seeds) {
 			t.Errorf("%q: %v, %v", text, state, err)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/inetaf/tcpproxy"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // backend is a server on an address of this machine that says which it is, and
@@ -31,9 +33,7 @@ type backend struct {
 func listen(t *testing.T, ip string, port int) *backend {
 	t.Helper()
 	l, err := net.Listen("tcp", address(ip, port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b := &backend{Listener: l, ip: ip, conns: make(chan net.Conn, 100)}
 	t.Cleanup(b.die)
 	go func() {
@@ -102,9 +102,7 @@ func balanced(t *testing.T, n int) (*pool, []*backend, string) {
 		return l, err
 	}
 	proxy.AddRoute("127.0.0.1:0", p)
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, proxy.Start())
 	t.Cleanup(func() { proxy.Close() })
 	return p, all, <-at
 }
@@ -113,9 +111,7 @@ func balanced(t *testing.T, n int) (*pool, []*backend, string) {
 func connect(t *testing.T, at string) (net.Conn, string) {
 	t.Helper()
 	c, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	line, err := bufio.NewReader(c).ReadString('\n')
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // A pool without a server must not use the CPU that a starting server needs.
@@ -20,9 +22,7 @@ func TestPausesGrowWhileNoServerIsThere(t *testing.T) {
 			stop()
 		}
 	}
-	if err := p.serve(ctx, local(freePair(t))); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.serve(ctx, local(freePair(t))))
 	if !slices.IsSorted(pauses) || pauses[0] != firstRetry || pauses[19] != maxRetry {
 		t.Errorf("pauses %v", pauses)
 	}
@@ -47,9 +47,7 @@ func TestPausesAreShortAgainAfterAServerWasThere(t *testing.T) {
 			go useOnce(t, at, b)
 		}
 	}
-	if err := p.serve(ctx, at); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.serve(ctx, at))
 	if pause := <-after; pause != firstRetry {
 		t.Errorf("after a server was there: %s", pause)
 	}
@@ -80,9 +78,7 @@ func TestAnOutageIsReportedWhenItHasEnded(t *testing.T) {
 		useOnce(t, at, b)
 		listen(t, "127.0.0.1", p.port)
 	}()
-	if err := p.serve(ctx, at); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.serve(ctx, at))
 	if len(outages) != 1 || outages[0] <= 0 || outages[0] > time.Since(began) {
 		t.Errorf("reported outages: %v", outages)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // initOnly is a host of that init system on which nothing runs.
@@ -27,9 +28,7 @@ func (initOnly) Active(context.Context, string) (bool, error) { return false, ni
 func freshHost(t *testing.T, init string) Daemon {
 	d := Daemon{Files: host.Files{Root: t.TempDir()}, Units: initOnly(init)}
 	for _, program := range []string{"/usr/sbin/dockerd", "/usr/bin/containerd", "/usr/bin/unshare"} {
-		if err := d.Files.Write(program, []byte("#!/bin/sh\necho Docker version 28.5.2, build 1\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, d.Files.Write(program, []byte("#!/bin/sh\necho Docker version 28.5.2, build 1\n"), 0o755))
 	}
 	return d
 }
@@ -39,9 +38,7 @@ func TestGolden(t *testing.T) {
 		d := freshHost(t, init)
 		tree, err := d.tree()
 		scripts, scriptsErr := d.containerdScripts()
-		if err := errors.Join(err, scriptsErr); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(err, scriptsErr))
 		for _, file := range slices.Concat(tree, scripts) {
 			hosttest.Golden(t, init+"-"+filepath.Base(file.Path), file.Data)
 		}
@@ -50,13 +47,9 @@ func TestGolden(t *testing.T) {
 
 func TestDistributionsContainerdScriptStays(t *testing.T) {
 	d := freshHost(t, "sysv")
-	if err := d.Files.Write(containerdScript, []byte("#!/bin/sh\n# the distribution's\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, d.Files.Write(containerdScript, []byte("#!/bin/sh\n# the distribution's\n"), 0o755))
 	scripts, err := d.containerdScripts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if len(scripts) > 0 {
 		t.Error("would replace it")
 	}

@@ -8,28 +8,23 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // writeDelta writes a bundle of another patch version on top of a whole one.
 func writeDelta(t *testing.T) (delta, base, whole string) {
 	t.Helper()
 	next, err := image.For("v1.37.0", image.Versions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	base = writeSmall(t)
 	c := builderFor(t, next, "amd64", "arm")
-	if err := c.ExcludeBase(opened(t, base)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.ExcludeBase(opened(t, base)))
 	return writeOf(t, c), base, writeOf(t, builderFor(t, next, "amd64", "arm"))
 }
 
 func TestBase(t *testing.T) {
 	delta, base, whole := writeDelta(t)
-	if err := verified(t.Context(), delta, WithBase(base)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, verified(t.Context(), delta, WithBase(base)))
 	b, full := opened(t, delta, WithBase(base)), opened(t, whole)
 	if err := b.Check(t.Context(), "arm"); err != nil {
 		t.Error(err)
@@ -85,9 +80,7 @@ func TestDamagedBase(t *testing.T) {
 	_, _, rest := parts(t, base)
 	whole := read(t, base)
 	whole[len(whole)-len(rest)/2] ^= 0x10
-	if err := os.WriteFile(base, whole, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(base, whole, 0o644))
 	if err := verified(t.Context(), delta, WithBase(base)); err == nil || !strings.Contains(err.Error(), "its base: bundle "+base) {
 		t.Errorf("got %v", err)
 	}

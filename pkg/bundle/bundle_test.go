@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // writeSmall writes a bundle of tiny images for two architectures.
@@ -26,9 +27,7 @@ func writeFor(t testing.TB, archs ...string) string {
 func writeOf(t testing.TB, b *Builder) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	if err := b.Write(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Write(t.Context(), path))
 	return path
 }
 
@@ -37,9 +36,7 @@ func writeOf(t testing.TB, b *Builder) string {
 func builderFor(t testing.TB, v image.Versions, archs ...string) *Builder {
 	t.Helper()
 	b, err := NewBuilder(v, bundletest.Images(t, v, archs...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b.Cache = t.TempDir()
 	return b
 }
@@ -57,18 +54,14 @@ func verified(ctx context.Context, path string, options ...Option) error {
 func opened(t testing.TB, path string, options ...Option) *Bundle {
 	t.Helper()
 	b, err := Open(path, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
 
 func TestRoundTrip(t *testing.T) {
 	path := writeSmall(t)
-	if err := verified(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, verified(t.Context(), path))
 	b := opened(t, path)
 	if got := strings.Join(b.Archs(), " "); got != "amd64 arm" {
 		t.Errorf("architectures: %s", got)
@@ -111,9 +104,7 @@ func TestArchiveHoldsOneArchitecture(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		names[h.Name] = true
 	}
 	for _, e := range b.Images {
@@ -135,9 +126,7 @@ func TestCancelStopsWriting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b, err := NewBuilder(bundletest.Versions(t), []image.Built{bundletest.Image(t, image.Catalogue(bundletest.Versions(t), "")[0], "amd64", rootfstest.Tar(t, "a=b"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "bundle")
 	if err := b.Write(ctx, path); err == nil {
 		t.Error("wrote a bundle although it was cancelled")
@@ -150,8 +139,6 @@ func TestCancelStopsWriting(t *testing.T) {
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return data
 }

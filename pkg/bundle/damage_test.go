@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // raw packs one tar member without an end mark.
@@ -21,24 +22,18 @@ func raw(t testing.TB, h *tar.Header, data string) []byte {
 	t.Helper()
 	var plain bytes.Buffer
 	w := tar.NewWriter(&plain)
-	if err := w.WriteHeader(h); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.WriteHeader(h))
 	if _, err := w.Write([]byte(data)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Flush())
 	return plain.Bytes()
 }
 
 func packed(t testing.TB, plain []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := compression.EncodeBytes(&b, plain); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, compression.EncodeBytes(&b, plain))
 	return b.Bytes()
 }
 
@@ -62,9 +57,7 @@ func headOf(t *testing.T, path string) (all []member) {
 	t.Helper()
 	head, _, _ := parts(t, path)
 	decoder, err := compression.NewDecoder(bytes.NewReader(head), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer decoder.Close()
 	archive := tar.NewReader(decoder)
 	for {
@@ -72,13 +65,9 @@ func headOf(t *testing.T, path string) (all []member) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		data, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		all = append(all, member{h.Name, data})
 	}
 }
@@ -113,9 +102,7 @@ func changed(t *testing.T, path, name string, change func([]byte) []byte) []byte
 func save(t *testing.T, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, data, 0o644))
 	return path
 }
 
@@ -184,9 +171,7 @@ func TestCrafted(t *testing.T) {
 	}
 	firstSize := func(plain []byte) int64 {
 		h, err := tar.NewReader(bytes.NewReader(plain)).Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return memberSize(h.Size)
 	}
 	for _, c := range []struct {

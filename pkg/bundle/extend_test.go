@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // programsOver writes a bundle with a program of its own on top of another one.
@@ -20,9 +21,7 @@ func programsOver(t *testing.T, base *Bundle, programs map[string]string) string
 	v := base.Versions
 	v.Programs = programs
 	hyperkube, err := base.Layers(image.Ref(v, "hyperkube"), "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var built []image.Built
 	for _, img := range image.Catalogue(v, "")[len(base.Images):] {
 		one := bundletest.Image(t, img, "amd64")
@@ -31,9 +30,7 @@ func programsOver(t *testing.T, base *Bundle, programs map[string]string) string
 		}
 		own := bundletest.Image(t, img, "amd64", rootfstest.Tar(t, "usr/local/bin/"+img.Name+"=built from a checkout"))
 		layers, err := own.OCI.Layers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		one.OCI = over(t, one.OCI, layers)
 		built = append(built, one)
 	}
@@ -41,9 +38,7 @@ func programsOver(t *testing.T, base *Bundle, programs map[string]string) string
 	if err == nil {
 		err = b.Extend(base)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return writeOf(t, b)
 }
 
@@ -63,9 +58,7 @@ func TestProgramsOnTopOfABundle(t *testing.T) {
 	base := opened(t, basePath)
 	programs := map[string]string{"kubelet": "v1.36.3+abc", "kube-scheduler": "v1.36.3+def"}
 	path := programsOver(t, base, programs)
-	if err := verified(t.Context(), path, WithBase(basePath)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, verified(t.Context(), path, WithBase(basePath)))
 	b := opened(t, path, WithBase(basePath))
 	if !maps.Equal(b.Versions.Programs, programs) {
 		t.Errorf("programs %v", b.Versions.Programs)

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // FuzzOpen feeds the reader with files: whatever it takes for a bundle can be
@@ -21,9 +22,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "bundle")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, data, 0o600))
 		use(t, path)
 	})
 }
@@ -32,9 +31,7 @@ func FuzzOpen(f *testing.F) {
 func FuzzHead(f *testing.F) {
 	for _, data := range seeds(f) {
 		decoder, err := compression.NewDecoder(bytes.NewReader(data), 1)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.NoError(f, err)
 		plain, err := io.ReadAll(decoder)
 		decoder.Close()
 		if err != nil {
@@ -45,12 +42,8 @@ func FuzzHead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "bundle")
 	f.Fuzz(func(t *testing.T, plain []byte) {
 		var file bytes.Buffer
-		if err := compression.Encode(&file, bytes.NewReader(plain), int64(len(plain)), zstd.SpeedFastest); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, compression.Encode(&file, bytes.NewReader(plain), int64(len(plain)), zstd.SpeedFastest))
+		must.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
 		use(t, path)
 	})
 }
@@ -80,17 +73,11 @@ func seeds(f *testing.F) (all [][]byte) {
 	var small bytes.Buffer
 	w := tar.NewWriter(&small)
 	for _, m := range []member{{manifestName, []byte(`{"format":2,"blobs":{},"frames":[]}`)}, {signatureName, []byte(`{"signer":"x","signature":"eA=="}`)}} {
-		if err := m.write(w); err != nil {
-			f.Fatal(err)
-		}
+		must.NoError(f, m.write(w))
 	}
-	if err := w.Flush(); err != nil {
-		f.Fatal(err)
-	}
+	must.NoError(f, w.Flush())
 	var head bytes.Buffer
-	if err := compression.EncodeBytes(&head, small.Bytes()); err != nil {
-		f.Fatal(err)
-	}
+	must.NoError(f, compression.EncodeBytes(&head, small.Bytes()))
 	good := read(f, writeFor(f, "arm"))
 	return [][]byte{good, good[:len(good)/2], flip(good, len(good)/3), head.Bytes()}
 }

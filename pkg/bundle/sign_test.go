@@ -13,30 +13,23 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // keys makes the files that openssl would.
 func keys(t *testing.T) (private, public string) {
 	t.Helper()
 	pub, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	pubDER, err := x509.MarshalPKIXPublicKey(pub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	dir := t.TempDir()
 	private, public = filepath.Join(dir, "key.pem"), filepath.Join(dir, "key.pub")
 	err = errors.Join(os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600),
 		os.WriteFile(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER}), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return private, public
 }
 
@@ -44,9 +37,7 @@ func writeSigned(t *testing.T, private string) string {
 	t.Helper()
 	c := builderFor(t, bundletest.Versions(t), "amd64")
 	key, err := ReadSigningKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c.SignBy(key)
 	return writeOf(t, c)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestKubernetes(t *testing.T) {
@@ -74,9 +76,7 @@ func TestFlags(t *testing.T) {
 // unchanged.
 func TestThePageOfVersions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/versions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if rows := strings.Count(string(page), "\n| 1."); rows != len(minors) {
 		t.Errorf("the page has %d rows, and the table %d", rows, len(minors))
 	}

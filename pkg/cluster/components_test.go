@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
@@ -22,9 +23,7 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	file := func(name string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, []byte(name), 0o644))
 		return path
 	}
 	bundle := file("b")
@@ -32,16 +31,12 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	share := func(version string) Components {
 		t.Helper()
 		o := Options{Bundle: bundle, Components: Components{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}}
-		if err := o.setup(topology.Topology{}).Share(s).Apply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, o.setup(topology.Topology{}).Share(s).Apply(t.Context()))
 		return o.Components
 	}
 	share("v1.36.3+aaa")
 	components := share("v1.36.3+bbb")
-	if err := dropOldComponents(t.Context(), s, components.note(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, dropOldComponents(t.Context(), s, components.note(), nil))
 	found, err := filepath.Glob(filepath.Join(s.SharedDir(), "*"))
 	if err != nil || len(found) != 2 {
 		t.Errorf("hosts see %q, %v", found, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // recordOf returns the record of options with this test as the program, as it
@@ -16,21 +17,13 @@ func recordOf(t *testing.T, o Options) session.Record {
 	t.Helper()
 	t.Setenv("KUBE_BOOTSTRAP_CACHE", t.TempDir())
 	o, err := o.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r, err := o.record()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	word, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	back, err := session.ParseRecord("k", string(word))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return *back
 }
 

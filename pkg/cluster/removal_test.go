@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // noHosts opens a cluster on the Docker of this machine that has a record and
@@ -24,13 +25,9 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 		Request: topology.Request{Workers: 2}, Kubernetes: "v1.37.2", KeepImages: true,
 		Made: config.Made{Given: map[string]string{"flannelBackend": "host-gw"}},
 	}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s, err := session.Open(options.Options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Cluster().Remove(context.Background(), session.RecordNote); err != nil {
 			t.Error(err)
@@ -38,9 +35,7 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 		s.Close()
 	})
 	r, err := options.record()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return s, options, r
 }
 
@@ -48,9 +43,7 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 func volumesLeft(t *testing.T, s *session.Session) string {
 	t.Helper()
 	all, err := s.Cluster().Volumes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var names []string
 	for _, v := range all {
 		if !v.IsNote() {
@@ -63,9 +56,7 @@ func volumesLeft(t *testing.T, s *session.Session) string {
 func recordLeft(t *testing.T, s *session.Session) session.Record {
 	t.Helper()
 	r, err := Recorded(t.Context(), s.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if r == nil {
 		return session.Record{}
 	}
@@ -77,9 +68,7 @@ func recordLeft(t *testing.T, s *session.Session) session.Record {
 func TestRecreatingKeepsTheRecord(t *testing.T) {
 	s, options, record := noHosts(t)
 	ctx := t.Context()
-	if err := errors.Join(s.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), s.Cluster().MakeVolume(ctx, s.Name+"-worker-1-var-lib", nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(s.WriteRecord(ctx, &session.Record{Kubernetes: "v1.36.3"}), s.Cluster().MakeVolume(ctx, s.Name+"-worker-1-var-lib", nil)))
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := replaceHosts(stopped, s, record); err == nil || recordLeft(t, s).Kubernetes != "v1.36.3" {
@@ -87,9 +76,7 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 	}
 	killed := record
 	killed.Phase = session.Removing
-	if err := s.WriteRecord(ctx, &killed); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.WriteRecord(ctx, &killed))
 	if left := recordLeft(t, s); left.Settings.Given["flannelBackend"] != "host-gw" || len(left.Nodes) != 3 || left.Phase != session.Removing {
 		t.Errorf("killed during the removal: %+v", left)
 	}
@@ -102,9 +89,7 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 	if recreate, err := recreates(ctx, s, options); err != nil || recreate {
 		t.Errorf("new hosts are removed too: %v", err)
 	}
-	if err := errors.Join(s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil), removeBegun(ctx, s)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(s.Cluster().MakeVolume(ctx, s.Name+"-master-1-var-lib", nil), removeBegun(ctx, s)))
 	if left := recordLeft(t, s); volumesLeft(t, s) != "" || left.Settings.Given["flannelBackend"] != "host-gw" || left.Phase != session.Creating {
 		t.Errorf("after a failed run: %s, %+v", volumesLeft(t, s), left)
 	}
@@ -121,18 +106,12 @@ func TestRecreatingKeepsTheRecord(t *testing.T) {
 func TestCleanThatWasKilled(t *testing.T) {
 	s, _, record := noHosts(t)
 	ctx := t.Context()
-	if err := errors.Join(s.WriteRecord(ctx, &record), s.Cluster().Note(ctx, "snapshot.used", `{}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(s.WriteRecord(ctx, &record), s.Cluster().Note(ctx, "snapshot.used", `{}`)))
+	must.NoError(t, s.WriteRecord(ctx, &session.Record{Phase: session.Removing}))
 	if left := recordLeft(t, s); len(left.Settings.Given)+len(left.Nodes) > 0 || left.Phase != session.Removing {
 		t.Errorf("settings of a removed cluster: %+v", left)
 	}
-	if err := remove(ctx, s); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, remove(ctx, s))
 	if there, err := s.Exists(ctx); err != nil || there {
 		t.Errorf("something is left: %v", err)
 	}
@@ -146,9 +125,7 @@ func TestANoteIsReplacedAtOnce(t *testing.T) {
 	const key = "word"
 	missed := make(chan int)
 	done, stop := context.WithCancel(ctx)
-	if err := s.Cluster().Note(ctx, key, "0"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Cluster().Note(ctx, key, "0"))
 	go func() {
 		n := 0
 		for done.Err() == nil {
@@ -189,9 +166,7 @@ func TestANewNodeIsEmpty(t *testing.T) {
 		t.Errorf("without a former node: %v, %v", diff, err)
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
-		if err := s.Cluster().MakeVolume(ctx, s.Name+"-"+name+"-var-lib", nil); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.Cluster().MakeVolume(ctx, s.Name+"-"+name+"-var-lib", nil))
 	}
 	if diff, err := drop.Check(ctx); err != nil || len(diff) != 1 {
 		t.Errorf("with its volume: %v, %v", diff, err)

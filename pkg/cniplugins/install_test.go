@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // files is a source in memory: the contents of the plugins by name.
@@ -59,21 +60,15 @@ func installer(t *testing.T) Installer {
 func (i Installer) put(t *testing.T, name, content string, mode os.FileMode) string {
 	t.Helper()
 	path := i.Files.Path(pluginPath(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.NoError(t, os.WriteFile(path, []byte(content), mode))
 	return path
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(data)
 }
 
@@ -90,9 +85,7 @@ func TestPluginsOfTheUser(t *testing.T) {
 	other := i.put(t, "calico", "not ours", 0o755)
 	hosttest.Contract(t, hosttest.Tree(t, i.Files.Root), i.Step())
 
-	if err := i.Step().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, i.Step().Apply(t.Context()))
 	if read(t, kept) != usable || read(t, other) != "not ours" {
 		t.Error("a usable plugin was replaced")
 	}
@@ -103,13 +96,9 @@ func TestPluginsOfTheUser(t *testing.T) {
 
 func TestPluginsReplacedByTheUserStay(t *testing.T) {
 	i := installer(t)
-	if err := i.Step().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, i.Step().Apply(t.Context()))
 	path := i.put(t, "bridge", "the user's own", 0o755)
-	if err := i.Step().Undo(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, i.Step().Undo(t.Context()))
 	if read(t, path) != "the user's own" {
 		t.Error("the user's plugin was removed")
 	}
@@ -127,9 +116,7 @@ func TestAHostWithAllPluginsNeedsNoSource(t *testing.T) {
 	if _, err := gone.Step().Check(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without plugins and without a source: %v", err)
 	}
-	if err := i.Step().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, i.Step().Apply(t.Context()))
 	if diff, err := gone.Step().Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("without a source: %v %v", diff, err)
 	}

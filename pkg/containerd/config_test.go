@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const pause = "registry.k8s.io/pause:3.10.2"
@@ -105,9 +106,7 @@ options = {BinaryName = "/usr/bin/nvidia-container-runtime", SystemdCgroup = fal
 func parse(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	m := map[string]any{}
-	if err := toml.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, toml.Unmarshal(data, &m))
 	return m
 }
 
@@ -120,9 +119,7 @@ func TestConfigThatIsNotTOML(t *testing.T) {
 
 func TestCNIConfig(t *testing.T) {
 	want, err := os.ReadFile("testdata/10-kube-bootstrap.conflist")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	got, err := cniConfig(netip.MustParsePrefix("10.1.7.1/24"), 1450)
 	if err != nil || string(got) != string(want) {
 		t.Errorf("got\n%s, %v", got, err)
@@ -152,17 +149,13 @@ func TestWriteCNI(t *testing.T) {
 	}
 	noLease = nil
 	for range 2 {
-		if err := s.Apply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.Apply(t.Context()))
 		if diff, err := s.Check(t.Context()); err != nil || len(diff) != 0 {
 			t.Errorf("after Apply: %v, %v", diff, err)
 		}
 	}
 	for range 2 {
-		if err := s.Undo(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.Undo(t.Context()))
 	}
 	if files.Exists("/etc") {
 		t.Error("directories made for the config are left")
@@ -172,9 +165,7 @@ func TestWriteCNI(t *testing.T) {
 func TestCNIProblems(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for _, name := range []string{"05-calico.conflist", "10-kube-bootstrap.conflist", "87-podman.conflist", "00-notes.txt"} {
-		if err := files.Write(cniConfDir+"/"+name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, files.Write(cniConfDir+"/"+name, nil, 0o644))
 	}
 	problems := step.Problems(CNIProblems(files, true))
 	if len(problems) != 1 || !strings.Contains(problems[0].Text, "05-calico") {

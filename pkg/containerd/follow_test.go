@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const notedPod = `{"kind":"cniCacheV1","containerId":"%[1]s","netns":"/run/netns/cni-%[1]s","cniArgs":[["K8S_POD_NAMESPACE","default"],["K8S_POD_NAME","%[1]s"]],
@@ -36,9 +37,7 @@ func TestFollowLease(t *testing.T) {
 	for pod, address := range map[string]string{"here": "10.1.7.200/24", "lost": "10.1.7.201/24", "moved": "10.1.9.200/24", "gone": "10.1.9.201/24"} {
 		note(t, files, pod, address)
 	}
-	if err := errors.Join(files.Remove("/run/netns/cni-gone"), files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(files.Remove("/run/netns/cni-gone"), files.Write("/var/lib/cni/results/kube-bootstrap-cut-eth0", []byte("{"), 0o600)))
 	leased := func() (netip.Prefix, int, error) { return netip.MustParsePrefix("10.1.7.1/24"), 1450, nil }
 	const moved, lost = "recreate the pod default/moved: its address 10.1.9.200 is not in 10.1.7.0/24", "attach vethlost of the pod default/lost to docker0"
 	s := FollowLease(files, "", leased)
@@ -48,9 +47,7 @@ func TestFollowLease(t *testing.T) {
 	if err := files.Remove("/run/netns/cni-moved"); err != nil { // its sandbox is CRI's
 		t.Fatal(err)
 	}
-	if err := s.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Apply(t.Context()))
 	if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("after Apply: %q, %v", diff, err)
 	}
@@ -66,9 +63,7 @@ func TestClosedHostPorts(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	note(t, files, "silent", "10.1.7.200/24")
 	text := strings.Replace(fmt.Sprintf(notedPod, "web", "10.1.7.201/24"), `"result"`, `"capabilityArgs":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]},"result"`, 1)
-	if err := errors.Join(files.Write("/var/lib/cni/results/kube-bootstrap-web-eth0", []byte(text), 0o600), files.Write("/run/netns/cni-web", nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(files.Write("/var/lib/cni/results/kube-bootstrap-web-eth0", []byte(text), 0o600), files.Write("/run/netns/cni-web", nil, 0o600)))
 	for _, c := range []struct {
 		do     string
 		closed int
@@ -110,9 +105,7 @@ func TestMissingServices(t *testing.T) {
 	if diff, err := missingServices(t.Context(), files); err != nil || len(diff) > 0 {
 		t.Errorf("on a host without pods: %q, %v", diff, err)
 	}
-	if err := files.Write(podsFile, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Write(podsFile, nil, 0o600))
 	const lacks = "restart kube-proxy, whose rules lack "
 	for _, c := range []struct{ do, want string }{
 		{"true", ""},

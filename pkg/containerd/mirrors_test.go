@@ -5,6 +5,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestMirrorFiles(t *testing.T) {
@@ -13,9 +14,7 @@ func TestMirrorFiles(t *testing.T) {
 		{Of: "quay.io", Host: "mirror.example.com", Prefix: "quay"},
 		{Of: "localhost:5001", Host: "10.192.0.8:5000", Plain: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := map[string]string{
 		"docker.io": `[host]
 [host.'http://10.192.0.8:5000']
@@ -56,9 +55,7 @@ capabilities = ['pull', 'resolve']
 // it does not need.
 func TestNoMirrors(t *testing.T) {
 	onHost := host.Files{Root: t.TempDir()}
-	if err := onHost.Write(configPath, []byte("= broken"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, onHost.Write(configPath, []byte("= broken"), 0o644))
 	if files, err := MirrorFiles(onHost, nil); len(files) > 0 || err != nil {
 		t.Errorf("got %v, %v", files, err)
 	}

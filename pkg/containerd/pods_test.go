@@ -4,15 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestOnlyAnEmptyDirectoryIsRemoved: Docker may put the socket of a container into
 // a directory that was empty, or remove the directory.
 func TestOnlyAnEmptyDirectoryIsRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
-	if err := os.MkdirAll(filepath.Join(dir, "of-a-container"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(filepath.Join(dir, "of-a-container"), 0o755))
 	if err := removeEmptyDir(dir); err != nil {
 		t.Error(err)
 	}

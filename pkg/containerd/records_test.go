@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestDamagedRecords: what is no value of a record is never used.
@@ -12,9 +13,7 @@ func TestDamagedRecords(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	for _, path := range []string{beforeRecord.Path, otherRecord.Path} {
 		for _, content := range []string{"", "{", "null", "{}", "[]", "\x00\xff", `{"images":[],"paths":["/etc"],"dirs":{"/etc":[]}}`} {
-			if err := files.Write(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, files.Write(path, []byte(content), 0o600))
 			_, before := beforeRecord.Read(files)
 			_, other := otherRecord.Read(files)
 			if !host.Lost(before) || !host.Lost(other) {
@@ -34,20 +33,12 @@ func TestTheRecordOfTheConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := host.Files{Root: t.TempDir()}
 			ours, _, err := mergeConfig([]byte(c.owner), 1, wanted{SandboxImage: pause})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := files.UserFile(configPath).Replace(ours, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
+			must.NoError(t, files.UserFile(configPath).Replace(ours, 0o644))
 			record := host.StateDir + "/original" + configPath + ".json"
-			if err := files.Remove(record); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, files.Remove(record))
 			if c.record != "" {
-				if err := files.Write(record, []byte(c.record), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, files.Write(record, []byte(c.record), 0o600))
 			}
 			if diff, err := recordsDiff(files); len(diff) != 2 || err != nil {
 				t.Errorf("before: %q, %v", diff, err)
@@ -58,9 +49,7 @@ func TestTheRecordOfTheConfig(t *testing.T) {
 			if lost, err := lostOriginal(files); lost != nil || err != nil {
 				t.Errorf("after: %v, %v", lost, err)
 			}
-			if err := files.UserFile(configPath).PutBack(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, files.UserFile(configPath).PutBack(t.Context()))
 			got, _ := files.Read(configPath)
 			if !reflect.DeepEqual(parse(t, got), parse(t, []byte(c.owner))) {
 				t.Errorf("got\n%s", got)

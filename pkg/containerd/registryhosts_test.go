@@ -9,15 +9,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestRegistryFiles(t *testing.T) {
 	to := &registry.Registry{Address: "reg.example.com:5000/k8s", CA: []byte("pem")}
 	to.Auth.Username, to.Auth.Password = "me", "secret"
 	files, err := RegistryFiles(host.Files{Root: t.TempDir()}, to, []string{"registry.k8s.io"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := map[string]string{
 		"/etc/containerd/certs.d/reg.example.com:5000/ca.crt": "pem",
 		"/etc/containerd/certs.d/reg.example.com:5000/hosts.toml": `server = 'https://reg.example.com:5000'
@@ -64,12 +63,8 @@ func TestRegistryDirectory(t *testing.T) {
 		{"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry.mirrors.'docker.io']\nendpoint = ['https://m']\n", hostsDir, "", "containerd-registry"},
 	} {
 		onHost := host.Files{Root: t.TempDir()}
-		if err := os.MkdirAll(filepath.Dir(onHost.Path(configPath)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(onHost.Path(configPath), []byte(c.config), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Dir(onHost.Path(configPath)), 0o755))
+		must.NoError(t, os.WriteFile(onHost.Path(configPath), []byte(c.config), 0o644))
 		if dir, err := registryDir(onHost); err != nil || dir != c.dir {
 			t.Errorf("%q: %s %v, want %s", c.config, dir, err, c.dir)
 		}

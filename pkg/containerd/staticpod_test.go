@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestOnlyTheLastContainerCounts(t *testing.T) {
@@ -42,9 +43,7 @@ func TestOnlyTheLastContainerCounts(t *testing.T) {
 func TestAPodThatIsReadyIsNotRemoved(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "containerd.sock")
 	listener, err := net.Listen("unix", socket) // nobody accepts
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer listener.Close()
 	pod := StaticPod{Socket: Socket(socket), Name: "kube-apiserver-a", Ready: func(context.Context) error { return nil }}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -57,9 +56,7 @@ func TestAPodThatIsReadyIsNotRemoved(t *testing.T) {
 func TestAContainerdThatIsSilentIsNotAskedForEver(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "containerd.sock")
 	listener, err := net.Listen("unix", socket) // nobody accepts
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer listener.Close()
 	_, _, err = Socket(socket).hasNamespace(step.WithLimit(t.Context(), 100*time.Millisecond))
 	if !step.IsUnanswered(err) {
@@ -75,9 +72,7 @@ func TestLastLineOfACRILog(t *testing.T) {
 		"a\nb\n": "b",
 		"2026-11-23T16:00:00Z stdout F starting\n2026-11-23T16:00:01Z stderr F cannot bind: address in use\n": "cannot bind: address in use",
 	} {
-		if err := files.Write("/var/log/pods/0.log", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, files.Write("/var/log/pods/0.log", []byte(text), 0o600))
 		if got := lastLine(files, "/var/log/pods/0.log"); got != want {
 			t.Errorf("%q: got %q", text, got)
 		}

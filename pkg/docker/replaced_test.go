@@ -8,19 +8,17 @@ import (
 	"testing"
 
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestADirectoryThatWasReplaced: a container goes on to see the directory that
 // was removed, so it is restarted.
 func TestADirectoryThatWasReplaced(t *testing.T) {
 	engine, err := Choice{}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const image, name = "kube-bootstrap-test-replaced:1", "kube-bootstrap-test-replaced"
-	if err := engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
 	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
 	dir := t.TempDir() + "/seen"
 	c := Container{Name: name, Image: image, Command: []string{"/bin/sleep", "600"}, Mounts: []Mount{{Source: dir, Target: "/seen"}}}
@@ -32,17 +30,13 @@ func TestADirectoryThatWasReplaced(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil && replace {
 			t.Fatal(err)
 		}
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(dir, 0o755))
 		before := pidOf(t, engine, name)
 		diff, err := engine.Running(t.Context(), c)
 		if len(diff) != 1 || err != nil || replace != strings.Contains(diff[0], dir+" was removed or replaced") {
 			t.Errorf("replaced %t: %q, %v", replace, diff, err)
 		}
-		if err := engine.Run(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, engine.Run(t.Context(), c))
 		if diff, err := engine.Running(t.Context(), c); len(diff) > 0 || err != nil {
 			t.Errorf("after Run: %q, %v", diff, err)
 		}

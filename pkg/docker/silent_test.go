@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestNoAnswerIsNoDifference: an engine that is silent, or that was killed and
@@ -18,21 +19,15 @@ import (
 func TestNoAnswerIsNoDifference(t *testing.T) {
 	dir := t.TempDir()
 	silent, err := net.Listen("unix", filepath.Join(dir, "silent"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer silent.Close()
 	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "killed")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	killed.SetUnlinkOnClose(false)
 	killed.Close()
 	for socket, known := range map[string]bool{"silent": false, "killed": false, "absent": true} {
 		engine, err := Open(filepath.Join(dir, socket))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		if diff, err := engine.Running(ctx, Container{Name: "etcd"}); known != (len(diff) > 0) || known == step.IsUnanswered(err) {
@@ -57,9 +52,7 @@ func TestImagesForASilentEngine(t *testing.T) {
 	for name, reads := range map[string]bool{"reads": true, "does not read": false} {
 		socket := filepath.Join(t.TempDir(), "silent")
 		listener, err := net.Listen("unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer listener.Close()
 		go func() {
 			for {
@@ -73,9 +66,7 @@ func TestImagesForASilentEngine(t *testing.T) {
 			}
 		}()
 		engine, err := Open(socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		ctx := step.WithLimit(t.Context(), limit)
 		for what, err := range map[string]error{
 			"load":   engine.Images().Load(ctx, io.LimitReader(zeros{}, 1<<20)),

@@ -10,18 +10,15 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // A program that is replaced gently is told to end, and is waited for.
 func TestAReplacedProgramMayEnd(t *testing.T) {
 	engine, err := Choice{}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const image, name = "kube-bootstrap-test-stop:1", "kube-bootstrap-test-stop"
-	if err := engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, engine.Images().Import(t.Context(), image, bytes.NewReader(make([]byte, 1024))))
 	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
 	t.Cleanup(func() { _ = engine.Remove(context.Background(), name) })
 	for _, gentle := range []bool{true, false} {
@@ -33,22 +30,14 @@ func TestAReplacedProgramMayEnd(t *testing.T) {
 		for _, programs := range []string{"/bin", "/lib", "/lib64", "/usr"} {
 			c.Mounts = append(c.Mounts, Mount{Source: programs, Target: programs, ReadOnly: true})
 		}
-		if err := engine.Run(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, engine.Run(t.Context(), c))
 		ready := func(context.Context) error { _, err := os.Stat(dir + "/ready"); return err }
-		if err := step.Until(step.WithLimit(t.Context(), time.Minute), ready, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, step.Until(step.WithLimit(t.Context(), time.Minute), ready, nil))
 		c.Env = []string{"ANOTHER=1"}
-		if err := engine.Run(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, engine.Run(t.Context(), c))
 		if _, err := os.Stat(dir + "/ended"); errors.Is(err, fs.ErrNotExist) == gentle {
 			t.Errorf("stopped first %t: %v", gentle, err)
 		}
-		if err := engine.Remove(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, engine.Remove(t.Context(), name))
 	}
 }

@@ -8,19 +8,17 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestWatch runs containers that contain only the programs of this machine.
 func TestWatch(t *testing.T) {
 	engine, err := Choice{}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const image = "kube-bootstrap-test-watch:1"
 	empty := bytes.NewReader(make([]byte, 1024)) // an empty tar
-	if err := engine.Images().Import(t.Context(), image, empty); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, engine.Images().Import(t.Context(), image, empty))
 	t.Cleanup(func() { _ = engine.Images().Remove(context.Background(), image) })
 	for name, c := range map[string]struct {
 		restart, script, want string
@@ -43,15 +41,11 @@ func TestWatch(t *testing.T) {
 						Command: []string{"/bin/sh", "-c", "sleep 0.2; mkdir -p /tmp; " + c.script}}, nil
 				},
 			}
-			if err := s.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, s.Run(t.Context()))
 			t.Cleanup(func() { _ = s.Remove(context.Background()) })
 			for restarts := 0; restarts < c.before; time.Sleep(50 * time.Millisecond) {
 				now, err := engine.ContainerInspect(t.Context(), s.Name, client.ContainerInspectOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				restarts = now.Container.RestartCount
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

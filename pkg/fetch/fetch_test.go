@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // site serves one file, beside its checksum, as good or bad as it is told.
@@ -78,9 +79,7 @@ func (c cutting) Write(p []byte) (int, error) {
 func (s *site) client(t *testing.T, cache string, stall time.Duration) *Client {
 	t.Helper()
 	c, err := New(Options{Cache: cache, Stall: stall, Plain: []string{strings.TrimPrefix(s.URL, "http://")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return c
 }
 
@@ -95,9 +94,7 @@ func (s *site) fetch(ctx context.Context, c *Client) (string, error) {
 // same fails unless the path holds the file, and nothing half is left.
 func (s *site) same(t *testing.T, cache, path string, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, s.data) {
 		t.Errorf("%s is not the file: %v", path, err)
 	}
@@ -225,9 +222,7 @@ func TestTwoFetchOnce(t *testing.T) {
 func TestPlainHTTPIsRefusedUnasked(t *testing.T) {
 	s := newSite(t)
 	c, err := New(Options{Cache: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, err = s.fetch(t.Context(), c)
 	problem(t, err, "plain-http", "write http:// before the name of the mirror")
 }
@@ -236,9 +231,7 @@ func TestNothingThere(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
 	c, err := New(Options{Cache: t.TempDir(), Plain: []string{strings.TrimPrefix(s.URL, "http://")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, err = c.File(t.Context(), s.URL+"/kubelet")
 	problem(t, err, "not-found", "/kubelet.sha512")
 }

@@ -3,14 +3,14 @@ package fetch
 import (
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestMirrors(t *testing.T) {
 	mirrors, err := ParseMirrors([]string{"registry.k8s.io=mirror.example.com:5000/k8s/", "ghcr.io=http://10.0.0.1", "docker.io=mirror.example.com/hub"},
 		[]string{"registry.k8s.io", "ghcr.io", "docker.io"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for ref, want := range map[string]string{
 		"registry.k8s.io/etcd:3.6.8-0":         "mirror.example.com:5000/k8s/etcd:3.6.8-0",
 		"registry.k8s.io/coredns/coredns:v1":   "mirror.example.com:5000/k8s/coredns/coredns:v1",

@@ -11,32 +11,23 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestReplaceAndPutBack(t *testing.T) {
 	f := Files{Root: t.TempDir()}
 	const path = "/etc/docker/daemon.json"
-	if err := os.MkdirAll(f.Path("/etc/docker"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(f.Path(path), []byte("owner"), 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(f.Path(path), 1234, 1235); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(f.Path("/etc/docker"), 0o755))
+	must.NoError(t, os.WriteFile(f.Path(path), []byte("owner"), 0o640))
+	must.NoError(t, os.Chown(f.Path(path), 1234, 1235))
 	for _, ours := range []string{"ours 1", "ours 2"} {
-		if err := f.UserFile(path).Replace([]byte(ours), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, f.UserFile(path).Replace([]byte(ours), 0o644))
 	}
 	if now := ownerOf(t, f.Path(path)); now != "640 1234:1235" {
 		t.Errorf("the file of the user became %s", now)
 	}
 	for range 2 { // twice is harmless
-		if err := f.UserFile(path).PutBack(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, f.UserFile(path).PutBack(t.Context()))
 	}
 	got, err := f.Read(path)
 	if err != nil || !bytes.Equal(got, []byte("owner")) || ownerOf(t, f.Path(path)) != "640 1234:1235" {
@@ -47,9 +38,7 @@ func TestReplaceAndPutBack(t *testing.T) {
 func ownerOf(t *testing.T, path string) string {
 	t.Helper()
 	may, err := accessTo(path, access{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return fmt.Sprintf("%o %d:%d", may.Mode, may.UID, may.GID)
 }
 
@@ -57,19 +46,11 @@ func ownerOf(t *testing.T, path string) string {
 // not a failure.
 func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 	f := Files{Root: t.TempDir()}
-	if err := os.MkdirAll(f.Path("/etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(f.Path("/etc/replaced"), []byte("before"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(f.Path("/etc"), 0o755))
+	must.NoError(t, os.WriteFile(f.Path("/etc/replaced"), []byte("before"), 0o640))
 	for _, path := range []string{"/etc/replaced", "/etc/made"} {
-		if err := f.UserFile(path).Replace([]byte("ours"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Write(path, []byte("owner's edit"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, f.UserFile(path).Replace([]byte("ours"), 0o644))
+		must.NoError(t, f.Write(path, []byte("owner's edit"), 0o644))
 	}
 	var left []string
 	ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
@@ -91,15 +72,9 @@ func TestPutBackLeavesWhatTheOwnerChanged(t *testing.T) {
 
 func TestRemoveTakesOnlyDirectoriesWeMade(t *testing.T) {
 	f := Files{Root: t.TempDir()}
-	if err := os.MkdirAll(f.Path("/etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Write("/etc/cni/net.d/x.conflist", []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Remove("/etc/cni/net.d/x.conflist"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(f.Path("/etc"), 0o755))
+	must.NoError(t, f.Write("/etc/cni/net.d/x.conflist", []byte("{}"), 0o644))
+	must.NoError(t, f.Remove("/etc/cni/net.d/x.conflist"))
 	if f.Exists("/etc/cni") || !f.Exists("/etc") {
 		t.Errorf("cni left: %v, etc left: %v", f.Exists("/etc/cni"), f.Exists("/etc"))
 	}
@@ -111,15 +86,11 @@ func TestMissingSeesContentAndMode(t *testing.T) {
 	if diff, err := f.Missing(tree); err != nil || len(diff) != 1 {
 		t.Fatalf("%v %v", diff, err)
 	}
-	if err := f.Put(tree); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, f.Put(tree))
 	if diff, err := f.Missing(tree); err != nil || len(diff) != 0 {
 		t.Errorf("%v %v", diff, err)
 	}
-	if err := os.Chmod(f.Path("/a/b"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(f.Path("/a/b"), 0o644))
 	if diff, _ := f.Missing(tree); len(diff) != 1 {
 		t.Errorf("a wider mode went unseen: %v", diff)
 	}
@@ -128,9 +99,7 @@ func TestMissingSeesContentAndMode(t *testing.T) {
 func TestLockIsHeldOnce(t *testing.T) {
 	path := t.TempDir() + "/lock"
 	release, err := Lock(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := Lock(t.Context(), path); err == nil {
 		t.Error("a second lock was given")
 	}
@@ -144,9 +113,7 @@ func TestLockIsHeldOnce(t *testing.T) {
 func TestLockWaitsForTheBackground(t *testing.T) {
 	path := t.TempDir() + "/lock"
 	_, release, err := LockInBackground(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, _, err := LockInBackground(t.Context(), path); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second lock in the background: %v", err)
 	}
@@ -166,9 +133,7 @@ func TestLockWaitsForTheBackground(t *testing.T) {
 func TestTheBackgroundLetsGoOfALockThatARunWaitsFor(t *testing.T) {
 	path := t.TempDir() + "/lock"
 	held, release, err := LockInBackground(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	go func() {
 		<-held.Done() // a repair that takes its time
 		release()
@@ -185,12 +150,8 @@ func TestTheBackgroundLetsGoOfALockThatARunWaitsFor(t *testing.T) {
 
 func TestRemoveTakesWhatAKilledWriteLeft(t *testing.T) {
 	files := Files{Root: t.TempDir()}
-	if err := files.MkdirAll("/opt/a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(files.Path("/opt/a/.kube-bootstrap-one-123"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.MkdirAll("/opt/a"))
+	must.NoError(t, os.WriteFile(files.Path("/opt/a/.kube-bootstrap-one-123"), nil, 0o600))
 	if err := files.Remove("/opt/a/one"); err != nil || files.Exists("/opt") {
 		t.Errorf("%v, /opt is left: %v", err, files.Exists("/opt"))
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestCompileLog(t *testing.T) {
@@ -39,24 +40,16 @@ func TestCompilationsCountTheirPackages(t *testing.T) {
 		"from/t/package.go": "package t\n",
 	} {
 		path := filepath.Join(work, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 	var told []string
 	ctx := step.WithReporter(t.Context(), func(text string, _, _ int64) { told = append(told, text) })
 	c, err := newCompilation(Recipe{Name: "one", Version: "v1", Main: "pause.go.tmpl", Packages: []string{"."}, Tests: []string{"./from/t"}}, runtime.GOARCH, "go1.24")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c.beside = "package t\n"
-	if err := c.buildAll(ctx, work, t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.buildAll(ctx, work, t.TempDir()))
 	c.recipe.Packages = []string{"./c"}
-	if err := c.list(ctx, work, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.list(ctx, work, io.Discard))
 	if want := fmt.Sprintf("compile Kubernetes v1 for %s: compare", runtime.GOARCH); !slices.Contains(told, want) {
 		t.Errorf("no %q in %q", want, told)
 	}

@@ -16,6 +16,7 @@ import (
 	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // came puts what would have been fetched into files.
@@ -24,9 +25,7 @@ func came(t *testing.T, o Origin, parts ...[]byte) Fetched {
 	f := Fetched{Origin: o, Digest: digest.FromBytes(bytes.Join(parts, nil))}
 	for _, data := range parts {
 		path := filepath.Join(t.TempDir(), "part")
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, data, 0o644))
 		f.Paths = append(f.Paths, path)
 	}
 	return f
@@ -35,18 +34,14 @@ func came(t *testing.T, o Origin, parts ...[]byte) Fetched {
 func TestComposeKeepsWhatItTakes(t *testing.T) {
 	b := &Builder{Cache: t.TempDir()}
 	v, err := For("", Versions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	layer := rootfstest.Tar(t, "etcd=program")
 	// The order of fields and the spaces differ from what kube-bootstrap writes.
 	config := []byte(`{"os":"linux",  "architecture":"amd64", "rootfs":{"type":"layers","diff_ids":["` + digest.FromBytes(layer).String() + `"]},"strange":1}`)
 	etcd := Image{Name: "etcd", Ref: Ref(v, "etcd")}
 	from := came(t, Origin{Name: "etcd", Ref: etcd.Ref}, config, rootfstest.Gzip(t, layer))
 	built, err := b.Compose(t.Context(), v, etcd, "amd64", map[string]Fetched{"etcd": from})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	raw, err := built.OCI.RawConfigFile()
 	if err != nil || !bytes.Equal(raw, config) {
 		t.Errorf("the config became %s: %v", raw, err)
@@ -71,9 +66,7 @@ func TestComposeKeepsWhatItTakes(t *testing.T) {
 func TestComposeHyperkube(t *testing.T) {
 	b := &Builder{Cache: t.TempDir()}
 	v, err := For("", Versions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	origins := map[string]Fetched{}
 	for _, o := range Origins(v, OfficialSites, "amd64") {
 		switch {
@@ -87,9 +80,7 @@ func TestComposeHyperkube(t *testing.T) {
 		}
 	}
 	built, err := b.Compose(t.Context(), v, Image{Name: "hyperkube", Ref: Ref(v, "hyperkube")}, "amd64", origins)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	files := contentOf(t, built.OCI)
 	for _, name := range slices.Concat(imagePrograms, filePrograms) {
 		if got := files["usr/local/bin/"+name]; got != name+" itself" {
@@ -121,13 +112,9 @@ func contentOf(t *testing.T, img v1.Image) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		data, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if h.Typeflag == tar.TypeReg {
 			files[h.Name] = string(data)
 		}

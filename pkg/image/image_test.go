@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestFor(t *testing.T) {
@@ -78,13 +79,9 @@ func TestBuildIsReproducibleAndCached(t *testing.T) {
 	pause := Catalogue(v, "")[4]
 	build := func(cache, arch string, ctx context.Context) string {
 		built, err := (&Builder{Cache: cache}).Build(ctx, v, pause, arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		d, err := built.OCI.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return d.String()
 	}
 	cache := t.TempDir()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestModuleSum(t *testing.T) {
@@ -28,24 +30,18 @@ func TestModuleSum(t *testing.T) {
 func TestCheckout(t *testing.T) {
 	dir := t.TempDir()
 	goMod := "module k8s.io/kubernetes\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\tk8s.io/client-go => ./staging/src/k8s.io/client-go\n)\n"
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(goMod), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(goMod), 0o644))
 	v, _ := For("", Versions{})
 	b := &Builder{Cache: t.TempDir(), K8sDir: dir}
 	r := v.Recipe("hyperkube")
-	if err := b.prepare(t.Context(), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.prepare(t.Context(), &r))
 	for module, want := range map[string]string{"k8s.io/kubernetes": dir, "k8s.io/api": dir + "/staging/src/k8s.io/api"} {
 		if r.Replace[module] != want {
 			t.Errorf("%s comes from %q, not from %q", module, r.Replace[module], want)
 		}
 	}
 	before := b.checkoutState()
-	if err := os.WriteFile(filepath.Join(dir, "edited.go"), []byte("package x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "edited.go"), []byte("package x\n"), 0o644))
 	if b.checkoutState() == before {
 		t.Error("an edit of the checkout goes unnoticed")
 	}

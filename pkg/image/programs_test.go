@@ -13,14 +13,13 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func withPrograms(t *testing.T, programs map[string]string) Versions {
 	t.Helper()
 	v, err := For("v1.36.3", Versions{Programs: programs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return v
 }
 
@@ -69,9 +68,7 @@ func TestContentKeyIsOfWhatIsCompiled(t *testing.T) {
 	key := func(all map[string]listed) string {
 		t.Helper()
 		got, err := contentKey(all, "cmd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return got
 	}
 	if key(all("a", "1")) != key(all("b", "1")) {
@@ -91,13 +88,9 @@ func TestCheckCheckout(t *testing.T) {
 	v := withPrograms(t, nil)
 	kubernetes := func(module, minor string) string {
 		dir := t.TempDir()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, versionFile)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, versionFile)), 0o755))
 		for name, text := range map[string]string{"go.mod": "module " + module + "\n\ngo 1.26.0\n", versionFile: minor} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 		return dir
 	}
@@ -127,9 +120,7 @@ func TestOldBuildsOfAProgramGo(t *testing.T) {
 	age := func(name string, hours int) {
 		t.Helper()
 		at := time.Now().Add(-time.Duration(hours) * time.Hour)
-		if err := errors.Join(os.MkdirAll(filepath.Join(parts, name), 0o755), os.Chtimes(filepath.Join(parts, name), at, at)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(os.MkdirAll(filepath.Join(parts, name), 0o755), os.Chtimes(filepath.Join(parts, name), at, at)))
 	}
 	for i := range spareBuilds + 2 {
 		age(fmt.Sprintf("kubelet-v1.36.3-amd64-%d", i), i)
@@ -137,9 +128,7 @@ func TestOldBuildsOfAProgramGo(t *testing.T) {
 	}
 	age("kubelet-v1.36.3-arm64-0", 9)
 	age("kubectl-v1.36.3-amd64-0", 9)
-	if err := b.DropOldPrograms("amd64", []string{"kubelet"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.DropOldPrograms("amd64", []string{"kubelet"}))
 	left, err := filepath.Glob(filepath.Join(parts, "*"))
 	if err != nil || len(left) != 2*spareBuilds+2 {
 		t.Errorf("left %q, %v", left, err)

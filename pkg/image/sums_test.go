@@ -14,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // catalogueRecipes returns all recipes of all versions in the catalogue.
@@ -21,9 +22,7 @@ func catalogueRecipes(t *testing.T) (all []Recipe) {
 	t.Helper()
 	for _, m := range catalog.Minors() {
 		v, err := For(m.Patch, Versions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
 			all = append(all, v.Recipe(name))
 		}
@@ -40,9 +39,7 @@ func TestTheCatalogueIsPinned(t *testing.T) {
 	}
 	for _, r := range catalogueRecipes(t) {
 		sums, err := os.ReadFile(filepath.Join("recipes", r.sumsFile()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for module, version := range r.Require {
 			for _, line := range []string{module + " " + version + " h1:", module + " " + version + "/go.mod h1:"} {
 				if !strings.Contains("\n"+string(sums), "\n"+line) {
@@ -68,9 +65,7 @@ func updateSums(t *testing.T) {
 	}
 	for file, lines := range all {
 		text := strings.Join(slices.Sorted(maps.Keys(lines)), "")
-		if err := os.WriteFile(filepath.Join("recipes", file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join("recipes", file), []byte(text), 0o644))
 	}
 }
 
@@ -79,9 +74,7 @@ func updateSums(t *testing.T) {
 func sumsFor(t *testing.T, r Recipe, arch string) (sums []byte) {
 	t.Helper()
 	b := &Builder{Cache: cache.Dir()}
-	if err := b.prepare(t.Context(), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.prepare(t.Context(), &r))
 	c := compilationOf(t, b, r, arch)
 	c.sums = nil
 	err := c.inModule(func(work string) error {
@@ -93,21 +86,15 @@ func sumsFor(t *testing.T, r Recipe, arch string) (sums []byte) {
 		sums, err = os.ReadFile(filepath.Join(work, "go.sum"))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return sums
 }
 
 func compilationOf(t *testing.T, b *Builder, r Recipe, arch string) compilation {
 	t.Helper()
-	if err := b.findGo(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.findGo(t.Context()))
 	c, err := newCompilation(r, arch, b.goVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return c
 }
 
@@ -115,9 +102,7 @@ func compilationOf(t *testing.T, b *Builder, r Recipe, arch string) compilation 
 // checksum is not compiled, also where no checksum database is asked.
 func TestAnotherModuleIsRefused(t *testing.T) {
 	v, err := For(catalog.Newest().Patch, Versions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c := compilationOf(t, &Builder{Cache: cache.Dir()}, v.Recipe("cni"), runtime.GOARCH)
 	const sum = "github.com/containernetworking/plugins v1.9.1 h1:"
 	at := bytes.Index(c.sums, []byte(sum))

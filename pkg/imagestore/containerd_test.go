@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker/dockertest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // imagesFor returns a bundle, and its images for a store.
@@ -22,18 +23,12 @@ func imagesFor(t *testing.T, store Target) (*bundle.Bundle, []bundle.Image) {
 	t.Helper()
 	v := bundletest.Versions(t)
 	builder, err := bundle.NewBuilder(v, bundletest.Images(t, v, "amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	builder.Cache = t.TempDir()
 	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	if err := builder.Write(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, builder.Write(t.Context(), path))
 	b, err := bundle.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
 	var images []bundle.Image
 	for _, i := range b.Images {
@@ -72,9 +67,7 @@ func TestContainerdNamesOnlyUnpackedImages(t *testing.T) {
 		t.Error("unpacked without a snapshotter")
 	}
 	wantNames(t, socket, 0)
-	if err := load(t, b, images, store); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, load(t, b, images, store))
 	wantStates(t, "loaded", store, images, Same)
 	wantNames(t, socket, len(images))
 	dropSnapshots(t, socket, "native")
@@ -120,9 +113,7 @@ func dropSnapshots(t *testing.T, socket, snapshotter string) {
 			return errors.Join(left, err)
 		}, nil)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 // TestDockerComparesLayers: an image with other layers under the same name is
@@ -132,9 +123,7 @@ func TestDockerComparesLayers(t *testing.T) {
 	store := Docker(image.Main, engine)
 	b, images := imagesFor(t, store)
 	wantStates(t, "empty", store, images, Absent)
-	if err := load(t, b, images, store); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, load(t, b, images, store))
 	wantStates(t, "loaded", store, images, Same)
 	other := images[0]
 	other.Platforms = map[string]bundle.PlatformImage{"amd64": {Layers: other.Platforms["amd64"].Layers[:1]}}

@@ -8,13 +8,12 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestControlPlaneCertificate(t *testing.T) {
 	i := fresh(t, true).Identity
-	if err := i.write(t.Context(), stopped); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, i.write(t.Context(), stopped))
 	if diff, err := i.diff(); err != nil || len(diff) > 0 {
 		t.Fatalf("after identify: %q, %v", diff, err)
 	}
@@ -35,18 +34,12 @@ func stopped(context.Context) error { return nil }
 // another kubeconfig.
 func TestADamagedKubeconfig(t *testing.T) {
 	other, err := pki.NewAuthority("kubernetes", nil, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	trusting, err := pki.Kubeconfig{Server: "https://10.0.0.1:6443", Authority: other.PEM().Cert, User: "x", PairFile: currentPair}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, worker := range []bool{true, false} {
 		i := fresh(t, true).Identity
-		if err := i.write(t.Context(), stopped); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, i.write(t.Context(), stopped))
 		i.ControlPlane = !worker
 		want, _ := i.Files.Read(Kubeconfig)
 		for _, content := range []string{"", "garbage: [", string(trusting)} {
@@ -54,9 +47,7 @@ func TestADamagedKubeconfig(t *testing.T) {
 			if diff, err := i.diff(); len(diff) != 1 || err != nil {
 				t.Errorf("worker %t: %q, %v", worker, diff, err)
 			}
-			if err := i.write(t.Context(), stopped); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, i.write(t.Context(), stopped))
 			if got, _ := i.Files.Read(Kubeconfig); string(got) != string(want) {
 				t.Errorf("worker %t: got %s", worker, got)
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const testBinary = "/opt/kube-bootstrap"
@@ -13,9 +14,7 @@ func TestInstallKubectl(t *testing.T) {
 	k := fresh(t, true)
 	s := InstallKubectl(k.Files, testBinary)
 	hosttest.Contract(t, world(t, k.Files), s)
-	if err := s.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Apply(t.Context()))
 	out, err := k.Files.Read(kubectlPath)
 	if want := string(kubectlScript(testBinary)); err != nil || string(out) != want {
 		t.Errorf("%q, %v, want %q", out, err, want)
@@ -37,20 +36,14 @@ func TestKubectlOfTheUserStays(t *testing.T) {
 			k := fresh(t, true)
 			s := InstallKubectl(k.Files, testBinary)
 			if c.after {
-				if err := s.Apply(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, s.Apply(t.Context()))
 			}
 			put(t, k.Files, c.path, "mine")
 			if d, err := s.Check(t.Context()); err != nil || len(d) > 0 {
 				t.Errorf("check: %q, %v", d, err)
 			}
-			if err := s.Apply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Undo(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, s.Apply(t.Context()))
+			must.NoError(t, s.Undo(t.Context()))
 			if data, err := k.Files.Read(c.path); err != nil || string(data) != "mine" {
 				t.Errorf("%q, %v", data, err)
 			}

@@ -25,14 +25,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func fresh(t *testing.T, controlPlane bool) Kubelet {
 	t.Helper()
 	files := host.Files{Root: t.TempDir()}
-	if err := os.MkdirAll(files.Path(host.StateDir), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(files.Path(host.StateDir), 0o700))
 	k := Kubelet{
 		Docker:   func() (*docker.Engine, error) { return docker.Open(files.Path("/run/docker.sock")) }, // none runs
 		Identity: Identity{Files: files, HostName: "node-1", ControlPlane: controlPlane},
@@ -54,9 +53,7 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 func TestConfigHasNoFieldThatAVersionLacks(t *testing.T) {
 	k := fresh(t, true)
 	data, err := k.Config.encode("/etc/resolv.conf", k.ControlPlane)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var written map[string]any
 	if err := yaml.Unmarshal(data, &written); err != nil || len(written) == 0 {
 		t.Fatal(written, err)
@@ -83,12 +80,8 @@ func certificate(t *testing.T, files host.Files) func(context.Context) ([]byte, 
 
 func put(t *testing.T, files host.Files, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(files.Path(path)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(files.Path(path), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(filepath.Dir(files.Path(path)), 0o755))
+	must.NoError(t, os.WriteFile(files.Path(path), []byte(text), 0o644))
 }
 
 // alone moves the test into a network of its own, where it may empty the firewall.
@@ -96,13 +89,9 @@ func alone(t *testing.T) {
 	t.Helper()
 	runtime.LockOSThread()
 	before, err := netns.Get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	own, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := netns.Set(before); err != nil {
 			t.Error(err)
@@ -129,13 +118,9 @@ func world(t *testing.T, files host.Files) func() string {
 			fmt.Fprintf(&b, "%s %s %q\n", path, info.Mode(), data)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		rules, err := host.Run(t.Context(), "sh", "-c", "nft list ruleset; { iptables-save; ip6tables-save; } | sed /^#/d")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return b.String() + rules
 	}
 }
@@ -153,9 +138,7 @@ func TestUndoTakesAwayWhatTheKubeletMade(t *testing.T) {
 	k := fresh(t, true)
 	put(t, k.Files, Dir+"/of-the-owner", "x")
 	before := world(t, k.Files)()
-	if err := k.Configure().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, k.Configure().Apply(t.Context()))
 	put(t, k.Files, Dir+"/pods/1/etc-hosts", "x")
 	script := `set -e
 for i in iptables ip6tables; do for table in filter nat mangle; do
@@ -166,9 +149,7 @@ nft add table ip kube-proxy`
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := k.Configure().Undo(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, k.Configure().Undo(t.Context()))
 		if d := hosttest.Diff(before, world(t, k.Files)()); len(d) > 0 {
 			t.Errorf("left behind: %s", strings.Join(d, "\n"))
 		}
@@ -182,15 +163,9 @@ func TestSysctlsArePutBack(t *testing.T) {
 	put(t, k.Files, "/proc/sys/net/ipv4/ip_forward", "1\n")
 	hosttest.Contract(t, world(t, k.Files), RememberSysctls(k.Files))
 	before := world(t, k.Files)()
-	if err := RememberSysctls(k.Files).Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := kernel.SetSysctl(k.Files, "vm.overcommit_memory", "1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := RememberSysctls(k.Files).Undo(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, RememberSysctls(k.Files).Apply(t.Context()))
+	must.NoError(t, kernel.SetSysctl(k.Files, "vm.overcommit_memory", "1"))
+	must.NoError(t, RememberSysctls(k.Files).Undo(t.Context()))
 	if d := hosttest.Diff(before, world(t, k.Files)()); len(d) > 0 {
 		t.Error(d)
 	}
@@ -198,32 +173,20 @@ func TestSysctlsArePutBack(t *testing.T) {
 
 func TestMountsOfPodsAreSharedAndTakenBack(t *testing.T) {
 	k := fresh(t, false)
-	if err := k.Files.MkdirAll(Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, k.Files.MkdirAll(Dir))
 	t.Cleanup(func() { _ = filesystem.UnmountBelow(k.Files.Root) })
 	// Whatever the machine does with its mounts, here they begin private.
-	if err := unix.Mount(k.Files.Root, k.Files.Root, "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("", k.Files.Root, "", unix.MS_PRIVATE, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, unix.Mount(k.Files.Root, k.Files.Root, "", unix.MS_BIND, ""))
+	must.NoError(t, unix.Mount("", k.Files.Root, "", unix.MS_PRIVATE, ""))
 	for range 2 {
-		if err := ShareMounts(k.Files); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, ShareMounts(k.Files))
 	}
 	if shared, err := filesystem.SharedMount(k.Files.Path(Dir) + "/pods"); err != nil || !shared {
 		t.Errorf("shared %t, %v", shared, err)
 	}
 	pod := k.Files.Path(Dir) + "/pods"
-	if err := errors.Join(os.Mkdir(pod, 0o755), unix.Mount("tmpfs", pod, "tmpfs", 0, "")); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(unmount(k.Files), unmount(k.Files)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(os.Mkdir(pod, 0o755), unix.Mount("tmpfs", pod, "tmpfs", 0, "")))
+	must.NoError(t, errors.Join(unmount(k.Files), unmount(k.Files)))
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || strings.Contains(string(table), k.Files.Path(Dir)) {
 		t.Errorf("still mounted, or %v", err)
@@ -260,9 +223,7 @@ func TestConfig(t *testing.T) {
 		}
 		path, _ := resolv(k.Files)
 		data, err := k.Config.encode(path, k.ControlPlane)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if err := yaml.UnmarshalStrict(data, &kubeletv1.KubeletConfiguration{}); err != nil {
 			t.Error(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestDamagedRecords(t *testing.T) {
@@ -20,9 +21,7 @@ func TestDamagedRecords(t *testing.T) {
 			t.Errorf("%s is missing: %v", path, err)
 		}
 		for _, content := range []string{"", "{", "null", "[1]", "\x00\xff", `"10.96.0.7/16"`, `{"kernel.panic": "10 > /x"}`, `{"net.ipv4.conf.eth0.x": "1"}`, `{"entries": ["../etc"], "tables": [], "chains": []}`} {
-			if err := files.Write(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, files.Write(path, []byte(content), 0o600))
 			if err := read(); !host.IsDamaged(err) {
 				t.Errorf("%s with %q: %v", path, content, err)
 			}
@@ -39,26 +38,18 @@ func TestLostKernelSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := host.Files{Root: t.TempDir()}
-			if err := files.Write("/proc/sys/kernel/panic", []byte("10\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if err := lose(files); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, files.Write("/proc/sys/kernel/panic", []byte("10\n"), 0o644))
+			must.NoError(t, lose(files))
 			s := RememberSysctls(files)
 			if diff, err := s.Check(t.Context()); len(diff) != 1 || err != nil {
 				t.Errorf("before: %q, %v", diff, err)
 			}
-			if err := s.Apply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, s.Apply(t.Context()))
 			if values, err := sysctlRecord.Read(files); len(values) > 0 || err != nil {
 				t.Errorf("kept %v, %v", values, err)
 			}
 			var left []string
-			if err := s.Undo(step.WithLeft(t.Context(), func(what string) { left = append(left, what) })); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, s.Undo(step.WithLeft(t.Context(), func(what string) { left = append(left, what) })))
 			if len(left) != 1 || !strings.Contains(left[0], "kernel settings") {
 				t.Errorf("left %q", left)
 			}

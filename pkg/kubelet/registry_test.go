@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestCredentialsStayWithTheirRegistry: only a registry with a token server has
@@ -22,9 +23,7 @@ func TestCredentialsStayWithTheirRegistry(t *testing.T) {
 			t.Fatalf("got %d files, %v", len(files), err)
 		}
 		var config struct{ Auths map[string]any }
-		if err := json.Unmarshal(files[0].Data, &config); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(files[0].Data, &config))
 		if names := slices.Sorted(maps.Keys(config.Auths)); !slices.Equal(names, want) {
 			t.Errorf("basic %t: credentials for %q, want %q", basic, names, want)
 		}

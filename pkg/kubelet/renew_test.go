@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestRenewOfTheKubelet(t *testing.T) {
@@ -20,12 +21,8 @@ func TestRenewOfTheKubelet(t *testing.T) {
 		t.Helper()
 		for _, path := range paths {
 			pair, err := ca.Issue(pki.Request{CommonName: "system:node:one", Client: true}, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := k.Files.Write(path, append(pair.Cert, pair.Key...), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
+			must.NoError(t, k.Files.Write(path, append(pair.Cert, pair.Key...), 0o600))
 		}
 	}
 	put(currentPair, servingPair)
@@ -39,13 +36,9 @@ func TestRenewOfTheKubelet(t *testing.T) {
 	want(2)
 	put(currentPair)
 	want(1)
-	if err := k.Files.Write(servingPair, []byte("cut"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, k.Files.Write(servingPair, []byte("cut"), 0o600))
 	want(1)
-	if err := k.Files.Remove(servingPair); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, k.Files.Remove(servingPair))
 	want(1)
 	put(servingPair)
 	want(0)
@@ -70,9 +63,7 @@ func TestFollowAuthority(t *testing.T) {
 			put(t, i.Files, clientCA, string(bundle))
 			before, _ := i.Files.Read(firstPair)
 			started := trusted(i.Files)
-			if err := s.Apply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, s.Apply(t.Context()))
 			if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
 				t.Errorf("%s: afterwards %v, %v", phase, diff, err)
 			}
@@ -85,12 +76,8 @@ func TestFollowAuthority(t *testing.T) {
 			}
 		}
 		put(t, i.Files, clientCA, string(old.PEM().Cert))
-		if err := i.writePair(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := i.writeKubeconfig(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, i.writePair(t.Context()))
+		must.NoError(t, i.writeKubeconfig())
 		reach("accept", false, old, new)
 		put(t, i.Files, clientCA, string(new.PEM().Cert)+string(old.PEM().Cert))
 		if err := s.Apply(t.Context()); err == nil {
@@ -105,8 +92,6 @@ func TestFollowAuthority(t *testing.T) {
 func authorityOf(t *testing.T) *pki.Authority {
 	t.Helper()
 	a, err := pki.NewAuthority("kubernetes", nil, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return a
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // noWayOut is a host with an address and no default route, on which a Service
@@ -22,9 +23,7 @@ func TestServicesAreReachedWithoutADefaultRoute(t *testing.T) {
 	alone(t)
 	sh(t, noWayOut)
 	server, err := net.Listen("tcp", "10.99.0.2:6443")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer server.Close()
 	r := serviceRoute(t)
 	if _, err := net.DialTimeout("tcp", "10.96.0.1:443", time.Second); err == nil {
@@ -33,17 +32,11 @@ func TestServicesAreReachedWithoutADefaultRoute(t *testing.T) {
 	files := world(t, r.Files)
 	hosttest.Contract(t, func() string { return files() + sh(t, "ip route") }, r.Step())
 
-	if err := r.Step().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Step().Apply(t.Context()))
 	sh(t, "ip route del 10.96.0.0/16") // as a reboot does
-	if err := r.Restore(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Restore())
 	conn, err := net.DialTimeout("tcp", "10.96.0.1:443", time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	conn.Close()
 }
 
@@ -64,8 +57,6 @@ func serviceRoute(t *testing.T) ServiceRoute {
 func sh(t *testing.T, script string) string {
 	t.Helper()
 	out, err := host.Run(t.Context(), "sh", "-c", script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return strings.TrimSpace(out)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestKeepSysctls sets what is off, with or without a link, and no more.
@@ -18,9 +19,7 @@ func TestKeepSysctls(t *testing.T) {
 		t.Errorf("got %q, %v", diff, err)
 	}
 	for range 2 {
-		if err := s.Apply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.Apply(t.Context()))
 	}
 	if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 || files.Exists("/proc/sys/net/ipv4/conf/docker0") {
 		t.Errorf("afterwards: %q, %v", diff, err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -49,9 +51,7 @@ func busyOnce(t *testing.T, status int, header string) (url string, bodies *[]st
 func TestPatientSendsABodyAgain(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusTooManyRequests, "0")
 	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer resp.Body.Close()
 	if got := strings.Join(*bodies, "|"); resp.StatusCode != http.StatusOK || got != "a manifest|a manifest" {
 		t.Errorf("%s after %q", resp.Status, got)
@@ -62,9 +62,7 @@ func TestPatientLeavesAStreamToItsCaller(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusTooManyRequests, "0")
 	stream := io.MultiReader(bytes.NewReader([]byte("a blob"))) // of no kind that can be had again
 	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusTooManyRequests || len(*bodies) != 1 {
 		t.Errorf("%s after %q", resp.Status, *bodies)
@@ -74,9 +72,7 @@ func TestPatientLeavesAStreamToItsCaller(t *testing.T) {
 func TestPatientDoesNotRepeatUnbidden(t *testing.T) {
 	url, bodies := busyOnce(t, http.StatusBadGateway, "")
 	resp, err := (&http.Client{Transport: Retry{Next: http.DefaultTransport}}).Post(url, "text/plain", strings.NewReader("a manifest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusBadGateway || len(*bodies) != 1 {
 		t.Errorf("%s after %q", resp.Status, *bodies)
@@ -114,9 +110,7 @@ func TestASlowReaderIsNotASilentServer(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }))
 	defer s.Close()
 	resp, err := (&http.Client{Transport: IdleTimeout{http.DefaultTransport, limit}}).Get(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer resp.Body.Close()
 	if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // What Docker makes, in the versions that differ.
@@ -44,9 +45,7 @@ func TestMissingChains(t *testing.T) {
 		hosttest.Shell(t, c.docker)
 		hosttest.Shell(t, c.do)
 		chains, err := netfilter.ReadChains()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if missing, err := missingChains(chains); err != nil || strings.Join(missing, ", ") != c.want {
 			t.Errorf("%s: got %q, %v; want %q", c.do, missing, err, c.want)
 		}

@@ -9,14 +9,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func saved(t *testing.T, command ...string) string {
 	t.Helper()
 	out, err := host.Run(context.Background(), command...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return out + "\n"
 }
 
@@ -40,9 +39,7 @@ func TestFirewall(t *testing.T) {
 		converges(t, f)
 	}
 	for range 2 {
-		if err := removeFirewall(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, removeFirewall(context.Background()))
 	}
 	if after := saved(t, "iptables", "-S") + saved(t, "iptables", "-t", "raw", "-S"); after != before {
 		t.Errorf("got\n%s, want\n%s", after, before)
@@ -59,9 +56,7 @@ func converges(t *testing.T, f firewall) {
 		t.Errorf("before: %v, %v", diff, err)
 	}
 	for range 2 {
-		if err := f.apply(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, f.apply(ctx))
 		if diff, err := f.diff(ctx); err != nil || len(diff) != 0 {
 			t.Errorf("after: %v, %v", diff, err)
 		}
@@ -79,9 +74,7 @@ func converges(t *testing.T, f firewall) {
 // An existing docker0 is changed, not replaced: pods may be attached to it.
 func TestSetLink(t *testing.T) {
 	hosttest.InNetns(t)
-	if err := setLink(lease); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, setLink(lease))
 	if _, ok, err := links.Find(linkName); ok || err != nil {
 		t.Fatalf("a missing docker0 is Docker's to make: %v, %v", ok, err)
 	}
@@ -89,9 +82,7 @@ func TestSetLink(t *testing.T) {
 	saved(t, "ip", "addr", "add", "172.17.0.1/16", "dev", linkName)
 	saved(t, "ip", "link", "add", "pod0", "type", "veth", "peer", "name", "pod1")
 	saved(t, "ip", "link", "set", "pod0", "master", linkName)
-	if err := setLink(lease); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, setLink(lease))
 	link, _, err := links.Find(linkName)
 	if diff := linkDiff(link, lease); err != nil || len(diff) > 0 {
 		t.Errorf("got %v, %v", diff, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestUnitFlagProblems(t *testing.T) {
@@ -37,9 +38,7 @@ func TestUnitFlagProblems(t *testing.T) {
 func TestSettingsProblems(t *testing.T) {
 	for text, want := range map[string]int{`{"bridge": "none"}`: 1, `{"iptables": false, "bridge": "br1"}`: 2, `{"iptables": true, "bridge": ""}`: 0, `{}`: 0} {
 		s, err := decode([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if got := step.Problems(settingsProblems(s)); len(got) != want {
 			t.Errorf("%s: got %v", text, got)
 		}
@@ -66,9 +65,7 @@ func TestDockerThatIsNotThere(t *testing.T) {
 func TestBootFiles(t *testing.T) {
 	for init, golden := range map[string]string{"systemd": "network.service", "sysv": "network.sysv", "openrc": "network.openrc"} {
 		want, err := os.ReadFile("testdata/" + golden)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		got := bootFiles(init, "/var/lib/kube-bootstrap/bin/kube-bootstrap", 5*time.Minute)
 		if len(got) != 1 || string(got[0].Data) != string(want) {
 			t.Errorf("%s: got\n%s", init, got[0].Data)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // A rebuild that was cut short ends with the owner's own setting, whatever it
@@ -15,25 +16,17 @@ func TestRebuildLeavesLiveRestoreAsItWas(t *testing.T) {
 		files := host.Files{Root: t.TempDir()}
 		stopped := func() (*docker.Engine, error) { return docker.Open(filepath.Join(files.Root, "none.sock")) }
 		d := Daemon{Files: files, Engine: stopped}
-		if err := files.Write(daemonJSON, []byte(owner), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, files.Write(daemonJSON, []byte(owner), 0o644))
 		want, err := readSettings(files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for range 2 { // the second is the next run
-			if err := d.beginRebuild(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, d.beginRebuild(t.Context()))
 		}
 		if now, err := readSettings(files); err != nil || now[liveRestore] != true {
 			t.Errorf("%s: during the restart: %v, %v", owner, now, err)
 		}
 		for range 2 {
-			if err := d.endRebuild(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, d.endRebuild(t.Context()))
 		}
 		now, err := readSettings(files)
 		if diff := differences(now, want); err != nil || len(diff) > 0 || len(now) != len(want) || files.Exists(rebuildFile) {

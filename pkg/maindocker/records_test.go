@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // damages are what may have become of a record.
@@ -21,17 +22,13 @@ func movedHost(t *testing.T, owner string) host.Files {
 		write(t, files, owner)
 	}
 	put(t, files, lease)
-	if err := addressRecord.Write(files, netip.MustParsePrefix("172.18.0.1/16")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, addressRecord.Write(files, netip.MustParsePrefix("172.18.0.1/16")))
 	return files
 }
 
 func damage(t *testing.T, files host.Files, path, content string) {
 	t.Helper()
-	if err := files.Write(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Write(path, []byte(content), 0o600))
 }
 
 // TestADamagedAddressIsNotWritten: the content of the record must not reach
@@ -44,9 +41,7 @@ func TestADamagedAddressIsNotWritten(t *testing.T) {
 			var left []string
 			ctx := step.WithLeft(t.Context(), func(what string) { left = append(left, what) })
 			data, err := settingsBefore(ctx, files)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			back, err := decode(data)
 			bip, _ := back["bip"].(string)
 			address, parseErr := netip.ParsePrefix(bip)
@@ -81,9 +76,7 @@ func TestTheRecordOfDaemonJSON(t *testing.T) {
 				if diff, err := recordsDiff(files); len(diff) > 0 || err != nil {
 					t.Errorf("after: %s, %v", diff, err)
 				}
-				if err := unmergeFile(files); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, unmergeFile(files))
 				if got, _ := files.Read(daemonJSON); string(got) != want {
 					t.Errorf("got %q, want %q", got, want)
 				}
@@ -123,9 +116,7 @@ func TestADamagedRestartIsStillOne(t *testing.T) {
 func TestDefaultAddress(t *testing.T) {
 	taken := []links.Route{{Dst: netip.MustParsePrefix("172.17.0.0/16"), Link: "br-1"}, {Dst: netip.MustParsePrefix("0.0.0.0/0"), Link: "eth0"}, {Dst: netip.MustParsePrefix("172.18.0.0/16"), Link: "docker0"}}
 	pools, err := decode([]byte(`{"default-address-pools": [{"base": "10.20.0.0/16", "size": 24}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got := defaultAddress(settings{}, taken).String(); got != "172.18.0.1/16" {
 		t.Errorf("got %s", got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 var lease = Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.MustParsePrefix("10.1.7.1/24"), MTU: 1450}
@@ -16,42 +17,26 @@ var lease = Lease{Network: netip.MustParsePrefix("10.1.0.0/16"), Subnet: netip.M
 func put(t *testing.T, files host.Files, l Lease) {
 	t.Helper()
 	now, err := readSettings(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want, err := settingsFor(l, now, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	data, err := encode(merge(now, want))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := files.UserFile(daemonJSON).Replace(data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, files.UserFile(daemonJSON).Replace(data, 0o644))
 }
 
 func write(t *testing.T, files host.Files, text string) {
 	t.Helper()
-	if err := files.Write(daemonJSON, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Write(daemonJSON, []byte(text), 0o644))
 }
 
 func TestMergeKeepsTheOwnersKeys(t *testing.T) {
 	owner, err := decode([]byte(`{"log-driver": "journald", "mtu": 9000, "max-concurrent-downloads": 12345678901234567890}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ours, err := settingsFor(lease, owner, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	got, err := encode(merge(owner, ours))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := `{
   "bip": "10.1.7.1/24",
   "fixed-cidr": "10.1.7.0/25",
@@ -109,9 +94,7 @@ func TestUnmerge(t *testing.T) {
 				write(t, files, c.since)
 			}
 			for range 2 {
-				if err := unmergeFile(files); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, unmergeFile(files))
 			}
 			got, err := files.Read(daemonJSON)
 			if string(got) != c.after || c.after == "" && !os.IsNotExist(err) {

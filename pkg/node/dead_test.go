@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestWhoSpeaksTLSIsAlive(t *testing.T) {
@@ -21,9 +23,7 @@ func TestWhoSpeaksTLSIsAlive(t *testing.T) {
 
 func TestWhoAcceptsAndSaysNothingIsNotAlive(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	go func() {
 		conn, err := l.Accept()
 		if err == nil {

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/rest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // after returns the node after the API server has applied the patch of Mark.
@@ -20,17 +22,13 @@ func (m Marks) after(t *testing.T, node corev1.Node, before Marks) corev1.Node {
 		return node
 	}
 	was, err := json.Marshal(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	is, err := strategicpatch.StrategicMergePatch(was, []byte(c.patch()), corev1.Node{})
 	if err != nil {
 		t.Fatalf("%v: %s", err, c.patch())
 	}
 	var after corev1.Node
-	if err := json.Unmarshal(is, &after); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(is, &after))
 	if left := m.changes(&after, m).diff; len(left) > 0 {
 		t.Errorf("still to do: %s", left)
 	}

@@ -9,6 +9,8 @@ import (
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // withContainerd calls do with a client in the namespace of the kubelet.
@@ -31,9 +33,7 @@ func containerdWorld(t *testing.T, socket string, files func() string) func() st
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return b.String() + files()
 	}
 }

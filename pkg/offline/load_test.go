@@ -21,14 +21,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func dockerWorld(t *testing.T, d *docker.Engine, files func() string) func() string {
 	return func() string {
 		list, err := d.ImageList(t.Context(), client.ImageListOptions{All: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var b strings.Builder
 		for _, i := range list.Items {
 			b.WriteString(i.ID + " " + strings.Join(i.RepoTags, " ") + "\n")
@@ -116,17 +115,13 @@ func lying(smallest int64) func(plain []byte) []byte {
 // withoutBundle: a host with its images does not need a bundle any more. Without
 // them the error names the missing file.
 func withoutBundle(t *testing.T, s Source, store imagestore.Target) {
-	if err := s.Load(store).Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Load(store).Apply(t.Context()))
 	gone := s
 	gone.Path += ".gone"
 	if diff, err := gone.Load(store).Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("images are there, and still: %v %v", diff, err)
 	}
-	if err := s.Load(store).Undo(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Load(store).Undo(t.Context()))
 	if _, err := gone.Load(store).Check(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no images, no bundle: %v", err)
 	}
@@ -137,9 +132,7 @@ func TestKeptImagesSurviveUndo(t *testing.T) {
 	s := sourceOf(t)
 	s.KeepImages = true
 	load := s.Load(imagestore.Docker(image.Bootstrap, d))
-	if err := errors.Join(load.Apply(t.Context()), load.Undo(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(load.Apply(t.Context()), load.Undo(t.Context())))
 	if diff, err := load.Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("after Undo: %v %v", diff, err)
 	}
@@ -150,22 +143,14 @@ func TestOtherToolsReadABundle(t *testing.T) {
 	d, containerdSocket := dockertest.Start(t)
 	path := writeBundle(t, bundletest.Images(t, bundletest.Versions(t), "amd64"))
 	b, err := bundle.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer b.Close()
-	if err := b.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Verify(t.Context()))
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer file.Close()
 	plain, err := zstd.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer plain.Close()
 	if err := d.Images().Load(t.Context(), plain); err != nil {
 		t.Fatalf("zstd -dc BUNDLE | docker load: %v", err)
@@ -194,9 +179,7 @@ func TestOtherToolsReadABundle(t *testing.T) {
 
 func TestCheckWithoutAnyStore(t *testing.T) {
 	d, err := docker.Open(filepath.Join(t.TempDir(), "none.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s := sourceOf(t)
 	for _, store := range []imagestore.Target{imagestore.Docker(image.Bootstrap, d), imagestore.Containerd(filepath.Join(t.TempDir(), "none.sock"), "", "")} {
 		diff, err := s.Load(store).Check(t.Context())

@@ -13,29 +13,24 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // writeBundle writes a bundle of images with a cache of its own.
 func writeBundle(t *testing.T, built []image.Built) string {
 	t.Helper()
 	b, err := bundle.NewBuilder(bundletest.Versions(t), built)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b.Cache = t.TempDir()
 	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	if err := b.Write(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Write(t.Context(), path))
 	return path
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(data)
 }
 
@@ -50,9 +45,7 @@ func sourceOf(t *testing.T) Source {
 func TestPlugins(t *testing.T) {
 	d, _ := dockertest.Start(t)
 	file := sourceOf(t)
-	if err := file.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, file.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()))
 	inDocker, inRegistry := file, file
 	inDocker.Docker, inRegistry.Registry = d, pushed(t, file.Path)
 	for name, s := range map[string]Source{"bundle": file, "main Docker": inDocker, "registry": inRegistry} {
@@ -60,9 +53,7 @@ func TestPlugins(t *testing.T) {
 			s.Versions, s.Files = bundletest.Versions(t), host.Files{Root: t.TempDir()}
 			install := s.InstallCNIPlugins()
 			hosttest.Contract(t, hosttest.Tree(t, s.Files.Root), install)
-			if err := install.Apply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, install.Apply(t.Context()))
 			if got := read(t, s.Files.Path(image.CNIDir+"/portmap")); !strings.Contains(got, "# ours too") {
 				t.Errorf("portmap has the content %q", got)
 			}

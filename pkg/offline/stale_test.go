@@ -19,6 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestStaleImages: an image that has the right name, and is of another build
@@ -27,9 +28,7 @@ func TestStaleImages(t *testing.T) {
 	d, containerdSocket := dockertest.Start(t)
 	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir())
 	current := onlyHyperkube(sourceOf(t))
-	if err := current.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, current.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()))
 	private := pushed(t, current.Path)
 	for name, from := range map[string]Source{"main Docker": {Docker: d}, "registry": {Registry: private}} {
 		t.Run(name, func(t *testing.T) {
@@ -37,9 +36,7 @@ func TestStaleImages(t *testing.T) {
 			old := from
 			old.Docker, old.Registry, old.Path = nil, nil, anotherBuild(t, current.Images[0])
 			old.KeepImages = true // somebody else's
-			if err := old.Load(pods).Apply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, old.Load(pods).Apply(t.Context()))
 			load := from.Load(pods)
 			if diff, err := load.Check(t.Context()); err != nil || len(diff) != 1 {
 				t.Fatalf("with a stale image: %v %v", diff, err)
@@ -50,9 +47,7 @@ func TestStaleImages(t *testing.T) {
 			if diff, err := load.Check(t.Context()); err != nil || len(diff) != 1 {
 				t.Errorf("with a stale image, after a load that was cut short: %v %v", diff, err)
 			}
-			if err := load.Apply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, load.Apply(t.Context()))
 			if diff, err := load.Check(t.Context()); err != nil || len(diff) > 0 {
 				t.Errorf("then: %v %v", diff, err)
 			}

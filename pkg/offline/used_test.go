@@ -13,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestAnImageInUseStays: Undo removes the other images, and reports the
@@ -24,9 +25,7 @@ func TestAnImageInUseStays(t *testing.T) {
 	world := dockerWorld(t, d, hosttest.Tree(t, s.Files.Root))
 	before := world()
 	load := s.Load(store)
-	if err := load.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, load.Apply(t.Context()))
 	used := s.Images[slices.IndexFunc(s.Images, func(i image.Image) bool { return i.In(image.Main) })]
 	options := client.ContainerCreateOptions{Name: "shop", Config: &container.Config{Image: used.Ref, Cmd: []string{"serve"}}}
 	if _, err := d.ContainerCreate(t.Context(), options); err != nil {

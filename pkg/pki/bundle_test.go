@@ -4,6 +4,8 @@ import (
 	"crypto/x509"
 	"slices"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // The files of an authority are written one after the other: a program may read
@@ -17,16 +19,12 @@ func TestAuthorityOfABundle(t *testing.T) {
 	for _, bundle := range bundles {
 		for _, want := range []*Authority{old, new} {
 			got, err := ParseAuthority(Pair{Cert: bundle, Key: want.PEM().Key})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if !got.Cert.Equal(want.Cert) || string(got.PEM().Cert) != string(bundle) {
 				t.Error("the certificate of the other authority was read")
 			}
 			leaf, err := got.Issue(server, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if reason := want.Stale(leaf, server, now); reason != "" {
 				t.Errorf("what it signs is stale: %s", reason)
 			}
@@ -37,15 +35,11 @@ func TestAuthorityOfABundle(t *testing.T) {
 func TestACrossSignedServerIsAcceptedByClientsOfEitherAuthority(t *testing.T) {
 	old, new, third := authority(t), authority(t), authority(t)
 	cross, err := old.CrossSign(new.Cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	request := server
 	request.Cross = cross
 	pair, err := new.Issue(request, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if reason := new.Stale(pair, request, now); reason != "" {
 		t.Errorf("it is stale at once: %s", reason)
 	}
@@ -78,9 +72,7 @@ func TestVouched(t *testing.T) {
 	old, new, third := authority(t), authority(t), authority(t)
 	text := []byte("trust these")
 	signature, err := old.SignText(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, c := range []struct {
 		name    string
 		trusted []byte

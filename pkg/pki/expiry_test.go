@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestExpiryProblem(t *testing.T) {
 	a := authority(t)
 	pair, err := a.Issue(server, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	files := map[string][]byte{"ca": a.PEM().Cert, "leaf": pair.Cert}
 	read := func(path string) ([]byte, error) {
 		if data, ok := files[path]; ok {

@@ -4,18 +4,16 @@ import (
 	"io/fs"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestLook(t *testing.T) {
 	a := authority(t)
 	pair, err := a.Issue(Request{CommonName: "kubernetes-admin", Client: true}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	config, err := Kubeconfig{Server: "https://10.0.0.1:6443", Authority: a.PEM().Cert, User: "kubernetes-admin", Pair: pair}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	files := map[string][]byte{
 		"client.crt": pair.Cert, "admin.conf": config,
 		"cut.crt": pair.Cert[:100], "cut.conf": config[:20], "token.conf": []byte("apiVersion: v1\nkind: Config\n"),

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -16,9 +18,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func authority(t *testing.T) *Authority {
 	t.Helper()
 	a, err := NewAuthority("kubernetes", nil, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return a
 }
 
@@ -27,13 +27,9 @@ var server = Request{CommonName: "kube-apiserver", Hosts: []string{"node-1", "10
 func TestIssuedCertificateVerifies(t *testing.T) {
 	a := authority(t)
 	pair, err := a.Issue(server, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cert, err := ParseCertificate(pair.Cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(a.Cert)
 	for _, name := range server.Hosts {
@@ -95,9 +91,7 @@ func TestStale(t *testing.T) {
 func TestHash(t *testing.T) {
 	a := authority(t)
 	public, err := PublicKey(a.PEM().Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	block, _ := pem.Decode(public)
 	if want := fmt.Sprintf("sha256:%x", sha256.Sum256(block.Bytes)); Hash(a.Cert) != want {
 		t.Errorf("Hash = %s, want %s", Hash(a.Cert), want)
@@ -108,9 +102,7 @@ func TestAuthorityFromItsKey(t *testing.T) {
 	a := authority(t)
 	leaf, _ := a.Issue(server, now)
 	again, err := NewAuthority("kubernetes", a.PEM().Key, now.Add(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cert, _ := ParseCertificate(leaf.Cert)
 	if err := cert.CheckSignatureFrom(again.Cert); err != nil || Hash(again.Cert) != Hash(a.Cert) {
 		t.Errorf("an authority made of the same key must be the same to all others: %v", err)
@@ -140,9 +132,7 @@ func TestKubeconfig(t *testing.T) {
 	pair, _ := a.Issue(Request{CommonName: "admin", Client: true}, now)
 	in := Kubeconfig{Server: "https://10.0.0.1:6443", Authority: a.PEM().Cert, User: "admin", Pair: pair}
 	data, err := in.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	out, err := ParseKubeconfig(data)
 	if err != nil || out.Server != in.Server || out.User != "admin" || string(out.Pair.Key) != string(pair.Key) || string(out.Authority) != string(in.Authority) {
 		t.Errorf("read back %+v, %v", out.Server, err)

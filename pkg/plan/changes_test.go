@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // installedWith returns an installed host with settings for its next run.
@@ -22,9 +23,7 @@ func installedWith(t *testing.T, files host.Files, cfg config.Config) *local.Hos
 	if h.Saved, err = local.ReadSaved(files); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.UseCatalogue(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, h.UseCatalogue())
 	return h
 }
 
@@ -57,9 +56,7 @@ func TestARunThatFailsLeavesTheSettingsInForce(t *testing.T) {
 	if v := installedWith(t, files, first).KnownVersions(); v.Kubernetes != first.KubernetesVersion {
 		t.Errorf("the versions of a run that failed are in force: %+v", v)
 	}
-	if err := run(t, installedWith(t, files, second), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, run(t, installedWith(t, files, second), nil))
 	if saved, err = local.ReadSaved(files); err != nil || saved.Config.KubernetesVersion != "v1.35.4" || len(saved.Config.NodeLabels) != 1 {
 		t.Errorf("the settings of a run that succeeded are not in force: %+v, %v", saved.Config, err)
 	}
@@ -67,9 +64,7 @@ func TestARunThatFailsLeavesTheSettingsInForce(t *testing.T) {
 
 func TestARunWithOtherVersionsIsToBeFinished(t *testing.T) {
 	files, first := host.Files{Root: t.TempDir()}, config.Default()
-	if err := run(t, installedWith(t, files, first), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, run(t, installedWith(t, files, first), nil))
 	other, patch, etcd := first, first, first
 	other.NodeLabels, patch.KubernetesVersion, etcd.EtcdVersion = []string{"a=b"}, "v1.37.9", "v3.7.1"
 	for cfg, want := range map[*config.Config]bool{&first: false, &other: false, &patch: true, &etcd: true} {

@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // orderOfUndo lists pairs of steps: the first one is undone before the second one.
@@ -84,8 +85,6 @@ func undone(t *testing.T, p step.Plan) (order []string) {
 			}
 		}
 	}
-	if err := (&step.Runner{}).Undo(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, (&step.Runner{}).Undo(t.Context(), p))
 	return order
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // serve runs a registry without TLS behind between, which may spoil things.
@@ -38,16 +39,10 @@ func serve(t *testing.T, between func(http.Handler) http.Handler) *Registry {
 func upload(t *testing.T, r *Registry, path string, data []byte) digest.Digest {
 	t.Helper()
 	options, err := r.Options(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	repo, err := r.Repository(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.WriteLayer(repo, static.NewLayer(data, types.OCIUncompressedLayer), options...); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, remote.WriteLayer(repo, static.NewLayer(data, types.OCIUncompressedLayer), options...))
 	return digest.FromBytes(data)
 }
 
@@ -102,9 +97,7 @@ func TestBlobGoesOnWhereItWasCutOff(t *testing.T) {
 	_, _ = rand.Read(data)
 	d := upload(t, r, "pause", data)
 	reader, err := r.Reader()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	blob := reader.Blob(t.Context(), "pause", d, int64(len(data)))
 	defer blob.Close()
 	got, err := io.ReadAll(blob)
@@ -119,9 +112,7 @@ func TestBlobGoesOnWhereItWasCutOff(t *testing.T) {
 func TestMissingBlobIsNotWaitedFor(t *testing.T) {
 	r := serve(t, func(h http.Handler) http.Handler { return h })
 	reader, err := r.Reader()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, err = io.ReadAll(reader.Blob(t.Context(), "pause", digest.FromString("nothing"), 1))
 	if problems := step.Problems(err); len(problems) != 1 || problems[0].Name != "registry-name" {
 		t.Errorf("got %v", err)
@@ -190,9 +181,7 @@ func TestTokenServerNearby(t *testing.T) {
 func TestNewNamesWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(text, []byte("no certificate"), 0o600))
 	for want, s := range map[string]config.Registry{
 		"registry.ca: " + dir + "/none: must be a file": {CA: dir + "/none"},
 		"registry.ca: contains no PEM certificate":      {CA: text},
@@ -208,9 +197,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 func TestCredentialsOfDocker(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	const docker = `{"auths": {"registry.example.com:5000": {"auth": "bWU6c2VjcmV0"}}}`
-	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(docker), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(docker), 0o600))
 	r, err := New(t.Context(), config.Registry{Address: "registry.example.com:5000/k8s"})
 	if err != nil || r.Auth.Username != "me" || r.Auth.Password != "secret" || r.Authorization() != "Basic bWU6c2VjcmV0" {
 		t.Errorf("%+v %v", r, err)
@@ -221,9 +208,7 @@ func TestHandedOn(t *testing.T) {
 	r := &Registry{Address: "registry.example.com/k8s", CA: []byte("pem"), Insecure: true}
 	r.Auth.Username, r.Auth.Password = "me", "secret"
 	data, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	back, err := Parse(data)
 	if err != nil || back.Authorization() != r.Authorization() || back.Address != r.Address || !bytes.Equal(back.CA, r.CA) {
 		t.Errorf("%+v %v", back, err)
@@ -249,28 +234,20 @@ func TestHandedOn(t *testing.T) {
 
 func TestLayContract(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
-	if err := os.MkdirAll(files.Path("/etc/containerd/certs.d/ghcr.io"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(files.Path("/etc/containerd/certs.d/ghcr.io"), 0o755))
 	const owners = "/etc/containerd/certs.d/ghcr.io/hosts.toml"
-	if err := os.WriteFile(files.Path(owners), []byte("the owner's"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(files.Path(owners), []byte("the owner's"), 0o640))
 	tree := []host.File{{Path: owners, Data: []byte("ours")}, {Path: "/etc/containerd/certs.d/reg:5000/ca.crt", Data: []byte("ca"), Mode: 0o644}}
 	wanted := tree
 	configure := ConfigureHost(files, func() ([]host.File, error) { return wanted, nil })
 	hosttest.Contract(t, func() string { return world(t, files) }, configure)
 
-	if err := configure.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, configure.Apply(t.Context()))
 	wanted = tree[1:]
 	if diff, err := configure.Check(t.Context()); err != nil || diff.String() != "restore "+owners {
 		t.Errorf("no longer wanted: %v %v", diff, err)
 	}
-	if err := configure.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, configure.Apply(t.Context()))
 	if text, err := files.Read(owners); err != nil || string(text) != "the owner's" {
 		t.Errorf("restored: %q %v", text, err)
 	}
@@ -280,8 +257,6 @@ func TestLayContract(t *testing.T) {
 func world(t *testing.T, files host.Files) string {
 	t.Helper()
 	out, err := host.Run(context.Background(), "sh", "-c", "cd "+files.Path("/")+" && find etc -printf '%p %m\\n' | sort; find etc -type f | sort | xargs -r sha256sum")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return out
 }

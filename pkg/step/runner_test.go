@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // cell is a step over one bool: the smallest world there is.
@@ -30,9 +32,7 @@ func TestDoThenLookThenUndo(t *testing.T) {
 	var a, b atomic.Bool
 	plan := Plan{{cell("a", &a)}, {cell("b", &b)}}
 	var r Runner
-	if err := r.Do(t.Context(), plan); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Do(t.Context(), plan))
 	for _, f := range r.Look(t.Context(), plan) {
 		if len(f.Diff) > 0 || f.Err != nil {
 			t.Errorf("%s: %v %v", f.Step, f.Diff, f.Err)
@@ -58,9 +58,7 @@ func TestUpToDate(t *testing.T) {
 	if r.UpToDate(t.Context(), plan) || a.Load() || b.Load() || len(events) > 0 {
 		t.Errorf("up to date on a new host: a=%v b=%v %v", a.Load(), b.Load(), events)
 	}
-	if err := r.Do(t.Context(), Plan{{cell("a", &a)}, {cell("b", &b)}}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Do(t.Context(), Plan{{cell("a", &a)}, {cell("b", &b)}}))
 	events = nil
 	if !r.UpToDate(t.Context(), plan) || len(events) != 3 || events[2].Kind != UpToDate || events[2].Stage != 1 {
 		t.Errorf("not up to date after a run: %v", events)
@@ -154,9 +152,7 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 	early.Undo = func(ctx context.Context) error { defer close(began); return undo(ctx) }
 	// slow ends only after early, which is in an earlier stage.
 	plan := Plan{{noted("memory", nil)}, {early}, {noted("usual", nil)}, {noted("slow", began)}, {last}}.UndoneAfter(early, last, Step{Name: "absent"})
-	if err := (&Runner{}).Undo(t.Context(), plan); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, (&Runner{}).Undo(t.Context(), plan))
 	if want := []string{"last", "early", "slow", "usual", "memory"}; !slices.Equal(order, want) {
 		t.Errorf("undone in the order %q, want %q", order, want)
 	}
@@ -185,9 +181,7 @@ func TestUndoTellsWhatItLeaves(t *testing.T) {
 	var events []Event
 	r := Runner{Emit: func(e Event) { events = append(events, e) }}
 	leaves := Step{Name: "load", Undo: func(ctx context.Context) error { Leave(ctx, "image x: container y uses it"); return nil }}
-	if err := r.Undo(t.Context(), Plan{{leaves}}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Undo(t.Context(), Plan{{leaves}}))
 	if left := r.Left(); len(left) != 1 || left[0] != "image x: container y uses it" || len(events) != 3 || events[1].Kind != Left {
 		t.Errorf("left %q, events %v", left, events)
 	}

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestEveryProblemOfPreflightCanBeIgnored(t *testing.T) {
 	found, err := unlistedProblems("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, v := range found {
 		t.Error(v)
 	}
@@ -30,12 +30,8 @@ func f() {
 }`,
 	} {
 		path := filepath.Join(root, "pkg/plan/preflight", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	found, err := unlistedProblems(root)
 	want := []string{

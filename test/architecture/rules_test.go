@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestTheTreeKeepsTheRules(t *testing.T) {
 	found, err := Violations("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, v := range found {
 		t.Error(v)
 	}
@@ -24,9 +24,7 @@ func TestTheTreeKeepsTheRules(t *testing.T) {
 // methods.
 func writeLarge(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(dir, 0o755))
 	methods := "// Package kubelet is too large.\npackage kubelet\n\ntype Kubelet struct{}\n"
 	for i := range maxMethods + 1 {
 		methods += fmt.Sprintf("\nfunc (k *Kubelet) m%d() {}\n", i)
@@ -36,9 +34,7 @@ func writeLarge(t *testing.T, dir string) {
 		if i > 0 {
 			text = "package kubelet\n" + strings.Repeat("\n", maxFileLines-1)
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part%d.go", i)), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("part%d.go", i)), []byte(text), 0o644))
 	}
 }
 
@@ -46,22 +42,14 @@ func writeLarge(t *testing.T, dir string) {
 // breach in testdata/bad.
 func TestABadTreeIsSeen(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "bad")
-	if err := os.CopyFS(root, os.DirFS("testdata/bad")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.CopyFS(root, os.DirFS("testdata/bad")))
 	long := "package etcd\n" + strings.Repeat("\n", maxFileLines)
-	if err := os.WriteFile(filepath.Join(root, "pkg/etcd/long.go"), []byte(long), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(root, "pkg/etcd/long.go"), []byte(long), 0o644))
 	function := "package etcd\n\nfunc endless() {\n" + strings.Repeat("\n", maxFunctionLines) + "}\n"
-	if err := os.WriteFile(filepath.Join(root, "pkg/etcd/function.go"), []byte(function), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(root, "pkg/etcd/function.go"), []byte(function), 0o644))
 	writeLarge(t, filepath.Join(root, "pkg/kubelet"))
 	found, err := Violations(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := []string{
 		"pkg/etcd/etcd.go: imports github.com/moby/moby/client; only pkg/docker may",
 		"pkg/etcd/etcd.go: imports github.com/vishvananda/netlink; only pkg/host may",
@@ -102,9 +90,7 @@ func TestEverySpanIsThere(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name := range spans {
 		if !has[name] {
 			t.Errorf("%s is listed and has no span of time", name)
@@ -116,13 +102,9 @@ func TestEverySpanIsThere(t *testing.T) {
 // the picture names no package that is gone.
 func TestThePictureIsTrue(t *testing.T) {
 	page, err := os.ReadFile("../../docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	dirs, err := filepath.Glob("../../pkg/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, dir := range dirs {
 		if name := "pkg/" + filepath.Base(dir); !strings.Contains(string(page), name+" ") {
 			t.Errorf("docs/architecture.md does not name %s", name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestEndCgroup: a process that nobody knows any more does not keep its group.
@@ -21,24 +22,16 @@ func TestEndCgroup(t *testing.T) {
 		group = "/sys/fs/cgroup/pids/" + name
 	}
 	inner := filepath.Join(group, "inner")
-	if err := os.MkdirAll(inner, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(inner, 0o755))
 	sleeper := exec.Command("sleep", "600")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, sleeper.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- sleeper.Wait() }()
-	if err := os.WriteFile(inner+"/cgroup.procs", []byte(strconv.Itoa(sleeper.Process.Pid)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(inner+"/cgroup.procs", []byte(strconv.Itoa(sleeper.Process.Pid)), 0o644))
 	if err := process.RemoveCgroup(name); err == nil {
 		t.Error("a group with a process was removed")
 	}
-	if err := process.EndCgroup(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, process.EndCgroup(t.Context(), name))
 	if err := <-ended; err == nil {
 		t.Error("the process was not killed")
 	}

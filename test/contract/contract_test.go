@@ -27,6 +27,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // bundleVariable names the bundle on this host; without it, the first one
@@ -68,14 +69,10 @@ func TestEveryStepOfAMaster(t *testing.T) {
 	cfg := config.Default()
 	cfg.Bundle = bundle(t)
 	h, err := local.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var runner step.Runner
 	h = h.Resolve(t.Context(), local.Master)
-	if err := runner.Do(t.Context(), preflight.Plan(h, local.Master)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, runner.Do(t.Context(), preflight.Plan(h, local.Master)))
 	master := plan.Master(h)
 	before := world(t)
 	t.Cleanup(func() { // also after a failure: the next run wants a fresh host
@@ -105,9 +102,7 @@ func TestEveryStepOfAMaster(t *testing.T) {
 // an engine creates for its first container stays until the engine is removed.
 func firstContainer(t *testing.T, h *local.Host) {
 	_, err := host.Run(t.Context(), "docker", "-H", "unix://"+bootstrapdocker.Socket, "run", "--rm", "--network", "host", h.Image("etcd"), "etcd", "--version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 // walk holds one step against the contract, and leaves it applied for those
@@ -181,9 +176,7 @@ func together(steps []step.Step, settings step.Step) step.Step {
 
 func kubeletRuns(t *testing.T) bool {
 	out, err := host.Run(t.Context(), "docker", "ps", "-q", "--filter", "name=^kubelet$")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return strings.TrimSpace(out) != ""
 }
 

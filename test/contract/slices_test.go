@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // podSlices creates the units that the kubelet and runc create with the systemd
@@ -29,14 +30,10 @@ for i in $(seq 100); do systemctl -q is-active cri-containerd-33.scope && exit 0
 func TestSlicesOfPods(t *testing.T) {
 	before := world(t)
 	h, err := local.Open(config.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	all := plan.Master(h).Steps()
 	pods := all[slices.IndexFunc(all, func(s step.Step) bool { return s.Name == "run pods in containerd" })]
-	if err := pods.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, pods.Apply(t.Context()))
 	if _, err := host.Run(t.Context(), "sh", "-c", podSlices); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	registry "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // programs are what must run, by image: the file, and how it tells its version.
@@ -70,15 +72,15 @@ func pulled(t *testing.T, ref, arch string) {
 func runsPrograms(t *testing.T, at, arch string) {
 	t.Helper()
 	ref, err := name.ParseReference(at)
-	must(t, err)
+	must.NoError(t, err)
 	wanted, ok := programs[path.Base(ref.Context().RepositoryStr())]
 	if !ok {
 		return
 	}
 	img, err := registry.Image(ref, registry.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}), registry.WithAuthFromKeychain(authn.DefaultKeychain))
-	must(t, err)
+	must.NoError(t, err)
 	program := filepath.Join(t.TempDir(), "program")
-	must(t, extract(img, wanted.file, program))
+	must.NoError(t, extract(img, wanted.file, program))
 	for _, args := range wanted.runs {
 		all := append([]string{"env", "ETCD_UNSUPPORTED_ARCH=" + arch, "sh", "-c", `exec "$@" 2>&1`, "sh"}, append(append(emulator(arch), program), args...)...)
 		if got := run(t, all...); !strings.Contains(got, strings.TrimPrefix(ref.Identifier(), "v")) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const benchRuns = 5
@@ -96,9 +98,7 @@ func (m machine) timed(t *testing.T, command string) timing {
 	var at [2]time.Time
 	for i, text := range []string{begin, end} {
 		nano, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		at[i] = time.Unix(0, nano)
 	}
 	return timing{at[0], at[1], told}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const (
@@ -124,13 +125,9 @@ func builtAs(t *testing.T, path string, flags ...string) carried {
 	t.Helper()
 	args := append([]string{built.probe, "usage", built.binary, "offline", "build", "--to", path}, flags...)
 	out, err := host.Command{Args: args, Env: []string{"KUBE_BOOTSTRAP_CACHE=" + withoutFrames(t)}}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	what := strings.TrimSpace("bundle " + strings.Join(flags[:min(len(flags), 1)], " "))
 	return carried{what: what, path: path, size: info.Size(), making: parseUsed(t, string(out))}
 }
@@ -139,21 +136,15 @@ func builtAs(t *testing.T, path string, flags ...string) carried {
 func withoutFrames(t *testing.T) string {
 	t.Helper()
 	made := t.TempDir()
-	if err := os.Mkdir(filepath.Join(made, "parts"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(filepath.Join(made, "parts"), 0o755))
 	all, err := filepath.Glob(filepath.Join(cache.Dir(), "parts/[^.]*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, part := range all {
 		name := filepath.Base(part)
 		if strings.HasPrefix(name, "frame-") {
 			continue
 		}
-		if err := os.Symlink(part, filepath.Join(made, "parts", name)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Symlink(part, filepath.Join(made, "parts", name)))
 	}
 	return made
 }

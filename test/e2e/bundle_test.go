@@ -22,6 +22,7 @@ import (
 	bundles "github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // pauseImage is small, and compiled in seconds for all architectures.
@@ -64,17 +65,13 @@ func buildPause(t *testing.T, to string) {
 		Args: []string{built.binary, "offline", "build", "--images", "pause", "--arch", strings.Join(pauseArchs, ","), "--to", to},
 		Env:  []string{"KUBE_BOOTSTRAP_CACHE=" + t.TempDir()},
 	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := host.Run(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return out
 }
 
@@ -83,9 +80,7 @@ func local(t *testing.T, script string) string { return run(t, "sh", "-c", scrip
 func sum(t *testing.T, path string) [32]byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return sha256.Sum256(data)
 }
 
@@ -94,9 +89,7 @@ func lacks(t *testing.T, path string) {
 	t.Helper()
 	out, err := host.Run(t.Context(), built.binary, "offline", "verify", path, "--arch", "arm,s390x", "-o", "json")
 	var report bundles.Report
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(out), &report))
 	missing := strings.Join(report.Missing, "\n")
 	for _, want := range []string{"registry.k8s.io/etcd:" + catalog.Newest().Etcd + " for arm", "CNI plugin bridge for arm", "everything for s390x"} {
 		if err == nil || !strings.Contains(missing, want) {
@@ -126,18 +119,14 @@ func crane(t *testing.T, plain string) {
 	dir := t.TempDir()
 	run(t, "tar", "-C", dir, "-xf", plain)
 	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if err := validate.Index(index, validate.Fast); err != nil {
 		t.Error(err)
 	}
 	server := httptest.NewServer(registry.New())
 	defer server.Close()
 	ref, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/pause:all")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if err := wire.WriteIndex(ref, index, wire.WithContext(t.Context())); err != nil {
 		t.Error(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // mostFailures is what the hosts may fail of the CIS Kubernetes Benchmark 1.11,
@@ -47,7 +49,7 @@ K=/etc/kubernetes
 func cis(t *testing.T, master, worker machine) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/security.md")
-	must(t, err)
+	must.NoError(t, err)
 	var table strings.Builder
 	failures := 0
 	for _, c := range controls {

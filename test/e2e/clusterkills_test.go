@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestClusterKills kills fifty runs at any moment. The next one finishes, and
@@ -97,9 +99,7 @@ func (l clusterUser) signalled(t *testing.T, command string, signal syscall.Sign
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec "+command)
 	cmd.Env, cmd.Dir = append(os.Environ(), l.env()...), l.dir
 	cmd.Stderr = t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, cmd.Start())
 	timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(signal) })
 	defer timer.Stop()
 	return cmd.Wait()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // localRegistry runs a pod from an image that it pushes. Then it pulls an image
@@ -55,12 +56,12 @@ func (l clusterUser) runsFrom(t *testing.T, pod, node, image string) {
 func (l clusterUser) upstream(t *testing.T) (port int, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", ":0")
-	must(t, err)
+	must.NoError(t, err)
 	port = listener.Addr().(*net.TCPAddr).Port
-	must(t, listener.Close())
+	must.NoError(t, listener.Close())
 	dir := t.TempDir()
 	config := fmt.Sprintf("version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s/data}}\nhttp: {addr: \":%d\"}\n", dir, port)
-	must(t, os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o600))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o600))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // clusterUser is somebody on this machine with a cluster of containers.
@@ -68,9 +69,7 @@ ip route | grep -F '%[2]s' || true
 find ~/.cache/kube-bootstrap . -path '*%[1]s*' -print
 find /sys/fs/cgroup -type d -path '*/docker/*' -regex '.*/[0-9a-f]*' | grep -vF "$(docker ps -aq --no-trunc; echo none)" || true
 cat kubeconfig || true`, l.cluster, strings.TrimSuffix(l.subnet, "0.0/16")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return out
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestOtherNetwork gives pods a network by a manifest of the user: flannel in a
@@ -74,9 +75,7 @@ func addonNamed(name string) string {
 func serveAddon(t *testing.T, address, name string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", address+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	text, served := addonNamed(name), false
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if served {
@@ -94,18 +93,12 @@ func serveAddon(t *testing.T, address, name string) string {
 func networkManifest(t *testing.T, master machine) string {
 	t.Helper()
 	versions, err := image.For("", image.Versions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	text, err := addon.Addons{Settings: addon.Settings{
 		FlannelImage: image.Ref(versions, "flannel"), Backend: "host-gw", PodCIDR: "10.1.0.0/16", Server: "https://" + master.ip + ":6443",
 	}}.Flannel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "network.yaml")
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, text, 0o644))
 	return path
 }

@@ -13,6 +13,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const (
@@ -124,9 +126,7 @@ func reserve(t *testing.T, master, worker machine, was map[string]string) {
 	etcd, user := etcdClient(t, master, "apiserver-etcd-client"), "flannel:"+worker.name
 	_, err := etcd.Txn(t.Context()).Then(clientv3.OpDelete(prefix+"reserved/"+old), clientv3.OpPut(prefix+"reserved/"+other, worker.name)).Commit()
 	_, err2 := etcd.RoleGrantPermission(t.Context(), user, prefix+"subnets/"+other, "", clientv3.PermissionType(clientv3.PermReadWrite))
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(err, err2))
 }
 
 func killedFiveTimes(t *testing.T, b *bed) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // bundle is where every test host finds the images.
@@ -82,9 +83,7 @@ func hosts(t *testing.T, hostImage, subnet string, names ...string) []machine {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	made, err := cluster.Hosts(ctx, options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := cluster.Clean(context.Background(), options); err != nil {
 			t.Error(err)

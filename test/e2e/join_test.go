@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 type joinToken struct {
@@ -18,9 +20,7 @@ type joinToken struct {
 func newToken(t *testing.T, master machine, args ...string) joinToken {
 	t.Helper()
 	var token joinToken
-	if err := json.Unmarshal([]byte(master.sh(t, "kube-bootstrap token create -o json "+strings.Join(args, " "))), &token); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(master.sh(t, "kube-bootstrap token create -o json "+strings.Join(args, " "))), &token))
 	return token
 }
 

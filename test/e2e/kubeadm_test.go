@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // peer is kubeadm with kube-flannel, on the same hosts, with the same programs
@@ -44,9 +45,7 @@ var kubeFlannel string
 func newPeer(t *testing.T, master, worker machine) peer {
 	t.Helper()
 	program, err := filepath.Abs("../../_output/kubeadm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := os.Stat(program); err != nil {
 		build := host.Command{Args: []string{"bash", "-c", kubeadmBuild, "build.sh", catalog.Newest().Patch, program}}
 		if _, err := build.Run(t.Context()); err != nil {

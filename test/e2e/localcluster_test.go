@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // localCluster is a cluster of containers that the program creates on this machine.
@@ -32,9 +33,7 @@ func (c localCluster) command(verb string, args ...string) []string {
 func (c localCluster) run(t *testing.T, verb string, args ...string) string {
 	t.Helper()
 	out, err := host.Command{Args: c.command(verb, args...)}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(out)
 }
 
@@ -45,12 +44,8 @@ func (c localCluster) killIn(t *testing.T, step string, within time.Duration, ve
 	all := c.command(verb, append(args, "--progress", "json")...)
 	cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
 	events, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(events)
 	for lines.Scan() {
 		var e struct{ Step, Kind string }

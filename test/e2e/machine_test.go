@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // machine is a test host.
@@ -69,9 +70,7 @@ func (m machine) world(t *testing.T) string {
 func (m machine) put(t *testing.T, local, path string) {
 	t.Helper()
 	data, err := os.ReadFile(local)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, err = host.Command{
 		Args:  []string{"docker", "exec", "-i", m.name, "sh", "-c", "mkdir -p " + filepath.Dir(path) + " && cat > " + path + ".new && chmod 755 " + path + ".new && mv " + path + ".new " + path},
 		Stdin: bytes.NewReader(data),
@@ -85,9 +84,7 @@ func (m machine) put(t *testing.T, local, path string) {
 func docker(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := host.Command{Args: append([]string{"docker"}, args...)}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return strings.TrimSpace(string(out))
 }
 

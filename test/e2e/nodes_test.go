@@ -13,6 +13,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestNodes does what docs/clusters.md and docs/nodes.md say, and takes control
@@ -21,13 +23,9 @@ import (
 func TestNodes(t *testing.T) {
 	l := clusterUser{cluster: "e2e-n", subnet: "10.212.0.0/16", dir: t.TempDir()}
 	clusters, nodes := readPage(t, "clusters.md"), readPage(t, "nodes.md")
-	if err := os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(l.dir, "cluster.yaml"), []byte(clusters.yaml), 0o600))
 	const addon = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-addon}\n"
-	if err := os.WriteFile(filepath.Join(l.dir, "app.yaml"), []byte(addon), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(l.dir, "app.yaml"), []byte(addon), 0o600))
 	before := l.world(t)
 	t.Cleanup(func() {
 		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes; docker rmi -f my/app:dev localhost:5001/my/app:dev") // they are gone unless the test failed
@@ -212,9 +210,7 @@ func (l clusterUser) gone(t *testing.T, m machine) {
 	etcd := etcdClient(t, l.node(t, "master-1"), "apiserver-etcd-client")
 	for _, prefix := range []string{"/coreos.com/network/", "/kube-bootstrap/"} {
 		found, err := etcd.Get(t.Context(), prefix, clientv3.WithPrefix())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, kv := range found.Kvs {
 			if strings.Contains(string(kv.Value), `"`+m.ip+`"`) || string(kv.Value) == m.name {
 				t.Errorf("%s left %s: %s", m.name, kv.Key, kv.Value)

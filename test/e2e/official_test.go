@@ -27,6 +27,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // official stands in for the upstream sites: what is in the bundle that was
@@ -62,27 +63,27 @@ func (o *official) seed(t *testing.T) {
 func (o *official) unpackBuilt(t *testing.T) {
 	dir := t.TempDir()
 	file, err := os.Open(built.bundle)
-	must(t, err)
+	must.NoError(t, err)
 	defer file.Close()
 	plain, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(1<<30))
-	must(t, err)
+	must.NoError(t, err)
 	defer plain.Close()
 	archive := tar.NewReader(plain)
 	for h, err := archive.Next(); err != io.EOF; h, err = archive.Next() {
-		must(t, err)
+		must.NoError(t, err)
 		to := filepath.Join(dir, path.Clean("/"+h.Name))
-		must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		must.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
 		out, err := os.Create(to)
-		must(t, err)
+		must.NoError(t, err)
 		_, err = io.Copy(out, archive)
-		must(t, errors.Join(err, out.Close()))
+		must.NoError(t, errors.Join(err, out.Close()))
 	}
 	index, err := layout.ImageIndexFromPath(dir)
-	must(t, err)
+	must.NoError(t, err)
 	list, err := index.IndexManifest()
-	must(t, err)
+	must.NoError(t, err)
 	versions, err := image.For("", image.Versions{})
-	must(t, err)
+	must.NoError(t, err)
 	o.built = map[string]v1.Image{}
 	for _, img := range image.Catalogue(versions, "") {
 		for _, m := range list.Manifests {
@@ -90,11 +91,11 @@ func (o *official) unpackBuilt(t *testing.T) {
 				continue
 			}
 			inner, err := index.ImageIndex(m.Digest)
-			must(t, err)
+			must.NoError(t, err)
 			platforms, err := inner.IndexManifest()
-			must(t, err)
+			must.NoError(t, err)
 			o.built[img.Name], err = inner.Image(platforms.Manifests[0].Digest)
-			must(t, err)
+			must.NoError(t, err)
 		}
 	}
 }
@@ -104,32 +105,32 @@ func (o *official) unpackBuilt(t *testing.T) {
 func (o *official) push(t *testing.T, ref string, like v1.Image, layers ...[]byte) {
 	t.Helper()
 	config, err := like.ConfigFile()
-	must(t, err)
+	must.NoError(t, err)
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.RootFS.DiffIDs, config.History = "linux", "amd64", nil, nil
 	img, err := mutate.ConfigFile(empty.Image, config)
-	must(t, err)
+	must.NoError(t, err)
 	for _, data := range layers {
 		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
-		must(t, err)
+		must.NoError(t, err)
 		img, err = mutate.AppendLayers(img, layer)
-		must(t, err)
+		must.NoError(t, err)
 	}
 	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}})
 	_, below, _ := strings.Cut(ref, "/")
 	at, err := name.ParseReference(o.registry+"/official/"+below, name.Insecure)
-	must(t, err)
-	must(t, registry.WriteIndex(at, index, registry.WithAuth(&authn.Basic{Username: user, Password: password})))
+	must.NoError(t, err)
+	must.NoError(t, registry.WriteIndex(at, index, registry.WithAuth(&authn.Basic{Username: user, Password: password})))
 }
 
 // file puts a file beside its checksum.
 func (o *official) file(t *testing.T, name string, data []byte) {
 	t.Helper()
 	to := filepath.Join(o.files, name)
-	must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	must.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
 	sum := sha512.Sum512(data)
-	must(t, os.WriteFile(to+".sha512", []byte(hex.EncodeToString(sum[:])), 0o644))
-	must(t, os.WriteFile(to, data, 0o644))
+	must.NoError(t, os.WriteFile(to+".sha512", []byte(hex.EncodeToString(sum[:])), 0o644))
+	must.NoError(t, os.WriteFile(to, data, 0o644))
 }
 
 // change says what becomes of a file of an image; an empty name leaves it out.
@@ -140,11 +141,11 @@ func all(*tar.Header) {}
 // asNobody and bindsLowPorts are what upstream does to CoreDNS.
 func asNobody(t *testing.T, img v1.Image) v1.Image {
 	config, err := img.ConfigFile()
-	must(t, err)
+	must.NoError(t, err)
 	config = config.DeepCopy()
 	config.Config.User = "65532:65532"
 	img, err = mutate.ConfigFile(empty.Image, config)
-	must(t, err)
+	must.NoError(t, err)
 	return img
 }
 
@@ -207,18 +208,18 @@ func flattened(t *testing.T, img v1.Image, edit change) []byte {
 	var out bytes.Buffer
 	from, to := tar.NewReader(files), tar.NewWriter(&out)
 	for h, err := from.Next(); !errors.Is(err, io.EOF); h, err = from.Next() {
-		must(t, err)
+		must.NoError(t, err)
 		h.Name = strings.TrimPrefix(h.Name, "/")
 		edit(h)
 		if h.Name == "" {
 			continue
 		}
 		h.Format = tar.FormatPAX
-		must(t, to.WriteHeader(h))
+		must.NoError(t, to.WriteHeader(h))
 		_, err = io.Copy(to, from)
-		must(t, err)
+		must.NoError(t, err)
 	}
-	must(t, to.Close())
+	must.NoError(t, to.Close())
 	return out.Bytes()
 }
 
@@ -236,11 +237,11 @@ func launcher(t *testing.T, program string) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, name := range []string{"usr/local/bin/" + program, "go-runner"} {
-		must(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(script(program)))}))
+		must.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(script(program)))}))
 		_, err := io.WriteString(w, script(program))
-		must(t, err)
+		must.NoError(t, err)
 	}
-	must(t, w.Close())
+	must.NoError(t, w.Close())
 	return out.Bytes()
 }
 
@@ -248,28 +249,21 @@ func packed(t *testing.T, plain []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
-	must(t, err)
+	must.NoError(t, err)
 	_, err = w.Write(plain)
-	must(t, errors.Join(err, w.Close()))
+	must.NoError(t, errors.Join(err, w.Close()))
 	return out.Bytes()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // largest is the digest of the largest layer of an image in the registry.
 func (o *official) largest(t *testing.T, below string) string {
 	t.Helper()
 	at, err := name.ParseReference(o.registry+"/official/"+below, name.Insecure)
-	must(t, err)
+	must.NoError(t, err)
 	img, err := registry.Image(at, registry.WithAuth(&authn.Basic{Username: user, Password: password}))
-	must(t, err)
+	must.NoError(t, err)
 	manifest, err := img.Manifest()
-	must(t, err)
+	must.NoError(t, err)
 	best := manifest.Layers[0]
 	for _, l := range manifest.Layers {
 		if l.Size > best.Size {

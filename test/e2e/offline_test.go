@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestOffline makes the same cluster three times of two hosts that have no way
@@ -123,14 +124,10 @@ func fromDocker(t *testing.T, master, worker machine) {
 func loadPlain(t *testing.T, m machine) {
 	t.Helper()
 	file, err := os.Open(built.bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer file.Close()
 	plain, err := zstd.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer plain.Close()
 	if _, err := (host.Command{Args: []string{"docker", "exec", "-i", m.name, "docker", "load", "-q"}, Stdin: plain}).Run(t.Context()); err != nil {
 		t.Fatal(err)

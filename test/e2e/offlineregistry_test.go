@@ -20,6 +20,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func fromRegistry(t *testing.T, master, worker machine, r *privateRegistry) {
@@ -168,12 +169,10 @@ func sameImages(t *testing.T, m machine, r *privateRegistry, pushed map[string]s
 			continue // not an image of pods
 		}
 		var index ocispec.Index
-		if err := json.Unmarshal(text, &index); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(text, &index))
 		if !slices.ContainsFunc(index.Manifests, func(d ocispec.Descriptor) bool {
 			var one ocispec.Manifest
-			must(t, json.Unmarshal(r.get(t, "k8s/"+path+"/manifests/"+d.Digest.String()), &one))
+			must.NoError(t, json.Unmarshal(r.get(t, "k8s/"+path+"/manifests/"+d.Digest.String()), &one))
 			return strings.Contains(has, one.Config.Digest.String())
 		}) {
 			t.Errorf("%s: containerd has another %s than the registry:\n%s", m.name, ref, has)

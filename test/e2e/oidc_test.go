@@ -14,6 +14,8 @@ import (
 
 	"gopkg.in/go-jose/go-jose.v2"
 	"gopkg.in/go-jose/go-jose.v2/jwt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const oidcClient = "kubernetes"
@@ -81,7 +83,7 @@ func newProvider(t *testing.T, m machine) *provider {
 	m.put(t, r.path("ca.crt"), "/root/provider.crt")
 	key := jose.JSONWebKey{Key: r.pair.PrivateKey, KeyID: "1", Algorithm: string(jose.ES256), Use: "sig"}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil)
-	must(t, err)
+	must.NoError(t, err)
 	p := &provider{signer: signer, keys: jose.JSONWebKeySet{Keys: []jose.JSONWebKey{key.Public()}}}
 	p.Server = serveTLS(t, ip, r.pair, p.answer)
 	return p
@@ -112,6 +114,6 @@ func (p *provider) token(t *testing.T, claims map[string]any) string {
 	now := time.Now()
 	valid := map[string]any{"iss": p.URL, "aud": oidcClient, "sub": "1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
 	token, err := jwt.Signed(p.signer).Claims(valid).Claims(claims).CompactSerialize()
-	must(t, err)
+	must.NoError(t, err)
 	return token
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestPackage installs the Debian package on a host, sets the host up with it,
@@ -38,8 +39,6 @@ func packaged(t *testing.T) string {
 	dir := t.TempDir()
 	build := "go build -trimpath -ldflags '-s -w -X main.version=v0.0.1' -o $1/kube-bootstrap-linux-$2 ./cmd/kube-bootstrap && scripts/make-packages.sh $1 v0.0.1 $2"
 	_, err := host.Command{Args: []string{"sh", "-ec", build, "sh", dir, runtime.GOARCH}, Env: []string{"CGO_ENABLED=0"}, Dir: "../.."}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return filepath.Join(dir, "kube-bootstrap-v0.0.1-linux-"+runtime.GOARCH+".deb")
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // page is a page of docs: its blocks of commands in the order in which they
@@ -21,9 +23,7 @@ var fence = regexp.MustCompile("(?s)```(sh|yaml)\n(.*?)```")
 func readPage(t *testing.T, name string) page {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../docs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := page{text: string(data)}
 	for _, m := range fence.FindAllStringSubmatch(p.text, -1) {
 		if m[1] == "yaml" {

@@ -16,13 +16,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestPull pulls from mirrors of the official sites, over a link that breaks,
 // and makes a master of what came.
 func TestPull(t *testing.T) {
 	versions, err := image.For("", image.Versions{})
-	must(t, err)
+	must.NoError(t, err)
 	o := &official{registry: startRegistry(t), files: t.TempDir(), versions: versions}
 	o.seed(t)
 	s := startSites(t, o.registry, o.files)
@@ -80,23 +81,23 @@ func (p *puller) refusals(t *testing.T, o *official) {
 	out.refused(t, "log in first: `docker login "+p.host()+"`", p.args())
 	kubelet := filepath.Join(o.files, "release", o.versions.Kubernetes, "bin/linux/amd64/kubelet")
 	good, err := os.ReadFile(kubelet)
-	must(t, err)
-	must(t, os.WriteFile(kubelet, bytes.Replace(good, []byte("exec"), []byte("evil"), 1), 0o644))
+	must.NoError(t, err)
+	must.NoError(t, os.WriteFile(kubelet, bytes.Replace(good, []byte("exec"), []byte("evil"), 1), 0o644))
 	p.refused(t, "kubelet does not match its checksum", p.args())
-	must(t, os.WriteFile(kubelet, good, 0o644))
+	must.NoError(t, os.WriteFile(kubelet, good, 0o644))
 }
 
 // breaks kills a pull in the middle, and has the next one go on over a link
 // that breaks off and a server that wants to be left alone.
 func (p *puller) breaks(t *testing.T, o *official) {
-	must(t, os.RemoveAll(p.cache))
+	must.NoError(t, os.RemoveAll(p.cache))
 	big := "/v2/official/build-image/debian-base/blobs/" + o.largest(t, "build-image/debian-base:bookworm-v1.0.6")
 	p.mu.Lock()
 	p.hold = big
 	p.mu.Unlock()
 	run, err := os.StartProcess(built.binary, append([]string{built.binary}, p.args()...), &os.ProcAttr{
 		Env: append(os.Environ(), p.command(nil).Env...), Files: []*os.File{nil, nil, nil}})
-	must(t, err)
+	must.NoError(t, err)
 	<-p.holding
 	eventually(t, time.Minute, "some of it came", func() error {
 		for _, file := range p.partial(t) {
@@ -106,7 +107,7 @@ func (p *puller) breaks(t *testing.T, o *official) {
 		}
 		return errors.New("nothing came yet")
 	})
-	must(t, run.Signal(syscall.SIGKILL))
+	must.NoError(t, run.Signal(syscall.SIGKILL))
 	_, _ = run.Wait()
 	p.mu.Lock()
 	p.hold, p.asked = "", nil
@@ -115,7 +116,7 @@ func (p *puller) breaks(t *testing.T, o *official) {
 	p.mu.Unlock()
 	close(p.released)
 	_, err = p.command(p.args()).Run(t.Context())
-	must(t, err)
+	must.NoError(t, err)
 	got := p.requests(big)
 	if len(got) != 2 || !strings.Contains(got[0], "bytes=") || !strings.Contains(got[1], "bytes=") || got[0] == got[1] {
 		t.Errorf("a blob that was cut twice was asked for by %q", got)
@@ -124,14 +125,14 @@ func (p *puller) breaks(t *testing.T, o *official) {
 		t.Errorf("what was refused once was asked for %d times", n)
 	}
 	_, err = host.Run(t.Context(), built.binary, "offline", "verify", p.to)
-	must(t, err)
+	must.NoError(t, err)
 }
 
 // partial lists what has begun to come.
 func (p *puller) partial(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.cache, "downloads/partial/*"))
-	must(t, err)
+	must.NoError(t, err)
 	return files
 }
 
@@ -141,9 +142,9 @@ func (p *puller) again(t *testing.T) {
 	p.asked = nil
 	p.mu.Unlock()
 	before, err := os.Stat(p.to)
-	must(t, err)
+	must.NoError(t, err)
 	_, err = p.command(p.args()).Run(t.Context())
-	must(t, err)
+	must.NoError(t, err)
 	for _, line := range p.asked {
 		if strings.Contains(line, "/blobs/") || strings.HasSuffix(line, "kubelet") {
 			t.Errorf("it asked for %s, which was there", line)
@@ -158,7 +159,7 @@ func (p *puller) again(t *testing.T) {
 // bundle, with the credentials of `docker login`.
 func (p *puller) pushed(t *testing.T) {
 	out, err := p.command([]string{"offline", "push", p.host() + "/pushed", "--bundle", p.to, "--registry-ca", p.caFile, "-o", "json"}).Run(t.Context())
-	must(t, err)
+	must.NoError(t, err)
 	all := items[artifact.Pushed](t, string(out))
 	names := strings.Fields(run(t, built.binary, "offline", "list", p.host()+"/pushed", "--bundle", p.to))
 	if len(names) == 0 || len(all) != len(names) {

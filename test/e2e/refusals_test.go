@@ -7,14 +7,14 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // refusals runs commands that are refused before anything is touched.
 func (l clusterUser) refusals(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
 	for command, want := range map[string]string{

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // privateRegistry is a real one, behind TLS and a password, on this machine.
@@ -48,9 +49,7 @@ func newRegistry(t *testing.T, ip string) *privateRegistry {
 	r := &privateRegistry{dir: t.TempDir(), addr: ip + ":5443"}
 	r.certificates(t, ip)
 	hash, err := bcrypt.GenerateFromPassword([]byte(registryPassword), bcrypt.MinCost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r.write(t, "htpasswd", []byte(registryUser+":"+string(hash)+"\n"))
 	r.write(t, "password", []byte(registryPassword+"\n"))
 	r.serve(t, "", "htpasswd: {realm: test, path: "+r.path("htpasswd")+"}")
@@ -74,9 +73,7 @@ func (r *privateRegistry) path(name string) string { return filepath.Join(r.dir,
 
 func (r *privateRegistry) write(t *testing.T, name string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(r.path(name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(r.path(name), data, 0o600))
 }
 
 func (r *privateRegistry) start(t *testing.T) {
@@ -106,15 +103,11 @@ func (r *privateRegistry) start(t *testing.T) {
 func (r *privateRegistry) get(t *testing.T, path string) []byte {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.addr+"/v2/"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	request.SetBasicAuth(registryUser, registryPassword)
 	request.Header.Set("Accept", "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json")
 	answer, err := r.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -148,9 +141,7 @@ func encoded(kind string, der []byte) []byte {
 func (r *privateRegistry) writePair(t *testing.T, name string, c *x509.Certificate, key *ecdsa.PrivateKey) tls.Certificate {
 	t.Helper()
 	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r.write(t, name+".crt", encoded("CERTIFICATE", c.Raw))
 	r.write(t, name+".key", encoded("EC PRIVATE KEY", der))
 	return tls.Certificate{Certificate: [][]byte{c.Raw}, PrivateKey: key}
@@ -159,21 +150,15 @@ func (r *privateRegistry) writePair(t *testing.T, name string, c *x509.Certifica
 func certificate(t *testing.T, template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	template.SerialNumber = big.NewInt(time.Now().UnixNano())
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
 	if parent == nil {
 		parent, signer = template, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return made, key
 }

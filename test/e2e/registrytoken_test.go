@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestTokenRegistry: a registry that knows its clients by their certificates,
@@ -66,15 +67,15 @@ func pushArchs(t *testing.T, r *privateRegistry, tokens *tokenServer) {
 		all = append(all, access{"repository", "archs/" + repo, []string{"pull", "push"}})
 	}
 	token, err := tokens.token(all)
-	must(t, err)
+	must.NoError(t, err)
 	r.write(t, "token", []byte(token))
 	run(t, built.binary, "offline", "push", r.addr+"/archs", "--bundle", path, "--registry-ca", r.path("ca.crt"),
 		"--registry-cert", r.path("client.crt"), "--registry-key", r.path("client.key"), "--registry-token-file", r.path("token"))
 	certs := t.TempDir()
 	for from, to := range map[string]string{"ca.crt": "ca.crt", "client.crt": "client.cert", "client.key": "client.key"} {
 		data, err := os.ReadFile(r.path(from))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(certs, to), data, 0o600))
+		must.NoError(t, err)
+		must.NoError(t, os.WriteFile(filepath.Join(certs, to), data, 0o600))
 	}
 	for _, arch := range pauseArchs {
 		to := "dir:" + t.TempDir()

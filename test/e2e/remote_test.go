@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const (
@@ -149,9 +150,7 @@ func (r remote) certificates(t *testing.T) {
 	t.Helper()
 	now := time.Now()
 	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	key, err := pki.NewKey()
 	must(err)

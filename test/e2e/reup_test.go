@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestReup changes lines in a checkout of Kubernetes and has a cluster that is
@@ -134,9 +135,7 @@ func (c localCluster) killedReup(t *testing.T, from checkout) {
 func (c localCluster) version(t *testing.T) string {
 	t.Helper()
 	var v struct{ GitVersion string }
-	if err := json.Unmarshal([]byte(c.master().kubectl(t, "get --raw /version")), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(c.master().kubectl(t, "get --raw /version")), &v))
 	return v.GitVersion
 }
 
@@ -184,9 +183,7 @@ func layOut(t *testing.T) checkout {
 	version := strings.TrimPrefix(catalog.Newest().Patch, "v1")
 	c.take(t, "k8s.io/kubernetes@"+catalog.Newest().Patch, ".")
 	mod, err := os.ReadFile(filepath.Join(c.dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, m := range ownModule.FindAllStringSubmatch(string(mod), -1) {
 		c.take(t, m[1]+"@v0"+version, "staging/src/"+m[1])
 	}
@@ -205,9 +202,7 @@ func (c checkout) take(t *testing.T, module, to string) {
 	if err == nil {
 		_, err = host.Run(t.Context(), "sh", "-c", "mkdir -p "+target+" && cp -r "+answer.Dir+"/. "+target+" && chmod -R u+w "+target)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 // change has a program log a word when it starts.
@@ -216,19 +211,13 @@ func (c checkout) change(t *testing.T, at source, word string) {
 	c.restoreFile(t, at)
 	path := filepath.Join(c.dir, at.file)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	changed := strings.Replace(string(text), at.after+"\n", at.after+"\n\tklog.InfoS(\"this is "+word+"\")\n", 1)
 	if changed == string(text) {
 		t.Fatalf("%s has no line %q", at.file, at.after)
 	}
-	if err := os.Rename(path, path+".orig"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Rename(path, path+".orig"))
+	must.NoError(t, os.WriteFile(path, []byte(changed), 0o644))
 }
 
 func (c checkout) restoreFile(t *testing.T, at source) {

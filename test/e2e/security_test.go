@@ -13,6 +13,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const pkiDir = "/etc/kubernetes/pki"
@@ -52,9 +54,7 @@ func etcdClient(t *testing.T, master machine, name string) *clientv3.Client {
 func certificateOf(t *testing.T, m machine, name string) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair([]byte(m.sh(t, "cat "+pkiDir+"/"+name+".crt")), []byte(m.sh(t, "cat "+pkiDir+"/"+name+".key")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return pair
 }
 
@@ -67,9 +67,7 @@ func dialEtcd(t *testing.T, master machine, certs []tls.Certificate) *clientv3.C
 		TLS:     &tls.Config{RootCAs: roots, Certificates: certs, MinVersion: tls.VersionTLS12},
 		Context: t.Context(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -239,9 +237,7 @@ func noSecretInTheOpen(t *testing.T, master, worker machine) {
 	}
 	// By a file: what this test itself types would show in ps.
 	list := filepath.Join(t.TempDir(), "words")
-	if err := os.WriteFile(list, []byte(strings.Join(words, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(list, []byte(strings.Join(words, "\n")+"\n"), 0o600))
 	for _, m := range []machine{master, worker} {
 		m.put(t, list, "/dev/shm/words")
 		defer m.sh(t, "rm -f /dev/shm/words")

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // Who may read the registry.
@@ -42,17 +43,17 @@ func startRegistry(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.NoError(t, err)
 	address := listener.Addr().String()
-	must(t, listener.Close())
+	must.NoError(t, listener.Close())
 	config := fmt.Sprintf(`version: 0.1
 log: {level: error, accesslog: {disabled: true}}
 storage: {filesystem: {rootdirectory: %s/data}}
 http: {addr: "%s", relativeurls: true}
 auth: {htpasswd: {realm: test, path: %s/htpasswd}}
 `, dir, address, dir)
-	must(t, os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "htpasswd"), []byte(htpasswd), 0o644))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o644))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "htpasswd"), []byte(htpasswd), 0o644))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -105,15 +106,15 @@ func startSites(t *testing.T, registry, files string) *sites {
 // certify makes an authority and a certificate for 127.0.0.1 by it.
 func (s *sites) certify(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	must.NoError(t, err)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an authority of our own"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	must(t, err)
+	must.NoError(t, err)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	s.caFile = filepath.Join(t.TempDir(), "ca.crt")
-	must(t, os.WriteFile(s.caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
+	must.NoError(t, os.WriteFile(s.caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
 }
 
 func (s *sites) host() string { return strings.TrimPrefix(s.URL, "https://") }
@@ -193,6 +194,6 @@ func login(t *testing.T, address string) (dockerConfig string) {
 	t.Helper()
 	dir := t.TempDir()
 	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	must(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"auths":{"`+address+`":{"auth":"`+auth+`"}}}`), 0o600))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"auths":{"`+address+`":{"auth":"`+auth+`"}}}`), 0o600))
 	return dir
 }

@@ -16,6 +16,8 @@ import (
 
 	"gopkg.in/go-jose/go-jose.v2"
 	"gopkg.in/go-jose/go-jose.v2/jwt"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const (
@@ -36,7 +38,7 @@ func newTokenServer(t *testing.T, ip string, pair tls.Certificate) *tokenServer 
 	t.Helper()
 	chain := []string{base64.StdEncoding.EncodeToString(pair.Certificate[0])}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: pair.PrivateKey}, (&jose.SignerOptions{}).WithHeader("x5c", chain).WithType("JWT"))
-	must(t, err)
+	must.NoError(t, err)
 	s := &tokenServer{signer: signer}
 	s.Server = serveTLS(t, ip, pair, s.give)
 	return s
@@ -49,7 +51,7 @@ func serveTLS(t *testing.T, ip string, pair tls.Certificate, answer http.Handler
 	s.Listener.Close()
 	var err error
 	s.Listener, err = net.Listen("tcp", ip+":0")
-	must(t, err)
+	must.NoError(t, err)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	s.StartTLS()
 	t.Cleanup(s.Close)

@@ -7,17 +7,15 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestTheTableIsUpToDate(t *testing.T) {
 	want, err := tableOf("../../pkg", "../../cmd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	data, err := os.ReadFile("../../cmd/kube-bootstrap/manual/problems.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var got []problem
 	if err := json.Unmarshal(data, &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("cmd/kube-bootstrap/manual/problems.json is not what the source says (%v): run `make fix`", err)
@@ -43,9 +41,7 @@ func either() error {
 
 func TestTexts(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "x.go"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "x.go"), []byte(source), 0o600))
 	got, err := tableOf(dir)
 	want := []problem{
 		{"plain", []reason{{"no /etc/x", "give … or …"}}},

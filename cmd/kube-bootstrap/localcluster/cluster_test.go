@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestTheNameOfTheCluster: --cluster is another word for --name, and neither
@@ -13,9 +15,7 @@ func TestTheNameOfTheCluster(t *testing.T) {
 	for want, args := range map[string][]string{"env": nil, "one": {"--name", "one"}, "two": {"--cluster", "two"}} {
 		c := &cobra.Command{}
 		o := addNameFlags(c)
-		if err := c.ParseFlags(args); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, c.ParseFlags(args))
 		c.SetContext(t.Context())
 		if err := clusterOptions(env, c, o); err != nil || o.Name != want {
 			t.Errorf("%q: cluster %q, %v, want %q", args, o.Name, err, want)

@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestBalancedAddresses(t *testing.T) {
@@ -21,9 +22,7 @@ func TestBalancedAddresses(t *testing.T) {
 	} {
 		env := map[string]string{"KUBE_BOOTSTRAP_ADDONS": c.addons, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES": c.given, "K8S_DIND_DIND_SUBNET": c.subnet}
 		cfg, origins, err := source.Load("", source.ClusterEnv(func(name string) string { return env[name] }), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		cfg = withBalancedAddresses(cfg, origins)
 		if got := strings.Join(cfg.LoadBalancerAddresses, ","); got != c.want {
 			t.Errorf("%+v: %q", c, got)
@@ -40,9 +39,7 @@ func TestNoNodeHasABalancedAddress(t *testing.T) {
 		cfg.DindSubnet, cfg.Workers, cfg.Addons = "10.192.7.0/28", workers, []string{config.AddonMetalLB}
 		cfg = withBalancedAddresses(cfg, config.Origins{})
 		o, err := toClusterOptions(cfg, config.Origins{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		text := ""
 		if err := preflight.Balanced(o.Topology(o.Name, topology.State{}), cfg.LoadBalancerRanges()); err != nil {
 			text = err.Error()
@@ -68,9 +65,7 @@ func TestBalancedAddressesOfAnExistingCluster(t *testing.T) {
 	} {
 		env := map[string]string{"KUBE_BOOTSTRAP_ADDONS": c.given}
 		cfg, origins, err := source.Load("", source.ClusterEnv(func(name string) string { return env[name] }), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		cfg, _ = cfg.WithMade(config.Made{Given: map[string]string{"addons": c.was}, Defaults: map[string]string{"loadBalancerAddresses": ""}}, origins)
 		cfg = withBalancedAddresses(cfg, origins).Remembered(origins)
 		args := strings.Join(cfg.Args(config.Master, origins), " ")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestLog(t *testing.T) {
@@ -43,9 +44,7 @@ func TestTheOldestLogsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for i := range keptLogs + 3 {
 		file, err := CreateLog(dir, "turndown", at(float64(i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		file.Close()
 	}
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 var start = time.Date(2026, time.November, 21, 5, 50, 1, 0, time.UTC)
@@ -139,9 +140,7 @@ func TestJSONLines(t *testing.T) {
 		t.Fatalf("%d lines for %d events", len(found), len(events()))
 	}
 	var last step.Event
-	if err := json.Unmarshal([]byte(found[len(found)-1]), &last); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(found[len(found)-1]), &last))
 	if last.Step != "load <images>" || last.Kind != step.Failed || last.Err == nil || last.Err.Error() != "no space" || last.Stage != 1 || !last.At.Equal(at(90)) {
 		t.Errorf("%+v", last)
 	}
@@ -150,14 +149,10 @@ func TestJSONLines(t *testing.T) {
 func TestTimelineIsAnSVG(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.svg")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	draw(NewTimeline(file, path, "a <run>"))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for err == nil {
 		_, err = d.Token()

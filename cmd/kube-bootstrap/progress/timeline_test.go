@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 type closed struct{ io.Writer }
@@ -59,9 +60,7 @@ func TestTimelineForPerfetto(t *testing.T) {
 		TraceEvents []traceEvent
 		OtherData   map[string]string
 	}
-	if err := json.Unmarshal([]byte(timelineOf("t.json")), &file); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(timelineOf("t.json")), &file))
 	found := map[string]traceEvent{}
 	for _, e := range file.TraceEvents {
 		found[e.Phase+" "+e.Name] = e

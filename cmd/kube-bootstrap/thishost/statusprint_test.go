@@ -8,6 +8,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestStatusBeginsWithASummary(t *testing.T) {
@@ -18,9 +19,7 @@ func TestStatusBeginsWithASummary(t *testing.T) {
 		Etcd:          []etcd.MemberStatus{{IP: "192.0.2.1", Up: true, Healthy: true}, {IP: "192.0.2.2"}, {IP: "192.0.2.3", Up: true, Healthy: true}},
 	}
 	var out bytes.Buffer
-	if err := output.Table.Print(&out, "HostStatus", s, s.print); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, output.Table.Print(&out, "HostStatus", s, s.print))
 	var first []string
 	for _, line := range strings.Split(out.String(), "\n")[:7] {
 		first = append(first, strings.Join(strings.Fields(line), " "))

@@ -22,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // wire counts the bytes of all blobs that are sent to and received from a
@@ -65,36 +66,26 @@ func counted(t *testing.T) (*registry.Registry, *wire) {
 func withRealPrograms(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	program, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const piece = image.ManifestLimit + 1<<20
 	var built []image.Built
 	for i, img := range image.Catalogue(bundletest.Versions(t), "")[:3] {
 		built = append(built, bundletest.Image(t, img, "amd64", rootfstest.Tar(t, "shared=of all"), rootfstest.Tar(t, img.Name+"="+string(program[i*piece:(i+1)*piece]))))
 	}
 	b, err := bundle.NewBuilder(bundletest.Versions(t), built)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b.Cache = t.TempDir()
 	bundlePath := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	if err := b.Write(t.Context(), bundlePath); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Write(t.Context(), bundlePath))
 	return bundlePath
 }
 
 func opened(t *testing.T, path string) *bundle.Bundle {
 	t.Helper()
 	b, err := bundle.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -102,9 +93,7 @@ func opened(t *testing.T, path string) *bundle.Bundle {
 func TestARegistryGetsAndGivesCompressedLayers(t *testing.T) {
 	path := withRealPrograms(t)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	most := info.Size() * 11 / 10
 	to, w := counted(t)
 	pushed, err := Push(t.Context(), opened(t, path), to)
@@ -120,9 +109,7 @@ func TestARegistryGetsAndGivesCompressedLayers(t *testing.T) {
 	}
 	w.out.Store(0)
 	b, err := Open(t.Context(), to, bundletest.Versions(t).Kubernetes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	archive := b.Archive(t.Context(), b.Images, "amd64").Open() // verifies the digest of each blob
 	defer archive.Close()
 	if _, err := io.Copy(io.Discard, archive); err != nil {
@@ -139,33 +126,23 @@ func TestPushedImagesCanBePulled(t *testing.T) {
 	path := withRealPrograms(t)
 	to, _ := counted(t)
 	pushed, err := Push(t.Context(), opened(t, path), to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b := opened(t, path)
 	for i, e := range b.Images {
 		ref, err := name.ParseReference(pushed[i].Ref, name.Insecure)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		img, err := remote.Image(ref, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		id, err := img.ConfigName()
 		if err != nil || id.String() != e.Platforms["amd64"].Config.String() {
 			t.Errorf("%s: ID %s, %v", e.Ref, id, err)
 		}
 		layers, err := img.Layers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for j, layer := range layers {
 			kind, _ := layer.MediaType()
 			plain, err := layer.Uncompressed()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			d, _, err := v1.SHA256(plain)
 			plain.Close()
 			if err != nil || kind != types.OCILayerZStd || d.String() != e.Platforms["amd64"].Layers[j].String() {

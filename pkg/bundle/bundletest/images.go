@@ -15,15 +15,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // Versions returns the versions of the newest Kubernetes.
 func Versions(t testing.TB) image.Versions {
 	t.Helper()
 	v, err := image.For("", image.Versions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return v
 }
 
@@ -33,14 +32,10 @@ func Image(t testing.TB, img image.Image, arch string, layers ...[]byte) image.B
 	p := image.Platform(arch)
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	oci, err := mutate.ConfigFile(base, &v1.ConfigFile{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, RootFS: v1.RootFS{Type: "layers"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, l := range layers {
 		oci, err = mutate.Append(oci, mutate.Addendum{Layer: static.NewLayer(l, types.OCIUncompressedLayer), MediaType: types.OCIUncompressedLayer})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	return image.Built{Image: img, Arch: arch, OCI: oci}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // Rewrite returns the path of a copy of a bundle in which one frame is changed
@@ -21,9 +23,7 @@ import (
 func Rewrite(t testing.TB, path string, frame int, change func(plain []byte) []byte) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	manifest, frames := readManifest(t, data)
 	var parts [][]byte
 	for _, f := range frames {
@@ -42,9 +42,7 @@ func Rewrite(t testing.TB, path string, frame int, change func(plain []byte) []b
 	head := replaceFirst(t, decompress(t, data[:headSize]), encode(t, manifest))
 	parts = append(append([][]byte{compress(t, head)}, parts...), end)
 	rewritten := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	if err := os.WriteFile(rewritten, bytes.Join(parts, nil), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(rewritten, bytes.Join(parts, nil), 0o644))
 	return rewritten
 }
 
@@ -58,20 +56,14 @@ type frameEntry struct {
 func readManifest(t testing.TB, data []byte) (manifest map[string]json.RawMessage, frames []frameEntry) {
 	t.Helper()
 	decoder, err := zstd.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer decoder.Close()
 	archive := tar.NewReader(decoder)
 	if _, err := archive.Next(); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.NewDecoder(archive).Decode(&manifest); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(manifest["frames"], &frames); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.NewDecoder(archive).Decode(&manifest))
+	must.NoError(t, json.Unmarshal(manifest["frames"], &frames))
 	return manifest, frames
 }
 
@@ -86,41 +78,31 @@ func replaceFirst(t testing.TB, plain, content []byte) []byte {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var data io.Reader = from
 		if first {
 			h.Size, data = int64(len(content)), bytes.NewReader(content)
 		}
-		if err := to.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, to.WriteHeader(h))
 		if _, err := io.Copy(to, data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := to.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, to.Flush())
 	return b.Bytes()
 }
 
 func encode(t testing.TB, value any) []byte {
 	t.Helper()
 	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return data
 }
 
 func compress(t testing.TB, plain []byte) []byte {
 	t.Helper()
 	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer encoder.Close()
 	return encoder.EncodeAll(plain, nil)
 }
@@ -128,13 +110,9 @@ func compress(t testing.TB, plain []byte) []byte {
 func decompress(t testing.TB, data []byte) []byte {
 	t.Helper()
 	decoder, err := zstd.NewReader(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer decoder.Close()
 	plain, err := decoder.DecodeAll(data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return plain
 }

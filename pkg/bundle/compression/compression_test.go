@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestEncodedDataIsDecodedAndAlwaysTheSame(t *testing.T) {
@@ -13,17 +15,13 @@ func TestEncodedDataIsDecodedAndAlwaysTheSame(t *testing.T) {
 		for _, method := range []Method{Fast, best} {
 			var one, two bytes.Buffer
 			for _, to := range []*bytes.Buffer{&one, &two} {
-				if err := method.Compress(t.Context(), to, bytes.NewReader(data), int64(size)); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, method.Compress(t.Context(), to, bytes.NewReader(data), int64(size)))
 			}
 			if !bytes.Equal(one.Bytes(), two.Bytes()) {
 				t.Errorf("%s, %d bytes: the second result differs", method.Name, size)
 			}
 			decoder, err := NewDecoder(&one, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			got, err := io.ReadAll(decoder)
 			decoder.Close()
 			if err != nil || !bytes.Equal(got, data) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const someones = "# mine\napiVersion: v1\nkind: Config\ncurrent-context: work\ncontexts:\n- {name: work, context: {cluster: work, user: me}}\n"
@@ -22,21 +23,15 @@ func merging(t *testing.T, before string) (files, string) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config")
 	if before != "" {
-		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, []byte(before), 0o600))
 	}
 	f := files{session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
 	own := api.NewConfig()
 	own.Clusters["kubernetes"] = &api.Cluster{Server: "https://10.192.0.2:6443"}
 	own.AuthInfos["admin"] = &api.AuthInfo{Username: "admin"}
-	if err := f.merge(path, own); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, f.merge(path, own))
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if config.CurrentContext != "kube-bootstrap-k" || config.Clusters["kube-bootstrap-k"].Server == "" {
 		t.Errorf("merged: %+v", config)
 	}
@@ -47,13 +42,9 @@ func merging(t *testing.T, before string) (files, string) {
 func same(t *testing.T, path string) {
 	t.Helper()
 	want, err := clientcmd.Load([]byte(someones))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	got, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, c := range got.Contexts {
 		c.LocationOfOrigin = ""
 	}
@@ -65,18 +56,14 @@ func same(t *testing.T, path string) {
 func TestUnmergeRestoresTheContext(t *testing.T) {
 	f, path := merging(t, someones)
 	for range 2 { // the second call changes nothing
-		if err := Unmerge(t.Context(), f.Options); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, Unmerge(t.Context(), f.Options))
 		same(t, path)
 	}
 }
 
 func TestUnmergeRemovesAFileThatMergeCreated(t *testing.T) {
 	f, path := merging(t, "")
-	if err := Unmerge(t.Context(), f.Options); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, Unmerge(t.Context(), f.Options))
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("still there: %v", err)
 	}
@@ -85,16 +72,10 @@ func TestUnmergeRemovesAFileThatMergeCreated(t *testing.T) {
 func TestUnmergeKeepsEntriesOfTheUser(t *testing.T) {
 	f, path := merging(t, someones)
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	config.Clusters["another"] = &api.Cluster{Server: "https://192.0.2.1"}
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	if err := Unmerge(t.Context(), f.Options); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, clientcmd.WriteToFile(*config, path))
+	must.NoError(t, Unmerge(t.Context(), f.Options))
 	if config, err = clientcmd.LoadFromFile(path); err != nil {
 		t.Fatal(err)
 	}
@@ -129,31 +110,21 @@ func TestAMergedKubeconfigIsRenewed(t *testing.T) {
 	if err != nil || note == nil {
 		t.Fatal(note, err)
 	}
-	if err := f.renew(*note, other); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, f.renew(*note, other))
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil || string(config.Clusters["kube-bootstrap-k"].CertificateAuthorityData) != "another" || config.AuthInfos["kube-bootstrap-k"].Username != "another" {
 		t.Errorf("renewed: %+v, %v", config, err)
 	}
-	if err := Unmerge(t.Context(), f.Options); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, Unmerge(t.Context(), f.Options))
 	same(t, path)
 }
 
 func TestAContextThatTheUserRemovedStaysRemoved(t *testing.T) {
 	f, path := merging(t, someones)
-	if err := os.WriteFile(path, []byte(someones), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, []byte(someones), 0o600))
 	note, err := f.merged()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.renew(*note, api.NewConfig()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, f.renew(*note, api.NewConfig()))
 	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
 		t.Errorf("it is now %q, %v", got, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestBalanced(t *testing.T) {
@@ -19,9 +20,7 @@ func TestBalanced(t *testing.T) {
 		"10.192.0.12-10.192.0.20":   "",
 	} {
 		r, err := addresses.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		got := ""
 		if err := Balanced(nodes, []addresses.Range{r}); err != nil {
 			got = err.Error()

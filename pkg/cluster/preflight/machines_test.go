@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func node(name string, ports, mounts []string) topology.Node {
@@ -32,9 +33,7 @@ func TestPortsTwice(t *testing.T) {
 
 func TestPortsTakenAndMountsMissing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	dir := t.TempDir()

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestOnlyAStaticProgramFits(t *testing.T) {
 	dir := t.TempDir()
 	source, static := filepath.Join(dir, "main.go"), filepath.Join(dir, "static")
-	if err := os.WriteFile(source, []byte("package main\nfunc main() {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(source, []byte("package main\nfunc main() {}\n"), 0o600))
 	build := exec.Command("go", "build", "-o", static, source)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

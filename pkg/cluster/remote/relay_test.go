@@ -8,13 +8,12 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestAHostThatRefusesIsToldByItsProblems(t *testing.T) {
 	line, err := json.Marshal(step.Event{Kind: step.Failed, Step: "preflight", Err: &step.Problem{Name: "swap", Text: "swap is on", Remedy: "turn it off"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for code, want := range map[int]bool{refuses: true, 1: false} {
 		r := &relay{emit: func(step.Event) {}}
 		if _, err := r.Write(append(line, '\n')); err != nil {

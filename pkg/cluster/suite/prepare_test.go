@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // The directory of a registry may hold a certificate authority of the user.
@@ -18,12 +19,8 @@ func TestATestRunRemovesOnlyItsOwnFiles(t *testing.T) {
 		"new/hosts.toml": mirrorMark + "\n", "of-user/hosts.toml": "server = \"https://of-user\"\n",
 	} {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	script := strings.ReplaceAll(removeMirrorScript, "/etc/containerd/certs.d", dir)
 	if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", script).CombinedOutput(); err != nil {

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestSuiteProgress reads the events of a run with two processes, in the pieces
 // in which a pipe delivers them.
 func TestSuiteProgress(t *testing.T) {
 	recorded, err := os.ReadFile("testdata/suite-events.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var reported, told []string
 	now := time.Unix(0, 0)
 	p := newProgress(12, func() time.Time { return now }, func(line string, running []string) {

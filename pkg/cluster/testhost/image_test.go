@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestEveryHostImageHasASetting(t *testing.T) {
@@ -39,9 +40,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 	write := func(content string) {
 		t.Helper()
 		os.Remove(bundle)
-		if err := os.WriteFile(bundle, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(bundle, []byte(content), 0o644))
 	}
 	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
 	for _, content := range []string{"one", "another"} {
@@ -51,9 +50,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 		if diff, err := shared.Check(ctx); err != nil || len(diff) == 0 {
 			t.Fatalf("check before: %v %v", diff, err)
 		}
-		if err := shared.Apply(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, shared.Apply(ctx))
 		if diff, err := shared.Check(ctx); err != nil || len(diff) > 0 {
 			t.Fatalf("check after: %v %v", diff, err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/source"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const head = "apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\n"
@@ -23,13 +24,9 @@ const head = "apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\n"
 // custom resources.
 func TestSchema(t *testing.T) {
 	data, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var s spec.Schema
-	if err := json.Unmarshal(data, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(data, &s))
 	validator := validate.NewSchemaValidator(&s, nil, "", strfmt.Default)
 	_, afterFence, _ := strings.Cut(nodesReference, "```yaml\n")
 	example, _, _ := strings.Cut(afterFence, "```")
@@ -48,9 +45,7 @@ func TestSchema(t *testing.T) {
 		{head + "token: abcdef.0123456789abcdef\n", "token"},
 	} {
 		var value any
-		if err := yaml.Unmarshal([]byte(c.file), &value); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, yaml.Unmarshal([]byte(c.file), &value))
 		err := validator.Validate(value).AsError()
 		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
 			t.Errorf("%s\n%v, want %q", c.file, err, c.wrong)
@@ -60,9 +55,7 @@ func TestSchema(t *testing.T) {
 
 func TestTemplateIsValid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kb.yaml")
-	if err := os.WriteFile(path, Template(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, Template(), 0o600))
 	cfg, _, err := source.Load(path, nil, nil)
 	if err != nil || !reflect.DeepEqual(cfg, config.Default()) {
 		t.Errorf("%v\n%s", err, Template())

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestWhatCannotChangeStays(t *testing.T) {
@@ -30,13 +31,9 @@ func TestWhatCannotChangeStays(t *testing.T) {
 	} {
 		flags := pflag.NewFlagSet("master", pflag.ContinueOnError)
 		AddFlags(flags, config.Master|config.Worker)
-		if err := flags.Parse([]string{"--" + c.flag + "=" + c.value}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, flags.Parse([]string{"--" + c.flag + "=" + c.value}))
 		given, origins, err := Load("", noEnv, flags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		kept, refused := given.Keep(config.FixedFor(c.role), inForce, origins)
 		switch {
 		case c.refused == "" && len(refused) > 0, c.refused != "" && len(refused) != 1:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestComponentNames(t *testing.T) {
@@ -63,9 +64,7 @@ func TestComponentNames(t *testing.T) {
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		AddFlags(flags, config.Master)
-		if err := flags.Parse([]string{"--" + c.flag, c.value}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, flags.Parse([]string{"--" + c.flag, c.value}))
 		cfg, origins, err := Load("", noEnv, flags)
 		if err == nil {
 			err = origins.Tell(cfg.Validate(config.RoleMaster))
@@ -87,9 +86,7 @@ func TestComponentsEverywhere(t *testing.T) {
 featureGates: {APIServerIdentity: true, AllAlpha: false}
 `)
 	fromFile, _, err := Load(path, noEnv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(flags, config.Master)
 	if err := flags.Parse([]string{"--apiserver-arg=v=4", "--apiserver-arg", "enable-admission-plugins=AlwaysPullImages,NamespaceExists",
@@ -97,21 +94,13 @@ featureGates: {APIServerIdentity: true, AllAlpha: false}
 		t.Fatal(err)
 	}
 	fromFlags, _, err := Load("", noEnv, flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	saved, err := file.Marshal(fromFlags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	kept, err := file.ReadSaved(write(t, string(saved)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	joined, err := file.WithShared(config.Default(), file.Shared(fromFlags))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, got := range map[string]config.Config{"file": fromFile, "flags": fromFlags, "saved": kept, "joined": joined} {
 		if got := got.ExtraArgs("kube-apiserver"); len(got) != 3 || got["v"] != "4" || got["feature-gates"] != "APIServerIdentity=true,AllAlpha=false" ||
 			got["enable-admission-plugins"] != "AlwaysPullImages,NamespaceExists" {

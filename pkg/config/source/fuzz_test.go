@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // FuzzFile feeds Load with files: none does harm, and what is taken
@@ -19,21 +20,15 @@ func FuzzFile(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "kb.yaml")
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		cfg, origins, err := Load(path, noEnv, nil)
 		cfg.Validate("master")
 		if err != nil {
 			return
 		}
 		kept, err := file.Marshal(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, kept, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, os.WriteFile(path, kept, 0o600))
 		back, err := file.ReadSaved(path)
 		if err != nil {
 			t.Fatalf("the settings that were kept cannot be read: %v\n%s", err, kept)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 var noEnv = HostEnv(func(string) string { return "" })
@@ -30,9 +31,7 @@ func env(pairs ...string) func(string) string {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kb.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -42,14 +41,10 @@ func TestPrecedence(t *testing.T) {
 	path := write(t, head+"flannelNetwork: 10.2.0.0/16\nflannelBackend: ipip\ndnsDomain: file.local\nrestartPolicy: always\n")
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(flags, config.Master)
-	if err := flags.Parse([]string{"--flannel-network", "10.4.0.0/16", "--ignore-preflight", "swap", "--ignore-preflight=clock,ports", "--no-dedicated"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, flags.Parse([]string{"--flannel-network", "10.4.0.0/16", "--ignore-preflight", "swap", "--ignore-preflight=clock,ports", "--no-dedicated"}))
 	cfg, from, err := Load(path, hostEnv("FLANNEL_NETWORK", "10.3.0.0/16", "FLANNEL_BACKEND", "host-gw",
 		"RESTART_POLICY", "no", "KUBE_BOOTSTRAP_RESTART_POLICY", "on-failure:3", "K8S_VERSION", "1.35.4"), flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, c := range []struct{ field, got, want, origin string }{
 		{"flannelNetwork", cfg.FlannelNetwork, "10.4.0.0/16", "flag --flannel-network"},
 		{"flannelBackend", cfg.FlannelBackend, "host-gw", "environment FLANNEL_BACKEND"},

@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // The addresses of a host are refused, and accepted together with the addon.
 func TestLoadBalancerAddressesOfAHost(t *testing.T) {
 	for address, want := range map[string]string{"10.0.0.15": "has the ipAddress 10.0.0.15; choose addresses that no machine has", "10.0.0.5": ""} {
 		cfg, _, err := Load("", hostEnv("KUBE_BOOTSTRAP_ADDONS", config.AddonMetalLB, "KUBE_BOOTSTRAP_LOAD_BALANCER_ADDRESSES", "10.0.0.10-10.0.0.20", "IP_ADDRESS", address), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		text := ""
 		if err := cfg.Validate(config.RoleMaster).ToAggregate(); err != nil {
 			text = err.Error()
@@ -33,9 +32,7 @@ func TestAddressesGoWithTheirAddon(t *testing.T) {
 			pairs = []string{"KUBE_BOOTSTRAP_ADDONS", addons}
 		}
 		cfg, origins, err := Load("", hostEnv(pairs...), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		cfg, _ = cfg.WithMade(m, origins)
 		if got := strings.Join(cfg.LoadBalancerAddresses, ","); got != want {
 			t.Errorf("with addons %q: %q, want %q", addons, got, want)

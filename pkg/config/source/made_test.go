@@ -7,22 +7,17 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // made returns the record of a cluster with these settings, as it is read back.
 func made(t *testing.T, pairs ...string) (m config.Made) {
 	t.Helper()
 	cfg, origins, err := Load("", hostEnv(pairs...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	data, err := json.Marshal(cfg.Made(origins))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, json.Unmarshal(data, &m))
 	return m
 }
 
@@ -32,9 +27,7 @@ func TestWhatIsNotSaidIsAsTheClusterWasMade(t *testing.T) {
 	delete(m.Defaults, "balancerPort")          // a setting that it did not have
 	m.Given["tomorrow"] = "x"                   // a setting of a newer program
 	cfg, origins, err := Load("", noEnv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cfg, all := cfg.WithMade(m, origins)
 	if len(all) > 0 {
 		t.Errorf("differs: %v", all)
@@ -63,9 +56,7 @@ func TestWhatIsSaidOtherwiseDiffers(t *testing.T) {
 	m := made(t, "FLANNEL_BACKEND", "host-gw", "RESTART_POLICY", "always")
 	file := write(t, "apiVersion: "+config.APIVersion+"\nkind: Cluster\nflannelBackend: vxlan\ndindSubnet: 10.192.0.0/16\n")
 	cfg, origins, err := Load(file, ClusterEnv(env("K8S_DIND_ETCD_VERSION", "3.6.1", "RESTART_POLICY", "no", "K8S_VERSION", m.Defaults["kubernetesVersion"])), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, all := cfg.WithMade(m, origins)
 	want := "K8S_DIND_ETCD_VERSION: \"\", v3.6.1; flannelBackend (" + file + ":3): \"host-gw\", vxlan; "
 	var got string
@@ -95,9 +86,7 @@ func TestANewClusterHasTheContainedAddons(t *testing.T) {
 			pairs = []string{"KUBE_BOOTSTRAP_ADDONS", c.given}
 		}
 		cfg, origins, err := Load("", hostEnv(pairs...), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		cfg, _ = cfg.WithMade(c.m, origins)
 		if got := strings.Join(cfg.Addons, ","); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -10,14 +10,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestSpellings(t *testing.T) {
 	cfg, _, err := Load("", hostEnv("ARCH", "aarch64", "ETCD_VERSION", "3.7.3", "TIMEOUT_FOR_SERVICES", "20",
 		"KUBE_BOOTSTRAP_SERVICE_NETWORK", "10.0.0.0/16", "DNS_DOMAIN", "k8s.lan.", "K8S_VERSION", "stable"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if cfg.Arch != "arm64" || cfg.EtcdVersion != "v3.7.3" || cfg.TimeoutForServices.Seconds() != 20 || cfg.DNSServerIP != "10.0.0.10" || cfg.DNSDomain != "k8s.lan" ||
 		cfg.KubernetesVersion != catalog.Newest().Patch {
 		t.Errorf("%+v", cfg)
@@ -29,17 +28,13 @@ func TestMarshalRoundTripWithoutSecrets(t *testing.T) {
 	c.Token, c.MasterIP, c.IgnorePreflight = "abcdef.0123456789abcdef", "192.168.1.2", []string{"swap", "clock"}
 	c.Addons = []string{"dashboard", "/root/a.yaml", "https://example.com/b.yaml#sha256:0"}
 	data, err := file.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	view, err := file.View(c, nil)
 	if err != nil || strings.Contains(string(data)+string(view), "0123456789abcdef") {
 		t.Error("the token is in the file")
 	}
 	back, _, err := Load(write(t, string(data)), noEnv, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c.Token = ""
 	saved, err := file.ReadSaved(write(t, string(data)+"fieldOfTomorrow: 1\n"))
 	if err != nil || !reflect.DeepEqual(saved, c) {
@@ -55,9 +50,7 @@ func TestSharedIsTakenOverAndNothingElse(t *testing.T) {
 	master.FlannelNetwork, master.FlannelBackend, master.FlannelIPMasq, master.NetInterface = "10.9.0.0/16", "host-gw", false, "eth9"
 	data := append(file.Shared(master), "aFieldOfTomorrow: 1\nnetInterface: evil0\n"...)
 	worker, err := file.WithShared(config.Default(), data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if worker.FlannelNetwork != "10.9.0.0/16" || worker.FlannelBackend != "host-gw" || worker.FlannelIPMasq || worker.NetInterface != "" {
 		t.Errorf("%+v", worker)
 	}
@@ -83,9 +76,7 @@ func TestClusterEnv(t *testing.T) {
 
 func TestArgsAreWhatWasGiven(t *testing.T) {
 	cfg, from, err := Load("", hostEnv("FLANNEL_BACKEND", "ipip", "KUBE_BOOTSTRAP_NO_DEDICATED", "true", "TOKEN", "abcdef.0123456789abcdef", "MASTER_IP", "10.0.0.1"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got := strings.Join(cfg.Args(config.Master, from), " "); got != "--flannel-backend=ipip --no-dedicated=true" {
 		t.Error(got)
 	}
@@ -118,9 +109,7 @@ func TestRegistrySettingsGoTogether(t *testing.T) {
 		"KUBE_BOOTSTRAP_REGISTRY_CERT":     "registry.key: Required value: registry.cert needs it; give --registry-key, or the field in the file",
 	} {
 		cfg, _, err := Load("", hostEnv(name, "x"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if err := cfg.Validate("").ToAggregate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // stopLimit is how long a daemon may take to stop, with its containerd.
@@ -23,9 +24,7 @@ func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
 	t.Helper()
 	// The path of a Unix socket must be short, which t.TempDir does not guarantee.
 	dir, err := os.MkdirTemp("", "kb-docker-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	socket := filepath.Join(dir, "d.sock")
 	ctx, kill := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -55,9 +54,7 @@ func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
 		}
 		return engine.Answers(ctx)
 	}
-	if err := step.Until(t.Context(), probe, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, step.Until(t.Context(), probe, nil))
 	return engine, filepath.Join(dir, "exec/containerd/containerd.sock")
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // Golden compares what a test made with testdata/NAME, and writes that file
@@ -13,14 +15,10 @@ func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff", name, path)
 	}

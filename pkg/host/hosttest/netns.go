@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netns"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // InNetns runs the rest of the test in a fresh network namespace.
@@ -18,9 +20,7 @@ func InNetns(t *testing.T) {
 	}
 	runtime.LockOSThread() // never unlocked: the thread ends with the test
 	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { ns.Close() })
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // Tree returns a function that prints all files below root with their modes and
@@ -24,9 +25,7 @@ func Tree(t *testing.T, root string) func() string {
 			}
 			return printFile(&b, path, name, d)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return b.String()
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // A daemon that begins to stop closes its socket first.
 func TestAwaitStopByTheSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	stopped := make(chan bool)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -22,9 +22,7 @@ func TestAwaitStopByTheSocket(t *testing.T) {
 		AwaitStop(ctx, sysv{}, "docker", socket)
 		close(stopped)
 	}()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, listener.Close())
 	if <-stopped; ctx.Err() != nil {
 		t.Error("the stop was not noticed")
 	}

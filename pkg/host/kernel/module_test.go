@@ -6,6 +6,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestOffersModule(t *testing.T) {
@@ -18,9 +20,7 @@ func TestOffersModule(t *testing.T) {
 
 func TestLinkKindIn(t *testing.T) {
 	runtime.LockOSThread() // and never unlocked: the thread ends with its namespace
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "probe"
 	for _, want := range []bool{false, true} {

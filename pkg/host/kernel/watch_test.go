@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // reports runs watch in the network namespace of the test, and collects what it
@@ -19,9 +20,7 @@ import (
 func reports(t *testing.T, watch func(context.Context, func(kernel.Change)) error) func() []kernel.Change {
 	t.Helper()
 	ns, err := netns.Get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { ns.Close() })
 	var mu sync.Mutex
 	var all []kernel.Change

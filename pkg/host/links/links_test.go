@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // within runs the rest of the test in a network namespace with a pair of
@@ -41,9 +42,7 @@ func TestFindAndDelete(t *testing.T) {
 		t.Errorf("all: %+v, %v", all, err)
 	}
 	for range 2 { // the second time, the interface is missing
-		if err := links.Delete("eth0"); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, links.Delete("eth0"))
 	}
 	if _, ok, err := links.Find("eth1"); ok || err != nil {
 		t.Errorf("the peer of a deleted interface: %v, %v", ok, err)
@@ -72,16 +71,12 @@ func TestSetBridge(t *testing.T) {
 		mtu  int
 	}{{"10.7.1.1/24", 1400}, {"10.7.2.1/24", 1450}} {
 		addr := netip.MustParsePrefix(c.addr)
-		if err := links.SetBridge("br", addr, c.mtu); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, links.SetBridge("br", addr, c.mtu))
 		if got := find(t, "br"); got.Type != "bridge" || got.MTU != c.mtu || !slices.Equal(got.Addrs, []netip.Prefix{addr}) {
 			t.Errorf("the bridge is %+v, want %s with MTU %d", got, addr, c.mtu)
 		}
 	}
-	if err := links.AttachToBridge("eth1", "br"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, links.AttachToBridge("eth1", "br"))
 	ports, ok, err := links.BridgePorts("br")
 	if err != nil || !ok || !ports["eth1"] || ports["eth0"] || ports["br"] {
 		t.Errorf("ports: %v, %v, %v", ports, ok, err)

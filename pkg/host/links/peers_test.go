@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestDeleteInto(t *testing.T) {
@@ -17,9 +18,7 @@ func TestDeleteInto(t *testing.T) {
 		ip link add pod0 type veth peer name eth0 netns `+name+`
 		ip link add other type veth peer name other0`)
 	for range 2 { // the second time, none is left
-		if err := links.DeleteInto("/run/netns/" + name); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, links.DeleteInto("/run/netns/"+name))
 	}
 	if _, ok, err := links.Find("pod0"); ok || err != nil {
 		t.Errorf("the interface of the namespace: %v, %v", ok, err)
@@ -28,9 +27,7 @@ func TestDeleteInto(t *testing.T) {
 	find(t, "eth0")
 
 	stale := filepath.Join(t.TempDir(), "cni-1")
-	if err := os.WriteFile(stale, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(stale, nil, 0o600))
 	if err := links.DeleteInto(stale); err != nil {
 		t.Errorf("a file that is not a namespace: %v", err)
 	}

@@ -7,15 +7,14 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // wantRoutes compares the destinations of all routes.
 func wantRoutes(t *testing.T, want ...string) {
 	t.Helper()
 	routes, err := links.Routes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var got []string
 	for _, r := range routes {
 		got = append(got, r.Dst.String()+" "+r.Link)
@@ -33,14 +32,10 @@ func TestDeleteRoutes(t *testing.T) {
 		ip route add 10.1.4.0/24 dev eth0
 		ip route add 10.2.0.0/16 via 10.5.0.3`)
 	wantRoutes(t, "0.0.0.0/0 eth0", "10.1.3.0/24 eth0", "10.1.4.0/24 eth0", "10.2.0.0/16 eth0", "10.5.0.0/24 eth0")
-	if err := links.DeleteRoutesVia(netip.MustParsePrefix("10.1.0.0/16")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, links.DeleteRoutesVia(netip.MustParsePrefix("10.1.0.0/16")))
 	wantRoutes(t, "0.0.0.0/0 eth0", "10.1.4.0/24 eth0", "10.2.0.0/16 eth0", "10.5.0.0/24 eth0")
 	for range 2 { // the second time, the route is missing
-		if err := links.DeleteRoute(links.Route{Dst: netip.MustParsePrefix("10.1.4.0/24"), Link: "eth0"}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, links.DeleteRoute(links.Route{Dst: netip.MustParsePrefix("10.1.4.0/24"), Link: "eth0"}))
 	}
 	wantRoutes(t, "0.0.0.0/0 eth0", "10.2.0.0/16 eth0", "10.5.0.0/24 eth0")
 }
@@ -65,17 +60,13 @@ func TestLocalRoute(t *testing.T) {
 	within(t)
 	services, addr := netip.MustParsePrefix("10.96.0.0/16"), netip.MustParseAddr("10.96.0.1")
 	for range 2 {
-		if err := links.AddLocalRoute(services, netip.MustParseAddr("10.5.0.1")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, links.AddLocalRoute(services, netip.MustParseAddr("10.5.0.1")))
 	}
 	if link, _, ok, err := links.RouteTo(addr); link != "lo" || !ok || err != nil {
 		t.Errorf("a Service is routed to %q, %v, %v", link, ok, err)
 	}
 	for range 2 {
-		if err := links.DeleteLocalRoute(services); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, links.DeleteLocalRoute(services))
 	}
 	wantRoutes(t, "10.5.0.0/24 eth0")
 }

@@ -7,22 +7,19 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestVxlan(t *testing.T) {
 	within(t)
 	vxlan := links.Vxlan{Name: "vx", ID: 7, Local: netip.MustParseAddr("10.5.0.1"), MAC: "0a:00:00:00:00:01"}
 	for range 2 { // the second time, the link exists
-		if err := links.AddVxlan(vxlan); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, links.AddVxlan(vxlan))
 	}
 	if got := find(t, "vx"); got.Type != "vxlan" || got.MAC != vxlan.MAC || got.MTU != 1450 {
 		t.Errorf("the link is %+v", got)
 	}
-	if err := links.SetMAC("vx", "0a:00:00:00:00:02"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, links.SetMAC("vx", "0a:00:00:00:00:02"))
 	if got := find(t, "vx").MAC; got != "0a:00:00:00:00:02" {
 		t.Errorf("its MAC address is %s", got)
 	}
@@ -35,17 +32,13 @@ func TestVxlan(t *testing.T) {
 func TestPermanentNeighbours(t *testing.T) {
 	within(t)
 	vxlan := links.Vxlan{Name: "vx", ID: 7, Local: netip.MustParseAddr("10.5.0.1"), MAC: "0a:00:00:00:00:01"}
-	if err := links.AddVxlan(vxlan); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, links.AddVxlan(vxlan))
 	hosttest.Shell(t, `ip link set vx up
 		ip neigh add 10.1.2.0 lladdr 0a:00:00:00:00:02 dev vx nud permanent
 		ip neigh add 10.1.3.0 lladdr 0a:00:00:00:00:03 dev vx nud stale
 		bridge fdb add 0a:00:00:00:00:02 dev vx dst 10.5.0.2 self permanent`)
 	got, err := links.PermanentNeighbours("vx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if want := map[netip.Addr]string{netip.MustParseAddr("10.1.2.0"): "0a:00:00:00:00:02"}; !maps.Equal(got.MACs, want) {
 		t.Errorf("MAC addresses %v, want %v", got.MACs, want)
 	}

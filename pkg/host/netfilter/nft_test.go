@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestReplaceNftTable: only SetNftTable creates a table.
@@ -22,9 +23,7 @@ func TestReplaceNftTable(t *testing.T) {
 		t.Error(err)
 	}
 	want("1", false)
-	if err := SetNftTable(t.Context(), table("2")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, SetNftTable(t.Context(), table("2")))
 	want("2", true)
 	if err := ReplaceNftTable(t.Context(), table("3")); err != nil {
 		t.Error(err)

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestEnd: one process ends after SIGTERM, one ignores it, and a process that is not
@@ -13,9 +15,7 @@ import (
 func TestEnd(t *testing.T) {
 	start := func(script string, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-c", script + " while :; do sleep 0.01; done", "one"}, args...)...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, cmd.Start())
 		return cmd
 	}
 	polite, deaf, other := start("", "--of", t.Name()), start("trap '' TERM;", "--of", t.Name()), start("", "--of", "another")
@@ -23,9 +23,7 @@ func TestEnd(t *testing.T) {
 	for _, cmd := range []*exec.Cmd{polite, deaf} {
 		go func() { ended <- cmd.Wait() }()
 	}
-	if err := End(t.Context(), 100*time.Millisecond, func(args []string) bool { return slices.Contains(args, t.Name()) }); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, End(t.Context(), 100*time.Millisecond, func(args []string) bool { return slices.Contains(args, t.Name()) }))
 	<-ended
 	<-ended
 	if err := other.Process.Signal(syscall.Signal(0)); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestImagesAreKnown checks that every image in the --list-images output
@@ -24,9 +25,7 @@ func TestImagesAreKnown(t *testing.T) {
 	for _, m := range catalog.Minors() {
 		version := m.Patch
 		listed, err := os.ReadFile(filepath.Join("testdata", version))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for ref := range strings.FieldsSeq(string(listed)) {
 			img, known := findImage(ref)
 			switch {
@@ -74,19 +73,13 @@ func TestWriteLayout(t *testing.T) {
 	var images []Image
 	for _, ref := range []string{"registry.k8s.io/a:1", "registry.k8s.io/b:2"} {
 		img, err := image.Assemble([]v1.Layer{shared, static.NewLayer([]byte(ref), types.OCIUncompressedLayer)}, "amd64", v1.Config{Labels: map[string]string{"of": ref}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		images = append(images, Image{Ref: ref, OCI: img})
 	}
 	var out bytes.Buffer
-	if err := WriteLayout(&out, images); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, WriteLayout(&out, images))
 	all, err := rootfs.Read(&out, func(string) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var index v1.IndexManifest
 	if err := json.Unmarshal(all["index.json"].Data, &index); err != nil || len(index.Manifests) != 2 {
 		t.Fatalf("%s: %v", all["index.json"].Data, err)
@@ -96,9 +89,7 @@ func TestWriteLayout(t *testing.T) {
 			t.Errorf("%s is named %v", images[i].Ref, entry.Annotations)
 		}
 		manifest, err := v1.ParseManifest(bytes.NewReader(all[blobName(entry.Digest)].Data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, blob := range append(manifest.Layers, manifest.Config) {
 			if got := all[blobName(blob.Digest)].Data; image.HashOf(got) != blob.Digest {
 				t.Errorf("%s: blob %s has %q", images[i].Ref, blob.Digest, got)

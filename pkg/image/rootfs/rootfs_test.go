@@ -12,14 +12,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs/rootfstest"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func saved(t *testing.T, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "layer")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, data, 0o644))
 	return path
 }
 
@@ -30,9 +29,7 @@ func TestOverlay(t *testing.T) {
 		"lib/.wh.gone=", "etc/.wh.gone=", "var/run/", "lib64/ld.so->/lib/ld.so")))
 	all := Tree{}
 	for _, layer := range []string{base, over} {
-		if err := all.Overlay(layer, func(string) bool { return false }); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, all.Overlay(layer, func(string) bool { return false }))
 	}
 	all.LinkMerged()
 	for name, want := range map[string]string{"usr/bin/mount": "debian", "usr/lib/libc.so": "new", "usr/sbin/xtables-nft-multi": "nft"} {
@@ -55,9 +52,7 @@ func TestOverlay(t *testing.T) {
 
 func TestPackedLayers(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := rootfstest.Tar(t, "a=b")
 	for name, data := range map[string][]byte{"gzip": rootfstest.Gzip(t, want), "zstd": encoder.EncodeAll(want, nil), "plain": want, "nothing": nil} {
 		r, err := openPacked(saved(t, data))
@@ -75,19 +70,13 @@ func TestPackedLayers(t *testing.T) {
 func TestContent(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte("code"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(program, []byte("code"), 0o600))
 	c := Content{Files: map[string]string{"usr/bin/nnp": program}, Modes: map[string]int64{"usr/bin/nnp": 0o6755}, Links: map[string]string{"nnp": "usr/bin/nnp"},
 		Texts: map[string][]byte{"etc/passwd": []byte("root")}, Dirs: map[string]int64{"tmp": 0o1777}}
 	layer, err := Layer(t.Context(), dir, "name", c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	packed, err := layer.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer packed.Close()
 	modes := map[string]int64{}
 	for archive := tar.NewReader(packed); ; {
@@ -95,9 +84,7 @@ func TestContent(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		modes[h.Name] = h.Mode
 	}
 	for name, want := range map[string]int64{"usr/bin/nnp": 0o6755, "etc/passwd": 0o644, "tmp/": 0o1777, "nnp": 0o777} {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // rawUserland is what an unpacked Debian looks like, in a given order.
@@ -31,16 +32,12 @@ func rawUserland(t *testing.T, names ...string) string {
 	w := tar.NewWriter(&b)
 	for _, name := range names {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(name)), Mode: 0o644, ModTime: time.Now(), Uname: "someone"}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.WriteHeader(h))
 		if _, err := w.Write([]byte(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o644)))
 	return path
 }
 
@@ -48,14 +45,10 @@ func rawUserland(t *testing.T, names ...string) string {
 func treeOf(t *testing.T, dir string) rootfs.Tree {
 	t.Helper()
 	file, err := os.Open(filepath.Join(dir, layerFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer file.Close()
 	tree, err := rootfs.Read(file, func(string) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return tree
 }
 
@@ -100,35 +93,25 @@ func savedImage(t *testing.T, arch string) string {
 	w := tar.NewWriter(&layer)
 	text := "for " + arch
 	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "usr/bin/iptables", Mode: 0o755, Size: int64(len(text))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Close())
 	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: arch})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if img, err = mutate.AppendLayers(img, static.NewLayer(layer.Bytes(), types.DockerUncompressedLayer)); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "base.tar")
-	if err := tarball.WriteToFile(path, name.MustParseReference("base:1").(name.Tag), img); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, tarball.WriteToFile(path, name.MustParseReference("base:1").(name.Tag), img))
 	return path
 }
 
 func TestUserlandFromADockerArchive(t *testing.T) {
 	dir, base := t.TempDir(), savedImage(t, "arm")
 	_, part, err := Make(t.Context(), dir, base, v1.Platform{OS: "linux", Architecture: "arm"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if tree := treeOf(t, part.Dir); string(tree["usr/bin/iptables"].Data) != "for arm" {
 		t.Errorf("%v", tree)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestBalancedProblems(t *testing.T) {
@@ -18,9 +19,7 @@ func TestBalancedProblems(t *testing.T) {
 		"172.17.9.0/24":               "loadBalancerAddresses: 172.17.9.0-172.17.9.255 has an address of docker0 of this host: 172.17.0.0-172.17.255.255",
 	} {
 		r, err := addresses.Parse(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		got := ""
 		for _, p := range balancedProblems([]addresses.Range{r}, taken) {
 			got += p.Text

@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestClock(t *testing.T) {
@@ -18,9 +19,7 @@ func TestClock(t *testing.T) {
 		"2040-06-01T00:00:00Z": false, "2106-02-07T06:28:15Z": true,
 	} {
 		at, err := time.Parse(time.RFC3339, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		problems := step.Problems(clockProblemAt(at))
 		if (len(problems) == 1 && problems[0].Name == "clock") != bad {
 			t.Errorf("%s: got %v", now, problems)
@@ -46,9 +45,7 @@ func TestRoomOnTheDisks(t *testing.T) {
 		"size=64m,nr_inodes=99": "disk-inodes",
 	} {
 		root := t.TempDir()
-		if err := unix.Mount("tmpfs", root, "tmpfs", 0, options); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, options))
 		t.Cleanup(func() { _ = unix.Unmount(root, 0) })
 		h := &local.Host{Files: host.Files{Root: root}}
 		_, err := Room(h).Check(t.Context())

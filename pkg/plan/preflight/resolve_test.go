@@ -25,6 +25,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	private "github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // withRegistry returns a host whose images come from a registry with a bundle
@@ -35,39 +36,27 @@ func withRegistry(t *testing.T, pushed image.Versions) *local.Host {
 	t.Cleanup(server.Close)
 	h := &local.Host{Files: host.Files{Root: t.TempDir()}, Config: config.Default(), Loads: &bundle.Broadcast{}, Downloads: &local.Downloads{},
 		Registry: &private.Registry{Address: strings.TrimPrefix(server.URL, "http://"), Insecure: true, PlainHTTP: true}}
-	if err := h.UseCatalogue(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, h.UseCatalogue())
 	manifest := digest.FromString("manifest")
 	text, err := json.Marshal(bundle.Manifest{
 		Format: 2, Versions: pushed,
 		Images: []bundle.Image{{Index: manifest, Platforms: map[string]bundle.PlatformImage{runtime.GOARCH: {Manifest: manifest, Config: manifest}}}},
 		Frames: []bundle.Frame{{OffsetFromEnd: 1, CompressedSize: 1, Digest: manifest}}, Blobs: map[digest.Digest]bundle.Blob{manifest: {Size: 1}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const kind = "application/vnd.kube-bootstrap.bundle."
 	stored, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(text, kind+"v1+json")},
 		mutate.Addendum{Layer: static.NewLayer([]byte("{}"), kind+"stored.v1+json")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	repo, err := h.Registry.Repository(artifact.IndexPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(repo.Tag(pushed.Kubernetes), stored); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, remote.Write(repo.Tag(pushed.Kubernetes), stored))
 	return h
 }
 
 func TestResolveTakesTheVersionsOfTheRegistry(t *testing.T) {
 	pushed, err := image.For("", image.Versions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	pushed.Etcd = "3.4.99-0"
 	h := withRegistry(t, pushed)
 	before := h.Versions

@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // A worker knows its cluster by a hash in its settings. Otherwise a later run takes
@@ -18,17 +19,13 @@ import (
 func TestAWorkerKeepsTheHashOfTheAuthorityThatSigns(t *testing.T) {
 	authority := func() []byte {
 		a, err := pki.NewAuthority("kubernetes", nil, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return a.PEM().Cert
 	}
 	old, new := string(authority()), string(authority())
 	hash := func(pem string) string {
 		h, err := join.CAHashOf([]byte(pem))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return h
 	}
 	files := host.Files{Root: t.TempDir()}
@@ -38,12 +35,8 @@ func TestAWorkerKeepsTheHashOfTheAuthorityThatSigns(t *testing.T) {
 		cfg := config.Default()
 		cfg.CACertHash = hash(old)
 		h := &local.Host{Files: files, Saved: local.Saved{Role: local.Worker, Config: cfg}}
-		if err := trustFiles(h, rotation.Trust{ClusterCA: []byte(c.trusted), EtcdCA: []byte(c.trusted)}).Apply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := keepHash(h).Apply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, trustFiles(h, rotation.Trust{ClusterCA: []byte(c.trusted), EtcdCA: []byte(c.trusted)}).Apply(t.Context()))
+		must.NoError(t, keepHash(h).Apply(t.Context()))
 		saved, err := file.ReadSaved(files.Path(config.SavedPath))
 		if err != nil || saved.CACertHash != c.want {
 			t.Errorf("%s: the hash is %s, want %s (%v)", c.phase, saved.CACertHash, c.want, err)

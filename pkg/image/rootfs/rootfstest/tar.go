@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // Tar returns an archive with members in the given order: "name=content" is a
@@ -20,16 +22,12 @@ func Tar(t testing.TB, members ...string) []byte {
 	w := tar.NewWriter(&out)
 	for _, m := range members {
 		name, data, _ := strings.Cut(m, "=")
-		if err := w.WriteHeader(header(name, len(data))); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.WriteHeader(header(name, len(data))))
 		if _, err := io.WriteString(w, data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Close())
 	return out.Bytes()
 }
 
@@ -49,8 +47,6 @@ func Gzip(t testing.TB, data []byte) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	_, err := w.Write(data)
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(err, w.Close()))
 	return out.Bytes()
 }
