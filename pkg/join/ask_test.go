@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
@@ -71,9 +72,7 @@ func TestTheReasonOfSilence(t *testing.T) {
 func backlog(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }

@@ -23,6 +23,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // authority is a certificate authority made for one test.
@@ -40,22 +43,16 @@ func newAuthority(t *testing.T) authority {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return authority{cert, key}
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return key
 }
 
@@ -73,9 +70,7 @@ func (a authority) serving(t *testing.T, ip string, until time.Time, shown autho
 		IPAddresses: []net.IP{net.ParseIP(ip)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return tls.Certificate{Certificate: [][]byte{der, shown.cert.Raw}, PrivateKey: key}
 }
 
@@ -111,7 +106,7 @@ func newMaster(t *testing.T, chain func(authority) tls.Certificate, adjust func(
 }
 
 func (m *master) target() Target {
-	return Target{Server: strings.TrimPrefix(m.URL, "https://"), Host: "worker-1", Kind: ForWorker, Token: m.token, CAHash: CAHash(m.ca.cert)}
+	return Target{Server: strings.TrimPrefix(m.URL, "https://"), Host: "worker-1", Kind: ForWorker, Token: m.token, CAHash: pki.Hash(m.ca.cert)}
 }
 
 func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {

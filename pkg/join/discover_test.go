@@ -14,15 +14,15 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestDiscover(t *testing.T) {
 	m := newMaster(t, nil, nil)
 	got, err := Discover(t.Context(), m.target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got.Server != "https://10.0.0.1:6443" || got.ServerVersion != "v1.36.3" || string(got.Settings) != "podCIDR: 10.1.0.0/16\n" {
 		t.Errorf("got %+v", got)
 	}
@@ -44,7 +44,7 @@ func TestDiscoverRefuses(t *testing.T) {
 		adjust  func(*master)
 		target  func(*Target)
 	}{
-		{problem: "ca-cert-hash", unseen: true, target: func(g *Target) { g.CAHash = CAHash(other.cert) }},
+		{problem: "ca-cert-hash", unseen: true, target: func(g *Target) { g.CAHash = pki.Hash(other.cert) }},
 		{problem: "ca-cert-hash", unseen: true, target: func(g *Target) { g.CAHash = "sha256:12" }},
 		{problem: "ca-cert-hash", unseen: true, chain: func(authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, other) }},
 		{problem: "man-in-the-middle", unseen: true, chain: func(ca authority) tls.Certificate { return other.serving(t, "127.0.0.1", until, ca) }},
@@ -54,7 +54,7 @@ func TestDiscoverRefuses(t *testing.T) {
 		}},
 		{problem: "clock", adjust: func(m *master) { m.clock = func() time.Time { return time.Now().Add(time.Hour) } }},
 		{problem: "token-unknown", target: func(g *Target) { g.Token = NewToken(time.Hour, Scope{}, "") }},
-		{problem: "token-unknown", target: func(g *Target) { g.Token.secret = random(secretLength) }},
+		{problem: "token-unknown", target: func(g *Target) { g.Token.secret = NewToken(0, Scope{}, "").secret }},
 		{problem: "cluster-info", adjust: func(m *master) { m.unsigned = true }},
 		{problem: "cluster-info-forged", adjust: func(m *master) { m.signed = "something else" }},
 		{problem: "token-kind", adjust: func(m *master) { m.token.Kind = ForControlPlane }},
@@ -108,9 +108,7 @@ func TestSaveThenWithoutMaster(t *testing.T) {
 	m := newMaster(t, nil, nil)
 	files := host.Files{Root: t.TempDir()}
 	j := &Joining{Files: files, Target: m.target()}
-	if err := j.Save().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, j.Save().Apply(t.Context()))
 	for _, path := range []string{BootstrapKubeconfig, HandoverFile} {
 		if info, err := os.Stat(files.Path(path)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v %v", path, info, err)
@@ -125,7 +123,7 @@ func TestSaveThenWithoutMaster(t *testing.T) {
 	if err != nil || string(h.EtcdCA) != string(m.ca.pem()) || h.ServerVersion != "v1.36.3" {
 		t.Errorf("got %+v, %v", h, err)
 	}
-	wrong := &Joining{Files: files, Target: Target{CAHash: CAHash(newAuthority(t).cert)}}
+	wrong := &Joining{Files: files, Target: Target{CAHash: pki.Hash(newAuthority(t).cert)}}
 	if _, err := wrong.Handover(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "joined-another" {
 		t.Errorf("got %v", err)
 	}
@@ -134,15 +132,11 @@ func TestSaveThenWithoutMaster(t *testing.T) {
 func TestForget(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	j := &Joining{Files: files}
-	if err := files.Write(BootstrapKubeconfig, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Write(BootstrapKubeconfig, []byte("x"), 0o600))
 	if err := j.Forget().Apply(t.Context()); err == nil {
 		t.Error("the token was dropped before the kubelet had a certificate")
 	}
-	if err := files.Write(KubeletCertificate, newAuthority(t).pem(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, files.Write(KubeletCertificate, newAuthority(t).pem(), 0o600))
 	if err := j.Forget().Apply(t.Context()); err != nil || files.Exists(BootstrapKubeconfig) {
 		t.Error(err)
 	}

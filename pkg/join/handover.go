@@ -2,8 +2,6 @@ package join
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"slices"
 	"sync"
@@ -104,11 +102,7 @@ func (j *Joining) joined() bool {
 	if err != nil {
 		return false
 	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return false
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
+	cert, err := pki.ParseCertificate(data)
 	return err == nil && time.Now().Before(cert.NotAfter)
 }
 

@@ -7,6 +7,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestWhomFlannelsCertificateIsFor: a host gets one for its own user of etcd
@@ -34,9 +35,7 @@ func TestWhomFlannelsCertificateIsFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, _, err := pki.NewRequest(c.user)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			csr := &certificatesv1.CertificateSigningRequest{Spec: c.by}
 			csr.Spec.Request = request
 			host, public, err := issuer.check(csr, []string{"master-1"})

@@ -7,6 +7,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // joinedHost is a worker that has joined, and keeps no token. The master does
@@ -15,17 +16,11 @@ func joinedHost(t *testing.T) (*Joining, *master) {
 	t.Helper()
 	m := newMaster(t, nil, nil)
 	files := host.Files{Root: t.TempDir()}
-	if err := (&Joining{Files: files, Target: m.target()}).Save().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, (&Joining{Files: files, Target: m.target()}).Save().Apply(t.Context()))
 	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: m.ca.pem(), User: "u", PairFile: KubeletCertificate}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for path, data := range map[string][]byte{KubeletCertificate: m.ca.pem(), KubeletKubeconfig: kubeconfig} {
-		if err := files.Write(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, files.Write(path, data, 0o600))
 	}
 	m.Close()
 	target := Target{Server: m.target().Server, CAHash: m.target().CAHash}
@@ -40,13 +35,9 @@ func TestAHandoverThatWasLost(t *testing.T) {
 			t.Run(path+" "+name, func(t *testing.T) {
 				j, _ := joinedHost(t)
 				before, _ := j.Files.Read(path)
-				if err := j.Files.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, j.Files.Remove(path))
 				if name != "missing" {
-					if err := j.Files.Write(path, []byte(content), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					must.NoError(t, j.Files.Write(path, []byte(content), 0o600))
 				}
 				s := j.Save()
 				if diff, err := s.Check(t.Context()); err != nil || len(diff) != 1 || !strings.Contains(diff[0], path) {
@@ -60,9 +51,7 @@ func TestAHandoverThatWasLost(t *testing.T) {
 					}
 					return
 				}
-				if err := s.Apply(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, s.Apply(t.Context()))
 				if diff, err := s.Check(t.Context()); err != nil || len(diff) > 0 {
 					t.Errorf("after the run: %q, %v", diff, err)
 				}
@@ -79,13 +68,9 @@ func TestAnotherAuthorityIsNotTakenOver(t *testing.T) {
 	j, _ := joinedHost(t)
 	other := newAuthority(t)
 	kubeconfig, err := pki.Kubeconfig{Server: "https://127.0.0.1:6440", Authority: other.pem(), User: "u", PairFile: KubeletCertificate}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for path, data := range map[string][]byte{KubeletKubeconfig: kubeconfig, ClusterCAFile: nil} {
-		if err := j.Files.Write(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, j.Files.Write(path, data, 0o600))
 	}
 	if _, err := j.Handover(t.Context()); len(step.Problems(err)) != 1 || step.Problems(err)[0].Name != "handover-lost" {
 		t.Errorf("got %v", err)

@@ -31,8 +31,6 @@ const (
 	FlannelKeyFile  = "/etc/kubernetes/pki/etcd/flannel.key"
 )
 
-var flannelUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-
 // Flannel is the certificate by which etcd knows a worker.
 type Flannel struct {
 	Joining *Joining
@@ -113,30 +111,26 @@ func (j *Joining) connect(ctx context.Context) kube.Connect {
 // RequestFlannel requests a certificate for a user of etcd, and returns it with
 // its new key as soon as a control plane has signed it.
 func RequestFlannel(ctx context.Context, api kube.Connect, user string) (pki.Pair, error) {
-	request, key, err := pki.NewRequest(user)
-	if err != nil {
-		return pki.Pair{}, err
-	}
-	cert, err := requested(ctx, api, "flannel-", certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: FlannelSigner, Usages: flannelUsages})
-	if err != nil {
-		return pki.Pair{}, fmt.Errorf("request flannel's certificate: %w", err)
-	}
-	return pki.Pair{Cert: cert, Key: key}, nil
+	return requestPair(ctx, api, "flannel's certificate", "flannel-", FlannelSigner, user)
 }
 
 // RequestNode requests a client certificate for a node. The node authenticates
 // with its current certificate, as its kubelet does before that expires.
 func RequestNode(ctx context.Context, api kube.Connect, node string) (pki.Pair, error) {
-	request, key, err := pki.NewRequest(nodeUserPrefix+node, nodesGroup)
+	return requestPair(ctx, api, "the kubelet's certificate", "csr-", certificatesv1.KubeAPIServerClientKubeletSignerName, nodeUserPrefix+node, nodesGroup)
+}
+
+// requestPair requests a client certificate with a new key.
+func requestPair(ctx context.Context, api kube.Connect, what, prefix, signer, user string, groups ...string) (pki.Pair, error) {
+	request, key, err := pki.NewRequest(user, groups...)
 	if err != nil {
 		return pki.Pair{}, err
 	}
-	cert, err := requested(ctx, api, "csr-", certificatesv1.CertificateSigningRequestSpec{
-		Request: request, SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-		Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+	cert, err := requested(ctx, api, prefix, certificatesv1.CertificateSigningRequestSpec{
+		Request: request, SignerName: signer, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 	})
 	if err != nil {
-		return pki.Pair{}, fmt.Errorf("request the kubelet's certificate: %w", err)
+		return pki.Pair{}, fmt.Errorf("request %s: %w", what, err)
 	}
 	return pki.Pair{Cert: cert, Key: key}, nil
 }

@@ -14,6 +14,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func nodeAt(name string, ips ...string) corev1.Node {
@@ -139,9 +141,7 @@ func servingRequest(t *testing.T, change func(*ask)) *certificatesv1.Certificate
 	}
 	change(a)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &a.request, newKey(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	a.spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	return &certificatesv1.CertificateSigningRequest{Spec: a.spec}
 }

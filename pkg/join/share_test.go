@@ -9,6 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 const sharedFile = "/etc/kubernetes/pki/sa.key"
@@ -17,13 +18,9 @@ const sharedFile = "/etc/kubernetes/pki/sa.key"
 func sharing(t *testing.T, key certkey.Key) *master {
 	t.Helper()
 	plain, err := json.Marshal(map[string][]byte{sharedFile: []byte("secret"), "/etc/shadow": []byte("root::0")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	sealed, err := key.Seal(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return newMaster(t, nil, func(m *master) { m.sealed, m.token.Kind = sealed, ForControlPlane })
 }
 
@@ -40,9 +37,7 @@ func TestControlPlaneIsHandedWhatItSharesAndNoMore(t *testing.T) {
 	if diff, err := j.Save().Check(t.Context()); err != nil || !strings.Contains(diff.String(), sharedFile) {
 		t.Errorf("a fresh host: %v, %v", diff, err)
 	}
-	if err := j.Save().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, j.Save().Apply(t.Context()))
 	if diff, err := j.Save().Check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("after it: %v, %v", diff, err)
 	}
@@ -55,13 +50,9 @@ func TestControlPlaneIsHandedWhatItSharesAndNoMore(t *testing.T) {
 		t.Error("a file was written that is none of a control plane's")
 	}
 	// A rerun needs neither master nor key, and keeps what changed since.
-	if err := j.Files.Write(sharedFile, []byte("renewed"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, j.Files.Write(sharedFile, []byte("renewed"), 0o600))
 	again := &Joining{Files: j.Files, Shares: j.Shares}
-	if err := again.Save().Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, again.Save().Apply(t.Context()))
 	if data, _ := j.Files.Read(sharedFile); string(data) != "renewed" {
 		t.Errorf("a rerun put back %q", data)
 	}

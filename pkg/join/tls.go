@@ -1,11 +1,8 @@
 package join
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"regexp"
 	"slices"
@@ -17,31 +14,21 @@ import (
 
 var hashPattern = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
 
-// CAHash is what --ca-cert-hash compares: the SHA-256 of a CA's public key, in
-// the same form as kubeadm's.
-func CAHash(ca *x509.Certificate) string {
-	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
 // hasCA reports whether a PEM contains the CA with a hash. While a CA is replaced,
 // it contains two.
 func hasCA(caPEM []byte, hash string) bool {
 	certs, err := pki.ParseCertificates(caPEM)
-	return err == nil && slices.ContainsFunc(certs, func(ca *x509.Certificate) bool { return CAHash(ca) == hash })
+	return err == nil && slices.ContainsFunc(certs, func(ca *x509.Certificate) bool { return pki.Hash(ca) == hash })
 }
 
-// CAHashOf is CAHash of the first certificate in PEM.
+// CAHashOf returns what --ca-cert-hash compares: the hash of the first certificate
+// in PEM.
 func CAHashOf(caPEM []byte) (string, error) {
-	block, _ := pem.Decode(caPEM)
-	if block == nil {
-		return "", errors.New("no PEM certificate")
-	}
-	ca, err := x509.ParseCertificate(block.Bytes)
+	ca, err := pki.ParseCertificate(caPEM)
 	if err != nil {
 		return "", err
 	}
-	return CAHash(ca), nil
+	return pki.Hash(ca), nil
 }
 
 // ParseCAHash checks a --ca-cert-hash as a user gives it.
@@ -96,7 +83,7 @@ func verify(server, name, caHash string, chain []*x509.Certificate) (*x509.Certi
 // rotation, the chain also contains the same CA signed by the one before it.
 func pick(chain []*x509.Certificate, caHash string) *x509.Certificate {
 	for _, c := range slices.Backward(chain) {
-		if c.IsCA && CAHash(c) == caHash {
+		if c.IsCA && pki.Hash(c) == caHash {
 			return c
 		}
 	}

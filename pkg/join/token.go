@@ -8,23 +8,14 @@
 package join
 
 import (
-	"crypto/rand"
 	"fmt"
-	"math/big"
-	"regexp"
 	"strings"
 	"time"
 
+	"k8s.io/cluster-bootstrap/token/util"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
-
-const (
-	letters      = "0123456789abcdefghijklmnopqrstuvwxyz"
-	idLength     = 6
-	secretLength = 16
-)
-
-var tokenPattern = regexp.MustCompile(`\A([a-z0-9]{6})\.([a-z0-9]{16})\z`)
 
 // Token lets a host join until it expires. However it is printed, its secret
 // stays hidden; only Reveal gives it away.
@@ -47,7 +38,7 @@ func (t Token) Format(f fmt.State, _ rune) { fmt.Fprint(f, t.String()) }
 
 // ParseToken reads a token as a user gives it.
 func ParseToken(text string) (Token, error) {
-	parts := tokenPattern.FindStringSubmatch(strings.TrimSpace(text))
+	parts := util.BootstrapTokenRegexp.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {
 		return Token{}, &step.Problem{
 			Name:   "token-format",
@@ -61,19 +52,11 @@ func ParseToken(text string) (Token, error) {
 // NewToken makes a token that expires after ttl, to the second, because an API
 // server keeps the time so. A ttl of zero is for ever.
 func NewToken(ttl time.Duration, scope Scope, description string) Token {
-	token := Token{ID: random(idLength), Description: description, Scope: scope, secret: random(secretLength)}
+	random, _ := util.GenerateBootstrapToken() // crypto/rand never fails: it ends the program instead
+	id, secret, _ := strings.Cut(random, ".")
+	token := Token{ID: id, Description: description, Scope: scope, secret: secret}
 	if ttl > 0 {
 		token.Expires = time.Now().Add(ttl).Truncate(time.Second)
 	}
 	return token
-}
-
-func random(n int) string {
-	text := make([]byte, n)
-	for i := range text {
-		// crypto/rand never fails: it ends the program instead.
-		k, _ := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
-		text[i] = letters[k.Int64()]
-	}
-	return string(text)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/cluster-bootstrap/token/util"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 func TestNewToken(t *testing.T) {
@@ -31,9 +33,7 @@ func TestNewToken(t *testing.T) {
 func TestTokenHidesItsSecret(t *testing.T) {
 	token := NewToken(time.Hour, Scope{}, "for a rack")
 	asJSON, err := json.Marshal(token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	wrapped := struct{ T Token }{token}
 	for _, text := range []string{
 		string(asJSON), token.String(), fmt.Sprintf("%v %+v %#v %s %q", token, token, token, token, token),
