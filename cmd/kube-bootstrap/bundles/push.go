@@ -39,9 +39,6 @@ Without a user the credentials are those of "docker login".`,
 	con.AddRecords(c.Flags())
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		cfg, err := settings.LoadRegistry(con.Env, c, config.Push, args)
 		if err != nil {
 			return err

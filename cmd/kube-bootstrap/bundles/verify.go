@@ -63,9 +63,6 @@ func (v *verifying) check() (err error) {
 }
 
 func verify(ctx context.Context, con *console.Console, format output.Format, v verifying) error {
-	if err := format.Check(); err != nil {
-		return err
-	}
 	var report bundle.Report
 	err := con.Do(ctx, "verify "+v.path, func(ctx context.Context) error {
 		b, err := bundle.Open(v.path, bundle.SignedBy(v.key), bundle.WithBase(v.base))

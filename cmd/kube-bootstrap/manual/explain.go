@@ -77,7 +77,7 @@ in which it is reported, and what to do. Values that depend on the case are "…
 	format := output.AddFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		one, err := explain(strings.Trim(args[0], "[]"))
-		if err := errors.Join(err, format.Check()); err != nil {
+		if err != nil {
 			return err
 		}
 		return format.Print(out, "Problem", one, one.print)

@@ -29,13 +29,21 @@ var Formats = []string{string(Table), "json", "yaml"}
 // Words lists all formats in a sentence.
 const Words = "table, json, yaml, jsonpath=TEMPLATE or go-template=TEMPLATE"
 
-// AddFlag gives a command that prints data its -o flag.
+// AddFlag gives a command that prints data its -o flag. An unknown format is
+// refused before the command runs, together with what is refused by its PreRunE.
 func AddFlag(c *cobra.Command) *Format { return addFlag(c, Formats, Words) }
 
 func addFlag(c *cobra.Command, formats []string, words string) *Format {
 	format := Table
 	c.Flags().StringVarP((*string)(&format), "output", "o", string(Table), "how to print: "+words)
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	prepare := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) (err error) {
+		if prepare != nil {
+			err = prepare(c, args)
+		}
+		return errors.Join(err, format.check(formats, words))
+	}
 	return &format
 }
 

@@ -27,9 +27,6 @@ flag or of a variable finds it too. Without a field, list all fields.`,
 	}
 	format := output.AddFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		name := strings.TrimPrefix(strings.Join(args, ""), "--")
 		all, err := reference.Explain(name)
 		if err != nil {

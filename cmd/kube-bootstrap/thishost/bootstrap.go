@@ -38,9 +38,6 @@ With a registry, later pods and containers pull from there too.`,
 	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list every change and make none")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		cfg, err := settings.LoadRegistry(con.Env, c, config.Bootstrap, args)
 		if err != nil {
 			return err

@@ -38,9 +38,6 @@ kubeconfig is listed if it contains a certificate.`,
 	}
 	format := output.AddListFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		all, err := certificatesHere()
 		if err != nil {
 			return err

@@ -45,9 +45,6 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 	settings.AddFlags(c, config.Preflight)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		role := ""
 		if len(args) == 1 {
 			role = args[0]

@@ -83,9 +83,6 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 	dryRun, format := addDryRun(c, "list every change and make none")
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), v.verb, v.role)
 		if err != nil {
 			return err

@@ -106,9 +106,6 @@ within 30 days. With --watch it is that of the last status.`,
 	format := output.AddFlag(c)
 	watch := c.Flags().BoolP("watch", "w", false, "look every 5 seconds and print the status whenever it changes, until Ctrl-C")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		if err := asRoot(); err != nil {
 			return err
 		}

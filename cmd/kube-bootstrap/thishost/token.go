@@ -72,9 +72,6 @@ expires. A token for workers cannot read what control planes share.`,
 	reusable := c.Flags().Bool("reusable", false, "any number of hosts can join with it until it expires")
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		if *ttl < 0 {
 			return exit.Usage(fmt.Errorf("--ttl %s: must not be less than zero", *ttl))
 		}
@@ -156,9 +153,6 @@ func tokenList(out io.Writer) *cobra.Command {
 	}
 	format := output.AddListFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		client, err := adminClient()
 		if err != nil {
 			return err

@@ -50,9 +50,6 @@ with --yes.`,
 	yes := console.AddYes(c, true)
 	force := c.Flags().Bool("force", false, "turn a control plane down even if etcd loses its quorum or the others do not answer")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := format.Check(); err != nil {
-			return err
-		}
 		cfg, _, err := source.Load(settings.Path(con.Env, c.Flags(), config.Turndown), source.HostEnv(con.Env), c.Flags())
 		if err != nil {
 			return exit.Usage(err)
