@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"net/netip"
@@ -66,25 +65,7 @@ func (s State) valid() error {
 
 // Known is the step that writes the initial state if no control planes are
 // known.
-func (b Balancer) Known() step.Step {
-	return step.Step{
-		Name: "know the control planes",
-		Check: func(context.Context) (step.Diff, error) {
-			files, err := b.known()
-			if err != nil {
-				return nil, err
-			}
-			return b.Files.Missing(files)
-		},
-		Apply: func(context.Context) error {
-			files, err := b.known()
-			if err != nil {
-				return err
-			}
-			return b.Files.Put(files)
-		},
-	}
-}
+func (b Balancer) Known() step.Step { return b.Files.Step("know the control planes", b.known) }
 
 // known returns the file of the initial state, if it must be written.
 func (b Balancer) known() ([]host.File, error) {

@@ -30,24 +30,16 @@ func WriteCNI(files host.Files, lease func() (netip.Prefix, int, error)) step.St
 		data, err := cniConfig(subnet, mtu)
 		return []host.File{{Path: ConfigFile, Data: data}}, err
 	}
-	return step.Step{
-		Name: "write the CNI config",
-		Check: func(context.Context) (step.Diff, error) {
-			all, err := tree()
-			if err != nil {
-				return step.Diff{"write " + ConfigFile + ", once this host's subnet is known (" + err.Error() + ")"}, nil
-			}
-			return files.Missing(all)
-		},
-		Apply: func(context.Context) error {
-			all, err := tree()
-			if err != nil {
-				return err
-			}
-			return files.Put(all)
-		},
-		Undo: func(context.Context) error { return files.Drop(ConfigFile) },
+	s := files.Step("write the CNI config", tree)
+	s.Check = func(context.Context) (step.Diff, error) {
+		all, err := tree()
+		if err != nil {
+			return step.Diff{"write " + ConfigFile + ", once this host's subnet is known (" + err.Error() + ")"}, nil
+		}
+		return files.Missing(all)
 	}
+	s.Undo = func(context.Context) error { return files.Drop(ConfigFile) }
+	return s
 }
 
 type object = map[string]any

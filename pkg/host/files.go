@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // StateDir contains what turndown needs to know about the host.
@@ -219,6 +222,27 @@ func (f Files) Put(tree []File) error {
 		}
 	}
 	return nil
+}
+
+// Step returns the step that puts the files that wanted returns. It has no Undo.
+func (f Files) Step(name string, wanted func() ([]File, error)) step.Step {
+	return step.Step{
+		Name: name,
+		Check: func(context.Context) (step.Diff, error) {
+			tree, err := wanted()
+			if err != nil {
+				return nil, err
+			}
+			return f.Missing(tree)
+		},
+		Apply: func(context.Context) error {
+			tree, err := wanted()
+			if err != nil {
+				return err
+			}
+			return f.Put(tree)
+		},
+	}
 }
 
 // Drop removes files, and parents as Remove does.

@@ -40,24 +40,10 @@ func remember(h *local.Host, role string) step.Step {
 // accept saves the settings of a run after all other steps have succeeded,
 // and allows the agent to repair the host.
 func accept(h *local.Host, role string) step.Step {
-	m := memory{h, role}
-	return step.Step{
-		Name: "keep the settings",
-		Check: func(context.Context) (step.Diff, error) {
-			files, err := m.settings()
-			if err != nil {
-				return nil, err
-			}
-			return m.Files.Missing(append(files, local.CompleteMark))
-		},
-		Apply: func(context.Context) error {
-			files, err := m.settings()
-			if err != nil {
-				return err
-			}
-			return m.Files.Put(append(files, local.CompleteMark))
-		},
-	}
+	return h.Files.Step("keep the settings", func() ([]host.File, error) {
+		files, err := memory{h, role}.settings()
+		return append(files, local.CompleteMark), err
+	})
 }
 
 type memory struct {

@@ -75,12 +75,9 @@ func renewFlannel(h *local.Host) step.Step {
 }
 
 func markRenewal(h *local.Host) step.Step {
-	mark := []host.File{{Path: controlplane.RenewingFile, Data: []byte("Certificates are being renewed.\n")}}
-	return step.Step{
-		Name:  "remember that certificates are renewed",
-		Check: func(context.Context) (step.Diff, error) { return h.Files.Missing(mark) },
-		Apply: func(context.Context) error { return h.Files.Put(mark) },
-	}
+	return h.Files.Step("remember that certificates are renewed", func() ([]host.File, error) {
+		return []host.File{{Path: controlplane.RenewingFile, Data: []byte("Certificates are being renewed.\n")}}, nil
+	})
 }
 
 func endRenewal(h *local.Host) step.Step {

@@ -74,15 +74,12 @@ func rotateWorker(h *local.Host, t rotation.Trust) step.Plan {
 }
 
 func trustFiles(h *local.Host, t rotation.Trust) step.Step {
-	files := []host.File{
-		{Path: join.ClusterCAFile, Data: t.ClusterCA, Mode: 0o644},
-		{Path: join.EtcdCAFile, Data: t.EtcdCA, Mode: 0o644},
-	}
-	return step.Step{
-		Name:  t.Rotation.String(),
-		Check: func(context.Context) (step.Diff, error) { return h.Files.Missing(files) },
-		Apply: func(context.Context) error { return h.Files.Put(files) },
-	}
+	return h.Files.Step(t.Rotation.String(), func() ([]host.File, error) {
+		return []host.File{
+			{Path: join.ClusterCAFile, Data: t.ClusterCA, Mode: 0o644},
+			{Path: join.EtcdCAFile, Data: t.EtcdCA, Mode: 0o644},
+		}, nil
+	})
 }
 
 // kubeletFollows returns the steps with which the kubelet of this host reaches a
@@ -105,7 +102,7 @@ func keepHash(h *local.Host) step.Step {
 	if h.Saved.Config.CACertHash == "" {
 		return step.Step{}
 	}
-	settings := func() ([]host.File, error) {
+	return h.Files.Step("keep the hash of the certificate authority", func() ([]host.File, error) {
 		ca, err := h.Files.Read(join.ClusterCAFile)
 		if err != nil {
 			return nil, err
@@ -116,24 +113,7 @@ func keepHash(h *local.Host) step.Step {
 		}
 		data, err := file.Marshal(cfg)
 		return []host.File{{Path: config.SavedPath, Data: data}}, err
-	}
-	return step.Step{
-		Name: "keep the hash of the certificate authority",
-		Check: func(context.Context) (step.Diff, error) {
-			files, err := settings()
-			if err != nil {
-				return nil, err
-			}
-			return h.Files.Missing(files)
-		},
-		Apply: func(context.Context) error {
-			files, err := settings()
-			if err != nil {
-				return err
-			}
-			return h.Files.Put(files)
-		},
-	}
+	})
 }
 
 // followers returns the hosts that follow a rotation of a subject.
