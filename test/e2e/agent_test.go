@@ -23,10 +23,7 @@ func agentWorks(t *testing.T, m machine) {
 		return err
 	})
 	m.sh(t, "rm /var/lib/kubelet/pki/kubelet-server-current.pem && docker rm -f kubelet")
-	eventually(t, 2*time.Minute, "a kubelet with an approved certificate", func() error {
-		_, err := m.try(t.Context(), "docker inspect -f '{{.State.Running}}' kubelet | grep true && test -s /var/lib/kubelet/pki/kubelet-server-current.pem")
-		return err
-	})
+	soon(t, 2*time.Minute, "a kubelet with an approved certificate", m, "docker inspect -f '{{.State.Running}}' kubelet | grep true && test -s /var/lib/kubelet/pki/kubelet-server-current.pem")
 	whole(t, m, time.Minute, "status after repairs by the agent")
 	m.sh(t, "kube-bootstrap status -o json | grep -q 'run container kubelet'")
 }

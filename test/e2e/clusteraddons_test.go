@@ -17,15 +17,9 @@ func (l clusterUser) addons(t *testing.T) {
 	l.counts(t, "2")
 	l.sh(t, "kube-bootstrap node stop worker-1 && kube-bootstrap node start worker-1")
 	l.counts(t, "3")
-	eventually(t, 3*time.Minute, "the use of each node", func() error {
-		_, err := l.try(t.Context(), `test "$(kubectl top nodes --no-headers | grep -c '%')" = "$(kubectl get nodes --no-headers | wc -l)"`)
-		return err
-	})
+	soon(t, 3*time.Minute, "the use of each node", l, `test "$(kubectl top nodes --no-headers | grep -c '%')" = "$(kubectl get nodes --no-headers | wc -l)"`)
 	l.sh(t, "kubectl delete statefulset data && kubectl delete pvc file-data-0")
-	eventually(t, time.Minute, "the end of the volume", func() error {
-		_, err := l.try(t.Context(), `test -z "$(kubectl get pv -o name)"`)
-		return err
-	})
+	soon(t, time.Minute, "the end of the volume", l, `test -z "$(kubectl get pv -o name)"`)
 }
 
 // counts expects the pod data-0 to be the n-th that wrote into its volume.

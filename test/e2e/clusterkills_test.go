@@ -48,10 +48,7 @@ func TestClusterKills(t *testing.T) {
 	l.sh(t, remove+" || ! { "+isThere+"; }")
 	l.killed(t, "kube-bootstrap cluster down", bringUp, 8, 2*time.Second)
 	l.sh(t, bringUp)
-	eventually(t, time.Minute, "nodes of which some were off", func() error {
-		_, err := l.try(t.Context(), "kube-bootstrap node status")
-		return err
-	})
+	soon(t, time.Minute, "nodes of which some were off", l, "kube-bootstrap node status")
 	l.killed(t, clean, begin, 5, time.Second)
 	l.cleaned(t)
 	l.leavesNothing(t, "clean", before)

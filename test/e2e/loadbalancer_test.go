@@ -57,10 +57,7 @@ func (l clusterUser) takeOver(t *testing.T, asks func() error) {
 	eventually(t, time.Minute, "an answer without "+announcer.name, asks)
 	t.Logf("%s was replaced within %s", announcer.name, time.Since(killed).Round(time.Second))
 	power(t, "start", announcer)
-	eventually(t, 2*time.Minute, "all nodes", func() error {
-		_, err := l.try(t.Context(), "kubectl wait --for condition=Ready nodes --all --timeout 20s && kubectl rollout status deployment/web --timeout 20s")
-		return err
-	})
+	soon(t, 2*time.Minute, "all nodes", l, "kubectl wait --for condition=Ready nodes --all --timeout 20s && kubectl rollout status deployment/web --timeout 20s")
 }
 
 func (l clusterUser) noBGP(t *testing.T) {

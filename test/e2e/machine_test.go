@@ -104,6 +104,15 @@ func eventually(t *testing.T, limit time.Duration, what string, look func() erro
 	t.Fatalf("%s: not within %s: %v", what, patience*limit, err)
 }
 
+// soon runs a script on a machine or as a user until it succeeds.
+func soon(t *testing.T, limit time.Duration, what string, on interface {
+	try(ctx context.Context, script string) (string, error)
+}, script string,
+) {
+	t.Helper()
+	eventually(t, limit, what, func() error { _, err := on.try(t.Context(), script); return err })
+}
+
 // settles is how long the rest of a process or of a network namespace may stay
 // that ends by itself. The kernel keeps a namespace, with its links, while a cut
 // connection in it still waits for an answer: 102 s by default (tcp_orphan_retries).

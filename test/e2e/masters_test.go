@@ -52,10 +52,7 @@ func TestControlPlanes(t *testing.T) {
 		refusedForget(t, first, second)
 		second.sh(t, "kube-bootstrap turndown --yes")
 		voters(t, first, 1)
-		eventually(t, 2*time.Minute, "the controller manager to work alone", func() error {
-			_, err := first.try(t.Context(), "grep -q leader-elect=false /etc/kubernetes/manifests/kube-controller-manager.yaml && kube-bootstrap status")
-			return err
-		})
+		soon(t, 2*time.Minute, "the controller manager to work alone", first, "grep -q leader-elect=false /etc/kubernetes/manifests/kube-controller-manager.yaml && kube-bootstrap status")
 		ready(t, first, 2)
 	})
 }
@@ -78,10 +75,7 @@ func joinControlPlanes(t *testing.T, first, second, third machine) {
 	}
 	voters(t, first, 3)
 	for _, m := range []machine{first, second, third} {
-		eventually(t, time.Minute, "status of "+m.name, func() error {
-			_, err := m.try(t.Context(), "kube-bootstrap status")
-			return err
-		})
+		soon(t, time.Minute, "status of "+m.name, m, "kube-bootstrap status")
 		if leads := m.sh(t, "cat /etc/kubernetes/manifests/kube-*.yaml | grep -c leader-elect=true || true"); leads != "2" {
 			t.Errorf("%s: %s of controller manager and scheduler share their work", m.name, leads)
 		}
@@ -149,10 +143,7 @@ func survive(t *testing.T, dead machine, left ...machine) {
 	for _, m := range left {
 		eventually(t, time.Minute, "the API from "+m.name, func() error { return asksAPI(t, m) })
 	}
-	eventually(t, time.Minute, "a change", func() error {
-		_, err := other.try(t.Context(), "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf create configmap written-meanwhile --from-literal=a=b")
-		return err
-	})
+	soon(t, time.Minute, "a change", other, "docker exec kubelet kubectl --kubeconfig /etc/kubernetes/admin.conf create configmap written-meanwhile --from-literal=a=b")
 	for range 10 {
 		for _, m := range left {
 			if err := asksAPI(t, m); err != nil {
@@ -224,10 +215,7 @@ func forget(t *testing.T, first, third machine) {
 	third.sh(t, newToken(t, first, "--control-plane").controlPlaneLine())
 	voters(t, first, 3)
 	power(t, "stop", third)
-	eventually(t, time.Minute, "forget "+third.name, func() error {
-		_, err := first.try(t.Context(), "kube-bootstrap forget "+third.name)
-		return err
-	})
+	soon(t, time.Minute, "forget "+third.name, first, "kube-bootstrap forget "+third.name)
 	voters(t, first, 2)
 	power(t, "start", third)
 	third.sh(t, "until systemctl is-system-running --wait 2>/dev/null | grep -Eq 'running|degraded'; do sleep 0.1; done; kube-bootstrap turndown --yes")

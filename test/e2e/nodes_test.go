@@ -111,7 +111,7 @@ func (l clusterUser) remark(t *testing.T) {
 func (l clusterUser) poll(t *testing.T) (stop func()) {
 	t.Helper()
 	ask := "docker exec e2e-n-db curl -sf -m 5 http://" + l.sh(t, "kubectl get service web -o 'jsonpath={.spec.clusterIP}'") + ":8080/"
-	eventually(t, time.Minute, "the first answer", func() error { _, err := l.try(t.Context(), ask); return err })
+	soon(t, time.Minute, "the first answer", l, ask)
 	ctx, cancel := context.WithCancel(t.Context())
 	var asked int
 	var lost []string
@@ -159,10 +159,7 @@ func (l clusterUser) controlPlanes(t *testing.T) {
 	voters(t, first, 3)
 	second, third := l.node(t, "second"), l.node(t, "third")
 	power(t, "kill", first)
-	eventually(t, time.Minute, "an answer by the kubeconfig from before", func() error {
-		_, err := l.try(t.Context(), "kubectl get nodes --request-timeout 10s")
-		return err
-	})
+	soon(t, time.Minute, "an answer by the kubeconfig from before", l, "kubectl get nodes --request-timeout 10s")
 	power(t, "start", first)
 	eventually(t, 2*time.Minute, "the API from "+first.name, func() error { return asksAPI(t, first) })
 	voters(t, first, 3)

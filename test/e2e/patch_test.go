@@ -42,10 +42,7 @@ func TestPatch(t *testing.T) {
 	t.Run("the worker follows Services until its turn", func(t *testing.T) {
 		master.kubectl(t, "expose pod probe-"+master.name+" --name later --port 8080")
 		later := master.kubectl(t, "get service later -o 'jsonpath={.spec.clusterIP}'")
-		eventually(t, time.Minute, "the new Service", func() error {
-			_, err := worker.try(t.Context(), "curl -sf -m 5 -o /dev/null "+later+":8080/")
-			return err
-		})
+		soon(t, time.Minute, "the new Service", worker, "curl -sf -m 5 -o /dev/null "+later+":8080/")
 	})
 	worker.sh(t, "kube-bootstrap worker --bundle "+bundle+" --kubernetes-version "+now+" 2>&1")
 	kubelets(t, master, now, now)

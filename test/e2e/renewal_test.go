@@ -69,10 +69,7 @@ func renewedByAgent(t *testing.T, m machine) {
 
 func upToDate(t *testing.T, m machine) {
 	t.Helper()
-	eventually(t, time.Minute, "everything up to date", func() error {
-		_, err := m.try(t.Context(), "kube-bootstrap status")
-		return err
-	})
+	soon(t, time.Minute, "everything up to date", m, "kube-bootstrap status")
 }
 
 // expiries returns when the certificates of a host expire, by their names.
