@@ -212,10 +212,7 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", name, d.Address)
 	}
 	_, err = d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if errdefs.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return gone(err)
 }
 
 // Tail returns the last lines of a container's log.

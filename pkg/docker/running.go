@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -16,9 +17,9 @@ func (d *Engine) RunningIDs(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(list.Items))
-	for i, c := range list.Items {
-		ids[len(ids)-1-i] = c.ID
+	var ids []string
+	for _, c := range slices.Backward(list.Items) {
+		ids = append(ids, c.ID)
 	}
 	return ids, nil
 }

@@ -14,13 +14,8 @@ import (
 // by one who knows the engine alone.
 const machineLabel = "kube-bootstrap.dev/machine"
 
-// MadeFrom is a machine with all that it was made from.
-type MadeFrom struct {
-	Machine
-}
-
 func (m Machine) madeFrom() string {
-	data, err := json.Marshal(MadeFrom{m})
+	data, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // strings, numbers and addresses only
 	}
@@ -29,7 +24,7 @@ func (m Machine) madeFrom() string {
 
 // KeptMachine is a machine of the engine: its definition and its present state.
 type KeptMachine struct {
-	MadeFrom
+	Machine
 	ImageID string    // of the image that it was made from
 	Running bool      // also when it is paused
 	Started time.Time // by the engine's clock, which is the machine's
@@ -50,7 +45,7 @@ func (c Machines) Kept(ctx context.Context, name string, size bool) (KeptMachine
 	if kept.Started, err = time.Parse(time.RFC3339Nano, found.State.StartedAt); err != nil {
 		return kept, fmt.Errorf("when %s was started: %w", name, err)
 	}
-	if err := json.Unmarshal([]byte(found.Config.Labels[machineLabel]), &kept.MadeFrom); err != nil {
+	if err := json.Unmarshal([]byte(found.Config.Labels[machineLabel]), &kept.Machine); err != nil {
 		return kept, fmt.Errorf("what %s was made from is not known: %w", name, err)
 	}
 	return kept, nil

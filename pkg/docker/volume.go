@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -19,9 +20,7 @@ type Volume struct {
 // of that name.
 func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
 	all := map[string]string{OurLabel: "cluster", ClusterLabel: c.name}
-	for key, value := range labels {
-		all[key] = value
-	}
+	maps.Copy(all, labels)
 	_, err := c.api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all})
 	return doing("make volume", name, err)
 }

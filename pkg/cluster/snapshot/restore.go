@@ -96,9 +96,9 @@ func (r restoring) readFacts(ctx context.Context) (err error) {
 
 // copyBack returns the step that creates and starts a host from its part of the
 // snapshot.
-func (r restoring) copyBack(m docker.MadeFrom) step.Step {
+func (r restoring) copyBack(m docker.Machine) step.Step {
 	name := r.contents.Snapshot.Name
-	again := m.Machine
+	again := m
 	again.RootFS = rootOf(m.Name, name)
 	return step.Always("put back "+m.Name, func(ctx context.Context) error {
 		again.EngineHost = *r.facts

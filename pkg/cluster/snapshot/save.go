@@ -184,7 +184,7 @@ func (s *saving) writeNote(ctx context.Context) error {
 		Snapshot: Snapshot{Name: s.name, Made: time.Now().UTC().Truncate(time.Second), Kubernetes: now.Version(), Bytes: s.bytes},
 	}
 	for _, h := range s.hosts {
-		c.Machines = append(c.Machines, h.MadeFrom)
+		c.Machines = append(c.Machines, h.Machine)
 		c.Snapshot.Hosts = append(c.Snapshot.Hosts, h.Name)
 	}
 	word, err := json.Marshal(c)

@@ -39,7 +39,7 @@ type contents struct {
 	Settings *session.Record   `json:"settings,omitempty"` // nil if the cluster was not finished
 	Subnet   netip.Prefix      `json:"subnet"`
 	Ports    map[uint16]uint16 `json:"ports,omitempty"` // published ports of the front
-	Machines []docker.MadeFrom `json:"machines"`
+	Machines []docker.Machine  `json:"machines"`
 }
 
 const (
