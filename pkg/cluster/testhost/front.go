@@ -15,28 +15,20 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Front is a container with a fixed address that forwards connections to
+// front is a container with a fixed address that forwards connections to
 // the API server of any control plane that is ready, however many control
 // planes there are. It runs this program from an image of its own, without
 // credentials, without capabilities, and with a read-only file system.
-type Front struct {
-	session *session.Session
-	FrontSettings
+type front struct {
+	session     *session.Session
+	subnet      netip.Prefix // of the cluster's network
+	binary      string       // kube-bootstrap
+	port        int          // of the API server
+	publishSame bool         // publish port under the same number; otherwise under a free one
 }
 
-// FrontSettings describe the front of a cluster.
-type FrontSettings struct {
-	Binary  string       // kube-bootstrap
-	Subnet  netip.Prefix // of the cluster's network
-	Port    int          // of the API server
-	Publish bool         // publish Port under the same number; otherwise under a free one
-}
-
-// NewFront returns the front of a cluster.
-func NewFront(s *session.Session, settings FrontSettings) Front { return Front{s, settings} }
-
-// Step returns the step that starts the front.
-func (f Front) Step() step.Step {
+// step returns the step that starts the front.
+func (f front) step() step.Step {
 	return step.Step{
 		Name: "lead to the control planes of " + f.session.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
@@ -52,8 +44,8 @@ func (f Front) Step() step.Step {
 
 // container describes the front. An existing front keeps its published ports,
 // because not every command knows the settings of the cluster.
-func (f Front) container(ctx context.Context) (docker.Container, programImage, error) {
-	image, err := newProgramImage("kube-bootstrap/front:", f.session.Name, f.Binary, nil)
+func (f front) container(ctx context.Context) (docker.Container, programImage, error) {
+	image, err := newProgramImage("kube-bootstrap/front:", f.session.Name, f.binary, nil)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
@@ -62,13 +54,13 @@ func (f Front) container(ctx context.Context) (docker.Container, programImage, e
 	if err != nil {
 		return docker.Container{}, image, err
 	}
-	port, ports, on := uint16(f.Port), now.Ports, now.HostIP
+	port, ports, on := uint16(f.port), now.Ports, now.HostIP
 	if !on.IsValid() {
 		if on, err = f.session.Engine.PublishAddr(ctx); err != nil {
 			return docker.Container{}, image, err
 		}
 	}
-	if f.Publish && !exists {
+	if f.publishSame && !exists {
 		ports = map[uint16]uint16{port: port}
 	}
 	for inside := range ports {
@@ -79,11 +71,11 @@ func (f Front) container(ctx context.Context) (docker.Container, programImage, e
 		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
-		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
+		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.subnet), Ports: ports, HostIP: on},
 	}, image, nil
 }
 
-func (f Front) start(ctx context.Context) error {
+func (f front) start(ctx context.Context) error {
 	c, image, err := f.container(ctx)
 	if err != nil {
 		return err
@@ -95,7 +87,7 @@ func (f Front) start(ctx context.Context) error {
 // without a route to the containers: the engine may run in a virtual machine or
 // on another machine. Without --apiserver-port it tries the same pseudo-random
 // ports each time, because only the engine knows which ports are free.
-func (f Front) publish(ctx context.Context, c docker.Container) error {
+func (f front) publish(ctx context.Context, c docker.Container) error {
 	const tries = 10
 	if len(c.On.Ports) > 0 {
 		return f.run(ctx, c)
@@ -105,7 +97,7 @@ func (f Front) publish(ctx context.Context, c docker.Container) error {
 	ports := rand.New(rand.NewPCG(choice.Sum64(), 0)) //nolint:gosec // no secret
 	for try := 1; ; try++ {
 		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
-		c.On.Ports = map[uint16]uint16{uint16(f.Port): uint16(20000 + ports.IntN(10000))}
+		c.On.Ports = map[uint16]uint16{uint16(f.port): uint16(20000 + ports.IntN(10000))}
 		err := f.run(ctx, c)
 		if !errors.Is(err, docker.ErrPortTaken) || try == tries {
 			return err
@@ -118,7 +110,7 @@ func (f Front) publish(ctx context.Context, c docker.Container) error {
 
 // run publishes the ports on all addresses if the engine's machine does not have
 // the address by which this machine reaches it, as behind address translation.
-func (f Front) run(ctx context.Context, c docker.Container) error {
+func (f front) run(ctx context.Context, c docker.Container) error {
 	err := f.session.Engine.Run(ctx, c)
 	if !errors.Is(err, docker.ErrNoHostIP) {
 		return err

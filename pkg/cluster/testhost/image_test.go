@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -45,7 +44,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
 	for _, content := range []string{"one", "another"} {
 		write(content)
-		shared := Share(s, topology.Topology{}, []SharedFile{{From: bundle, Name: "bundle"}})
+		shared := Setup{Files: []SharedFile{{From: bundle, Name: "bundle"}}}.Share(s)
 		ctx := context.Background()
 		if diff, err := shared.Check(ctx); err != nil || len(diff) == 0 {
 			t.Fatalf("check before: %v %v", diff, err)

@@ -18,16 +18,13 @@ type Setup struct {
 	Registry RegistrySettings
 }
 
-// Share returns the step that gives the shared files to the hosts.
-func (u Setup) Share(s *session.Session) step.Step { return Share(s, u.Topology, u.Files) }
-
 // Front returns the step that starts the front in a network. A cluster of bare
 // hosts has none.
 func (u Setup) Front(s *session.Session, subnet netip.Prefix) []step.Step {
 	if u.Binary == "" {
 		return nil
 	}
-	return []step.Step{NewFront(s, FrontSettings{Binary: u.Binary, Subnet: subnet, Port: u.APIPort, Publish: u.Publish}).Step()}
+	return []step.Step{front{s, subnet, u.Binary, u.APIPort, u.Publish}.step()}
 }
 
 // LocalRegistry returns the step that starts the local registry in a network, or

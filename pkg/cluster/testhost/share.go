@@ -26,13 +26,13 @@ func sharedVolume(cluster string) string { return cluster + "-shared" }
 // SharedDir.
 type SharedFile struct{ From, Name string }
 
-// Share returns the step that gives files to all hosts of a cluster.
-func Share(s *session.Session, t topology.Topology, files []SharedFile) step.Step {
+// Share returns the step that gives the shared files to all hosts of a cluster.
+func (u Setup) Share(s *session.Session) step.Step {
 	if s.Engine.Remote() {
-		r := remoteFiles{s, t, files}
+		r := remoteFiles{s, u.Topology, u.Files}
 		return step.Step{Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
 	}
-	l := localFiles{s.SharedDir(), files}
+	l := localFiles{s.SharedDir(), u.Files}
 	return step.Step{Name: "share files with the hosts", Check: l.missing, Apply: l.share}
 }
 
