@@ -44,16 +44,6 @@ type Kubelet struct {
 	ExtraArgs     config.Arguments
 }
 
-// Ports lists the TCP ports that a host's Kubernetes components listen on,
-// beside that of the API server.
-func Ports(controlPlane bool) []int {
-	ports := []int{10250, 10248, 10249, 10256} // kubelet and kube-proxy, with their health
-	if controlPlane {
-		ports = append(ports, 10257, 10259)
-	}
-	return ports
-}
-
 // VolumesDir contains the volumes of the addon local-path. The kubelet needs it
 // too: it resolves the subPath of a volume mount itself.
 const VolumesDir = host.StateDir + "/volumes"
