@@ -22,6 +22,7 @@ type Command struct {
 	Stdin  io.Reader
 	Stdout io.Writer // nil: collected and returned
 	Stderr io.Writer // nil: kept for the error
+	Group  bool      // if ctx ends, the processes that the program has started end too
 }
 
 // CommandError is the error of a command that failed. Its text contains the
@@ -54,6 +55,10 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 	}
 	if cmd.Stderr == nil {
 		cmd.Stderr = &stderr
+	}
+	if c.Group {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
