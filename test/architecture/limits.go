@@ -82,6 +82,9 @@ var spans = map[string]string{
 
 	// A timeout here is not a failure: a stronger action follows, or none.
 	"pkg/agent.applyLimit":           "a run of a user waits for a repair; it is tried again",
+	"pkg/dump.limit":                 "then the file is left out",
+	"pkg/dump.grace":                 "then the file is left out",
+	"pkg/dump.await":                 "limit",
 	"pkg/containerd.proxyPatience":   "then kube-proxy is restarted",
 	"pkg/containerd.proxyStarts":     "then kube-proxy is restarted",
 	"pkg/containerd.slowProxyStarts": "then kube-proxy is restarted",

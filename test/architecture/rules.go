@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"pkg/config"},
 	{"pkg/host", "pkg/pki", "pkg/kube", "pkg/link"},
 	{"pkg/docker", "pkg/rotation", "pkg/node"},
-	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver"},
+	{"pkg/image", "pkg/fetch", "pkg/registry", "pkg/driver", "pkg/dump"},
 	{"pkg/bundle", "pkg/imagestore", "pkg/cniplugins", "pkg/localregistry"},
 	{
 		"pkg/agent", "pkg/bootstrapdocker", "pkg/etcd", "pkg/balancer", "pkg/flannel", "pkg/maindocker", "pkg/containerd", "pkg/kubelet", "pkg/controlplane",

@@ -3,31 +3,24 @@
 package tools
 
 import (
-	"archive/tar"
 	"context"
-	_ "embed" // dump.sh
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
+	"strings"
+	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/dump"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// dumpScript writes an archive with the status and logs of a node. A command that
-// fails does not stop it.
-//
-//go:embed scripts/dump.sh
-var dumpScript string
-
-// Dump writes the data for a bug report into a subdirectory of dir for each
-// node: status, logs, network, and on the first control plane the objects of
-// the cluster. Dump omits or removes secrets, see redacted.
+// Dump writes a dump of each node into a subdirectory of dir, with the output of all
+// pods and containers, and on the first control plane with the objects of the
+// cluster.
 func Dump(ctx context.Context, options session.Options, dir string, emit func(session.Event)) error {
 	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
 	return session.Do(ctx, options, scope, func(s *session.Session, state topology.State) error {
@@ -41,66 +34,27 @@ func Dump(ctx context.Context, options session.Options, dir string, emit func(se
 }
 
 func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool) step.Step {
-	return step.Step{
-		Name: "dump " + n.Name, Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + dir}, nil },
-		Apply: func(ctx context.Context) error {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return err
-			}
-			log := redactText([]byte(s.Engine.Tail(ctx, n.Name, 5000)))
-			if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || !n.Running() {
-				return err
-			}
-			// A node that does not answer does not stop the dump of the others.
-			if err := dumpHost(ctx, s.Node(n.Name), dir, objects); err != nil && ctx.Err() == nil {
-				return os.WriteFile(filepath.Join(dir, "error.txt"), redactText([]byte(err.Error()+"\n")), 0o600)
-			}
-			return ctx.Err()
-		},
-	}
-}
-
-func dumpHost(ctx context.Context, node driver.Node, dir string, objects bool) error {
-	reader, writer := io.Pipe()
-	var wg sync.WaitGroup
-	var ran error
-	wg.Go(func() {
-		args := []string{"/bin/sh", "-c", dumpScript, "sh", fmt.Sprint(objects)}
-		ran = node.Exec(ctx, driver.Exec{Args: args, Stdout: writer})
-		writer.CloseWithError(ran)
+	name := "dump " + n.Name
+	return step.Always(name, func(ctx context.Context) error {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		log := dump.Redact([]byte(s.Engine.Tail(ctx, n.Name, 5000)))
+		if err := os.WriteFile(filepath.Join(dir, "console.log"), log, 0o600); err != nil || !n.Running() {
+			return err
+		}
+		failed, err := dump.Collect(ctx, dumped(s.Node(n.Name), objects), dir)
+		if len(failed) > 0 {
+			text := n.Name + ": not or not wholly collected: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile)
+			s.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
+		}
+		return err
 	})
-	err := unpack(reader, dir)
-	reader.CloseWithError(err)
-	wg.Wait()
-	return errors.Join(err, ran)
 }
 
-// unpack extracts an archive into dir and removes the secrets.
-func unpack(from io.Reader, dir string) error {
-	const most = 64 << 20 // of one file
-	for archive := tar.NewReader(from); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, from) // the padding of the last block
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(header.Name) {
-			continue
-		}
-		data, err := io.ReadAll(io.LimitReader(archive, most))
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(dir, header.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, redacted(header.Name, data), 0o600); err != nil {
-			return err
-		}
+func dumped(node driver.Node, objects bool) dump.Host {
+	run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+		return node.Exec(ctx, driver.Exec{Args: args, Stdout: stdout, Stderr: stderr})
 	}
+	return dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}
 }
