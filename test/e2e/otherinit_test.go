@@ -28,6 +28,8 @@ func otherInit(t *testing.T, m machine, bundle string) {
 		t.Errorf("a second run restarted something:\n%s\nthen\n%s", was, is)
 	}
 	agentWorks(t, m)
+	dumps(t, m, "nodes.txt", "objects.yaml", "docker-bootstrap/containers/etcd.log")
+	m.sh(t, "rm -r /root/dump")
 	subnet := m.sh(t, "cat /var/lib/kube-bootstrap/flannel/subnet.env")
 	if _, err := (host.Command{Args: []string{"docker", "restart", "-t", "60", m.name}}).Run(t.Context()); err != nil {
 		t.Fatal(err)

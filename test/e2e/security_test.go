@@ -240,11 +240,13 @@ func noSecretInTheOpen(t *testing.T, master, worker machine) {
 	must.NoError(t, os.WriteFile(list, []byte(strings.Join(words, "\n")+"\n"), 0o600))
 	for _, m := range []machine{master, worker} {
 		m.put(t, list, "/dev/shm/words")
-		defer m.sh(t, "rm -f /dev/shm/words")
+		defer m.sh(t, "rm -rf /dev/shm/words /root/dump")
+		dumps(t, m)
 		for what, show := range map[string]string{
 			"ps":     "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'",
 			"logs":   "journalctl --no-pager -q; docker logs kubelet 2>&1; cat /var/log/pods/*/*/*.log",
 			"status": "kube-bootstrap status -o json; kube-bootstrap status; kube-bootstrap config view; kube-bootstrap token list -o json",
+			"a dump": "find /root/dump -type f -exec cat {} +",
 			"files":  "find /etc /var/lib/kube-bootstrap /var/lib/kubelet /var/log /run /tmp -xdev -type f -perm /044 -size -1024k -exec cat {} + 2>/dev/null",
 		} {
 			out, err := m.try(t.Context(), "{ "+show+"; } 2>/dev/null | grep -a -o -F -f /dev/shm/words | sort -u")
@@ -261,4 +263,21 @@ func noSecretInTheOpen(t *testing.T, master, worker machine) {
 			t.Errorf("%s: others may read %s", m.name, out)
 		}
 	}
+}
+
+// dumps writes a dump of a machine into /root/dump, and looks for its main files and
+// for private keys.
+func dumps(t *testing.T, m machine, more ...string) {
+	t.Helper()
+	if out := m.sh(t, "kube-bootstrap dump /root/dump"); out != "/root/dump" {
+		t.Errorf("%s: dump prints %q", m.name, out)
+	}
+	files := append(more, "status.txt", "status.json", "settings.yaml", "version.txt", "network.txt", "iptables.txt", "state/role", "runs/*.log",
+		"logs/kube-bootstrap-agent.log", "docker/info.txt", "docker/containers/kubelet.log", "docker-bootstrap/containers/flannel.log")
+	out := m.sh(t, `cd /root/dump && for file in `+strings.Join(files, " ")+`; do [ -s $file ] || echo no $file; done
+		grep -rl 'PRIVATE KEY' . ; find . -perm /077`)
+	if out != "" {
+		t.Errorf("%s: a dump with\n%s", m.name, out)
+	}
+	t.Logf("%s: not in its dump: %s", m.name, m.sh(t, "cat /root/dump/errors.txt 2>/dev/null; true"))
 }

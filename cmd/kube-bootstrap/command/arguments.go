@@ -27,6 +27,7 @@ var suggested = map[string][]string{
 	"cluster kubeconfig":       {"kubeconfig", "config", "credentials"},
 	"cluster load-image":       {"load", "import", "image"},
 	"cluster dump":             {"export", "logs", "sysinfo"},
+	"dump":                     {"logs", "sysinfo"},
 	"cluster snapshot save":    {"create", "take"},
 	"cluster snapshot list":    {"ls", "get"},
 	"cluster snapshot remove":  {"delete", "rm"},

@@ -230,8 +230,9 @@ func clusterDump(con *console.Console) *cobra.Command {
 		Use:   "dump DIR",
 		Short: "Write the logs and states for a bug report into a directory",
 		Long: `Write the logs and states for a bug report into a directory, one below it for each node:
-status, logs, network, and the cluster's objects. It contains no
-Secrets, and everything that looks like a key, a token or a password is replaced.`,
+status, logs, network, and the cluster's objects, as "kube-bootstrap dump" does on a
+host, and the output of your own containers and pods. It contains no Secrets, and
+everything that looks like a key, a token or a password is replaced.`,
 		Example: "  kube-bootstrap cluster dump ./report",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -11,7 +11,7 @@ import (
 // units and other hosts run.
 func Commands(con *console.Console) []*cobra.Command {
 	return []*cobra.Command{
-		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con),
+		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
 		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), frontCommand(), registryCommand(),
 	}

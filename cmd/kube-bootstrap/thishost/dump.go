@@ -1,0 +1,88 @@
+package thishost
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/dump"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+)
+
+func dumpCommand(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "dump DIR",
+		Short: "Write the logs and the state of this host for a bug report into a directory",
+		Long: `Write the logs and the state of this host for a bug report into a new directory:
+status, settings, versions, logs of kube-bootstrap, its components and both Docker
+daemons, network, and on a control plane the cluster's objects. It contains no
+Secrets, no keys and no output of your own containers and pods, and everything
+that looks like a key, a token or a password is replaced. Read it before you
+publish it.
+
+Sources that fail, or do not end within a minute, are listed in errors.txt. The
+path of the directory is printed. For a cluster of containers, use "kube-bootstrap
+cluster dump".`,
+		Example: "  kube-bootstrap dump ./report",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := asRoot(); err != nil {
+				return err
+			}
+			if err := makeDumpDir(args[0]); err != nil {
+				return exit.Usage(err)
+			}
+			return dumpHost(c.Context(), con, args[0])
+		},
+	}
+}
+
+// makeDumpDir creates the directory of a dump. In an existing one, another user might
+// have placed links to files that root would overwrite.
+func makeDumpDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o700); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	if os.IsExist(err) {
+		return fmt.Errorf("%s exists; give the path of a new directory", dir)
+	}
+	return err
+}
+
+func dumpHost(ctx context.Context, con *console.Console, dir string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	tellIfAlone(con)
+	var failed []string
+	err = con.Do(ctx, "collect the logs and the state of this host", func(ctx context.Context) (err error) {
+		failed, err = dump.Collect(ctx, dump.Here(program), dir)
+		return err
+	})
+	if len(failed) > 0 {
+		con.Warn("not or not wholly collected: " + strings.Join(failed, ", ") + "; see " + filepath.Join(dir, dump.ErrorsFile))
+	}
+	if err != nil {
+		con.Warn("what was collected so far is in " + dir)
+		return err
+	}
+	_, err = fmt.Fprintln(con.Out, dir)
+	return err
+}
+
+// tellIfAlone says that a dump lacks most files on a host that is no part of a
+// cluster.
+func tellIfAlone(con *console.Console) {
+	if saved, err := local.ReadSaved(host.Files{}); err == nil && saved.Role == "" {
+		con.Say("this host is no part of a cluster; its dump has only what any host has")
+	}
+}
