@@ -44,11 +44,10 @@ func (c *Client) blob(ctx context.Context, b blob, progress *counter) error {
 		return err
 	}
 	defer release()
-	done, err := c.turn(ctx)
-	if err != nil {
-		return err
+	if c.turns.Acquire(ctx, 1) != nil {
+		return context.Cause(ctx)
 	}
-	defer done()
+	defer c.turns.Release(1)
 	if there(path) { // fetched by another process meanwhile
 		progress.add(b.size)
 		return nil

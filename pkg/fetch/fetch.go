@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -47,7 +48,7 @@ type Client struct {
 	cache     string
 	mirrors   Mirrors
 	transport http.RoundTripper
-	turns     chan struct{}
+	turns     *semaphore.Weighted // of the transfers
 
 	mu     sync.Mutex
 	logins map[string]http.RoundTripper // by repository
@@ -74,7 +75,7 @@ func New(o Options) (*Client, error) {
 	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, userAgent), Plain: plain}, Limit: o.Stall}
 	return &Client{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
-		transport: link.Retry{Next: guarded}, turns: make(chan struct{}, atOnce), logins: map[string]http.RoundTripper{},
+		transport: link.Retry{Next: guarded}, turns: semaphore.NewWeighted(atOnce), logins: map[string]http.RoundTripper{},
 	}, nil
 }
 
@@ -92,16 +93,6 @@ func trust(path string) (*x509.CertPool, error) {
 		return nil, &step.Problem{Name: "ca-file", Text: path + " contains no certificate", Remedy: "give a PEM file with certificates of authorities"}
 	}
 	return pool, nil
-}
-
-// turn waits until fewer than atOnce transfers run.
-func (c *Client) turn(ctx context.Context) (done func(), err error) {
-	select {
-	case c.turns <- struct{}{}:
-		return func() { <-c.turns }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // Reachable returns nil if the server of a URL answers within limit, whatever
