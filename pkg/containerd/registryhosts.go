@@ -59,18 +59,15 @@ func RegistryFiles(files host.Files, to *registry.Registry, upstreams []string) 
 func hostsFileOf(to *registry.Registry, dir string) (h hostsFile, files []host.File) {
 	h = hostsFile{Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure, Mirrors: map[string]string{}, Capabilities: []string{"pull", "resolve"}}
 	if len(to.CA) > 0 {
-		h.CA = path.Join(dir, "ca.crt")
-		files = append(files, host.File{Path: h.CA, Data: to.CA, Mode: 0o644})
+		h.CA = path.Join(dir, registry.CAFile)
 	}
 	if len(to.Cert) > 0 {
-		cert, key := path.Join(dir, "client.cert"), path.Join(dir, "client.key")
-		h.Client = [][]string{{cert, key}}
-		files = append(files, host.File{Path: cert, Data: to.Cert, Mode: 0o644}, host.File{Path: key, Data: to.Key})
+		h.Client = [][]string{{path.Join(dir, registry.CertFile), path.Join(dir, registry.KeyFile)}}
 	}
 	if header := to.Authorization(); header != "" {
 		h.Header = map[string]string{"Authorization": header}
 	}
-	return h, files
+	return h, to.CertificateFiles(dir)
 }
 
 // registryDir returns the first directory in containerd's config_path.

@@ -14,8 +14,27 @@ import (
 // writtenPath is the file that lists the files that ConfigureHost wrote.
 const writtenPath = host.StateDir + "/registry-files.json"
 
+// The names of the certificate files of a registry, in a directory of its own.
+const (
+	CAFile   = "ca.crt"
+	CertFile = "client.cert"
+	KeyFile  = "client.key"
+)
+
+// CertificateFiles returns the files with the certificates of the registry for a
+// program that reads them in dir.
+func (r *Registry) CertificateFiles(dir string) (files []host.File) {
+	if len(r.CA) > 0 {
+		files = append(files, host.File{Path: path.Join(dir, CAFile), Data: r.CA, Mode: 0o644})
+	}
+	if len(r.Cert) > 0 {
+		files = append(files, host.File{Path: path.Join(dir, CertFile), Data: r.Cert, Mode: 0o644}, host.File{Path: path.Join(dir, KeyFile), Data: r.Key})
+	}
+	return files
+}
+
 // writtenNames are the base names of these files.
-var writtenNames = []string{"hosts.toml", "ca.crt", "client.cert", "client.key", "config.json"}
+var writtenNames = []string{"hosts.toml", CAFile, CertFile, KeyFile, "config.json"}
 
 var writtenRecord = host.Record[[]string]{Path: writtenPath, Valid: func(paths []string) error {
 	for _, p := range paths {
