@@ -4,7 +4,6 @@ package localcluster
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,11 +35,18 @@ func clusterCommand(con *console.Console) *cobra.Command {
 }
 
 // addNameFlags adds --name, the flags that select the engine and the
-// configuration file to a command. clusterOptions fills the returned options.
-func addNameFlags(c *cobra.Command) *cluster.Options {
+// configuration file to a command. They set the returned options.
+func addNameFlags(env func(string) string, c *cobra.Command) *cluster.Options {
 	settings.AddFlags(c, config.Named)
 	takeCluster(c)
-	return &cluster.Options{}
+	return optionsOf(env, c)
+}
+
+// optionsOf returns the options that c has when it runs.
+func optionsOf(env func(string) string, c *cobra.Command) *cluster.Options {
+	o := &cluster.Options{}
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return clusterOptions(env, c, o) }
+	return o
 }
 
 // takeCluster makes a command take --cluster for --name, as the commands about
@@ -114,12 +120,8 @@ Kubernetes that differ from the release are built from a checkout.`,
 	c.Flags().BoolVar(&flags.snapshot, "snapshot", true, "keep a snapshot called "+snapshot.First+" of the cluster when it is up for the first time")
 	c.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig to merge the cluster into; "+noKubeconfig+" for none (empty: the first file of $KUBECONFIG, or ~/.kube/config)")
 	flags.yes = console.AddYes(c, true)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := settings.FromEnv(con.Env, c); err != nil {
-			return err
-		}
-		return up(con, c, flags)
-	}
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return settings.FromEnv(con.Env, c) }
+	c.RunE = func(c *cobra.Command, _ []string) error { return up(con, c, flags) }
 	return c
 }
 
@@ -132,12 +134,9 @@ is changed. The exit code is 5 when something is missing or not Ready.`,
 		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
 		Args:    cobra.NoArgs,
 	}
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(clusterOptions(con.Env, c, o), format.Check()); err != nil {
-			return err
-		}
 		return showCluster(c.Context(), con.Out, *format, *o)
 	}
 	return c
@@ -173,12 +172,9 @@ func onCluster(con *console.Console, what string, do func(context.Context, clust
 	losses func(context.Context, cluster.Options) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
 	c.Args = cobra.NoArgs
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	yes := console.AddYes(c, losses != nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, *o) }); err != nil {
 			return err
 		}
@@ -195,7 +191,7 @@ func clusterList(con *console.Console) *cobra.Command {
 		Short:   "List the clusters that an engine runs",
 		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
 	}
-	return clusterListing.run(con, c, addNameFlags(c))
+	return clusterListing.run(con, c, addNameFlags(con.Env, c))
 }
 
 func clusterLoadImage(con *console.Console) *cobra.Command {
@@ -211,13 +207,10 @@ engine that runs the nodes, or with --from from the Docker of a node, where
   kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		return change(c.Context(), con, func(ctx context.Context, emit func(session.Event)) error {
 			return tools.LoadImage(ctx, o.Options, *from, args, emit)
 		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
@@ -236,11 +229,8 @@ everything that looks like a key, a token or a password is replaced.`,
 		Example: "  kube-bootstrap cluster dump ./report",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		return change(c.Context(), con, func(ctx context.Context, emit func(session.Event)) error {
 			return tools.Dump(ctx, o.Options, args[0], emit)
 		}, func() string { return "what a bug report needs is in " + args[0] })

@@ -14,10 +14,10 @@ func TestTheNameOfTheCluster(t *testing.T) {
 	env := func(name string) string { return map[string]string{"KUBE_BOOTSTRAP_NAME": "env"}[name] }
 	for want, args := range map[string][]string{"env": nil, "one": {"--name", "one"}, "two": {"--cluster", "two"}} {
 		c := &cobra.Command{}
-		o := addNameFlags(c)
+		o := addNameFlags(env, c)
 		must.NoError(t, c.ParseFlags(args))
 		c.SetContext(t.Context())
-		if err := clusterOptions(env, c, o); err != nil || o.Name != want {
+		if err := c.PreRunE(c, nil); err != nil || o.Name != want {
 			t.Errorf("%q: cluster %q, %v, want %q", args, o.Name, err, want)
 		}
 	}

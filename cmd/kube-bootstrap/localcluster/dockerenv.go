@@ -55,9 +55,6 @@ copies it into all nodes.`,
 	format := output.AddFlag(c)
 	_ = c.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"bash", "fish"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		name, err := shellName(con.Env, *shell)
 		if err != nil {
 			return err
@@ -79,9 +76,6 @@ copies it into all nodes.`,
 }
 
 func printDockerEnv(out io.Writer, c *cobra.Command, o cluster.Options, node, shell string, format output.Format) error {
-	if err := format.Check(); err != nil {
-		return err
-	}
 	env, err := tools.OpenDockerEnv(c.Context(), o.Options, node)
 	if err != nil {
 		return exit.Firm(err)

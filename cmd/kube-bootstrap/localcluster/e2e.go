@@ -53,7 +53,7 @@ func clusterE2ESerial(con *console.Console) *cobra.Command {
 }
 
 func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Command {
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	format := output.AddFlag(c)
 	tests := suite.Suite{Serial: serial}
 	c.Args = cobra.MaximumNArgs(1)
@@ -62,9 +62,6 @@ func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Co
 		c.Flags().IntVar(&tests.Processes, "processes", 4, "tests to run at the same time")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(clusterOptions(con.Env, c, o), format.Check()); err != nil {
-			return err
-		}
 		tests.Focus = strings.Join(args, "")
 		if _, err := regexp.Compile(tests.Focus); err != nil {
 			return exit.Usage(fmt.Errorf("FOCUS %q: %w", tests.Focus, err))

@@ -33,12 +33,9 @@ becomes the current context; "cluster clean" removes it.`,
   kube-bootstrap cluster kubeconfig --merge`,
 		Args: cobra.NoArgs,
 	}
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	merge := c.Flags().Bool("merge", false, "write it into $KUBECONFIG or ~/.kube/config")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		if *merge {
 			return mergeKubeconfig(c.Context(), con, *o, "")
 		}
@@ -98,12 +95,9 @@ command, so write "--" before flags of kubectl.`,
 		Example: "  kube-bootstrap cluster kubectl get nodes\n  kube-bootstrap cluster kubectl --name second -- apply -f app.yaml",
 		Args:    cobra.ArbitraryArgs,
 	}
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	c.Flags().SetInterspersed(false)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		k, err := tools.OpenKubectl(c.Context(), o.Options)
 		if err != nil {
 			return exit.Firm(err)

@@ -2,7 +2,6 @@ package localcluster
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -58,9 +57,6 @@ func (l listing[T]) run(con *console.Console, c *cobra.Command, o *cluster.Optio
 	format := output.AddListFlag(c)
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(clusterOptions(con.Env, c, o), format.Check()); err != nil {
-			return err
-		}
 		all, err := l.all(c.Context(), o.Options)
 		if err != nil {
 			return exit.Firm(err)

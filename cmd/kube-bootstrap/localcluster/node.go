@@ -2,7 +2,6 @@ package localcluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,13 +27,12 @@ func nodeCommand(con *console.Console) *cobra.Command {
 }
 
 // addClusterFlags adds --cluster, the flags that select the engine and the
-// configuration file to a command about nodes. clusterOptions fills the returned
-// options.
+// configuration file to a command about nodes. They set the returned options.
 func addClusterFlags(env func(string) string, c *cobra.Command) *cluster.Options {
 	settings.AddFlags(c, config.Engine)
 	c.Flags().String("cluster", "", "name of the cluster (default "+session.DefaultName+")")
 	_ = c.RegisterFlagCompletionFunc("cluster", clusterListing.complete(env))
-	return &cluster.Options{}
+	return optionsOf(env, c)
 }
 
 func nodeAdd(con *console.Console) *cobra.Command {
@@ -57,9 +55,6 @@ configuration file.`,
 	limit := addLimit(c)
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"worker", config.RoleControlPlane}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		spec, err := oneNode(con.Env, c, *role, *name)
 		if err != nil {
 			return err
@@ -139,9 +134,6 @@ func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Comm
 	}
 	yes := console.AddYes(c, v.losses != nil)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		name, drain := nodeArg(c, args), node.Drain{Limit: *limit, LoseBare: *lose}
 		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) {
 			return v.losses(ctx, *o, name, *forced, drain)
@@ -230,9 +222,6 @@ something is missing or not Ready.`,
 	o := addClusterFlags(con.Env, c)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(clusterOptions(con.Env, c, o), format.Check()); err != nil {
-			return err
-		}
 		return showCluster(c.Context(), con.Out, *format, *o, args...)
 	}
 	return c

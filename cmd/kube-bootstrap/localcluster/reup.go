@@ -46,15 +46,13 @@ does is that of the release again.`,
 	settings.AddFlags(c, config.Named|config.Build)
 	takeCluster(c)
 	con.AddRecords(c.Flags())
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return settings.FromEnv(con.Env, c) }
 	format := output.AddFlag(c)
 	build := map[string]*bool{}
 	for _, name := range image.Programs() {
 		build[name] = c.Flags().Bool(buildFlag(name), false, "build "+name+" alone, or with the others that are named")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(settings.FromEnv(con.Env, c), format.Check()); err != nil {
-			return err
-		}
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), config.Named|config.Build, "")
 		if err != nil {
 			return err

@@ -64,15 +64,12 @@ func onSnapshot(con *console.Console, what string, do func(context.Context, clus
 	losses func(context.Context, session.Options, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
-	o := addNameFlags(c)
+	o := addNameFlags(con.Env, c)
 	yes := console.AddYes(c, losses != nil)
 	if losses != nil { // save takes a new name
 		c.ValidArgsFunction = command.FirstArg(snapshotListing.complete(con.Env))
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		if err := con.Confirm(c.Context(), *yes, func(ctx context.Context) ([]string, error) { return losses(ctx, o.Options, args[0]) }); err != nil {
 			return err
 		}
@@ -97,5 +94,5 @@ func snapshotList(con *console.Console) *cobra.Command {
 		Short:   "List the snapshots of a cluster, oldest first",
 		Example: "  kube-bootstrap cluster snapshot list\n  kube-bootstrap cluster snapshot list --name second -o json",
 	}
-	return snapshotListing.run(con, c, addNameFlags(c))
+	return snapshotListing.run(con, c, addNameFlags(con.Env, c))
 }

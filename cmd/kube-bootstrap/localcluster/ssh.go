@@ -31,9 +31,6 @@ The exit code is the command's.`,
 	}
 	o := addClusterFlags(con.Env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := clusterOptions(con.Env, c, o); err != nil {
-			return err
-		}
 		command := args[1:]
 		if len(command) == 0 {
 			command = []string{"/bin/bash", "-l"}
