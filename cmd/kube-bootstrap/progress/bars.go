@@ -29,15 +29,6 @@ type bars struct {
 	stop     chan struct{} // nil once closed
 }
 
-// barLine is the line of one running step.
-type barLine struct {
-	name    string
-	started time.Time
-	message string
-	doing   []string
-	moved   transfer
-}
-
 func newBars(out io.Writer, size func() (width, height int), verbose bool) *bars {
 	r := &bars{screen: screen{out: out, size: size}, verbose: verbose, stop: make(chan struct{})}
 	go r.watch(r.stop)
@@ -71,7 +62,7 @@ func (r *bars) Event(e step.Event) {
 	moved := r.moving.Event(e)
 	switch e.Kind {
 	case step.Started:
-		r.running = append(r.running, &barLine{name: e.Step, started: e.At})
+		r.running = append(r.running, newBarLine(e))
 	case step.Progress:
 		if i := r.find(e.Step); i >= 0 {
 			r.running[i].message, r.running[i].doing, r.running[i].moved = e.Message, e.Doing, *moved
@@ -131,10 +122,10 @@ func (r *bars) lines(now time.Time) []string {
 	if sum, several := r.moving.sum(); several && len(r.running) > 0 {
 		last = []string{line(width, head("", ""), "total", sum, "")}
 	}
-	drawn, room := r.running, max(height-2-len(last), 1)
-	if len(drawn) > room {
+	drawn, room := r.visible(), max(height-2-len(last), 1)
+	if more := len(drawn) - room; more > 0 {
 		drawn = drawn[:room]
-		last = append([]string{fmt.Sprintf("%s… and %d more", head("", ""), len(r.running)-room)}, last...)
+		last = append([]string{fmt.Sprintf("%s… and %d more", head("", ""), more)}, last...)
 	}
 	var all []string
 	for _, l := range drawn {
@@ -168,12 +159,4 @@ func (r *bars) summary() []string {
 		return []string{head("✓", "") + "1 step was up to date"}
 	}
 	return []string{head("✓", "") + fmt.Sprintf("%d steps were up to date", r.upToDate)}
-}
-
-var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-
-func (l *barLine) draw(now time.Time, width int) string {
-	elapsed := max(now.Sub(l.started), 0)
-	frame := spinner[int(elapsed/redrawn)%len(spinner)]
-	return line(width, head(string(frame), Took(elapsed)), l.name, l.moved, FirstLine(l.message))
 }

@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,29 @@ func TestPartsOfAHost(t *testing.T) {
 				t.Errorf("verbose %t: %q printed: %t", verbose, want, !printed)
 			}
 		}
+	}
+}
+
+// TestTheLineOfAHostShowsItsStage draws the runs on two hosts.
+func TestTheLineOfAHostShowsItsStage(t *testing.T) {
+	var out bytes.Buffer
+	r := newBars(&out, sized(80, 24), false)
+	defer r.Close()
+	for _, e := range []step.Event{
+		{Step: "run worker on one"}, {Step: "one: preflight", Stage: -1}, {Step: "run worker on two"},
+		{Step: "two: start etcd", Stage: 4, Stages: 21}, {Step: "two: start the agent", Stage: 4, Stages: 21}, {Step: "three: alone", Stages: 2},
+	} {
+		e.At, e.Kind = at(0), step.Started
+		r.Event(e)
+	}
+	r.Event(step.Event{At: at(1), Step: "two: start etcd", Kind: step.Progress, Message: "no leader yet"})
+	want := []string{
+		"⠋   2.0s  run worker on one                  preflight",
+		"⠋   2.0s  run worker on two                  5 of 21: start etcd: no leader yet",
+		"⠋   2.0s  three: alone",
+	}
+	if got := r.lines(at(2)); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
