@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,8 +25,7 @@ func TestExamplesAreCommandsThereAre(t *testing.T) {
 	must.NoError(t, err)
 	seen := 0
 	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		must.NoError(t, err)
+		text := must.Read(t, page)
 		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 			seen += checkExamples(t, filepath.Base(page), block[1])
 		}

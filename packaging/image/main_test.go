@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,35 +16,28 @@ func TestTheSameProgramsGiveTheSameImage(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	programs := filepath.Join(t.TempDir(), "kube-bootstrap-linux")
 	for _, arch := range []string{"amd64", "arm"} {
-		must.NoError(t, os.WriteFile(programs+"-"+arch, []byte("for "+arch), 0o600))
+		must.Write(t, programs+"-"+arch, "for "+arch)
 	}
 	one, two := t.TempDir(), t.TempDir()
 	for _, dir := range []string{one, two} {
 		must.NoError(t, write(dir, programs, "v1.2.3", []string{"amd64", "arm"}))
 	}
 	for _, name := range []string{"index.json", "manifest.json"} {
-		if a, b := read(t, one, name), read(t, two, name); !bytes.Equal(a, b) {
+		if a, b := must.Read(t, filepath.Join(one, name)), must.Read(t, filepath.Join(two, name)); !bytes.Equal(a, b) {
 			t.Errorf("%s differs:\n%s\n%s", name, a, b)
 		}
 	}
 	var docker tarball.Manifest
-	if err := json.Unmarshal(read(t, one, "manifest.json"), &docker); err != nil || len(docker) != 2 {
+	if err := json.Unmarshal(must.Read(t, filepath.Join(one, "manifest.json")), &docker); err != nil || len(docker) != 2 {
 		t.Fatalf("%+v, %v", docker, err)
 	}
 	if tags := docker[1].RepoTags; len(tags) != 1 || tags[0] != name+":v1.2.3-arm" {
 		t.Errorf("tags %q", tags)
 	}
 	for _, file := range append(docker[1].Layers, docker[1].Config) {
-		read(t, one, file)
+		must.Read(t, filepath.Join(one, file))
 	}
 	platforms(t, one, "linux/amd64", "linux/arm/v7")
-}
-
-func read(t *testing.T, dir, name string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	must.NoError(t, err)
-	return data
 }
 
 // platforms expects one index in the layout, with these platforms.

@@ -49,8 +49,8 @@ func TestGroupsRepairSideBySide(t *testing.T) {
 		return d
 	}
 	startGroups(t, files, Groups{"one": {meet("a")}, "other": {meet("b")}})
-	until(t, "both repairs", func() bool { return files.Exists("/a") && files.Exists("/b") })
-	until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
+	must.Until(t, "both repairs", func() bool { return files.Exists("/a") && files.Exists("/b") })
+	must.Until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
 }
 
 // TestTheLockIsHeldTogether: a run of a user waits for all, and nobody joins

@@ -71,23 +71,14 @@ func startGroups(t *testing.T, files host.Files, groups Groups) (*Inbox, *journa
 	return in, log, lock
 }
 
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s", what)
-		}
-	}
-}
-
 func TestRepairAfterAnEvent(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	in, log, _ := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "b", Route))
-	until(t, "repair everything at the start", func() bool { return log.has("repaired: write a") && log.has("repaired: write b") })
+	must.Until(t, "repair everything at the start", func() bool { return log.has("repaired: write a") && log.has("repaired: write b") })
 	must.NoError(t, files.Remove("/a"))
 	in.Put(Link)
-	until(t, "repair after an event", func() bool { return files.Exists("/a") })
-	until(t, "record the repair", func() bool { return len(Repairs(files)) == 3 })
+	must.Until(t, "repair after an event", func() bool { return files.Exists("/a") })
+	must.Until(t, "record the repair", func() bool { return len(Repairs(files)) == 3 })
 	if last := Repairs(files)[2]; last.Step != "write a" || len(last.Changes) != 1 || last.Error != "" {
 		t.Errorf("recorded %+v", last)
 	}
@@ -99,10 +90,10 @@ func TestRepairLeavesDutiesOfOtherEvents(t *testing.T) {
 		must.NoError(t, files.Write(name, []byte(name[1:]), 0o600))
 	}
 	in, log, _ := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "b", Route), fileDuty(files, "last", Forwarding))
-	until(t, "look at everything at the start", func() bool { return log.has("repaired: write last") })
+	must.Until(t, "look at everything at the start", func() bool { return log.has("repaired: write last") })
 	must.NoError(t, errors.Join(files.Remove("/a"), files.Remove("/b")))
 	in.Put(Route)
-	until(t, "repair after an event", func() bool { return files.Exists("/b") })
+	must.Until(t, "repair after an event", func() bool { return files.Exists("/b") })
 	if files.Exists("/a") {
 		t.Error("repaired what the event does not concern")
 	}
@@ -111,20 +102,20 @@ func TestRepairLeavesDutiesOfOtherEvents(t *testing.T) {
 func TestRepairWaitsForTheEngine(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	in, log, _ := start(t, files, fileDuty(files, "engine", MainDocker|Link), fileDuty(files, "other", Link))
-	until(t, "repair what needs no engine", func() bool { return log.has("repaired: write other") })
+	must.Until(t, "repair what needs no engine", func() bool { return log.has("repaired: write other") })
 	if files.Exists("/engine") {
 		t.Error("repaired by an engine that is down")
 	}
 	in.Up(MainDocker, true)
-	until(t, "repair once the engine is up", func() bool { return files.Exists("/engine") })
+	must.Until(t, "repair once the engine is up", func() bool { return files.Exists("/engine") })
 }
 
 func TestRepairWaitsForTheLock(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	in, log, lock := start(t, files, fileDuty(files, "a", Link), fileDuty(files, "seen", Route))
-	until(t, "repair at the start", func() bool { return log.has("repaired: write seen") })
+	must.Until(t, "repair at the start", func() bool { return log.has("repaired: write seen") })
 	var release func()
-	until(t, "take the lock, which a repair releases after its log", func() (ok bool) {
+	must.Until(t, "take the lock, which a repair releases after its log", func() (ok bool) {
 		var err error
 		release, err = host.Lock(t.Context(), lock)
 		return err == nil
@@ -136,7 +127,7 @@ func TestRepairWaitsForTheLock(t *testing.T) {
 		t.Error("repaired while another run held the lock")
 	}
 	release()
-	until(t, "repair once the lock is free", func() bool { return files.Exists("/a") })
+	must.Until(t, "repair once the lock is free", func() bool { return files.Exists("/a") })
 }
 
 func TestFailedRepairIsRecordedAndTriedAgain(t *testing.T) {
@@ -150,11 +141,11 @@ func TestFailedRepairIsRecordedAndTriedAgain(t *testing.T) {
 		return good(ctx)
 	}
 	_, log, _ := start(t, files, failing)
-	until(t, "try again", func() bool { return files.Exists("/a") })
+	must.Until(t, "try again", func() bool { return files.Exists("/a") })
 	if !log.has("no luck") {
 		t.Error("the failure was not logged")
 	}
-	until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
+	must.Until(t, "record both", func() bool { return len(Repairs(files)) == 2 })
 	if first := Repairs(files)[0]; !strings.Contains(first.Error, "no luck") {
 		t.Errorf("recorded %+v", first)
 	}
@@ -180,8 +171,8 @@ func TestRepairLetsARunGoFirst(t *testing.T) {
 		t.Fatalf("the repair did not let go: %v", err)
 	}
 	release()
-	until(t, "repair after the run", func() bool { return files.Exists("/a") })
-	until(t, "record the repair", func() bool { return len(Repairs(files)) > 0 })
+	must.Until(t, "repair after the run", func() bool { return files.Exists("/a") })
+	must.Until(t, "record the repair", func() bool { return len(Repairs(files)) > 0 })
 	if all := Repairs(files); len(all) != 1 || all[0].Error != "" {
 		t.Errorf("an interrupted repair is recorded: %+v", all)
 	}
@@ -201,7 +192,7 @@ func TestRepairThatFailsBecauseTheEngineEndedIsNone(t *testing.T) {
 	in, log, _ := start(t, files, failing, fileDuty(files, "other", Link))
 	in.Up(MainDocker, true)
 	close(ready)
-	until(t, "repair the other one", func() bool { return log.has("repaired: write other") })
+	must.Until(t, "repair the other one", func() bool { return log.has("repaired: write other") })
 	for _, r := range Repairs(files) {
 		if r.Error != "" {
 			t.Errorf("recorded %+v", r)

@@ -52,8 +52,7 @@ func copyOf(t *testing.T, s Service, program string) {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	must.NoError(t, err)
-	data, err := os.ReadFile(path)
-	must.NoError(t, err)
+	data := must.Read(t, path)
 	must.NoError(t, s.Files.Write(s.Program, data, 0o755))
 }
 
@@ -67,7 +66,7 @@ func TestAnAgentOfAnotherProgramIsRestarted(t *testing.T) {
 	must.NoError(t, agent.Start())
 	t.Cleanup(func() { _ = agent.Process.Kill(); _ = agent.Wait() })
 	must.NoError(t, s.Files.Write(pidFile, []byte(strconv.Itoa(agent.Process.Pid)), 0o644))
-	until(t, "start a program", func() bool { runs, _ := s.process(); return runs })
+	must.Until(t, "start a program", func() bool { runs, _ := s.process(); return runs })
 	if diff, err := s.check(t.Context()); err != nil || len(diff) > 0 {
 		t.Errorf("it runs: %q, %v", diff, err)
 	}
@@ -92,7 +91,7 @@ func TestSysvScriptRestartsTheAgent(t *testing.T) {
 	must.NoError(t, parent.Start())
 	pids := func() []string { data, _ := os.ReadFile(starts); return strings.Fields(string(data)) }
 	for n := 1; n <= 2; n++ {
-		until(t, "start the agent", func() bool { return len(pids()) == n })
+		must.Until(t, "start the agent", func() bool { return len(pids()) == n })
 		if n == 1 {
 			kill(t, pids()[0])
 		}

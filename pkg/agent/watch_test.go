@@ -15,13 +15,13 @@ import (
 func TestRepairOfAFileThatIsRemoved(t *testing.T) {
 	files := host.Files{Root: t.TempDir()}
 	in, log, _ := start(t, files, fileDuty(files, "bin/plugin", Files))
-	until(t, "repair at the start", func() bool { return log.has("repaired: write bin/plugin") })
+	must.Until(t, "repair at the start", func() bool { return log.has("repaired: write bin/plugin") })
 	ctx, stop := context.WithCancel(t.Context())
 	watched := make(chan error, 1)
 	go func() { watched <- WatchFiles(ctx, in, files.Path("/bin"), filepath.Join(files.Root, "never")) }()
 	for _, path := range []string{"/bin/plugin", "/bin"} {
 		must.NoError(t, os.RemoveAll(files.Path(path)))
-		until(t, "repair after "+path+" was removed", func() bool { return files.Exists("/bin/plugin") })
+		must.Until(t, "repair after "+path+" was removed", func() bool { return files.Exists("/bin/plugin") })
 	}
 	stop()
 	if err := <-watched; err != nil {

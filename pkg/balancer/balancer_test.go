@@ -113,14 +113,14 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 	}()
 	client := server.Client()
 	client.Transport.(*http.Transport).TLSClientConfig.ServerName = "127.0.0.1"
-	until(t, "an answer through the balancer", func() bool {
+	must.Until(t, "an answer through the balancer", func() bool {
 		answer, err := client.Get("https://" + b.Address() + "/version")
 		if err != nil {
 			return false
 		}
 		return errors.Join(answer.Body.Close()) == nil && answer.StatusCode == http.StatusOK
 	})
-	until(t, "the state that was told", func() bool {
+	must.Until(t, "the state that was told", func() bool {
 		state, err := ReadState(b.Files)
 		return err == nil && state.Told && slices.Equal(state.Addresses(), []string{"127.0.0.1"}) && len(state.ControlPlanes) == 2
 	})
@@ -221,7 +221,7 @@ func TestFrontFindsControlPlanesByTheirName(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	go f.follow(ctx, servers)
-	until(t, "a connection to what the name leads to", func() bool {
+	must.Until(t, "a connection to what the name leads to", func() bool {
 		ip, conn, err := servers.connect()
 		if err != nil {
 			return false

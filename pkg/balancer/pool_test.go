@@ -120,16 +120,6 @@ func connect(t *testing.T, at string) (net.Conn, string) {
 	return c, line[:len(line)-1]
 }
 
-// until waits for something that another goroutine brings about.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within 10 s", what)
-		}
-	}
-}
-
 func TestOwnServerIsPreferred(t *testing.T) {
 	_, _, at := balanced(t, 3)
 	for range 20 {
@@ -158,7 +148,7 @@ func TestServerThatIsNotReadyIsAvoidedAndThenLeft(t *testing.T) {
 	p, all, at := balanced(t, 2)
 	held, _ := connect(t, at)
 	all[0].sick.Store(true)
-	until(t, "avoid a server that is not ready", func() bool { return !p.ready()[all[0].ip] })
+	must.Until(t, "avoid a server that is not ready", func() bool { return !p.ready()[all[0].ip] })
 	if _, who := connect(t, at); who != all[1].ip {
 		t.Errorf("led to %q", who)
 	}
@@ -166,19 +156,19 @@ func TestServerThatIsNotReadyIsAvoidedAndThenLeft(t *testing.T) {
 		t.Error("a connection to it was kept")
 	}
 	all[0].sick.Store(false)
-	until(t, "turn to it again", func() bool { _, who := connect(t, at); return who == all[0].ip })
+	must.Until(t, "turn to it again", func() bool { _, who := connect(t, at); return who == all[0].ip })
 }
 
 func TestServerThatShutsDownIsAvoidedAndKeepsItsConnections(t *testing.T) {
 	p, all, at := balanced(t, 2)
 	held, _ := connect(t, at)
 	all[0].ends.Store(true)
-	until(t, "avoid a server that shuts down", func() bool { return !p.ready()[all[0].ip] })
+	must.Until(t, "avoid a server that shuts down", func() bool { return !p.ready()[all[0].ip] })
 	if _, who := connect(t, at); who != all[1].ip {
 		t.Errorf("led to %q", who)
 	}
 	was := all[0].probed.Load()
-	until(t, "probe it often enough", func() bool { return all[0].probed.Load() > was+4*giveUpAfter })
+	must.Until(t, "probe it often enough", func() bool { return all[0].probed.Load() > was+4*giveUpAfter })
 	fmt.Fprintln(held, "still here")
 	if line, err := bufio.NewReader(held).ReadString('\n'); err != nil {
 		t.Errorf("its connection ended: %q, %v", line, err)
@@ -194,7 +184,7 @@ func TestWithoutAnyReadyServerOneIsTriedAllTheSame(t *testing.T) {
 	for _, b := range all {
 		b.sick.Store(true)
 	}
-	until(t, "find both not ready", func() bool { r := p.ready(); return !r[all[0].ip] && !r[all[1].ip] })
+	must.Until(t, "find both not ready", func() bool { r := p.ready(); return !r[all[0].ip] && !r[all[1].ip] })
 	if _, who := connect(t, at); who == "" {
 		t.Error("led to nobody")
 	}
@@ -211,12 +201,12 @@ func TestWhoComesWhileNoServerIsThereIsRefused(t *testing.T) {
 			t.Errorf("without a server: %v", err)
 		}
 		again := listen(t, all[0].ip, p.port)
-		until(t, "listen once there is a server", func() bool { c, err := net.Dial("tcp", at); return err == nil && c.Close() == nil })
+		must.Until(t, "listen once there is a server", func() bool { c, err := net.Dial("tcp", at); return err == nil && c.Close() == nil })
 		if _, who := connect(t, at); who != again.ip {
 			t.Errorf("led to %q", who)
 		}
 		again.die()
-		until(t, "refuse again", func() bool { c, err := net.Dial("tcp", at); return err != nil || c.Close() != nil })
+		must.Until(t, "refuse again", func() bool { c, err := net.Dial("tcp", at); return err != nil || c.Close() != nil })
 	}
 	stop()
 	if err := <-ended; err != nil {

@@ -57,9 +57,9 @@ func TestPausesAreShortAgainAfterAServerWasThere(t *testing.T) {
 // the pool notices.
 func useOnce(t *testing.T, at string, b *backend) {
 	dial := func() bool { c, err := net.Dial("tcp", at); return err == nil && c.Close() == nil }
-	until(t, "listen on "+at+" for port "+strconv.Itoa(b.Addr().(*net.TCPAddr).Port), dial)
+	must.Until(t, "listen on "+at+" for port "+strconv.Itoa(b.Addr().(*net.TCPAddr).Port), dial)
 	b.die()
-	until(t, "refuse again", func() bool { return !dial() })
+	must.Until(t, "refuse again", func() bool { return !dial() })
 }
 
 func TestAnOutageIsReportedWhenItHasEnded(t *testing.T) {

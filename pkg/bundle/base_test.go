@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -78,9 +77,9 @@ func TestBaseThatIsMissingOrAnother(t *testing.T) {
 func TestDamagedBase(t *testing.T) {
 	delta, base, _ := writeDelta(t)
 	_, _, rest := parts(t, base)
-	whole := read(t, base)
+	whole := must.Read(t, base)
 	whole[len(whole)-len(rest)/2] ^= 0x10
-	must.NoError(t, os.WriteFile(base, whole, 0o644))
+	must.Write(t, base, whole)
 	if err := verified(t.Context(), delta, WithBase(base)); err == nil || !strings.Contains(err.Error(), "its base: bundle "+base) {
 		t.Errorf("got %v", err)
 	}

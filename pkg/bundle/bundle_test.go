@@ -81,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestSameInputSameBytes(t *testing.T) {
 	one, two := builderFor(t, bundletest.Versions(t), "arm"), builderFor(t, bundletest.Versions(t), "arm")
-	if !bytes.Equal(read(t, writeOf(t, one)), read(t, writeOf(t, two))) {
+	if !bytes.Equal(must.Read(t, writeOf(t, one)), must.Read(t, writeOf(t, two))) {
 		t.Error("two bundles of the same images differ")
 	}
 }
@@ -134,11 +134,4 @@ func TestCancelStopsWriting(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("half a bundle was left")
 	}
-}
-
-func read(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	must.NoError(t, err)
-	return data
 }

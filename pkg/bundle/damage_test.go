@@ -47,7 +47,7 @@ func frame(t testing.TB, h *tar.Header, data string) []byte {
 func parts(t *testing.T, path string) (head, first, rest []byte) {
 	t.Helper()
 	f := opened(t, path).Frames[0]
-	data := read(t, path)
+	data := must.Read(t, path)
 	at := int64(len(data)) - f.OffsetFromEnd
 	return data[:at], data[at : at+f.CompressedSize], data[at+f.CompressedSize:]
 }
@@ -101,9 +101,7 @@ func changed(t *testing.T, path, name string, change func([]byte) []byte) []byte
 
 func save(t *testing.T, data []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "bundle.tar.zst")
-	must.NoError(t, os.WriteFile(path, data, 0o644))
-	return path
+	return must.Write(t, filepath.Join(t.TempDir(), "bundle.tar.zst"), data)
 }
 
 func wantDamage(t *testing.T, path, want string, options ...Option) {
@@ -123,7 +121,7 @@ func flip(data []byte, at int) []byte {
 func TestDamage(t *testing.T) {
 	good := writeSmall(t)
 	head, first, rest := parts(t, good)
-	whole := read(t, good)
+	whole := must.Read(t, good)
 	insert := func(f []byte) []byte { return bytes.Join([][]byte{head, f, first, rest}, nil) }
 	for _, c := range []struct {
 		name string

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -22,7 +21,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "bundle")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		must.NoError(t, os.WriteFile(path, data, 0o600))
+		must.Write(t, path, data)
 		use(t, path)
 	})
 }
@@ -43,7 +42,7 @@ func FuzzHead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, plain []byte) {
 		var file bytes.Buffer
 		must.NoError(t, compression.Encode(&file, bytes.NewReader(plain), int64(len(plain)), zstd.SpeedFastest))
-		must.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
+		must.Write(t, path, file.Bytes())
 		use(t, path)
 	})
 }
@@ -78,6 +77,6 @@ func seeds(f *testing.F) (all [][]byte) {
 	must.NoError(f, w.Flush())
 	var head bytes.Buffer
 	must.NoError(f, compression.EncodeBytes(&head, small.Bytes()))
-	good := read(f, writeFor(f, "arm"))
+	good := must.Read(f, writeFor(f, "arm"))
 	return [][]byte{good, good[:len(good)/2], flip(good, len(good)/3), head.Bytes()}
 }

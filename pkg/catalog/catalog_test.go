@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -75,8 +74,7 @@ func TestFlags(t *testing.T) {
 // TestThePageOfVersions checks that docs/versions.md contains each row
 // unchanged.
 func TestThePageOfVersions(t *testing.T) {
-	page, err := os.ReadFile("../../docs/versions.md")
-	must.NoError(t, err)
+	page := must.Read(t, "../../docs/versions.md")
 	if rows := strings.Count(string(page), "\n| 1."); rows != len(minors) {
 		t.Errorf("the page has %d rows, and the table %d", rows, len(minors))
 	}

@@ -23,7 +23,7 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	file := func(name string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		must.NoError(t, os.WriteFile(path, []byte(name), 0o644))
+		must.Write(t, path, name)
 		return path
 	}
 	bundle := file("b")

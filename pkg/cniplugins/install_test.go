@@ -65,13 +65,6 @@ func (i Installer) put(t *testing.T, name, content string, mode os.FileMode) str
 	return path
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	must.NoError(t, err)
-	return string(data)
-}
-
 func TestPluginsOnAFreshHost(t *testing.T) {
 	i := installer(t)
 	hosttest.Contract(t, hosttest.Tree(t, i.Files.Root), i.Step())
@@ -86,10 +79,10 @@ func TestPluginsOfTheUser(t *testing.T) {
 	hosttest.Contract(t, hosttest.Tree(t, i.Files.Root), i.Step())
 
 	must.NoError(t, i.Step().Apply(t.Context()))
-	if read(t, kept) != usable || read(t, other) != "not ours" {
+	if string(must.Read(t, kept)) != usable || string(must.Read(t, other)) != "not ours" {
 		t.Error("a usable plugin was replaced")
 	}
-	if !strings.Contains(read(t, old), "# ours too") {
+	if !strings.Contains(string(must.Read(t, old)), "# ours too") {
 		t.Error("a plugin that is too old stayed")
 	}
 }
@@ -99,7 +92,7 @@ func TestPluginsReplacedByTheUserStay(t *testing.T) {
 	must.NoError(t, i.Step().Apply(t.Context()))
 	path := i.put(t, "bridge", "the user's own", 0o755)
 	must.NoError(t, i.Step().Undo(t.Context()))
-	if read(t, path) != "the user's own" {
+	if string(must.Read(t, path)) != "the user's own" {
 		t.Error("the user's plugin was removed")
 	}
 	if i.Files.Exists(pluginPath("portmap")) {

@@ -1,8 +1,6 @@
 package containerd
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,8 +61,7 @@ func TestRegistryDirectory(t *testing.T) {
 		{"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry.mirrors.'docker.io']\nendpoint = ['https://m']\n", hostsDir, "", "containerd-registry"},
 	} {
 		onHost := host.Files{Root: t.TempDir()}
-		must.NoError(t, os.MkdirAll(filepath.Dir(onHost.Path(configPath)), 0o755))
-		must.NoError(t, os.WriteFile(onHost.Path(configPath), []byte(c.config), 0o644))
+		must.Write(t, onHost.Path(configPath), c.config)
 		if dir, err := registryDir(onHost); err != nil || dir != c.dir {
 			t.Errorf("%q: %s %v, want %s", c.config, dir, err, c.dir)
 		}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,9 +23,7 @@ func came(t *testing.T, o Origin, parts ...[]byte) Fetched {
 	t.Helper()
 	f := Fetched{Origin: o, Digest: digest.FromBytes(bytes.Join(parts, nil))}
 	for _, data := range parts {
-		path := filepath.Join(t.TempDir(), "part")
-		must.NoError(t, os.WriteFile(path, data, 0o644))
-		f.Paths = append(f.Paths, path)
+		f.Paths = append(f.Paths, must.Write(t, filepath.Join(t.TempDir(), "part"), data))
 	}
 	return f
 }

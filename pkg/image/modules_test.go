@@ -1,7 +1,6 @@
 package image
 
 import (
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"testing"
@@ -30,7 +29,7 @@ func TestModuleSum(t *testing.T) {
 func TestCheckout(t *testing.T) {
 	dir := t.TempDir()
 	goMod := "module k8s.io/kubernetes\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\tk8s.io/client-go => ./staging/src/k8s.io/client-go\n)\n"
-	must.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(goMod), 0o644))
+	must.Write(t, filepath.Join(dir, "go.mod"), goMod)
 	v, _ := For("", Versions{})
 	b := &Builder{Cache: t.TempDir(), K8sDir: dir}
 	r := v.Recipe("hyperkube")
@@ -41,7 +40,7 @@ func TestCheckout(t *testing.T) {
 		}
 	}
 	before := b.checkoutState()
-	must.NoError(t, os.WriteFile(filepath.Join(dir, "edited.go"), []byte("package x\n"), 0o644))
+	must.Write(t, filepath.Join(dir, "edited.go"), "package x\n")
 	if b.checkoutState() == before {
 		t.Error("an edit of the checkout goes unnoticed")
 	}

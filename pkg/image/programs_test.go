@@ -90,7 +90,7 @@ func TestCheckCheckout(t *testing.T) {
 		dir := t.TempDir()
 		must.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, versionFile)), 0o755))
 		for name, text := range map[string]string{"go.mod": "module " + module + "\n\ngo 1.26.0\n", versionFile: minor} {
-			must.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+			must.Write(t, filepath.Join(dir, name), text)
 		}
 		return dir
 	}

@@ -38,8 +38,7 @@ func TestTheCatalogueIsPinned(t *testing.T) {
 		updateSums(t)
 	}
 	for _, r := range catalogueRecipes(t) {
-		sums, err := os.ReadFile(filepath.Join("recipes", r.sumsFile()))
-		must.NoError(t, err)
+		sums := must.Read(t, filepath.Join("recipes", r.sumsFile()))
 		for module, version := range r.Require {
 			for _, line := range []string{module + " " + version + " h1:", module + " " + version + "/go.mod h1:"} {
 				if !strings.Contains("\n"+string(sums), "\n"+line) {
@@ -65,7 +64,7 @@ func updateSums(t *testing.T) {
 	}
 	for file, lines := range all {
 		text := strings.Join(slices.Sorted(maps.Keys(lines)), "")
-		must.NoError(t, os.WriteFile(filepath.Join("recipes", file), []byte(text), 0o644))
+		must.Write(t, filepath.Join("recipes", file), text)
 	}
 }
 

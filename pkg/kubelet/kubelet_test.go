@@ -80,8 +80,7 @@ func certificate(t *testing.T, files host.Files) func(context.Context) ([]byte, 
 
 func put(t *testing.T, files host.Files, path, text string) {
 	t.Helper()
-	must.NoError(t, os.MkdirAll(filepath.Dir(files.Path(path)), 0o755))
-	must.NoError(t, os.WriteFile(files.Path(path), []byte(text), 0o644))
+	must.Write(t, files.Path(path), text)
 }
 
 // alone moves the test into a network of its own, where it may empty the firewall.

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,13 +26,6 @@ func writeBundle(t *testing.T, built []image.Built) string {
 	return path
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	must.NoError(t, err)
-	return string(data)
-}
-
 func sourceOf(t *testing.T) Source {
 	t.Helper()
 	v := bundletest.Versions(t)
@@ -54,7 +46,7 @@ func TestPlugins(t *testing.T) {
 			install := s.InstallCNIPlugins()
 			hosttest.Contract(t, hosttest.Tree(t, s.Files.Root), install)
 			must.NoError(t, install.Apply(t.Context()))
-			if got := read(t, s.Files.Path(image.CNIDir+"/portmap")); !strings.Contains(got, "# ours too") {
+			if got := string(must.Read(t, s.Files.Path(image.CNIDir+"/portmap"))); !strings.Contains(got, "# ours too") {
 				t.Errorf("portmap has the content %q", got)
 			}
 		})

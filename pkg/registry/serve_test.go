@@ -80,7 +80,7 @@ func store(t *testing.T, dir string, img v1.Image) v1.Hash {
 	must.NoError(t, err)
 	for hash, data := range map[v1.Hash][]byte{digest: manifest, id: config, layer: []byte("a layer")} {
 		must.NoError(t, os.MkdirAll(filepath.Join(dir, "blobs", hash.Algorithm), 0o755))
-		must.NoError(t, os.WriteFile(filepath.Join(dir, "blobs", hash.Algorithm, hash.Hex), data, 0o644))
+		must.Write(t, filepath.Join(dir, "blobs", hash.Algorithm, hash.Hex), data)
 	}
 	return digest
 }

@@ -1,7 +1,6 @@
 package architecture
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -30,8 +29,7 @@ func f() {
 }`,
 	} {
 		path := filepath.Join(root, "pkg/plan/preflight", name)
-		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		must.Write(t, path, text)
 	}
 	found, err := unlistedProblems(root)
 	want := []string{

@@ -34,7 +34,7 @@ func writeLarge(t *testing.T, dir string) {
 		if i > 0 {
 			text = "package kubelet\n" + strings.Repeat("\n", maxFileLines-1)
 		}
-		must.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("part%d.go", i)), []byte(text), 0o644))
+		must.Write(t, filepath.Join(dir, fmt.Sprintf("part%d.go", i)), text)
 	}
 }
 
@@ -44,9 +44,9 @@ func TestABadTreeIsSeen(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "bad")
 	must.NoError(t, os.CopyFS(root, os.DirFS("testdata/bad")))
 	long := "package etcd\n" + strings.Repeat("\n", maxFileLines)
-	must.NoError(t, os.WriteFile(filepath.Join(root, "pkg/etcd/long.go"), []byte(long), 0o644))
+	must.Write(t, filepath.Join(root, "pkg/etcd/long.go"), long)
 	function := "package etcd\n\nfunc endless() {\n" + strings.Repeat("\n", maxFunctionLines) + "}\n"
-	must.NoError(t, os.WriteFile(filepath.Join(root, "pkg/etcd/function.go"), []byte(function), 0o644))
+	must.Write(t, filepath.Join(root, "pkg/etcd/function.go"), function)
 	writeLarge(t, filepath.Join(root, "pkg/kubelet"))
 	found, err := Violations(root)
 	must.NoError(t, err)
@@ -101,8 +101,7 @@ func TestEverySpanIsThere(t *testing.T) {
 // TestThePictureIsTrue: every package of the tree stands in the picture, and
 // the picture names no package that is gone.
 func TestThePictureIsTrue(t *testing.T) {
-	page, err := os.ReadFile("../../docs/architecture.md")
-	must.NoError(t, err)
+	page := must.Read(t, "../../docs/architecture.md")
 	dirs, err := filepath.Glob("../../pkg/*")
 	must.NoError(t, err)
 	for _, dir := range dirs {

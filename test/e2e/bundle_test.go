@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,8 +78,7 @@ func local(t *testing.T, script string) string { return run(t, "sh", "-c", scrip
 
 func sum(t *testing.T, path string) [32]byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must.NoError(t, err)
+	data := must.Read(t, path)
 	return sha256.Sum256(data)
 }
 

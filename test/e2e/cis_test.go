@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -48,8 +47,7 @@ K=/etc/kubernetes
 // documented one.
 func cis(t *testing.T, master, worker machine) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/security.md")
-	must.NoError(t, err)
+	page := must.Read(t, "../../docs/security.md")
 	var table strings.Builder
 	failures := 0
 	for _, c := range controls {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,11 +68,9 @@ func (m machine) world(t *testing.T) string {
 // put copies a file to the machine.
 func (m machine) put(t *testing.T, local, path string) {
 	t.Helper()
-	data, err := os.ReadFile(local)
-	must.NoError(t, err)
-	_, err = host.Command{
+	_, err := host.Command{
 		Args:  []string{"docker", "exec", "-i", m.name, "sh", "-c", "mkdir -p " + filepath.Dir(path) + " && cat > " + path + ".new && chmod 755 " + path + ".new && mv " + path + ".new " + path},
-		Stdin: bytes.NewReader(data),
+		Stdin: bytes.NewReader(must.Read(t, local)),
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatalf("%s: put %s: %v", m.name, path, err)

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,8 +21,7 @@ var fence = regexp.MustCompile("(?s)```(sh|yaml)\n(.*?)```")
 
 func readPage(t *testing.T, name string) page {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../docs", name))
-	must.NoError(t, err)
+	data := must.Read(t, filepath.Join("../../docs", name))
 	p := page{text: string(data)}
 	for _, m := range fence.FindAllStringSubmatch(p.text, -1) {
 		if m[1] == "yaml" {

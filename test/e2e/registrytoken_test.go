@@ -73,8 +73,7 @@ func pushArchs(t *testing.T, r *privateRegistry, tokens *tokenServer) {
 		"--registry-cert", r.path("client.crt"), "--registry-key", r.path("client.key"), "--registry-token-file", r.path("token"))
 	certs := t.TempDir()
 	for from, to := range map[string]string{"ca.crt": "ca.crt", "client.crt": "client.cert", "client.key": "client.key"} {
-		data, err := os.ReadFile(r.path(from))
-		must.NoError(t, err)
+		data := must.Read(t, r.path(from))
 		must.NoError(t, os.WriteFile(filepath.Join(certs, to), data, 0o600))
 	}
 	for _, arch := range pauseArchs {

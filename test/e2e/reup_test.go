@@ -182,8 +182,7 @@ func layOut(t *testing.T) checkout {
 	c := checkout{filepath.Join(t.TempDir(), "kubernetes")}
 	version := strings.TrimPrefix(catalog.Newest().Patch, "v1")
 	c.take(t, "k8s.io/kubernetes@"+catalog.Newest().Patch, ".")
-	mod, err := os.ReadFile(filepath.Join(c.dir, "go.mod"))
-	must.NoError(t, err)
+	mod := must.Read(t, filepath.Join(c.dir, "go.mod"))
 	for _, m := range ownModule.FindAllStringSubmatch(string(mod), -1) {
 		c.take(t, m[1]+"@v0"+version, "staging/src/"+m[1])
 	}
@@ -210,8 +209,7 @@ func (c checkout) change(t *testing.T, at source, word string) {
 	t.Helper()
 	c.restoreFile(t, at)
 	path := filepath.Join(c.dir, at.file)
-	text, err := os.ReadFile(path)
-	must.NoError(t, err)
+	text := must.Read(t, path)
 	changed := strings.Replace(string(text), at.after+"\n", at.after+"\n\tklog.InfoS(\"this is "+word+"\")\n", 1)
 	if changed == string(text) {
 		t.Fatalf("%s has no line %q", at.file, at.after)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,8 +13,7 @@ import (
 func TestTheTableIsUpToDate(t *testing.T) {
 	want, err := tableOf("../../pkg", "../../cmd")
 	must.NoError(t, err)
-	data, err := os.ReadFile("../../cmd/kube-bootstrap/manual/problems.json")
-	must.NoError(t, err)
+	data := must.Read(t, "../../cmd/kube-bootstrap/manual/problems.json")
 	var got []problem
 	if err := json.Unmarshal(data, &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("cmd/kube-bootstrap/manual/problems.json is not what the source says (%v): run `make fix`", err)
@@ -41,7 +39,7 @@ func either() error {
 
 func TestTexts(t *testing.T) {
 	dir := t.TempDir()
-	must.NoError(t, os.WriteFile(filepath.Join(dir, "x.go"), []byte(source), 0o600))
+	must.Write(t, filepath.Join(dir, "x.go"), source)
 	got, err := tableOf(dir)
 	want := []problem{
 		{"plain", []reason{{"no /etc/x", "give … or …"}}},

@@ -151,8 +151,7 @@ func TestTimelineIsAnSVG(t *testing.T) {
 	file, err := os.Create(path)
 	must.NoError(t, err)
 	draw(NewTimeline(file, path, "a <run>"))
-	text, err := os.ReadFile(path)
-	must.NoError(t, err)
+	text := must.Read(t, path)
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for err == nil {
 		_, err = d.Token()

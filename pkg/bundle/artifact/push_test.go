@@ -67,8 +67,7 @@ func withRealPrograms(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
 	must.NoError(t, err)
-	program, err := os.ReadFile(path)
-	must.NoError(t, err)
+	program := must.Read(t, path)
 	const piece = image.ManifestLimit + 1<<20
 	var built []image.Built
 	for i, img := range image.Catalogue(bundletest.Versions(t), "")[:3] {

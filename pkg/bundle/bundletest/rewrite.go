@@ -22,8 +22,7 @@ import (
 // layers of the first architecture.
 func Rewrite(t testing.TB, path string, frame int, change func(plain []byte) []byte) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must.NoError(t, err)
+	data := must.Read(t, path)
 	manifest, frames := readManifest(t, data)
 	var parts [][]byte
 	for _, f := range frames {

@@ -23,7 +23,7 @@ func merging(t *testing.T, before string) (files, string) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config")
 	if before != "" {
-		must.NoError(t, os.WriteFile(path, []byte(before), 0o600))
+		must.Write(t, path, before)
 	}
 	f := files{session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
 	own := api.NewConfig()
@@ -121,7 +121,7 @@ func TestAMergedKubeconfigIsRenewed(t *testing.T) {
 
 func TestAContextThatTheUserRemovedStaysRemoved(t *testing.T) {
 	f, path := merging(t, someones)
-	must.NoError(t, os.WriteFile(path, []byte(someones), 0o600))
+	must.Write(t, path, someones)
 	note, err := f.merged()
 	must.NoError(t, err)
 	must.NoError(t, f.renew(*note, api.NewConfig()))

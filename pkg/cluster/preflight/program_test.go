@@ -13,7 +13,7 @@ import (
 func TestOnlyAStaticProgramFits(t *testing.T) {
 	dir := t.TempDir()
 	source, static := filepath.Join(dir, "main.go"), filepath.Join(dir, "static")
-	must.NoError(t, os.WriteFile(source, []byte("package main\nfunc main() {}\n"), 0o600))
+	must.Write(t, source, "package main\nfunc main() {}\n")
 	build := exec.Command("go", "build", "-o", static, source)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,8 +18,7 @@ func TestATestRunRemovesOnlyItsOwnFiles(t *testing.T) {
 		"new/hosts.toml": mirrorMark + "\n", "of-user/hosts.toml": "server = \"https://of-user\"\n",
 	} {
 		path = filepath.Join(dir, path)
-		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		must.Write(t, path, text)
 	}
 	script := strings.ReplaceAll(removeMirrorScript, "/etc/containerd/certs.d", dir)
 	if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", script).CombinedOutput(); err != nil {

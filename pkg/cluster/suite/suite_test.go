@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +12,7 @@ import (
 // TestSuiteProgress reads the events of a run with two processes, in the pieces
 // in which a pipe delivers them.
 func TestSuiteProgress(t *testing.T) {
-	recorded, err := os.ReadFile("testdata/suite-events.jsonl")
-	must.NoError(t, err)
+	recorded := must.Read(t, "testdata/suite-events.jsonl")
 	var reported, told []string
 	now := time.Unix(0, 0)
 	p := newProgress(12, func() time.Time { return now }, func(line string, running []string) {

@@ -39,7 +39,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 	write := func(content string) {
 		t.Helper()
 		os.Remove(bundle)
-		must.NoError(t, os.WriteFile(bundle, []byte(content), 0o644))
+		must.Write(t, bundle, content)
 	}
 	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
 	for _, content := range []string{"one", "another"} {

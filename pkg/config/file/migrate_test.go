@@ -1,7 +1,6 @@
 package file
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,9 +10,7 @@ import (
 
 func write(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "kb.yaml")
-	must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return must.Write(t, filepath.Join(t.TempDir(), "kb.yaml"), text)
 }
 
 const head = "apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\n"

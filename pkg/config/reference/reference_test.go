@@ -2,7 +2,6 @@ package reference
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -54,8 +53,7 @@ func TestSchema(t *testing.T) {
 }
 
 func TestTemplateIsValid(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kb.yaml")
-	must.NoError(t, os.WriteFile(path, Template(), 0o600))
+	path := must.Write(t, filepath.Join(t.TempDir(), "kb.yaml"), Template())
 	cfg, _, err := source.Load(path, nil, nil)
 	if err != nil || !reflect.DeepEqual(cfg, config.Default()) {
 		t.Errorf("%v\n%s", err, Template())

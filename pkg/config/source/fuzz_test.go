@@ -1,7 +1,6 @@
 package source
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -20,7 +19,7 @@ func FuzzFile(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "kb.yaml")
 	f.Fuzz(func(t *testing.T, text string) {
-		must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Write(t, path, text)
 		cfg, origins, err := Load(path, noEnv, nil)
 		cfg.Validate("master")
 		if err != nil {
@@ -28,7 +27,7 @@ func FuzzFile(f *testing.F) {
 		}
 		kept, err := file.Marshal(cfg)
 		must.NoError(t, err)
-		must.NoError(t, os.WriteFile(path, kept, 0o600))
+		must.Write(t, path, kept)
 		back, err := file.ReadSaved(path)
 		if err != nil {
 			t.Fatalf("the settings that were kept cannot be read: %v\n%s", err, kept)

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,9 +29,7 @@ func env(pairs ...string) func(string) string {
 
 func write(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "kb.yaml")
-	must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return must.Write(t, filepath.Join(t.TempDir(), "kb.yaml"), text)
 }
 
 const head = "apiVersion: kube-bootstrap.dev/v1alpha1\nkind: Cluster\n"

@@ -1,7 +1,6 @@
 package links_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -26,8 +25,7 @@ func TestDeleteInto(t *testing.T) {
 	find(t, "other")
 	find(t, "eth0")
 
-	stale := filepath.Join(t.TempDir(), "cni-1")
-	must.NoError(t, os.WriteFile(stale, nil, 0o600))
+	stale := must.Write(t, filepath.Join(t.TempDir(), "cni-1"), "")
 	if err := links.DeleteInto(stale); err != nil {
 		t.Errorf("a file that is not a namespace: %v", err)
 	}

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,8 +23,7 @@ import (
 func TestImagesAreKnown(t *testing.T) {
 	for _, m := range catalog.Minors() {
 		version := m.Patch
-		listed, err := os.ReadFile(filepath.Join("testdata", version))
-		must.NoError(t, err)
+		listed := must.Read(t, filepath.Join("testdata", version))
 		for ref := range strings.FieldsSeq(string(listed)) {
 			img, known := findImage(ref)
 			switch {

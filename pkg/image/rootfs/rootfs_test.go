@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,9 +16,7 @@ import (
 
 func saved(t *testing.T, data []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "layer")
-	must.NoError(t, os.WriteFile(path, data, 0o644))
-	return path
+	return must.Write(t, filepath.Join(t.TempDir(), "layer"), data)
 }
 
 func TestOverlay(t *testing.T) {
@@ -70,7 +67,7 @@ func TestPackedLayers(t *testing.T) {
 func TestContent(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
-	must.NoError(t, os.WriteFile(program, []byte("code"), 0o600))
+	must.Write(t, program, "code")
 	c := Content{Files: map[string]string{"usr/bin/nnp": program}, Modes: map[string]int64{"usr/bin/nnp": 0o6755}, Links: map[string]string{"nnp": "usr/bin/nnp"},
 		Texts: map[string][]byte{"etc/passwd": []byte("root")}, Dirs: map[string]int64{"tmp": 0o1777}}
 	layer, err := Layer(t.Context(), dir, "name", c)
