@@ -10,6 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -118,12 +119,9 @@ func TestConfigThatIsNotTOML(t *testing.T) {
 }
 
 func TestCNIConfig(t *testing.T) {
-	want, err := os.ReadFile("testdata/10-kube-bootstrap.conflist")
-	must.NoError(t, err)
 	got, err := cniConfig(netip.MustParsePrefix("10.1.7.1/24"), 1450)
-	if err != nil || string(got) != string(want) {
-		t.Errorf("got\n%s, %v", got, err)
-	}
+	must.NoError(t, err)
+	hosttest.Golden(t, "10-kube-bootstrap.conflist", got)
 }
 
 func TestUpperHalf(t *testing.T) {

@@ -1,12 +1,12 @@
 package maindocker
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
@@ -64,11 +64,10 @@ func TestDockerThatIsNotThere(t *testing.T) {
 // The golden files are the units as a host gets them.
 func TestBootFiles(t *testing.T) {
 	for init, golden := range map[string]string{"systemd": "network.service", "sysv": "network.sysv", "openrc": "network.openrc"} {
-		want, err := os.ReadFile("testdata/" + golden)
-		must.NoError(t, err)
 		got := bootFiles(init, "/var/lib/kube-bootstrap/bin/kube-bootstrap", 5*time.Minute)
-		if len(got) != 1 || string(got[0].Data) != string(want) {
-			t.Errorf("%s: got\n%s", init, got[0].Data)
+		if len(got) != 1 {
+			t.Fatalf("%s: got %d files", init, len(got))
 		}
+		hosttest.Golden(t, golden, got[0].Data)
 	}
 }

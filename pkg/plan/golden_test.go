@@ -1,23 +1,18 @@
 package plan
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
-	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-var update = flag.Bool("update", false, "write the files in testdata")
-
 // TestStepsOfThePlans compares the stages of each plan with a file, so that a change
-// of the order is seen in review. `go test ./pkg/plan -update` writes the files.
+// of the order is seen in review.
 func TestStepsOfThePlans(t *testing.T) {
 	join := func(c *config.Config) { c.Join, c.MasterIP = true, "10.0.0.2" }
 	plugin := func(name string) func(*config.Config) { return func(c *config.Config) { c.CNIPlugin = name } }
@@ -37,7 +32,7 @@ func TestStepsOfThePlans(t *testing.T) {
 		cfg.HostName, cfg.IPAddress, cfg.Addons = "one", "10.0.0.1", nil
 		c.set(&cfg)
 		h := installedWith(t, host.Files{Root: t.TempDir()}, cfg)
-		matches(t, filepath.Join("testdata", name+".txt"), stages(c.plan(h)))
+		hosttest.Golden(t, name+".txt", []byte(stages(c.plan(h))))
 	}
 }
 
@@ -52,17 +47,4 @@ func stages(p step.Plan) string {
 		text.WriteString(strings.Join(names, ", ") + "\n")
 	}
 	return text.String()
-}
-
-func matches(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	must.NoError(t, err)
-	if got != string(want) {
-		t.Errorf("%s: the steps are\n%s\nwant\n%s", path, got, want)
-	}
 }

@@ -15,11 +15,9 @@ func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		must.NoError(t, os.WriteFile(path, got, 0o644))
+		must.Write(t, path, got)
 	}
-	want, err := os.ReadFile(path)
-	must.NoError(t, err)
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff", name, path)
+	if !bytes.Equal(got, must.Read(t, path)) {
+		t.Errorf("%s differs from %s; see UPDATE_GOLDEN=1 go test ./... and git diff:\n%s", name, path, got)
 	}
 }
