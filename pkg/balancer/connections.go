@@ -30,7 +30,7 @@ func (p *pool) serve(ctx context.Context, at string) error {
 			}
 			pause, lost = firstRetry, time.Now()
 		}
-		p.rest(ctx, pause)
+		_ = p.rest(ctx, pause)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -52,9 +54,6 @@ func (f Front) follow(ctx context.Context, servers *pool) {
 			pause = lookEvery
 		}
 		cancel()
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = step.Pause(ctx, pause)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -41,7 +43,7 @@ type pool struct {
 	answers func(outage time.Duration)
 	every   time.Duration
 	nobody  chan struct{} // a connection was refused by all servers
-	rest    func(ctx context.Context, pause time.Duration)
+	rest    func(ctx context.Context, pause time.Duration) error
 
 	mu      sync.Mutex
 	servers map[string]*server // by address
@@ -54,14 +56,7 @@ type server struct {
 }
 
 func newPool(own string, port int, probe func(context.Context, string) error) *pool {
-	return &pool{own: own, port: port, probe: probe, changed: func() {}, answers: func(time.Duration) {}, every: probeEvery, nobody: make(chan struct{}, 1), rest: rest, servers: map[string]*server{}}
-}
-
-func rest(ctx context.Context, pause time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(pause):
-	}
+	return &pool{own: own, port: port, probe: probe, changed: func() {}, answers: func(time.Duration) {}, every: probeEvery, nobody: make(chan struct{}, 1), rest: step.Pause, servers: map[string]*server{}}
 }
 
 // use sets the addresses of the pool. It closes connections to other

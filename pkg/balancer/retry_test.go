@@ -17,10 +17,11 @@ func TestPausesGrowWhileNoServerIsThere(t *testing.T) {
 	p.use(t.Context(), []string{"127.0.0.1"})
 	var pauses []time.Duration
 	ctx, stop := context.WithCancel(t.Context())
-	p.rest = func(_ context.Context, pause time.Duration) {
+	p.rest = func(_ context.Context, pause time.Duration) error {
 		if pauses = append(pauses, pause); len(pauses) == 20 {
 			stop()
 		}
+		return nil
 	}
 	must.NoError(t, p.serve(ctx, local(freePair(t))))
 	if !slices.IsSorted(pauses) || pauses[0] != firstRetry || pauses[19] != maxRetry {
@@ -36,7 +37,7 @@ func TestPausesAreShortAgainAfterAServerWasThere(t *testing.T) {
 	var tries int
 	after := make(chan time.Duration, 1)
 	var served bool
-	p.rest = func(_ context.Context, pause time.Duration) {
+	p.rest = func(_ context.Context, pause time.Duration) error {
 		switch tries++; {
 		case served:
 			after <- pause
@@ -46,6 +47,7 @@ func TestPausesAreShortAgainAfterAServerWasThere(t *testing.T) {
 			served = true
 			go useOnce(t, at, b)
 		}
+		return nil
 	}
 	must.NoError(t, p.serve(ctx, at))
 	if pause := <-after; pause != firstRetry {

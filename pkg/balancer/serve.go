@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -123,10 +124,7 @@ type daemon struct {
 func (d *daemon) follow(ctx context.Context, watch Watch) {
 	for ctx.Err() == nil {
 		_ = watch(ctx, func(all []ControlPlane) { d.told(ctx, all) })
-		select {
-		case <-ctx.Done():
-		case <-time.After(watchPause):
-		}
+		_ = step.Pause(ctx, watchPause)
 	}
 }
 

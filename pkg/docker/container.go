@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // The labels of containers of kube-bootstrap.
@@ -148,7 +149,7 @@ func whileTaken(ctx context.Context, create func() error) error {
 		if !errdefs.IsConflict(err) || try == tries {
 			return err
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := step.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}

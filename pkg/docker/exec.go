@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // ExecIn runs a command in a container. Its Dir is the working directory in
@@ -108,7 +109,7 @@ func (e *execution) result(ctx context.Context, id string) error {
 			return fmt.Errorf("result of a command in %s: %w", e.container, err)
 		}
 		if state.Running {
-			if err := pause(ctx, 5*time.Millisecond); err != nil {
+			if err := step.Pause(ctx, 5*time.Millisecond); err != nil {
 				return err
 			}
 			continue
@@ -116,15 +117,6 @@ func (e *execution) result(ctx context.Context, id string) error {
 		if state.ExitCode != 0 {
 			return &host.CommandError{Args: e.command.Args, Output: e.kept.String(), Err: ExitCode(state.ExitCode)}
 		}
-		return nil
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
 		return nil
 	}
 }

@@ -246,12 +246,5 @@ func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 // Wait waits for the given time and reports the reason as progress.
 func Wait(ctx context.Context, wait time.Duration, reason string) error {
 	step.Report(ctx, fmt.Sprintf("%s; retry in %s", reason, wait.Round(100*time.Millisecond)), 0, 0)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return step.Pause(ctx, wait)
 }

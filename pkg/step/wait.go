@@ -74,11 +74,19 @@ func Until(ctx context.Context, probe func(context.Context) error, explain func(
 			Report(ctx, err.Error(), 0, 0)
 		}
 		last = err
-		select {
-		case <-ctx.Done():
+		if Pause(ctx, pause) != nil {
 			return gaveUp(ctx, err, explain)
-		case <-time.After(pause):
 		}
+	}
+}
+
+// Pause waits, and returns the cause if ctx ends before.
+func Pause(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(pause):
+		return nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // statusWatch prints the status of a host whenever it changes.
@@ -40,10 +41,8 @@ func (s statusWatch) run(ctx context.Context) (last Status, err error) {
 				return last, err
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if step.Pause(ctx, s.pause) != nil {
 			return last, nil
-		case <-time.After(s.pause):
 		}
 	}
 }
