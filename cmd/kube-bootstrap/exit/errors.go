@@ -90,7 +90,9 @@ func Ignorable(found []*step.Problem) string {
 func names(problems []*step.Problem) string {
 	var all []string
 	for _, problem := range problems {
-		all = append(all, problem.Name)
+		if !slices.Contains(all, problem.Name) {
+			all = append(all, problem.Name)
+		}
 	}
 	return strings.Join(all, ",")
 }

@@ -59,3 +59,10 @@ func TestEachErrorIsALineOfItsOwn(t *testing.T) {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 }
+
+func TestAProblemFoundTwiceIsNamedOnce(t *testing.T) {
+	skew, swap := &step.Problem{Name: "version-skew"}, &step.Problem{Name: "swap"}
+	if got, want := Ignorable([]*step.Problem{skew, swap, skew, {Name: "docker", Firm: true}}), "version-skew,swap"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
