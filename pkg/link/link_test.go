@@ -105,7 +105,7 @@ func TestSilenceBeforeAndWithin(t *testing.T) {
 // TestASlowReaderIsNotASilentServer: a store that is busy with what it has read
 // must not end the transfer.
 func TestASlowReaderIsNotASilentServer(t *testing.T) {
-	const limit = 100 * time.Millisecond
+	const limit = 500 * time.Millisecond
 	blob := make([]byte, 4<<20)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }))
 	defer s.Close()
@@ -115,7 +115,7 @@ func TestASlowReaderIsNotASilentServer(t *testing.T) {
 	if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * limit)
+	time.Sleep(2 * limit)
 	if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) != len(blob)-1000 {
 		t.Errorf("%d bytes, %v", len(rest), err)
 	}
