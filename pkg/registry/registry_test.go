@@ -122,20 +122,22 @@ func TestMissingBlobIsNotWaitedFor(t *testing.T) {
 // TestPlainHTTPIsRefused: a private address is no reason to show a password to
 // everybody on the way.
 func TestPlainHTTPIsRefused(t *testing.T) {
-	asked := false
+	var asked atomic.Bool
 	r := serve(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-			asked = asked || request.Header.Get("Authorization") != ""
+			if request.Header.Get("Authorization") != "" {
+				asked.Store(true)
+			}
 			h.ServeHTTP(w, request)
 		})
 	})
 	r.Insecure, r.PlainHTTP, r.Auth.Username, r.Auth.Password = false, false, "me", "secret"
 	problems := step.Problems(r.Check(t.Context(), "pause", true))
-	if len(problems) != 1 || problems[0].Name != "registry-plain-http" || asked {
-		t.Errorf("got %v, the password was shown: %v", problems, asked)
+	if len(problems) != 1 || problems[0].Name != "registry-plain-http" || asked.Load() {
+		t.Errorf("got %v, the password was shown: %v", problems, asked.Load())
 	}
 	r.Insecure = true
-	if err := r.Check(t.Context(), "pause", true); err != nil || !r.PlainHTTP || !asked {
+	if err := r.Check(t.Context(), "pause", true); err != nil || !r.PlainHTTP || !asked.Load() {
 		t.Errorf("with --insecure: %v, plain %v", err, r.PlainHTTP)
 	}
 }
