@@ -20,6 +20,10 @@ import (
 // a new connection.
 const stallLimit = time.Minute
 
+// maxClients bounds the memory of a Reader that runs for months and whose users
+// choose the repositories.
+const maxClients = 100
+
 // Reader reads blobs. It is safe for concurrent use.
 type Reader struct {
 	*Registry
@@ -47,6 +51,9 @@ func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client
 	t, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), r.base, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
+	}
+	if len(r.clients) >= maxClients {
+		clear(r.clients) // the others get a new token
 	}
 	r.clients[repo.Name()] = &http.Client{Transport: t}
 	return r.clients[repo.Name()], nil

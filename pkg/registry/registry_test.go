@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -106,6 +107,22 @@ func TestBlobGoesOnWhereItWasCutOff(t *testing.T) {
 	}
 	if begun.Load() < 3 {
 		t.Errorf("came in %d pieces", begun.Load())
+	}
+}
+
+// TestReaderOfManyRepositories: its memory has a limit.
+func TestReaderOfManyRepositories(t *testing.T) {
+	r := serve(t, func(h http.Handler) http.Handler { return h })
+	reader, err := r.Reader()
+	must.NoError(t, err)
+	for i := range 3 * maxClients {
+		repo, err := r.Repository(fmt.Sprint("repository", i))
+		must.NoError(t, err)
+		_, err = reader.client(t.Context(), repo)
+		must.NoError(t, err)
+	}
+	if n := len(reader.clients); n > maxClients {
+		t.Errorf("it keeps %d clients", n)
 	}
 }
 
