@@ -95,15 +95,16 @@ type Config struct {
 	NodePorts     []string // see PublishedPort
 	NodeMounts    []string // see NodeMount
 
-	Name          string
-	Masters       int
-	Workers       int
-	DindSubnet    string // IPv4 prefix, masked
-	HostImage     string
-	LocalRegistry int // port; 0: none
-	DockerHost    string
-	DockerContext string
-	Nodes         []Node // instead of Masters and Workers
+	Name               string
+	Masters            int
+	Workers            int
+	DindSubnet         string // IPv4 prefix, masked
+	HostImage          string
+	LocalRegistry      int // port; 0: none
+	LocalRegistryCache string
+	DockerHost         string
+	DockerContext      string
+	Nodes              []Node // instead of Masters and Workers
 }
 
 // Registry is the private registry with the images, and its credentials.

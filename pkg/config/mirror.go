@@ -51,6 +51,12 @@ var mirrorSettings = []Setting{
 		at:    number(func(c *Config) *int { return &c.LocalRegistry }),
 		check: portOrNone,
 	},
+	{
+		Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi", Verbs: ClusterUp, Change: Freely,
+		Help:  "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first",
+		at:    text(func(c *Config) *string { return &c.LocalRegistryCache }),
+		check: amount,
+	},
 }
 
 func portOrNone(s string) string {

@@ -12,6 +12,7 @@ func TestMirrorsThatContradict(t *testing.T) {
 		"not used with registry.address": func(c *Config) { c.RegistryMirrors, c.Registry.Address = []string{"docker.io=a.test"}, "b.test" },
 		"localhost:5001 is the registry": func(c *Config) { c.RegistryMirrors, c.LocalRegistry = []string{"localhost:5001=a.test"}, 5001 },
 		"must be a port":                 func(c *Config) { c.LocalRegistry = 70000 },
+		"must be an amount":              func(c *Config) { c.LocalRegistryCache = "0" },
 	} {
 		c := Default()
 		change(&c)

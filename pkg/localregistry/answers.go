@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"syscall"
+	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
 // refuse answers with an error as the specification of OCI distribution wants it.
@@ -19,17 +20,53 @@ func refuse(w http.ResponseWriter, status int, code, text string) {
 // fail answers with an error of the store or of an upstream. After any error, a
 // node asks the upstream itself, with the credentials of the pod.
 func fail(w http.ResponseWriter, unknown string, err error) {
-	var answered *transport.Error
 	switch {
+	case unstorable(err):
+		// Docker (28.5) prints the message of a status below 500 only, and repeats the
+		// upload unless the code is DENIED.
+		refuse(w, http.StatusRequestEntityTooLarge, "DENIED", "the local registry cannot store this: "+withRemedy(err))
 	case errdefs.IsNotFound(err):
 		refuse(w, http.StatusNotFound, unknown, err.Error())
 	case errdefs.IsInvalidArgument(err):
 		refuse(w, http.StatusBadRequest, unknown, err.Error())
-	case errors.As(err, &answered) && answered.StatusCode < http.StatusInternalServerError:
+	case refused(err):
 		refuse(w, http.StatusNotFound, unknown, err.Error())
 	case errors.Is(err, errUpstream):
 		refuse(w, http.StatusBadGateway, "UNAVAILABLE", err.Error())
 	default:
 		refuse(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
 	}
+}
+
+// unstorable reports whether the disk is full or read-only.
+func unstorable(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
+}
+
+// withRemedy returns an error with what a user may do about it. It does not name
+// `docker system prune`, which removes the nodes of clusters that are down.
+func withRemedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return err.Error() + "; the log of the kernel of the Docker engine's machine may name the reason"
+	case unstorable(err):
+		return err.Error() + "; free disk space on the machine of the Docker engine, for example with `docker image prune`, or lower --local-registry-cache"
+	}
+	return err.Error()
+}
+
+// noteEvery is how often the log says that content is not stored.
+const noteEvery = time.Hour
+
+// note logs why content of another registry is not stored. The nodes get it
+// nevertheless.
+func (s *Server) note(err error) {
+	if err == nil {
+		return
+	}
+	now, last := time.Now().Unix(), s.noted.Load()
+	if now-last < int64(noteEvery.Seconds()) || !s.noted.CompareAndSwap(last, now) {
+		return
+	}
+	s.log("an image of another registry is passed on and not stored: " + withRemedy(err))
 }

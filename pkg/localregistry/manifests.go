@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -16,24 +20,36 @@ import (
 const maxManifest = 4 << 20
 
 func (s *Server) getManifest(w http.ResponseWriter, r *http.Request, t target) {
-	d, err := s.resolve(r.Context(), t)
+	d, from, err := s.manifest(r.Context(), t)
 	if err != nil {
 		fail(w, "MANIFEST_UNKNOWN", err)
 		return
 	}
-	data, err := s.store.manifest(r.Context(), d)
-	if err != nil {
-		fail(w, "MANIFEST_UNKNOWN", err)
-		return
-	}
-	kind, err := mediaType(data)
+	defer from.Close()
+	kind, err := s.kindOf(d, from)
 	if err != nil {
 		fail(w, "MANIFEST_UNKNOWN", err)
 		return
 	}
 	w.Header().Set("Content-Type", kind)
-	describe(w, d, int64(len(data)))
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	describe(w, d, from.Size())
+	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(from, 0, from.Size()))
+}
+
+// kindOf returns the media type of a manifest. Only one manifest is in memory at a
+// time, however many clients ask. It refuses content that is larger than a manifest
+// can be.
+func (s *Server) kindOf(d digest.Digest, from content.ReaderAt) (string, error) {
+	if from.Size() > maxManifest {
+		return "", fmt.Errorf("%s is not a manifest: %w", d, errdefs.ErrNotFound)
+	}
+	s.parsing.Lock()
+	defer s.parsing.Unlock()
+	data, err := io.ReadAll(io.NewSectionReader(from, 0, from.Size()))
+	if err != nil {
+		return "", err
+	}
+	return mediaType(data)
 }
 
 // describe sets the headers of a manifest or a blob.
@@ -43,90 +59,143 @@ func describe(w http.ResponseWriter, d digest.Digest, size int64) {
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 }
 
-// resolve returns the digest of a manifest that the store has afterwards.
-func (s *Server) resolve(ctx context.Context, t target) (digest.Digest, error) {
+// manifest returns the manifest that a target names.
+func (s *Server) manifest(ctx context.Context, t target) (digest.Digest, content.ReaderAt, error) {
 	d, err := t.digest()
 	switch {
 	case err != nil:
-		return "", err
-	case t.upstream == nil && d == "":
-		return s.store.tagged(t)
-	case t.upstream == nil || d != "" && s.store.has(ctx, d):
-		return d, nil
-	case d != "":
-		return d, s.pullManifest(ctx, t, d)
+		return "", nil, err
+	case d == "" && t.upstream != nil:
+		return s.follow(ctx, t)
+	case d == "":
+		if d, err = s.store.tagged(t); err != nil {
+			return "", nil, err
+		}
 	}
-	return s.follow(ctx, t)
+	from, err := s.openManifest(ctx, t, d)
+	return d, from, err
 }
 
-// follow returns the digest that a tag has in its upstream now. While the upstream
-// does not answer, it is the digest that the tag had last.
-func (s *Server) follow(ctx context.Context, t target) (digest.Digest, error) {
+// follow returns the manifest that a tag has in its upstream now. While the upstream
+// does not answer, it is the one that the tag had last.
+func (s *Server) follow(ctx context.Context, t target) (digest.Digest, content.ReaderAt, error) {
 	last, lastErr := s.store.tagged(t)
-	kept := lastErr == nil && s.store.has(ctx, last)
-	if kept && t.upstream.silent() {
-		return last, nil
+	kept := lastErr == nil && s.store.has(ctx, t, last)
+	lastOne := func() (digest.Digest, content.ReaderAt, error) {
+		from, err := s.store.open(ctx, t, last)
+		return last, from, err
 	}
-	node := ctx // ends when the node goes away
+	if kept && t.upstream.silent() {
+		return lastOne()
+	}
+	limited := ctx // ctx itself ends when the node goes away
 	if kept {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, freshLimit)
+		limited, cancel = context.WithTimeout(ctx, freshLimit)
 		defer cancel()
 	}
-	now, err := t.upstream.resolve(ctx, t)
-	if err == nil && !s.store.has(ctx, now) {
-		err = s.pullManifest(ctx, t, now)
-	}
+	now, from, err := s.current(limited, t)
 	switch {
 	case err == nil:
-		return now, s.store.tag(t, now)
-	case kept && !refused(err) && node.Err() == nil:
+		s.note(s.store.tag(t, now))
+		return now, from, nil
+	case kept && !refused(err) && ctx.Err() == nil:
 		t.upstream.failed.Store(time.Now().Unix())
-		return last, nil
+		return lastOne()
 	}
-	return "", err
+	return "", nil, err
 }
 
-// pullManifest stores a manifest of the upstream.
-func (s *Server) pullManifest(ctx context.Context, t target, d digest.Digest) error {
+// current asks the upstream for the manifest of a tag.
+func (s *Server) current(ctx context.Context, t target) (digest.Digest, content.ReaderAt, error) {
+	now, err := t.upstream.resolve(ctx, t)
+	if err != nil {
+		return "", nil, err
+	}
+	from, err := s.openManifest(ctx, t, now)
+	return now, from, err
+}
+
+// openManifest returns a manifest of the store, or that of the upstream, which it
+// stores if it can.
+func (s *Server) openManifest(ctx context.Context, t target, d digest.Digest) (content.ReaderAt, error) {
+	from, err := s.store.open(ctx, t, d)
+	if err == nil || t.upstream == nil {
+		return from, err
+	}
 	data, err := t.upstream.manifest(ctx, t, d)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.store.write(ctx, data, d)
+	if err = s.store.cache.write(ctx, data, d); err == nil {
+		if from, err = s.store.open(ctx, t, d); err == nil {
+			return from, nil
+		}
+	}
+	if ctx.Err() == nil { // otherwise the node has gone away
+		s.note(err)
+	}
+	return inMemory{bytes.NewReader(data)}, nil
 }
 
+// inMemory is content that the store does not have.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
 func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, t target) {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+	body, err := s.store.spool(http.MaxBytesReader(w, r.Body, maxManifest))
+	if unstorable(err) {
+		fail(w, "MANIFEST_INVALID", err)
+		return
+	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "MANIFEST_INVALID", err.Error())
 		return
 	}
-	d := digest.FromBytes(data)
-	named, err := t.digest()
-	if err == nil {
-		_, err = mediaType(data)
-	}
+	defer body.Close()
+	d, err := s.pushManifest(r.Context(), t, body)
 	switch {
+	case errors.Is(err, errOtherDigest):
+		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
+		return
 	case err != nil:
-		fail(w, "MANIFEST_INVALID", err)
-		return
-	case named != "" && named.Algorithm().FromBytes(data) != named:
-		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", "the manifest has another digest than "+named.String())
-		return
-	case named != "":
-		d = named
-	}
-	if err = s.store.write(r.Context(), data, d); err == nil && named == "" {
-		err = s.store.tag(t, d)
-	}
-	if err != nil {
 		fail(w, "MANIFEST_INVALID", err)
 		return
 	}
 	w.Header().Set("Docker-Content-Digest", d.String())
 	w.Header().Set("Location", "/v2/"+t.repository+"/manifests/"+d.String())
 	w.WriteHeader(http.StatusCreated)
+}
+
+var errOtherDigest = errors.New("the manifest has another digest")
+
+// pushManifest stores a manifest under its digest, and under the tag of the target
+// if that names one. As in kindOf, only one manifest is in memory at a time.
+func (s *Server) pushManifest(ctx context.Context, t target, body io.ReaderAt) (digest.Digest, error) {
+	s.parsing.Lock()
+	defer s.parsing.Unlock()
+	data, err := io.ReadAll(io.NewSectionReader(body, 0, maxManifest))
+	if err != nil {
+		return "", err
+	}
+	d, err := t.digest()
+	if err == nil {
+		_, err = mediaType(data)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case d == "":
+		d = digest.FromBytes(data)
+		if err := s.store.push(ctx, data, d); err != nil {
+			return "", err
+		}
+		return d, s.store.tag(t, d)
+	case d.Algorithm().FromBytes(data) != d:
+		return "", fmt.Errorf("%w than %s", errOtherDigest, d)
+	}
+	return d, s.store.push(ctx, data, d)
 }
 
 func (s *Server) listTags(w http.ResponseWriter, t target) {

@@ -28,6 +28,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
@@ -63,26 +65,41 @@ func Through(addr string, port int, own []mirror.Mirror) (all []mirror.Mirror) {
 	return all
 }
 
+// Settings describe a registry.
+type Settings struct {
+	Name    string // in the names of images: "localhost:5000"
+	Dir     string // of the images
+	Mirrors []mirror.Mirror
+	Cache   int64        // limit for the images of other registries in bytes
+	Log     func(string) // gets a line about what an administrator should know; may be nil
+}
+
 // Server is the registry.
 type Server struct {
-	name      string // of the registry itself in the names of images: "localhost:5000"
+	name      string
 	store     *store
 	upstreams map[string]*upstream // by the name of the registry
 	patience  time.Duration        // nodeLimit
+	log       func(string)
+	noted     atomic.Int64 // when note has logged last, in seconds
+	parsing   sync.Mutex   // of manifests
 }
 
-// New returns the registry of that name with its images in dir. It pulls the
-// images of Upstreams and of the registries of mirrors.
-func New(name, dir string, mirrors []mirror.Mirror) (*Server, error) {
-	kept, err := openStore(dir)
+// New returns the registry. It pulls the images of Upstreams and of the registries
+// of the mirrors.
+func New(o Settings) (*Server, error) {
+	kept, err := openStore(o.Dir, o.Cache)
 	if err != nil {
 		return nil, err
 	}
-	mirrors = slices.Clone(mirrors)
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	mirrors := slices.Clone(o.Mirrors)
 	for _, name := range Upstreams {
 		mirrors = append(mirrors, mirror.Mirror{Of: name, Host: name})
 	}
-	s := &Server{name, kept, map[string]*upstream{}, nodeLimit}
+	s := &Server{name: o.Name, store: kept, upstreams: map[string]*upstream{}, patience: nodeLimit, log: o.Log}
 	for _, m := range mirrors {
 		if s.upstreams[m.Of] != nil {
 			continue // a mirror of the user comes before the registry itself
@@ -142,6 +159,8 @@ func (s *Server) parse(r *http.Request) (t target, ok bool) {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w, r, end := withLimits(w, r, s.patience)
+	defer end()
 	if fromBrowser(r) {
 		refuse(w, http.StatusForbidden, "DENIED", "this registry does not serve web pages")
 		return

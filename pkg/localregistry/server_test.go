@@ -24,7 +24,7 @@ import (
 // serve runs a registry with its images in dir.
 func serve(t *testing.T, dir string, mirrors ...mirror.Mirror) (addr string, s *httptest.Server) {
 	t.Helper()
-	r, err := New("localhost:5000", dir, mirrors)
+	r, err := New(Settings{Name: "localhost:5000", Dir: dir, Mirrors: mirrors, Cache: DefaultCache})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,19 @@ func serve(t *testing.T, dir string, mirrors ...mirror.Mirror) (addr string, s *
 	return strings.TrimPrefix(s.URL, "http://"), s
 }
 
+// listen serves a handler.
+func listen(t *testing.T, h http.Handler) (addr string) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
 // upstreamOf runs a registry, and returns it as the mirror of another one. begun
 // is called for each request.
 func upstreamOf(t *testing.T, of string, begun func(http.ResponseWriter, *http.Request) bool) (mirror.Mirror, *httptest.Server) {
 	t.Helper()
-	r, err := New("localhost:5000", t.TempDir(), nil)
+	r, err := New(Settings{Name: "localhost:5000", Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +85,12 @@ func ref(t *testing.T, addr, image string) name.Reference {
 
 func push(t *testing.T, addr, image string, size int64) v1.Image {
 	t.Helper()
-	made, err := random.Image(size, 2)
+	return pushLayers(t, addr, image, size, 2)
+}
+
+func pushLayers(t *testing.T, addr, image string, size, layers int64) v1.Image {
+	t.Helper()
+	made, err := random.Image(size, layers)
 	if err == nil {
 		err = remote.Write(ref(t, addr, image), made, remote.WithContext(t.Context()))
 	}

@@ -27,51 +27,61 @@ import (
 // store keeps blobs and manifests by their digests, as containerd does, and a
 // file per tag with the digest.
 type store struct {
-	content content.Store
-	files   host.Files
+	pushed content.Store // what clients have pushed; nothing removes it
+	cache  *cache        // what other registries serve
+	files  host.Files
 }
 
 const tagsDir = "/tags"
 
-// openStore removes what a killed process had not finished, because nobody
-// continues it.
-func openStore(dir string) (*store, error) {
-	root := filepath.Join(dir, "content")
-	if err := os.RemoveAll(filepath.Join(root, "ingest")); err != nil {
-		return nil, err
-	}
-	blobs, err := local.NewStore(root)
-	return &store{blobs, host.Files{Root: dir}}, err
-}
-
-// open returns the content of a digest.
-func (s *store) open(ctx context.Context, d digest.Digest) (content.ReaderAt, error) {
-	return s.content.ReaderAt(ctx, v1.Descriptor{Digest: d})
-}
-
-// manifest reads a manifest into memory. It refuses content that is larger than a
-// manifest can be.
-func (s *store) manifest(ctx context.Context, d digest.Digest) ([]byte, error) {
-	from, err := s.open(ctx, d)
+func openStore(dir string, limit int64) (*store, error) {
+	pushed, err := openContent(filepath.Join(dir, "content"))
 	if err != nil {
 		return nil, err
 	}
-	defer from.Close()
-	if from.Size() > maxManifest {
-		return nil, fmt.Errorf("%s is not a manifest: %w", d, errdefs.ErrNotFound)
+	cached, err := openCache(filepath.Join(dir, "mirrored"), limit)
+	return &store{pushed, cached, host.Files{Root: dir}}, err
+}
+
+// openContent removes what a killed process had not finished, because nobody
+// continues it. A disk that is read-only keeps it, and serves the rest.
+func openContent(root string) (content.Store, error) {
+	unfinished := filepath.Join(root, "ingest")
+	left, _ := os.ReadDir(unfinished)
+	for _, one := range left {
+		_ = os.RemoveAll(filepath.Join(unfinished, one.Name()))
 	}
-	return io.ReadAll(io.NewSectionReader(from, 0, from.Size()))
+	if err := os.MkdirAll(unfinished, 0o755); err != nil { // containerd (2.4) tries it only once, and a full disk may be freed
+		return nil, err
+	}
+	return local.NewStore(root)
+}
+
+// open returns the content of a digest. Content of another registry may also have
+// been pushed.
+func (s *store) open(ctx context.Context, t target, d digest.Digest) (content.ReaderAt, error) {
+	if t.upstream != nil {
+		if from, err := s.cache.open(ctx, d); err == nil {
+			return from, nil
+		}
+	}
+	return s.pushed.ReaderAt(ctx, v1.Descriptor{Digest: d})
 }
 
 // has reports whether the store has the content of a digest.
-func (s *store) has(ctx context.Context, d digest.Digest) bool {
-	_, err := s.content.Info(ctx, d)
+func (s *store) has(ctx context.Context, t target, d digest.Digest) bool {
+	if t.upstream != nil {
+		if _, err := s.cache.content.Info(ctx, d); err == nil {
+			return true
+		}
+	}
+	_, err := s.pushed.Info(ctx, d)
 	return err == nil
 }
 
 // writer waits for other writers of the same content.
-func (s *store) writer(ctx context.Context, ref string, d v1.Descriptor) (content.Writer, error) {
-	return content.OpenWriter(ctx, s.content, content.WithRef(ref), content.WithDescriptor(d))
+func writer(ctx context.Context, to content.Store, ref string, d v1.Descriptor) (content.Writer, error) {
+	return content.OpenWriter(ctx, to, content.WithRef(ref), content.WithDescriptor(d))
 }
 
 // uploadLife is how long an upload that receives nothing is kept.
@@ -80,20 +90,35 @@ const uploadLife = time.Hour
 // removeAbandoned removes unfinished content that received nothing since a time:
 // that of a client that was interrupted.
 func (s *store) removeAbandoned(ctx context.Context, since time.Time) error {
-	all, err := s.content.ListStatuses(ctx)
+	all, err := s.pushed.ListStatuses(ctx)
 	errs := []error{err}
 	for _, one := range all {
 		if one.UpdatedAt.Before(since) {
-			errs = append(errs, s.content.Abort(ctx, one.Ref))
+			errs = append(errs, s.pushed.Abort(ctx, one.Ref))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// write stores content that is in memory.
-func (s *store) write(ctx context.Context, data []byte, d digest.Digest) error {
+// push stores a manifest that a client has pushed.
+func (s *store) push(ctx context.Context, data []byte, d digest.Digest) error {
 	of := v1.Descriptor{Digest: d, Size: int64(len(data))}
-	return content.WriteBlob(ctx, s.content, "manifest-"+d.String(), bytes.NewReader(data), of)
+	return content.WriteBlob(ctx, s.pushed, "manifest-"+d.String(), bytes.NewReader(data), of)
+}
+
+// spool returns the body of a request as a file without a name: a client that sends
+// slowly then needs no memory.
+func (s *store) spool(body io.Reader) (*os.File, error) {
+	f, err := os.CreateTemp(s.files.Path("/"), "manifest-*")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name())
+	if _, err := io.Copy(f, body); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // tagFile returns the path of a tag. The names were checked before.

@@ -1,6 +1,7 @@
 package localregistry
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -39,7 +40,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, t target) {
 	case http.MethodGet:
 		s.reportUpload(w, r, t)
 	case http.MethodDelete:
-		_ = s.store.content.Abort(r.Context(), uploadRef(t))
+		_ = s.store.pushed.Abort(r.Context(), uploadRef(t))
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "an upload does not support "+r.Method)
@@ -52,7 +53,7 @@ func uploadRef(t target) string { return "upload-" + t.reference }
 // repository, with the blob.
 func (s *Server) beginUpload(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
-	if d, err := digest.Parse(query.Get("mount")); err == nil && s.store.has(r.Context(), d) {
+	if d, err := digest.Parse(query.Get("mount")); err == nil && s.store.has(r.Context(), t, d) {
 		created(w, t, d)
 		return
 	}
@@ -82,8 +83,9 @@ func created(w http.ResponseWriter, t target, d digest.Digest) {
 // receive appends the body of a request to an upload. The caller closes the
 // writer.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, t target) (content.Writer, int64, bool) {
-	to, err := s.store.writer(r.Context(), uploadRef(t), v1.Descriptor{})
+	to, err := writer(r.Context(), s.store.pushed, uploadRef(t), v1.Descriptor{})
 	if err != nil {
+		s.dropUnstorable(r.Context(), t, err)
 		fail(w, "BLOB_UPLOAD_UNKNOWN", err)
 		return nil, 0, false
 	}
@@ -98,11 +100,20 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, t target) (cont
 		n, err = io.Copy(to, r.Body)
 	}
 	if err != nil {
+		s.dropUnstorable(r.Context(), t, err)
 		to.Close()
 		fail(w, "BLOB_UPLOAD_INVALID", err)
 		return nil, 0, false
 	}
 	return to, status.Offset + n, true
+}
+
+// dropUnstorable removes an upload that the disk has no space for. The client begins
+// another one.
+func (s *Server) dropUnstorable(ctx context.Context, t target, err error) {
+	if unstorable(err) {
+		_ = s.store.pushed.Abort(ctx, uploadRef(t))
+	}
 }
 
 // outOfOrder reports whether a chunk begins at another byte than the next one.
@@ -137,9 +148,10 @@ func (s *Server) endUpload(w http.ResponseWriter, r *http.Request, t target) {
 	err = to.Commit(r.Context(), size, d)
 	switch {
 	case errdefs.IsFailedPrecondition(err):
-		_ = s.store.content.Abort(r.Context(), uploadRef(t))
+		_ = s.store.pushed.Abort(r.Context(), uploadRef(t))
 		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
 	case err != nil && !errdefs.IsAlreadyExists(err):
+		s.dropUnstorable(r.Context(), t, err)
 		fail(w, "BLOB_UPLOAD_INVALID", err)
 	default:
 		created(w, t, d)
@@ -147,7 +159,7 @@ func (s *Server) endUpload(w http.ResponseWriter, r *http.Request, t target) {
 }
 
 func (s *Server) reportUpload(w http.ResponseWriter, r *http.Request, t target) {
-	status, err := s.store.content.Status(r.Context(), uploadRef(t))
+	status, err := s.store.pushed.Status(r.Context(), uploadRef(t))
 	if err != nil {
 		fail(w, "BLOB_UPLOAD_UNKNOWN", err)
 		return

@@ -117,6 +117,7 @@ var spans = map[string]string{
 	"pkg/localregistry.follow":     "freshLimit",
 	"pkg/localregistry.askLimit":   "a node asks the upstream itself afterwards, documented",
 	"pkg/localregistry.nodeLimit":  "what our own server allows its clients",
+	"pkg/localregistry.noteEvery":  "how often a line is logged",
 	"pkg/localregistry.freshLimit": "the registry answers with what it has afterwards, documented",
 	"pkg/localregistry.silentFor":  "pause between tries",
 	"pkg/localregistry.uploadLife": "lifetime",

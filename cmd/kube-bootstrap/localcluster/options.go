@@ -27,7 +27,7 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 	if err != nil {
 		return cluster.Options{}, err
 	}
-	registry := testhost.RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors}
+	registry := testhost.RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: quantity(cfg.LocalRegistryCache).Value()}
 	cfg, origins = throughRegistry(cfg, origins, subnet)
 	return cluster.Options{
 		Options: session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}},

@@ -13,6 +13,6 @@ func Commands(con *console.Console) []*cobra.Command {
 	return []*cobra.Command{
 		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con), dumpCommand(con),
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
-		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), frontCommand(), registryCommand(),
+		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), frontCommand(), registryCommand(con),
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -21,12 +23,16 @@ import (
 type RegistrySettings struct {
 	Port    int      // on 127.0.0.1 of the engine's machine; 0: the cluster has no registry
 	Mirrors []string // that it pulls from, see mirror.Mirror
+	Cache   int64    // limit for the images of other registries in bytes; 0: localregistry.DefaultCache
 }
 
 // RegistryOf returns the settings in the record of a cluster.
 func RegistryOf(made config.Made) RegistrySettings {
 	port, _ := strconv.Atoi(made.Value("localRegistry"))
 	r := RegistrySettings{Port: port}
+	if q, err := resource.ParseQuantity(made.Value("localRegistryCache")); err == nil { // an older cluster has none
+		r.Cache = q.Value()
+	}
 	if mirrors := made.Value("registryMirrors"); mirrors != "" {
 		r.Mirrors = strings.Split(mirrors, ",")
 	}
@@ -90,6 +96,9 @@ func (r localRegistry) container() (docker.Container, programImage, error) {
 	command := []string{"/kube-bootstrap", "registry", "--name", localregistry.Name(r.settings.Port)}
 	for _, mirror := range r.settings.Mirrors {
 		command = append(command, "--mirror", mirror)
+	}
+	if r.settings.Cache > 0 {
+		command = append(command, "--cache", strconv.FormatInt(r.settings.Cache, 10))
 	}
 	return docker.Container{
 		Name: name, Image: image.name, Command: command,
