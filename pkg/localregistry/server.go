@@ -83,6 +83,7 @@ type Server struct {
 	log       func(string)
 	noted     atomic.Int64 // when note has logged last, in seconds
 	parsing   sync.Mutex   // of manifests
+	cleaning  sync.Mutex   // of abandoned uploads
 }
 
 // New returns the registry. It pulls the images of Upstreams and of the registries
@@ -117,7 +118,7 @@ func (s *Server) Serve(ctx context.Context, addr string) error {
 	if err != nil {
 		return fmt.Errorf("serve images: %w", err)
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	server := newHTTPServer(s)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve images: %w", err)
@@ -139,13 +140,16 @@ var (
 	repositories = regexp.MustCompile(`^[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 )
 
-const ownRegistry = "local"
+const (
+	ownRegistry   = "local"
+	maxRepository = 255 // as other registries have it; a name of a file may not be longer
+)
 
 // parse returns the target of a request. Without the parameter ns, or with the
 // name of the registry itself in it, the request is about pushed images.
 func (s *Server) parse(r *http.Request) (t target, ok bool) {
 	found := paths.FindStringSubmatch(r.URL.Path)
-	if found == nil || !repositories.MatchString(found[1]) {
+	if found == nil || len(found[1]) > maxRepository || !repositories.MatchString(found[1]) {
 		return t, false
 	}
 	t = target{registry: ownRegistry, repository: found[1], kind: strings.TrimPrefix(found[2], "blobs/"), reference: found[3]}

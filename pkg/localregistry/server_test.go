@@ -33,10 +33,12 @@ func serve(t *testing.T, dir string, mirrors ...mirror.Mirror) (addr string, s *
 	return strings.TrimPrefix(s.URL, "http://"), s
 }
 
-// listen serves a handler.
+// listen serves a handler with the limits of Serve.
 func listen(t *testing.T, h http.Handler) (addr string) {
 	t.Helper()
-	s := httptest.NewServer(h)
+	s := httptest.NewUnstartedServer(h)
+	s.Config = newHTTPServer(h)
+	s.Start()
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }

@@ -57,13 +57,22 @@ func (s *Server) beginUpload(w http.ResponseWriter, r *http.Request, t target) {
 		created(w, t, d)
 		return
 	}
-	_ = s.store.removeAbandoned(r.Context(), time.Now().Add(-uploadLife)) // the next upload tries again
+	s.removeAbandoned(r.Context())
 	t.reference = rand.Text()
 	if query.Get("digest") != "" {
 		s.endUpload(w, r, t)
 		return
 	}
 	accepted(w, t, 0)
+}
+
+// removeAbandoned removes what interrupted clients have left. It reads all uploads, so
+// only one request does it at a time.
+func (s *Server) removeAbandoned(ctx context.Context) {
+	if s.cleaning.TryLock() {
+		defer s.cleaning.Unlock()
+		_ = s.store.removeAbandoned(ctx, time.Now().Add(-uploadLife)) // the next upload tries again
+	}
 }
 
 // accepted answers with the size of an upload so far.

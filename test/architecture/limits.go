@@ -112,10 +112,10 @@ var spans = map[string]string{
 	"pkg/cluster/suite.left": "rounding",
 	"pkg/registry.Serve":     "what our own server allows its clients",
 
-	"pkg/localregistry.Serve":      "what our own server allows its clients",
 	"pkg/localregistry.asking":     "askLimit",
 	"pkg/localregistry.follow":     "freshLimit",
 	"pkg/localregistry.askLimit":   "a node asks the upstream itself afterwards, documented",
+	"pkg/localregistry.idleLimit":  "what our own server allows its clients",
 	"pkg/localregistry.nodeLimit":  "what our own server allows its clients",
 	"pkg/localregistry.noteEvery":  "how often a line is logged",
 	"pkg/localregistry.freshLimit": "the registry answers with what it has afterwards, documented",
