@@ -60,10 +60,11 @@ func newUpstream(m mirror.Mirror) (*upstream, error) {
 }
 
 // refused reports whether the upstream itself has answered that it does not serve
-// an image, as with 404 or 401.
+// an image, as with 404 or 401. 407 is the answer of a proxy.
 func refused(err error) bool {
 	var answered *transport.Error
-	return errors.As(err, &answered) && answered.StatusCode < http.StatusInternalServerError && answered.StatusCode != http.StatusTooManyRequests
+	return errors.As(err, &answered) && answered.StatusCode < http.StatusInternalServerError &&
+		answered.StatusCode != http.StatusTooManyRequests && answered.StatusCode != http.StatusProxyAuthRequired
 }
 
 // explained adds errUpstream to an error that is no answer of the upstream.

@@ -1,10 +1,12 @@
 package testhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -102,7 +104,7 @@ func (r localRegistry) container() (docker.Container, programImage, error) {
 	}
 	return docker.Container{
 		Name: name, Image: image.name, Command: command,
-		Env:     []string{"GOGC=25", "SSL_CERT_FILE=/" + authorities},
+		Env:     append([]string{"GOGC=25", "SSL_CERT_FILE=/" + authorities}, proxies()...),
 		Mounts:  []docker.Mount{{Source: name, Target: localregistry.Dir, Volume: true}},
 		Restart: "unless-stopped",
 		On: docker.Attachment{
@@ -133,6 +135,45 @@ func (r localRegistry) start(ctx context.Context) error {
 func RegistryPortTaken(port int, err error) error {
 	return &step.Problem{Name: "local-registry-port", Text: fmt.Sprintf("--local-registry %d is taken on the machine of the Docker engine: %v", port, err),
 		Remedy: "use another port"}
+}
+
+// proxies returns the variables with the proxies of this machine. A proxy at a
+// loopback address is not reached from a container, so the registry goes without.
+// Users of the engine see the variables with `docker inspect`, as those that Docker
+// itself gives to containers.
+func proxies() (all []string) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+		if proxy := asURL(variable(name)); proxy != "" && !atLoopback(proxy) {
+			all = append(all, name+"="+proxy)
+		}
+	}
+	if none := variable("NO_PROXY"); none != "" {
+		all = append(all, "NO_PROXY="+none)
+	}
+	return all
+}
+
+// variable returns a variable that may also have a name in lower case.
+func variable(name string) string {
+	return cmp.Or(os.Getenv(name), os.Getenv(strings.ToLower(name)))
+}
+
+// asURL adds the scheme that a proxy has by default. Reports for bug reports
+// recognize a password in a URL only.
+func asURL(proxy string) string {
+	if proxy != "" && !strings.Contains(proxy, "://") {
+		return "http://" + proxy
+	}
+	return proxy
+}
+
+func atLoopback(proxy string) bool {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // trustedAuthorities returns the certificate authorities that this machine trusts,

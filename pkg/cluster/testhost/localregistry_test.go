@@ -1,9 +1,11 @@
 package testhost
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,5 +38,28 @@ func TestRegistryHasItsSettings(t *testing.T) {
 		if got := strings.Join(c.Command[2:], " "); got != want {
 			t.Errorf("%v: %q, want %q", given, got, want)
 		}
+	}
+}
+
+func TestRegistryHasTheProxiesOfThisMachine(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
+		t.Setenv(name, "")
+	}
+	for _, c := range []struct{ set, want []string }{
+		{nil, nil},
+		{[]string{"HTTPS_PROXY=http://me:secret@proxy.test:3128", "NO_PROXY=10.0.0.0/8"}, []string{"HTTPS_PROXY=http://me:secret@proxy.test:3128", "NO_PROXY=10.0.0.0/8"}},
+		{[]string{"http_proxy=me:secret@proxy.test:3128"}, []string{"HTTP_PROXY=http://me:secret@proxy.test:3128"}},
+		{[]string{"HTTP_PROXY=http://127.0.0.1:3128", "HTTPS_PROXY=localhost:3128", "no_proxy=a.test"}, []string{"NO_PROXY=a.test"}},
+		{[]string{"HTTPS_PROXY=http://[::1]:3128"}, nil},
+	} {
+		t.Run(fmt.Sprint(len(c.set), " variables"), func(t *testing.T) {
+			for _, one := range c.set {
+				name, value, _ := strings.Cut(one, "=")
+				t.Setenv(name, value)
+			}
+			if got := registryContainer(t, config.Made{}).Env[2:]; !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
