@@ -45,12 +45,22 @@ func Remote(path string, manifest, signature []byte, fetch func(Manifest) Fetch)
 	return b, nil
 }
 
+// missingError is the error for a file that does not exist. It matches
+// fs.ErrNotExist.
+type missingError struct{ path string }
+
+func (e missingError) Error() string {
+	return "no bundle at " + e.path + "; make one by `kube-bootstrap offline build` and copy it there"
+}
+
+func (missingError) Unwrap() error { return fs.ErrNotExist }
+
 // Open opens a bundle and reads its manifest. Blobs are verified when they are
 // read; Check and Verify do so before.
 func Open(path string, options ...Option) (*Bundle, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no bundle at %s; make one by `kube-bootstrap offline build` and copy it there: %w", path, fs.ErrNotExist)
+		return nil, missingError{path}
 	}
 	if err != nil {
 		return nil, err

@@ -30,6 +30,9 @@ func bundleProblem(ctx context.Context, h request) error {
 	if errors.Is(err, bundle.ErrKey) {
 		return problem(err, "set --verify-key to the file of the signer's public key")
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return problem(err, "") // the error contains the remedy
+	}
 	if err != nil {
 		return problem(err, "create it with `kube-bootstrap offline build`")
 	}
