@@ -160,8 +160,15 @@ func (e *entry) drop(ctx context.Context) {
 	e.cache.release(e.of.Size)
 }
 
+// commit lets no other request claim space meanwhile, which would count the content
+// twice.
 func (e *entry) commit(ctx context.Context) error {
-	defer e.cache.release(e.of.Size)
+	if to, ok := e.Writer.(content.Syncer); ok {
+		_ = to.Sync() // Commit returns its error; others need not wait for most of the work
+	}
+	e.cache.mu.Lock()
+	defer e.cache.mu.Unlock()
+	e.cache.claimed -= e.of.Size
 	err := e.Commit(ctx, e.of.Size, e.of.Digest)
 	if err == nil || errdefs.IsAlreadyExists(err) {
 		return nil

@@ -127,12 +127,11 @@ func (s *Server) openManifest(ctx context.Context, t target, d digest.Digest) (c
 	if err != nil {
 		return nil, err
 	}
-	if err = s.store.cache.write(ctx, data, d); err == nil {
-		if from, err = s.store.open(ctx, t, d); err == nil {
+	if err := s.store.cache.write(ctx, data, d); err == nil {
+		if from, err := s.store.open(ctx, t, d); err == nil {
 			return from, nil
 		}
-	}
-	if ctx.Err() == nil { // otherwise the node has gone away
+	} else if ctx.Err() == nil { // otherwise the node has gone away
 		s.note(err)
 	}
 	return inMemory{bytes.NewReader(data)}, nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -32,31 +33,38 @@ func (s *Server) passBlob(w http.ResponseWriter, r *http.Request, t target, d di
 		describe(w, d, size)
 		return
 	}
-	of := v1.Descriptor{Digest: d, Size: size}
 	node := &passed{to: w, whole: r.Header.Get("Range") == "", begin: func() { describe(w, d, size) }}
-	err = s.pullBlob(r.Context(), t, of, node)
-	if errors.Is(err, errNotStored) && !node.whole {
-		node.whole = true
-		err = s.pullBlob(r.Context(), t, of, node)
-	}
+	blob, err := s.pullOrOpen(r.Context(), t, v1.Descriptor{Digest: d, Size: size}, node)
 	switch {
 	case err != nil && node.begun:
 		panic(http.ErrAbortHandler) // the node sees that the blob is incomplete
 	case err != nil:
 		fail(w, "BLOB_UNKNOWN", err)
-	case !node.begun:
-		s.sendStored(w, r, t, d)
+	case blob != nil:
+		sendBlob(w, r, d, blob)
 	}
 }
 
-// sendStored answers with a blob that was stored a moment ago.
-func (s *Server) sendStored(w http.ResponseWriter, r *http.Request, t target, d digest.Digest) {
-	blob, err := s.store.open(r.Context(), t, d)
-	if err != nil {
-		fail(w, "BLOB_UNKNOWN", err)
-		return
+// pullOrOpen passes a blob to a node, or returns the blob once it is stored. It tries
+// again if the blob could not be stored, or was removed at once for others.
+func (s *Server) pullOrOpen(ctx context.Context, t target, of v1.Descriptor, node *passed) (content.ReaderAt, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		err := s.pullBlob(ctx, t, of, node)
+		if node.begun {
+			return nil, err
+		}
+		if err == nil {
+			var blob content.ReaderAt
+			if blob, err = s.store.open(ctx, t, of.Digest); err == nil {
+				return blob, nil
+			}
+		}
+		if try == tries || !errors.Is(err, errNotStored) && !errdefs.IsNotFound(err) {
+			return nil, err
+		}
+		node.whole = true
 	}
-	sendBlob(w, r, d, blob)
 }
 
 // pullBlob copies a blob of the upstream to a node and to the cache, unless another
