@@ -12,7 +12,7 @@ PREFIX ?= /usr/local
 # The tests in files that are built with the tag.
 LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && long' test/e2e/*_test.go) | cut -c6- | paste -sd'|'))$$
 
-.PHONY: help build up down test unit e2e long conformance check fix docs flags bench bench-cluster bench-offline arches dist install uninstall clean
+.PHONY: help build up down test unit e2e long conformance check fix docs flags bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -95,6 +95,11 @@ bench-offline: build ## a bundle beside docker save, gzip and docker load: sizes
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run 'TestBenchOffline$$' -v -count 1 -timeout 30m ./test/e2e
+
+bench-scale: build ## a cluster beside 500 and 1,000 hosts that do not exist: times, memory, requests
+	scripts/install-tools.sh
+	scripts/start-docker.sh
+	go test -tags 'e2e bench' -run 'TestBenchScale$$' -v -count 1 -timeout 60m ./test/e2e
 
 arches: build ## a bundle of four architectures, and every program in it run; takes an hour where nothing is cached
 	scripts/install-tools.sh test

@@ -10,6 +10,8 @@
 //	probe watch MASTER NODE  tell when a new cluster first does what
 //	probe delay LATENCY FOR  hold each packet of netfilter's queue 0 for that long
 //	probe usage PROGRAM ...  run it and print seconds and kilobytes
+//	probe leases ENDPOINT COUNT SUBNET ADDRESS  write flannel leases of COUNT hosts,
+//	                         with the subnets and addresses that follow these
 package main
 
 import (
@@ -49,6 +51,8 @@ func run(args []string) error {
 		return err
 	case "watch":
 		return watch(args[1], args[2])
+	case "leases":
+		return leases(ctx, args[1], args[2], args[3], args[4])
 	case "usage":
 		return usage(args[1:])
 	case "delay":
