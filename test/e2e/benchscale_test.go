@@ -91,10 +91,10 @@ func (l clusterUser) addHosts(t *testing.T, first int) {
 	master.sh(t, fmt.Sprintf("probe leases https://%s:2379 %d 10.230.0.0 %s", master.ip, first+scaleStep, scaleAddress(0)))
 	eventually(t, 5*time.Minute, "all nodes Ready", func() error {
 		ready, err := l.try(t.Context(), "kubectl get nodes --no-headers | grep -cw Ready")
-		if want := strconv.Itoa(first + scaleStep + 2); ready != want {
-			return fmt.Errorf("%s of %s, %v", ready, want, err)
+		if want := strconv.Itoa(first + scaleStep + 2); err == nil && ready != want {
+			return fmt.Errorf("%s of %s", ready, want)
 		}
-		return nil
+		return err
 	})
 }
 
