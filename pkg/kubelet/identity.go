@@ -41,7 +41,8 @@ func (i Identity) now() time.Time {
 	return time.Now()
 }
 
-// diff compares the credentials of the kubelet with those that the API server accepts.
+// diff returns what must change so that the API server accepts the credentials of
+// the kubelet.
 func (i Identity) diff() (step.Diff, error) {
 	if i.ControlPlane {
 		return i.diffFor(i.pairProblem())

@@ -142,8 +142,8 @@ func TestAClientThatReadsAByteAtATime(t *testing.T) {
 	t.Error("it may read for ever")
 }
 
-// TestManifestsNeedLittleMemory: many clients send most of a large manifest and stop,
-// and many ask for one that they do not read.
+// TestManifestsNeedLittleMemory has many clients that stop in the middle of the
+// upload of a large manifest, and many that request a manifest and read no answer.
 func TestManifestsNeedLittleMemory(t *testing.T) {
 	_, s := serve(t, t.TempDir())
 	addr := strings.TrimPrefix(s.URL, "http://")

@@ -76,8 +76,8 @@ func (s *Server) manifest(ctx context.Context, t target) (digest.Digest, content
 	return d, from, err
 }
 
-// follow returns the manifest that a tag has in its upstream now. While the upstream
-// does not answer, it is the one that the tag had last.
+// follow asks the upstream for the manifest of a tag. If the upstream does not answer,
+// follow returns the stored manifest of the tag.
 func (s *Server) follow(ctx context.Context, t target) (digest.Digest, content.ReaderAt, error) {
 	last, lastErr := s.store.tagged(t)
 	kept := lastErr == nil && s.store.has(ctx, t, last)

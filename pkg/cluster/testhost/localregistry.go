@@ -139,8 +139,8 @@ func RegistryPortTaken(port int, err error) error {
 
 // proxies returns the variables with the proxies of this machine. A proxy at a
 // loopback address is not reached from a container, so the registry goes without.
-// Users of the engine see the variables with `docker inspect`, as those that Docker
-// itself gives to containers.
+// `docker inspect` shows the variables to every user of the engine. The same is true
+// of the proxies in the configuration of Docker's client.
 func proxies() (all []string) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
 		if proxy := asURL(variable(name)); proxy != "" && !atLoopback(proxy) {
