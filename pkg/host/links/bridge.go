@@ -18,7 +18,7 @@ func BridgePorts(bridge string) (ports map[string]bool, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	all, err := netlink.LinkList()
+	all, err := consistent(netlink.LinkList)
 	ports = map[string]bool{}
 	for _, l := range all {
 		ports[l.Attrs().Name] = l.Attrs().MasterIndex == b.Attrs().Index
@@ -77,7 +77,7 @@ func setAddr(l netlink.Link, want netip.Prefix) error {
 	if err := netlink.AddrReplace(l, goal); err != nil {
 		return err
 	}
-	addrs, err := netlink.AddrList(l, netlink.FAMILY_V4)
+	addrs, err := addrsOf(l)
 	if err != nil {
 		return err
 	}

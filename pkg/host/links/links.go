@@ -30,20 +30,22 @@ func Find(name string) (link Link, ok bool, err error) {
 	if err != nil {
 		return Link{}, false, fmt.Errorf("link %s: %w", name, err)
 	}
-	link, err = readLink(l)
-	return link, err == nil, err
+	addrs, err := addrsOf(l)
+	if err != nil {
+		return Link{}, false, fmt.Errorf("addresses of %s: %w", name, err)
+	}
+	return describe(l, addrs), true, nil
 }
 
-func readLink(l netlink.Link) (Link, error) {
-	addrs, err := netlink.AddrList(l, netlink.FAMILY_V4)
-	if err != nil {
-		return Link{}, fmt.Errorf("addresses of %s: %w", l.Attrs().Name, err)
-	}
+// describe states a link with those of the addresses that are its own.
+func describe(l netlink.Link, addrs []netlink.Addr) Link {
 	link := Link{Name: l.Attrs().Name, Type: l.Type(), Up: l.Attrs().Flags&net.FlagUp != 0, MTU: l.Attrs().MTU, MAC: l.Attrs().HardwareAddr.String()}
 	for _, a := range addrs {
-		link.Addrs = append(link.Addrs, prefix(a.IPNet))
+		if a.LinkIndex == l.Attrs().Index {
+			link.Addrs = append(link.Addrs, prefix(a.IPNet))
+		}
 	}
-	return link, nil
+	return link
 }
 
 func prefix(n *net.IPNet) netip.Prefix {
@@ -58,17 +60,17 @@ func ipNet(p netip.Prefix) *net.IPNet {
 
 // All returns all interfaces.
 func All() ([]Link, error) {
-	all, err := netlink.LinkList()
+	all, err := consistent(netlink.LinkList)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("links: %w", err)
+	}
+	addrs, err := addrsOf(nil)
+	if err != nil {
+		return nil, fmt.Errorf("addresses of all links: %w", err)
 	}
 	var links []Link
 	for _, l := range all {
-		link, err := readLink(l)
-		if err != nil {
-			return nil, err
-		}
-		links = append(links, link)
+		links = append(links, describe(l, addrs))
 	}
 	return links, nil
 }

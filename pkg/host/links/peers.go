@@ -27,7 +27,7 @@ func DeleteInto(path string) error {
 	if err != nil {
 		return fmt.Errorf("network namespace %s: %w", path, err)
 	}
-	all, err := netlink.LinkList()
+	all, err := consistent(netlink.LinkList)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type Route struct {
 
 // Routes returns the IPv4 routes of the main table.
 func Routes() ([]Route, error) {
-	all, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	all, err := consistent(mainTable)
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +35,14 @@ func Routes() ([]Route, error) {
 	return routes, nil
 }
 
+func mainTable() ([]netlink.Route, error) {
+	return netlink.RouteList(nil, netlink.FAMILY_V4)
+}
+
 // DeleteRoutesVia deletes the IPv4 routes to networks inside of within that
 // have a gateway. It leaves directly connected routes.
 func DeleteRoutesVia(within netip.Prefix) error {
-	all, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	all, err := consistent(mainTable)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func AddVxlan(v Vxlan) error {
 
 // linkOf returns the interface that has an address.
 func linkOf(addr netip.Addr) (netlink.Link, error) {
-	addrs, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	addrs, err := addrsOf(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func PermanentNeighbours(name string) (Neighbours, error) {
 		return n, err
 	}
 	for _, family := range []int{netlink.FAMILY_V4, unix.AF_BRIDGE} {
-		entries, err := netlink.NeighList(link.Attrs().Index, family)
+		entries, err := consistent(func() ([]netlink.Neigh, error) { return netlink.NeighList(link.Attrs().Index, family) })
 		if err != nil {
 			return n, fmt.Errorf("neighbours of %s: %w", name, err)
 		}
