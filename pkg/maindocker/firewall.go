@@ -47,8 +47,8 @@ var (
 
 // places are the chains that this kernel has. Without the table raw, Docker
 // drops nothing there.
-func places() []place {
-	if !netfilter.HasTable(rawChain.table) {
+func places(chains *netfilter.Chains) []place {
+	if !chains.HasTable(rawChain.table, rawChain.chain) {
 		return []place{userChain}
 	}
 	return []place{userChain, rawChain}
@@ -124,9 +124,13 @@ func (f firewall) diff(ctx context.Context) (step.Diff, error) {
 }
 
 func (f firewall) rulesDiff() (diff step.Diff, err error) {
-	for _, p := range places() {
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places(chains) {
 		for _, r := range f.rulesOf(p) {
-			has, err := netfilter.HasRule(r)
+			has, err := chains.Has(r)
 			if err != nil {
 				return nil, err
 			}
@@ -134,7 +138,7 @@ func (f firewall) rulesDiff() (diff step.Diff, err error) {
 				diff = append(diff, "add rule "+p.chain+" "+strings.Join(r.Spec, " "))
 			}
 		}
-		others, err := netfilter.OtherRules(p.table, p.chain, commentMark, f.rulesOf(p))
+		others, err := chains.Others(p.table, p.chain, commentMark, f.rulesOf(p))
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +176,11 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 // apply adds the new rules before it deletes the old ones, so that traffic is
 // never interrupted.
 func (f firewall) apply(ctx context.Context) error {
-	for _, p := range places() {
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return err
+	}
+	for _, p := range places(chains) {
 		for _, r := range f.rulesOf(p) {
 			if err := netfilter.InsertRule(r); err != nil {
 				return err
@@ -186,8 +194,12 @@ func (f firewall) apply(ctx context.Context) error {
 }
 
 func (f firewall) removeOtherRules() error {
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, p := range places() {
+	for _, p := range places(chains) {
 		errs = append(errs, netfilter.DeleteOtherRules(p.table, p.chain, commentMark, f.rulesOf(p)))
 	}
 	return errors.Join(errs...)
@@ -216,8 +228,12 @@ func dropRawTable(ctx context.Context) error {
 
 // Left lists our rules that remain.
 func Left() (left []string, err error) {
-	for _, p := range places() {
-		rules, err := netfilter.OtherRules(p.table, p.chain, commentMark, nil)
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places(chains) {
+		rules, err := chains.Others(p.table, p.chain, commentMark, nil)
 		if err != nil {
 			return left, err
 		}

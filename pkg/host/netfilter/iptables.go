@@ -3,6 +3,7 @@ package netfilter
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/coreos/go-iptables/iptables"
 
@@ -16,34 +17,26 @@ type Rule struct {
 	Spec         []string
 }
 
-// HasTable reports whether the kernel has a table of iptables.
-func HasTable(table string) bool {
-	if !host.HasProgram("iptables") {
-		return false
-	}
-	ipt, err := iptables.New()
-	if err == nil {
-		_, err = ipt.ListChains(table)
-	}
-	return err == nil
-}
+// opened contains each program that was opened, by its path: iptables.New starts a
+// process to read the version.
+var opened sync.Map
 
-// HasRule reports whether the rule exists.
-func HasRule(r Rule) (bool, error) {
-	ipt, err := iptables.New()
+func open(path string) (*iptables.IPTables, error) {
+	if ipt, ok := opened.Load(path); ok {
+		return ipt.(*iptables.IPTables), nil
+	}
+	ipt, err := iptables.New(iptables.Path(path))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if ok, err := ipt.ChainExists(r.Table, r.Chain); err != nil || !ok {
-		return false, err
-	}
-	return ipt.Exists(r.Table, r.Chain, r.Spec...)
+	opened.Store(path, ipt)
+	return ipt, nil
 }
 
 // InsertRule inserts the rule at the beginning of its chain, unless it
 // exists. It creates the chain if necessary.
 func InsertRule(r Rule) error {
-	ipt, err := iptables.New()
+	ipt, err := open("iptables")
 	if err != nil {
 		return err
 	}
@@ -62,60 +55,58 @@ func HasChain(table, chain string) (bool, error) {
 	if !host.HasProgram("iptables") {
 		return false, nil
 	}
-	ipt, err := iptables.New()
+	ipt, err := open("iptables")
 	if err != nil {
 		return false, err
 	}
 	return ipt.ChainExists(table, chain)
 }
 
-// OtherRules lists the rules of a chain whose comment begins with mark, except
-// the wanted ones. The result is empty if the chain does not exist.
-func OtherRules(table, chain, mark string, wanted []Rule) (texts []string, err error) {
-	err = eachOtherRule(table, chain, mark, wanted, func(_ *iptables.IPTables, _ int, text string) error {
-		texts = append(texts, text)
-		return nil
-	})
-	slices.Reverse(texts)
+// Has reports whether the rule exists.
+func (c *Chains) Has(r Rule) (bool, error) {
+	rules, err := c.Rules(r.Table, r.Chain)
+	return slices.ContainsFunc(rules, func(rule string) bool { return isWanted(specOf(rule, r.Chain), []Rule{r}) }), err
+}
+
+// Others lists the rules of a chain whose comment begins with mark, except the
+// wanted ones.
+func (c *Chains) Others(table, chain, mark string, wanted []Rule) (texts []string, err error) {
+	rules, err := c.Rules(table, chain)
+	for _, rule := range rules {
+		if text := specOf(rule, chain); isOther(text, mark, wanted) {
+			texts = append(texts, text)
+		}
+	}
 	return texts, err
 }
 
-// DeleteOtherRules deletes the rules that OtherRules lists.
+// DeleteOtherRules deletes the rules that Others lists. It begins with the last
+// one, because a deletion changes the numbers of the rules after it.
 func DeleteOtherRules(table, chain, mark string, wanted []Rule) error {
-	return eachOtherRule(table, chain, mark, wanted, func(ipt *iptables.IPTables, number int, _ string) error {
-		return ipt.DeleteById(table, chain, number)
-	})
-}
-
-// eachOtherRule calls do with the number and the text of each rule. It begins
-// with the last rule, because a deletion changes the numbers of the rules after
-// it.
-func eachOtherRule(table, chain, mark string, wanted []Rule, do func(ipt *iptables.IPTables, number int, text string) error) error {
-	if !host.HasProgram("iptables") {
-		return nil
-	}
-	ipt, err := iptables.New()
+	chains, err := ReadChains()
 	if err != nil {
 		return err
 	}
-	ok, err := ipt.ChainExists(table, chain)
-	if err != nil || !ok {
-		return err
-	}
-	rules, err := ipt.List(table, chain)
+	rules, err := chains.Rules(table, chain)
 	if err != nil {
 		return err
 	}
-	for number := len(rules) - 1; number >= 1; number-- { // the first line is the chain itself
-		text := strings.TrimPrefix(rules[number], "-A "+chain+" ")
-		if !strings.Contains(text, `--comment "`+mark) || isWanted(text, wanted) {
+	for i, rule := range slices.Backward(rules) {
+		if !isOther(specOf(rule, chain), mark, wanted) {
 			continue
 		}
-		if err := do(ipt, number, text); err != nil {
+		if err := chains.ipt.DeleteById(table, chain, i+1); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// specOf returns what a line of `iptables -S` adds to its chain.
+func specOf(rule, chain string) string { return strings.TrimPrefix(rule, "-A "+chain+" ") }
+
+func isOther(text, mark string, wanted []Rule) bool {
+	return strings.Contains(text, `--comment "`+mark) && !isWanted(text, wanted)
 }
 
 func isWanted(text string, wanted []Rule) bool {

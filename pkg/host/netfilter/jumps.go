@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/coreos/go-iptables/iptables"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Chains reads the chains of one firewall of the kernel, each only once.
@@ -15,9 +17,13 @@ type Chains struct {
 	read map[[2]string][]string
 }
 
-// ReadChains reads the chains of the host's own iptables.
+// ReadChains reads the chains of the host's own iptables. Without iptables there
+// are none.
 func ReadChains() (*Chains, error) {
-	ipt, err := iptables.New()
+	if !host.HasProgram("iptables") {
+		return newChains(nil, func(string) bool { return false }), nil
+	}
+	ipt, err := open("iptables")
 	return newChains(ipt, func(string) bool { return true }), err
 }
 
@@ -33,7 +39,7 @@ func AnyFirewall(holds func(*Chains) (bool, error)) (bool, error) {
 		if program.proto != iptables.ProtocolIPv4 {
 			continue
 		}
-		ipt, err := iptables.New(iptables.Path(program.path))
+		ipt, err := open(program.path)
 		if err != nil {
 			return false, err
 		}
@@ -68,6 +74,18 @@ func (c *Chains) Rules(table, chain string) ([]string, error) {
 	}
 	c.read[at] = rules
 	return rules, nil
+}
+
+// HasTable reports whether the kernel has a table, which contains a chain.
+func (c *Chains) HasTable(table, chain string) bool {
+	if rules, err := c.Rules(table, chain); err == nil && len(rules) > 0 {
+		return true
+	}
+	if c.ipt == nil {
+		return false
+	}
+	_, err := c.ipt.ListChains(table)
+	return err == nil
 }
 
 // Jump is a rule that jumps from one chain of a table to another chain.
