@@ -178,7 +178,7 @@ func removeHostPorts(ctx context.Context, b before) error {
 	if b.HostPorts {
 		return nil
 	}
-	return netfilter.DeleteChains(ctx, "nat", func(chain string) bool {
+	return netfilter.DeleteChains(ctx, func(chain string) bool {
 		return strings.HasPrefix(chain, "CNI-HOSTPORT-") || strings.HasPrefix(chain, "CNI-DN-")
 	})
 }

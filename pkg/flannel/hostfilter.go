@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -107,12 +108,9 @@ func (g HostFilter) Refresh(ctx context.Context) error {
 // look returns the wanted state, without sets if no filter is wanted, and the
 // difference of the host.
 func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff, err error) {
-	if !netfilter.HasNftables(ctx) {
-		return want, nil, nil
-	}
 	exists, err := filterExists(ctx)
-	if err != nil {
-		return want, nil, err
+	if err != nil || !host.HasProgram("nft") {
+		return want, nil, nil // this kernel or this host has no nftables
 	}
 	if slices.ContainsFunc(g.Trusted, func(p netip.Prefix) bool { return p.Bits() == 0 }) {
 		if exists {
@@ -211,15 +209,12 @@ func (g HostFilter) rules() []filterChain {
 }
 
 func (w filterState) diff(ctx context.Context) (diff step.Diff, err error) {
-	has, err := netfilter.HasNftTable(ctx, w.table)
-	if err != nil || !has {
+	sets, whole, err := netfilter.ReadNftTable(ctx, w.table)
+	if err != nil || !whole {
 		return step.Diff{"replace the filter of hosts"}, err
 	}
 	for name, want := range w.sets {
-		now, err := netfilter.NftSet(ctx, filterFamily, filterTable, name)
-		if err != nil {
-			return nil, err
-		}
+		now := sets[name]
 		slices.Sort(now)
 		if !slices.Equal(now, want) {
 			diff = append(diff, fmt.Sprintf("accept %s from %s (now %s)", name, strings.Join(want, ", "), strings.Join(now, ", ")))

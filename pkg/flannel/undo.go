@@ -75,9 +75,7 @@ func removeRules(ctx context.Context) error {
 		netfilter.DeleteNftTable(ctx, "ip6", "flannel-ipv6"),
 	}
 	if host.HasProgram("iptables") {
-		for _, table := range []string{"nat", "filter"} {
-			errs = append(errs, netfilter.DeleteChains(ctx, table, isFlannels))
-		}
+		errs = append(errs, netfilter.DeleteChains(ctx, isFlannels))
 	}
 	return errors.Join(errs...)
 }

@@ -166,8 +166,8 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 		}
 		return step.Diff{"delete table " + nftFamily + " " + nftName + " of nftables"}, nil
 	}
-	has, err := netfilter.HasNftTable(ctx, *f.table)
-	if has || err != nil {
+	_, whole, err := netfilter.ReadNftTable(ctx, *f.table)
+	if whole || err != nil {
 		return nil, err
 	}
 	return step.Diff{"add table " + nftFamily + " " + nftName + " of nftables"}, nil

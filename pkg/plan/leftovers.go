@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
@@ -25,15 +26,17 @@ import (
 func nothingLeft(ctx context.Context, h *local.Host) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	var left []string
-	var errs []error
-	for _, look := range []func(context.Context) ([]string, error){
+	looks := []func(context.Context) ([]string, error){
 		func(context.Context) ([]string, error) { return filesLeft(h), nil }, containersLeft, parts.Containerd(h).Left, flannel.Left, rulesLeft,
 		func(context.Context) ([]string, error) { return mountsLeft(h.Files.Path(kubelet.Dir)) },
-	} {
-		found, err := look(ctx)
-		left, errs = append(left, found...), append(errs, err)
 	}
+	found, errs := make([][]string, len(looks)), make([]error, len(looks))
+	var running sync.WaitGroup
+	for i, look := range looks {
+		running.Go(func() { found[i], errs[i] = look(ctx) })
+	}
+	running.Wait()
+	left := slices.Concat(found...)
 	if err := errors.Join(errs...); err != nil || len(left) == 0 {
 		return err
 	}
@@ -71,14 +74,11 @@ func containersLeft(ctx context.Context) (left []string, err error) {
 
 func rulesLeft(ctx context.Context) ([]string, error) {
 	left, err := maindocker.Left()
-	for _, prefix := range []string{"KUBE-", "FLANNEL-"} {
-		chains, listErr := netfilter.ChainsEverywhere(ctx, prefix)
-		for _, chain := range chains {
-			left = append(left, "chain "+chain)
-		}
-		err = errors.Join(err, listErr)
+	chains, listErr := netfilter.ChainsEverywhere(ctx, "KUBE-", "FLANNEL-")
+	for _, chain := range chains {
+		left = append(left, "chain "+chain)
 	}
-	return left, err
+	return left, errors.Join(err, listErr)
 }
 
 func mountsLeft(dir string) (left []string, err error) {

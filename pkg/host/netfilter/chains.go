@@ -5,29 +5,30 @@ package netfilter
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// DeleteChains flushes and deletes the chains of a table for which selected
-// returns true, and the rules in other chains that jump to them.
-func DeleteChains(ctx context.Context, table string, selected func(chain string) bool) error {
-	return deleteChains(ctx, "iptables", table, selected)
+// DeleteChains flushes and deletes the chains for which selected returns true, in
+// all tables, and the rules in other chains that jump to them.
+func DeleteChains(ctx context.Context, selected func(chain string) bool) error {
+	return deleteChains(ctx, "iptables", selected)
 }
 
-// deleteChains deletes all chains of a table in one transaction, because a
-// program per chain takes longer than everything else that turndown does. The
-// transaction fails if another program, such as Docker, has deleted one of the
-// rules meanwhile. It then lists the rules again.
-func deleteChains(ctx context.Context, program, table string, selected func(chain string) bool) error {
+// deleteChains deletes all chains in one transaction per table, because a program
+// per chain takes longer than everything else that turndown does. The transaction
+// fails if another program, such as Docker, has deleted one of the rules meanwhile.
+// It then lists the rules again.
+func deleteChains(ctx context.Context, program string, selected func(chain string) bool) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		rules, err := tableRules(ctx, program, table)
+		rules, err := savedRules(ctx, program)
 		if err != nil {
 			return err
 		}
-		deletion := deletionOf(table, rules, selected)
+		deletion := deletionOf(rules, selected)
 		if deletion == "" {
 			return nil
 		}
@@ -38,33 +39,62 @@ func deleteChains(ctx context.Context, program, table string, selected func(chai
 	}
 }
 
-// tableRules returns the chains and rules of a table, as iptables -S prints them.
-func tableRules(ctx context.Context, program, table string) (string, error) {
-	return host.Run(ctx, program, "-w", "-t", table, "-S")
+// savedRules returns the chains and rules of all tables that exist, as iptables-save
+// prints them. iptables -S would create a table by listing it.
+func savedRules(ctx context.Context, program string) (string, error) {
+	return host.Run(ctx, program+"-save")
 }
 
 // deletionOf returns the input of iptables-restore that deletes chains, from the
-// output of iptables -S; "" if there is nothing to delete.
-func deletionOf(table, rules string, selected func(chain string) bool) string {
-	var jumps, flushes, deletions strings.Builder
-	for line := range strings.Lines(rules) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
+// output of iptables-save; "" if there is nothing to delete.
+func deletionOf(rules string, selected func(chain string) bool) string {
+	var all strings.Builder
+	for table, lines := range savedTables(rules) {
+		var jumps, flushes, deletions strings.Builder
+		for _, line := range lines {
+			chain, is := savedChain(line)
+			words := strings.Fields(line)
+			switch {
+			case is && selected(chain):
+				fmt.Fprintf(&flushes, "-F %s\n", chain)
+				fmt.Fprintf(&deletions, "-X %s\n", chain)
+			case !is && len(words) > 1 && !selected(words[1]) && selected(jumpTarget(words)):
+				fmt.Fprintln(&jumps, "-D"+strings.TrimPrefix(line, "-A"))
+			}
 		}
-		switch is := selected(words[1]); {
-		case words[0] == "-N" && is:
-			fmt.Fprintf(&flushes, "-F %s\n", words[1])
-			fmt.Fprintf(&deletions, "-X %s\n", words[1])
-		case words[0] == "-A" && !is && selected(jumpTarget(words)):
-			jumps.WriteString("-D" + strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "-A") + "\n")
+		if changes := jumps.String() + flushes.String() + deletions.String(); changes != "" {
+			all.WriteString("*" + table + "\n" + changes + "COMMIT\n")
 		}
 	}
-	all := jumps.String() + flushes.String() + deletions.String()
-	if all == "" {
-		return ""
+	return all.String()
+}
+
+// savedTables returns the lines of each table in the output of iptables-save.
+func savedTables(rules string) iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		var table string
+		var lines []string
+		for line := range strings.Lines(rules) {
+			line = strings.TrimSuffix(line, "\n")
+			switch {
+			case strings.HasPrefix(line, "*"):
+				table, lines = line[1:], nil
+			case line == "COMMIT":
+				if !yield(table, lines) {
+					return
+				}
+			default:
+				lines = append(lines, line)
+			}
+		}
 	}
-	return "*" + table + "\n" + all + "COMMIT\n"
+}
+
+// savedChain returns the name of the chain that a line of iptables-save defines,
+// ":KUBE-SERVICES - [0:0]". A built-in chain has a policy instead of "-".
+func savedChain(line string) (name string, ok bool) {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(line, ":"), " ")
+	return name, strings.HasPrefix(line, ":") && strings.HasPrefix(rest, "-")
 }
 
 // jumpTarget returns the target of a rule; "" if it has none.

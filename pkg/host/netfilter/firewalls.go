@@ -12,44 +12,34 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// iptablesTables are the tables in which Kubernetes components create chains.
-var iptablesTables = []string{"filter", "nat", "mangle", "raw"}
-
 // DeleteChainsEverywhere deletes the chains with that prefix, and the rules
 // that jump to them, for IPv4 and IPv6 and in both firewalls of the kernel: a
 // component in a container may have used another one than the host's
 // iptables.
 func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
-	ours := func(chain string) bool { return strings.HasPrefix(chain, prefix) }
-	return eachTable(func(p iptablesProgram, table string) error { return deleteChains(ctx, p.path, table, ours) })
-}
-
-// ChainsEverywhere lists the chains that DeleteChainsEverywhere would delete:
-// "KUBE-SERVICES (table nat)".
-func ChainsEverywhere(ctx context.Context, prefix string) (found []string, err error) {
-	err = eachTable(func(p iptablesProgram, table string) error {
-		rules, err := tableRules(ctx, p.path, table)
-		for line := range strings.Lines(rules) {
-			if words := strings.Fields(line); len(words) == 2 && words[0] == "-N" && strings.HasPrefix(words[1], prefix) {
-				found = append(found, words[1]+" (table "+table+")")
-			}
-		}
-		return err
-	})
-	return found, err
-}
-
-// eachTable calls do with each table of each firewall.
-func eachTable(do func(p iptablesProgram, table string) error) error {
 	var errs []error
-	for _, program := range iptablesPrograms() {
-		for _, table := range iptablesTables {
-			if program.has(table) {
-				errs = append(errs, do(program, table))
+	for _, p := range iptablesPrograms() {
+		errs = append(errs, deleteChains(ctx, p.path, func(chain string) bool { return strings.HasPrefix(chain, prefix) }))
+	}
+	return errors.Join(errs...)
+}
+
+// ChainsEverywhere lists the chains that DeleteChainsEverywhere would delete for any
+// of the prefixes: "KUBE-SERVICES (table nat)".
+func ChainsEverywhere(ctx context.Context, prefixes ...string) (found []string, err error) {
+	for _, p := range iptablesPrograms() {
+		rules, runErr := savedRules(ctx, p.path)
+		err = errors.Join(err, runErr)
+		for table, lines := range savedTables(rules) {
+			for _, line := range lines {
+				chain, is := savedChain(line)
+				if is && slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(chain, prefix) }) {
+					found = append(found, chain+" (table "+table+")")
+				}
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return found, err
 }
 
 type iptablesProgram struct {

@@ -30,37 +30,32 @@ func NftTables(ctx context.Context) ([]string, error) {
 	return tables, err
 }
 
-// HasNftables reports whether nft(8) is installed and the kernel answers it.
-func HasNftables(ctx context.Context) bool {
-	if !host.HasProgram("nft") {
-		return false
+// ReadNftTable returns the elements of the sets of addresses of a table, in the
+// order of nft(8). whole reports whether the table exists and has all rules of t
+// with t.Comment, i.e. was last written with the same Body.
+func ReadNftTable(ctx context.Context, t NftTable) (sets map[string][]string, whole bool, err error) {
+	objects, err := nftList(ctx, "table "+t.name())
+	if err != nil {
+		if tables, listErr := NftTables(ctx); listErr == nil && !slices.Contains(tables, t.name()) {
+			err = nil
+		}
+		return nil, false, err
 	}
-	_, err := NftTables(ctx)
-	return err == nil
-}
-
-// HasNftTable reports whether the table exists and has all rules of t with
-// t.Comment, i.e. was last written with the same Body.
-func HasNftTable(ctx context.Context, t NftTable) (bool, error) {
-	tables, err := NftTables(ctx)
-	if err != nil || !slices.Contains(tables, t.Family+" "+t.Name) {
-		return false, err
-	}
-	text, err := host.Run(ctx, "nft", "list", "table", t.Family, t.Name)
-	comment := `comment "` + t.Comment + `"`
-	return strings.Count(text, comment) == strings.Count(t.Body, comment), err
-}
-
-// NftSet returns the elements of a set of addresses, in the order of nft(8).
-func NftSet(ctx context.Context, family, table, name string) ([]string, error) {
-	objects, err := nftList(ctx, "set "+family+" "+table+" "+name)
+	sets, rules := map[string][]string{}, 0
 	for _, object := range objects {
-		var set struct{ Elem []string }
-		if err := json.Unmarshal(object["set"], &set); object["set"] != nil {
-			return set.Elem, err
+		var set struct {
+			Name string
+			Elem []string
+		}
+		if object["set"] != nil && json.Unmarshal(object["set"], &set) == nil {
+			sets[set.Name] = set.Elem
+		}
+		var rule struct{ Comment string }
+		if object["rule"] != nil && json.Unmarshal(object["rule"], &rule) == nil && rule.Comment == t.Comment {
+			rules++
 		}
 	}
-	return nil, err
+	return sets, rules == strings.Count(t.Body, `comment "`+t.Comment+`"`), nil
 }
 
 // SetNftTable creates or replaces the table, in one transaction.

@@ -15,7 +15,7 @@ func TestReplaceNftTable(t *testing.T) {
 	}
 	want := func(version string, exists bool) {
 		t.Helper()
-		if has, err := HasNftTable(t.Context(), table(version)); err != nil || has != exists {
+		if _, has, err := ReadNftTable(t.Context(), table(version)); err != nil || has != exists {
 			t.Errorf("version %s exists: %t, %v; want %t", version, has, err, exists)
 		}
 	}
