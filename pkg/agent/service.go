@@ -99,7 +99,7 @@ func (s Service) apply(ctx context.Context) error {
 			return fmt.Errorf("enable %s: %w", unit, err)
 		}
 	}
-	if err := errors.Join(s.Units.Reload(ctx), s.Units.Start(ctx, unit)); err != nil {
+	if err := s.Units.Start(ctx, unit); err != nil {
 		return err
 	}
 	return s.await(ctx)
@@ -147,11 +147,8 @@ func (s Service) undo(ctx context.Context) error {
 		if err := errors.Join(s.Units.Stop(ctx, unit), s.Units.Disable(ctx, unit)); err != nil {
 			return err
 		}
-		if err := errors.Join(s.Files.Drop(s.path()), s.Units.Reload(ctx)); err != nil {
-			return err
-		}
 	}
-	errs := []error{s.Files.Drop(pidFile, superviseFile, logFile)}
+	errs := []error{s.Files.Drop(s.path(), pidFile, superviseFile, logFile)}
 	for _, dir := range append(s.Dirs, stateDir) {
 		errs = append(errs, s.Files.RemoveAll(dir))
 	}

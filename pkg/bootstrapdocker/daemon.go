@@ -9,7 +9,6 @@ package bootstrapdocker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -92,7 +91,7 @@ func (d Daemon) apply(ctx context.Context) error {
 			return fmt.Errorf("enable %s: %w", unit, err)
 		}
 	}
-	if err := errors.Join(d.Units.Reload(ctx), d.Units.Start(ctx, unit)); err != nil {
+	if err := d.Units.Start(ctx, unit); err != nil {
 		return err
 	}
 	return step.Until(ctx, answers, d.logTail)

@@ -30,7 +30,6 @@ func (d Daemon) undo(ctx context.Context) error {
 		d.Files.Drop(Socket, pidFile, superviseFile, logFile, configFile, d.scriptPath()),
 		d.Files.Drop(namespaceDirs()...),
 		host.RemoveDeadSockets(d.Files, host.ShimSockets),
-		d.Units.Reload(ctx),
 		process.RemoveCgroup(cgroup),
 	)
 }

@@ -55,7 +55,7 @@ func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Unit
 	if err := errors.Join(units.Disable(ctx, bootUnit), units.Stop(ctx, bootUnit)); err != nil {
 		return err
 	}
-	return errors.Join(files.Remove(path), units.Reload(ctx))
+	return files.Remove(path)
 }
 
 func bootFiles(init, binary string, limit time.Duration) []host.File {

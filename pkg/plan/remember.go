@@ -29,7 +29,7 @@ func remember(h *local.Host, role string) step.Step {
 		Check: m.check,
 		Apply: m.apply,
 		Undo: func(ctx context.Context) error {
-			if err := nothingLeft(ctx, h); err != nil {
+			if err := errors.Join(nothingLeft(ctx, h), h.Units.Reload(ctx)); err != nil {
 				return err
 			}
 			return forget(h, role)

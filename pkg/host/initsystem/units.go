@@ -18,15 +18,16 @@ import (
 type Units interface {
 	// Init names the init system: "systemd", "openrc" or "sysv".
 	Init() string
+	// Start starts a unit with its current file.
 	Start(ctx context.Context, unit string) error
 	Stop(ctx context.Context, unit string) error
 	Restart(ctx context.Context, unit string) error
-	// Enable makes the unit start at boot, and Disable reverts that. Call
-	// Reload afterwards: otherwise systemd warns about the units that the links
-	// belong to.
+	// Enable makes the unit start at boot, and Disable reverts that.
 	Enable(ctx context.Context, unit string) error
 	Disable(ctx context.Context, unit string) error
-	// Reload makes the init system read changed unit files and links.
+	// Reload makes the init system read all changed unit files and links. It is
+	// necessary after the link of a unit that runs was changed, and once after
+	// units were removed.
 	Reload(ctx context.Context) error
 	Active(ctx context.Context, unit string) (bool, error)
 }
@@ -77,9 +78,26 @@ func (s systemd) job(ctx context.Context, verb, unit string, queue func(*dbus.Co
 }
 
 func (s systemd) Start(ctx context.Context, unit string) error {
+	if err := s.readChanged(ctx, unit); err != nil {
+		return err
+	}
 	return s.job(ctx, "start", unit, func(c *dbus.Conn, done chan<- string) error {
 		_, err := c.StartUnitContext(ctx, service(unit), "replace", done)
 		return err
+	})
+}
+
+// readChanged makes systemd read its unit files again if it has read another version
+// of this one. systemd reads the file of a new unit by itself. To read all of them
+// takes up to a quarter of a second, during which systemd starts and stops nothing.
+func (s systemd) readChanged(ctx context.Context, unit string) error {
+	return s.with(ctx, func(c *dbus.Conn) error {
+		changed, err := c.GetUnitPropertyContext(ctx, service(unit), "NeedDaemonReload")
+		found, foundErr := c.GetUnitPropertyContext(ctx, service(unit), "LoadState")
+		if err == nil && foundErr == nil && changed.Value.Value() == false && found.Value.Value() == "loaded" {
+			return nil
+		}
+		return c.ReloadContext(ctx)
 	})
 }
 
