@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
 	digest "github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 )
 
 // Check verifies the frames that the images of an architecture need without
@@ -43,15 +46,23 @@ func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
 			inBase = append(inBase, d)
 		}
 	}
-	for frame := range frames {
-		if err := b.checkFrame(ctx, frame); err != nil {
-			return fmt.Errorf("bundle %s: %w", b.Path, err)
-		}
+	if err := b.checkFrames(ctx, slices.Sorted(maps.Keys(frames))); err != nil {
+		return fmt.Errorf("bundle %s: %w", b.Path, err)
 	}
 	if len(inBase) == 0 {
 		return nil
 	}
 	return b.base.checkBlobs(ctx, inBase)
+}
+
+// checkFrames verifies one frame per processor at a time.
+func (b *Bundle) checkFrames(ctx context.Context, frames []int) error {
+	running, ctx := errgroup.WithContext(ctx)
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for _, frame := range frames {
+		running.Go(func() error { return b.checkFrame(ctx, frame) })
+	}
+	return running.Wait()
 }
 
 func (b *Bundle) checkFrame(ctx context.Context, frame int) error {
