@@ -98,7 +98,7 @@ func (s StaticPods) outdated(part func() (component, error)) (p component, pods 
 	if p, err = part(); err != nil {
 		return p, nil, nil, err
 	}
-	if pods, err = s.podsOf([]component{p}); err != nil {
+	if pods, err = s.podsOf(p); err != nil {
 		return p, nil, nil, err
 	}
 	diff, err = s.Files.Missing(pods)

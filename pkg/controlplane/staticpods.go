@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"net/netip"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -26,15 +29,15 @@ type StaticPods struct {
 	AuditPolicy       string // the user's, as JSON; "": our own
 }
 
-// Early writes the pods of the control plane where the kubelet finds
-// them, and what they read. Others come later, see Late.
+// Early writes the static pod of the API server where the kubelet finds it, and what
+// it reads. The others come later, see Late.
 func (s StaticPods) Early() step.Step {
 	return step.Step{
-		Name: "write the static pods",
+		Name: "write the static pod of the API server",
 		Check: func(context.Context) (step.Diff, error) {
 			reads, pods, err := s.podFiles()
 			if errors.Is(err, fs.ErrNotExist) {
-				return step.Diff{"write the pods in " + ManifestDir}, nil // what they read is not there yet
+				return step.Diff{"write the pod in " + ManifestDir}, nil // what they read is not there yet
 			}
 			if err != nil {
 				return nil, err
@@ -58,29 +61,25 @@ func (s StaticPods) Early() step.Step {
 			}
 			return exchange(ctx, s.Files, pods)
 		},
-		Undo: s.removePods,
+		Undo: s.removePod,
 	}
 }
 
-// podFiles lists what the pods read, which must be there before them, as the
-// kubelet starts a pod as soon as it sees it.
+// podFiles lists what the API server reads, which must be there before its pod, as
+// the kubelet starts a pod as soon as it sees it.
 func (s StaticPods) podFiles() (reads, pods []host.File, err error) {
 	if reads, err = s.apiserverFiles(); err != nil {
 		return nil, nil, err
-	}
-	all := []component{s.apiserver(reads)}
-	if !s.Joins {
-		all = append(all, s.manager())
 	}
 	authorization, err := authorizationFiles(s.Files)
 	if err != nil {
 		return nil, nil, err
 	}
-	pods, err = s.podsOf(all)
+	pods, err = s.podsOf(s.apiserver(reads))
 	return append(reads, authorization...), pods, err
 }
 
-func (s StaticPods) podsOf(pods []component) ([]host.File, error) {
+func (s StaticPods) podsOf(pods ...component) ([]host.File, error) {
 	var tree []host.File
 	for _, pod := range pods {
 		data, err := s.manifest(pod)
@@ -92,24 +91,16 @@ func (s StaticPods) podsOf(pods []component) ([]host.File, error) {
 	return tree, nil
 }
 
-// Late writes the static pods that wait for the API server to be ready: a
-// scheduler that asks before it has its rights in a new cluster is refused, and
-// asks again only seconds later. On a further control plane also the controller
-// manager's, which must not work before the others share with it.
+// Late writes the static pods of the scheduler and the controller manager. A
+// scheduler that asks before it has its rights in a new cluster is refused, and asks
+// again only seconds later. A controller manager looks only once per second whether
+// the API server is ready. On a further control plane, neither may work before the
+// others share with it.
 func (s StaticPods) Late() step.Step {
-	name := "write the static pod of the scheduler"
-	if s.Joins {
-		name += " and of the controller manager"
-	}
-	tree := func() ([]host.File, error) {
-		pods := []component{s.scheduler()} // what they read is there by now
-		if s.Joins {
-			pods = append(pods, s.manager())
-		}
-		return s.podsOf(pods)
-	}
+	// What they read is there by now.
+	tree := func() ([]host.File, error) { return s.podsOf(s.manager(), s.scheduler()) }
 	return step.Step{
-		Name: name,
+		Name: "write the static pods of the scheduler and the controller manager",
 		Check: func(context.Context) (step.Diff, error) {
 			files, err := tree()
 			if err != nil {
@@ -124,15 +115,38 @@ func (s StaticPods) Late() step.Step {
 			}
 			return exchange(ctx, s.Files, files)
 		},
-		Undo: func(context.Context) error { return s.Files.Drop(podPath("kube-scheduler")) },
+		Undo: func(context.Context) error {
+			return s.Files.Drop(podPath("kube-scheduler"), podPath("kube-controller-manager"))
+		},
 	}
 }
 
-func (s StaticPods) removePods(context.Context) error {
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager"} {
-		if err := s.Files.Remove(podPath(name)); err != nil {
+// LateInNewCluster is Late for the first control plane, which need not wait until the
+// API server is ready: it writes the pods as soon as the API server creates the rights
+// of its components. By the time the pods ask, these rights are complete.
+func (s StaticPods) LateInNewCluster(p PKI) step.Step {
+	late := s.Late()
+	write := late.Apply
+	late.Apply = func(ctx context.Context) error {
+		super, err := p.superClient()
+		if err != nil {
 			return err
 		}
+		err = step.Until(ctx, func(ctx context.Context) error {
+			_, err := super.RbacV1().ClusterRoles().Get(ctx, "system:kube-scheduler", metav1.GetOptions{})
+			return kube.NoAnswer(err)
+		}, nil)
+		if err != nil {
+			return err
+		}
+		return write(ctx)
+	}
+	return late
+}
+
+func (s StaticPods) removePod(context.Context) error {
+	if err := s.Files.Remove(podPath("kube-apiserver")); err != nil {
+		return err
 	}
 	if err := s.Files.Drop(auditFile, admissionFile, authenticationFile, authorizationFile, nobodyFile); err != nil {
 		return err

@@ -89,7 +89,7 @@ func goalFor(ctx context.Context, files host.Files, lease Lease) (goal, error) {
 	if err != nil {
 		return goal{}, err
 	}
-	want, err := settingsFor(lease, now, allowsDirectRouting(ctx))
+	want, err := settingsFor(lease, now, usesNftables(now) && allowsDirectRouting(ctx))
 	if err != nil {
 		return goal{}, err
 	}

@@ -15,10 +15,13 @@ import (
 //	etcd ──▶ flanneld ──▶ docker0 (Docker and the kubelet restart) ──▶ node Ready
 //	kubelet ──▶ container of the API server ─────────────▶ API server ──┘
 //
-// containerd keeps the container while Docker restarts. The steps of the later
-// stages complete and undo what these two do.
+// The API server waits for etcd. Its container takes longer to start than etcd needs
+// to elect itself, so neither waits for the other. containerd keeps the container
+// while Docker restarts. The steps of the later stages complete and undo what these
+// two do.
 
-// earlyKubelet is the step that starts the kubelet of a new host.
+// earlyKubelet is the step that starts the kubelet of a new host, on a control plane
+// with the API server.
 func earlyKubelet(h *local.Host, role string) step.Step {
 	kubelet := parts.Kubelet(h, role)
 	start := kubelet.Start()
@@ -26,24 +29,19 @@ func earlyKubelet(h *local.Host, role string) step.Step {
 		Name:  "start the kubelet before docker0 moves",
 		Check: start.Check,
 		Apply: func(ctx context.Context) error {
-			return (&step.Runner{}).Do(ctx, step.Plan{{kubelet.Configure()}, {parts.Pods(h).Claim()}, {start}})
+			before := []step.Step{kubelet.Configure()}
+			if role == local.Master {
+				before = append(before, parts.StaticPods(h).Early())
+			}
+			return (&step.Runner{}).Do(ctx, step.Plan{before, {parts.Pods(h).Claim()}, {start}})
 		},
 	})
 }
 
-// earlyAPIServer is the step that waits for the container of the API server.
-// Without its kubelet the container would start after the move of docker0. The
-// controller manager is the other static pod of that time: the move ends the
-// kubelet, which must not be creating a container then.
+// earlyAPIServer is the step that waits for the container of the API server. The move
+// of docker0 ends the kubelet, which would otherwise create the container afterwards.
 func earlyAPIServer(h *local.Host) step.Step {
-	started := func(ctx context.Context) error {
-		for _, pod := range []string{"kube-apiserver", "kube-controller-manager"} {
-			if err := parts.StaticPod(h, pod).Started(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	started := parts.StaticPod(h, "kube-apiserver").Started
 	return ifNew(h, parts.Watched(h, step.Wait("start the API server before docker0 moves", started, parts.RunningKubelet().Explain)))
 }
 

@@ -29,7 +29,8 @@ func Master(h *local.Host) step.Plan {
 	)).Compact().Within(h.Timeout())
 }
 
-// masterEngines is the stage that starts the bootstrap Docker and loads images.
+// masterEngines is the stage that loads images and starts the bootstrap Docker and,
+// on a new host, the kubelet.
 func masterEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
 	return step.Plan{
@@ -39,8 +40,9 @@ func masterEngines(h *local.Host) step.Plan {
 			parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
+		{parts.LoadMain(h), parts.LoadContainerd(h)},
 		// The others enable leader election while this host starts.
-		{ifJoining(h, parts.EtcdMember(h).Announce()), bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},
+		{ifJoining(h, parts.EtcdMember(h).Announce()), bootstrap.Start(), earlyKubelet(h, local.Master), h.Source().InstallCNIPlugins()},
 		{parts.LoadBootstrap(h, "etcd")},
 	}
 }
@@ -49,7 +51,7 @@ func masterEngines(h *local.Host) step.Plan {
 func masterEtcd(h *local.Host) step.Plan {
 	etcd := parts.Etcd(h)
 	return step.Plan{
-		{parts.StartEtcd(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel"), earlyKubelet(h, local.Master)},
+		{parts.StartEtcd(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel")},
 		{parts.EtcdServer(h).Room()},
 		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.StaticPods(h).Early()},
 		{membership.Admitted(h)},
@@ -60,7 +62,7 @@ func masterEtcd(h *local.Host) step.Plan {
 func apiServer(h *local.Host) step.Plan {
 	return step.Plan{
 		append(reviveLate(h), parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h)),
-		{apiServerReady(h)},
+		{apiServerReady(h), ifNotJoining(h, parts.StaticPods(h).LateInNewCluster(parts.PKI(h)))},
 		{ifJoining(h, controlplane.AwaitElection(h.Files)), controlplane.GrantAdmin(parts.PKI(h))},
 	}
 }
@@ -69,11 +71,10 @@ func apiServer(h *local.Host) step.Plan {
 func cluster(h *local.Host) step.Plan {
 	pods, node := parts.StaticPods(h), parts.Node(h, controlplane.AdminConf)
 	return step.Plan{
-		append(keepNetwork(h), applyNetwork(h), pods.Late()),
-		{
+		{applyNetwork(h), ifJoining(h, pods.Late())},
+		append(keepNetwork(h),
 			parts.EtcdMember(h).List(), parts.Publish(h), parts.ApplyAddons(h),
-			parts.Watched(h, node.Mark(marks(h, local.Master))), parts.Watched(h, membership.ServingCertificate(h)),
-		},
+			parts.Watched(h, node.Mark(marks(h, local.Master))), parts.Watched(h, membership.ServingCertificate(h))),
 		pods.Healthy(func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }),
 		append(parts.FurtherAddons(h), madeDirs(h), kubelet.InstallKubectl(h.Files, local.Binary),
 			parts.Watched(h, ifNetwork(h, node.WaitReady())), ifNetwork(h, parts.Addons(h).WaitDNS())),

@@ -16,12 +16,16 @@ func podNetwork(h *local.Host, role string, beside step.Step) step.Plan {
 	flanneld := parts.Flanneld(h)
 	return step.Plan{
 		{beside, parts.OnDocker0(h, flanneld.Start()), parts.OnOtherCNI(h, containerd.LeaveCNI(h.Files, parts.Containerd(h), local.Prefix(h.Config.FlannelNetwork)))},
-		{
-			parts.OnDocker0(h, parts.Bridge(h).Move()), maindocker.BootUnit(h.Files, h.Units, local.Binary, h.Timeout()),
-			parts.OnDocker0(h, parts.CNI(h)), parts.OnDocker0(h, flanneld.Overlay()),
-		},
-		{parts.OnDocker0(h, parts.Overlay(h).Open()), parts.OnDocker0(h, parts.HostFilter(h, role).Step()), parts.KeepSysctls(h)},
+		{parts.OnDocker0(h, parts.Bridge(h).Move()), parts.OnDocker0(h, parts.CNI(h)), parts.OnDocker0(h, flanneld.Overlay())},
+		{parts.OnDocker0(h, parts.Overlay(h).Open()), parts.OnDocker0(h, parts.HostFilter(h, role).Step()), parts.KeepSysctls(h), bootUnit(h)},
 	}
+}
+
+// bootUnit is the step that restores the network at boot. systemd starts and stops
+// nothing while it reads the unit, so the step does not run beside the restart of
+// Docker.
+func bootUnit(h *local.Host) step.Step {
+	return maindocker.BootUnit(h.Files, h.Units, local.Binary, h.Timeout())
 }
 
 // beforeKubelet is the stage that prepares the start of the kubelet.
@@ -49,6 +53,14 @@ func ifJoining(h *local.Host, s step.Step) step.Step {
 		return s
 	}
 	return step.Step{}
+}
+
+// ifNotJoining returns s on the first control plane, and otherwise an empty step.
+func ifNotJoining(h *local.Host, s step.Step) step.Step {
+	if h.Config.Join {
+		return step.Step{}
+	}
+	return s
 }
 
 // ifNetwork returns s unless the user installs a CNI plugin later, because s

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -20,7 +19,7 @@ import (
 func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 	kubelet, pods := parts.Kubelet(h, role).Start(), parts.Pods(h).Claim()
 	overlay, docker0, flanneld := parts.Overlay(h).Open(), parts.Bridge(h).Move(), parts.Flanneld(h).Start()
-	boot := maindocker.BootUnit(h.Files, h.Units, local.Binary, h.Timeout())
+	boot := bootUnit(h)
 	return p.
 		UndoneAfter(overlay, kubelet).
 		UndoneAfter(docker0, kubelet, overlay).
