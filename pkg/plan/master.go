@@ -35,8 +35,9 @@ func masterEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
 	return step.Plan{
 		{remember(h, local.Master), preflight.Room(h)},
+		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
-			ifJoining(h, h.Join.Save()), parts.MainDocker(h).Resume(), kubelet.RememberSysctls(h.Files),
+			ifJoining(h, h.Join.Save()), parts.MainDocker(h).Resume(),
 			parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{parts.PKI(h).Certificates(), bootstrap.Containerd()},

@@ -29,8 +29,9 @@ func workerEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
 	return step.Plan{
 		{remember(h, local.Worker), preflight.Room(h)},
+		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
-			parts.MainDocker(h).Resume(), kubelet.RememberSysctls(h.Files), h.Join.Save(),
+			parts.MainDocker(h).Resume(), h.Join.Save(),
 			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{bootstrap.Containerd()},
