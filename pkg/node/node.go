@@ -112,8 +112,7 @@ func (n Node) patch(ctx context.Context, client kubernetes.Interface, patch stri
 	return err
 }
 
-// ready also wants the Ready taint gone: the node controller takes it away a
-// moment after the condition turned, and pods are placed only then.
+// ready also requires that pods can be placed on the node, see placeable.
 func ready(node *corev1.Node, since time.Time) error {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.LastHeartbeatTime.Time.Before(since) {
@@ -129,8 +128,15 @@ func ready(node *corev1.Node, since time.Time) error {
 	return fmt.Errorf("node %s has not reported yet", node.Name)
 }
 
+// placeable returns an error while the node has a taint of a node that is not Ready.
+// The node controller removes it a moment after the condition changes. It removes the
+// same taint with the effect NoExecute only every five seconds, but pods tolerate that
+// effect for five minutes (admission plugin DefaultTolerationSeconds).
 func placeable(node *corev1.Node) error {
 	for _, t := range node.Spec.Taints {
+		if t.Effect == corev1.TaintEffectNoExecute {
+			continue
+		}
 		if t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable {
 			return fmt.Errorf("node %s is Ready and still has the taint %s", node.Name, t.Key)
 		}

@@ -13,12 +13,15 @@ import (
 
 func TestReady(t *testing.T) {
 	for want, node := range map[string]corev1.Node{
-		"":                     {Status: status(corev1.ConditionTrue, "")},
+		"": {
+			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}},
+			Status: status(corev1.ConditionTrue, ""),
+		},
 		"has not reported yet": {},
 		"is not Ready: no CNI": {Status: status(corev1.ConditionFalse, "no CNI")},
 		"is not Ready: gone":   {Status: status(corev1.ConditionUnknown, "gone")},
 		"still has the taint": {
-			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady}}},
+			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}},
 			Status: status(corev1.ConditionTrue, ""),
 		},
 	} {
