@@ -16,23 +16,28 @@ import (
 const benchRuns = 5
 
 // TestBench makes the same cluster again and again, on hosts that have the
-// images, in turn with kubeadm, and prints medians. It asserts no time.
+// images, in turn with kubeadm, and prints medians, and then what both use while
+// nothing happens. It asserts no time.
 func TestBench(t *testing.T) {
 	made := hosts(t, "docker-28.5", "10.193.9.0/24", "bench-a", "bench-b")
 	b := bench{master: made[0], worker: made[1], figures: newFigures()}
 	b.worker.sh(t, "mkdir /root/probe && cp /usr/local/bin/probe /root/probe/ && tar -C /root/probe -c . | docker import - "+probeImage)
-	b.once(t) // loads the images
+	nothing := func() {}
+	b.once(t, nothing) // loads the images
 	b.figures = newFigures()
 	p := newPeer(t, b.master, b.worker)
 	for range benchRuns {
-		b.once(t)
-		p.once(t)
+		b.once(t, nothing)
+		p.once(t, nothing)
 	}
+	used := idle{bare: usages(t, 0, b.master, b.worker)}
+	bench{b.master, b.worker, newFigures()}.once(t, func() { used.ours = usages(t, time.Minute, b.master, b.worker) })
+	peer{p.master, p.worker, newFigures()}.once(t, func() { used.peers = usages(t, time.Minute, p.master, p.worker) })
 	picture := []byte(b.master.sh(t, "cat /root/timeline.svg"))
 	if err := os.WriteFile("../../_output/timeline.svg", picture, 0o644); err != nil {
 		t.Error(err)
 	}
-	fmt.Print(b.figures.table(p.figures))
+	fmt.Print(b.figures.table(p.figures), "\n", used.table())
 }
 
 type bench struct {
@@ -40,8 +45,9 @@ type bench struct {
 	figures        figures
 }
 
-// once makes a cluster and takes it back.
-func (b bench) once(t *testing.T) {
+// once makes a cluster, calls use and takes the cluster back.
+func (b bench) once(t *testing.T, use func()) {
+	t.Helper()
 	b.master.sh(t, "probe watch "+b.master.name+" "+b.worker.name+" </dev/null >/run/bench 2>&1 &")
 	made := b.master.timed(t, "kube-bootstrap master --progress json --timeline /root/timeline.svg --bundle "+bundle)
 	b.figures.steps("master", made)
@@ -56,6 +62,7 @@ func (b bench) once(t *testing.T) {
 	b.figures.add("worker returned", joined.end.Sub(joined.begin))
 
 	b.figures.seen(seen(t, b.master), made.begin, joined.begin)
+	use()
 	for i, m := range []machine{b.worker, b.master} {
 		gone := m.timed(t, "kube-bootstrap turndown --yes --keep-images")
 		b.figures.add("turndown of the "+[]string{"worker", "master"}[i], gone.end.Sub(gone.begin))

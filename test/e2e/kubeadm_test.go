@@ -69,8 +69,9 @@ func fill(text string, m machine, subnet string) string {
 		"PAUSE", versions.Pause, "FLANNEL", versions.Flannel, "ADDRESS", m.ip, "SUBNET", subnet).Replace(text)
 }
 
-// once makes a cluster and takes it back.
-func (p peer) once(t *testing.T) {
+// once makes a cluster, calls use and takes the cluster back.
+func (p peer) once(t *testing.T, use func()) {
+	t.Helper()
 	p.master.sh(t, fill(kubeadmPrepare, p.master, "10.244.0"))
 	p.worker.sh(t, fill(kubeadmPrepare, p.worker, "10.244.1"))
 	p.master.sh(t, "cat >/opt/kubeadm/init.yaml <<'EOF'\n"+fill(kubeadmInit, p.master, "")+"\nEOF")
@@ -85,6 +86,7 @@ func (p peer) once(t *testing.T) {
 	joined := p.worker.timed(t, "/opt/kubeadm/"+strings.TrimSpace(join)+flags)
 	p.figures.add("worker returned", joined.end.Sub(joined.begin))
 	p.figures.seen(seen(t, p.master), made.begin, joined.begin)
+	use()
 	for i, m := range []machine{p.worker, p.master} {
 		gone := m.timed(t, "/opt/kubeadm/kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock")
 		p.figures.add("turndown of the "+[]string{"worker", "master"}[i], gone.end.Sub(gone.begin))

@@ -1,0 +1,60 @@
+//go:build e2e && bench
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
+)
+
+// usage is what a host uses while nothing happens.
+type usage struct {
+	memory int64         // bytes, resident; a page that several processes share counts once
+	cpu    time.Duration // in a minute
+}
+
+// readUsage waits until a host has settled, and then measures a minute. The group of
+// the host counts the time of processes that ended, too.
+const readUsage = `cpu() { cat /sys/fs/cgroup/cpuacct/cpuacct.usage 2>/dev/null || awk '/^usage_usec/ {print $2 * 1000}' /sys/fs/cgroup/cpu.stat; }
+sleep %d; before=$(cpu); sleep 60; after=$(cpu)
+cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Pss:/ {sum += $2} END {printf "%%.0f ", sum * 1024}'
+echo $((after - before))`
+
+func (m machine) usage(t *testing.T, settle time.Duration) (u usage) {
+	t.Helper()
+	out := m.sh(t, fmt.Sprintf(readUsage, int(settle.Seconds())))
+	var nano int64
+	_, err := fmt.Sscan(out, &u.memory, &nano)
+	must.NoError(t, err)
+	u.cpu = time.Duration(nano)
+	return u
+}
+
+// idle are the usages of the hosts of a bench: without a cluster, with one of
+// kube-bootstrap and with one of kubeadm.
+type idle struct{ bare, ours, peers map[string]usage }
+
+func usages(t *testing.T, settle time.Duration, master, worker machine) map[string]usage {
+	t.Helper()
+	return map[string]usage{"control plane": master.usage(t, settle), "worker": worker.usage(t, 0)}
+}
+
+// table shows what the clusters use in addition to the hosts without one.
+func (i idle) table() string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "idle host\tMB\tkubeadm\tratio\tCPU s/min\tkubeadm\tratio\t")
+	for _, host := range []string{"control plane", "worker"} {
+		bare, ours, peers := i.bare[host], i.ours[host], i.peers[host]
+		memory, cpu := ours.memory-bare.memory, (ours.cpu - bare.cpu).Seconds()
+		peerMemory, peerCPU := peers.memory-bare.memory, (peers.cpu - bare.cpu).Seconds()
+		fmt.Fprintf(table, "%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t\n", host, memory>>20, peerMemory>>20, float64(memory)/float64(peerMemory), cpu, peerCPU, cpu/peerCPU)
+	}
+	_ = table.Flush()
+	return b.String()
+}
