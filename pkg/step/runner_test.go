@@ -158,6 +158,23 @@ func TestUndoneAfterWaitsForTheNamedStepsOnly(t *testing.T) {
 	}
 }
 
+// A plan whose steps would wait for one another is an error and undoes nothing.
+func TestUndoneAfterEachOther(t *testing.T) {
+	var early, late, memory atomic.Bool
+	late.Store(true)
+	plan := Plan{{cell("memory", &memory)}, {cell("early", &early)}, {cell("late", &late)}}.UndoneAfter(Step{Name: "late"}, Step{Name: "early"})
+	ended := make(chan error, 1)
+	go func() { ended <- (&Runner{}).Undo(t.Context(), plan) }()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "early, late") || !late.Load() {
+			t.Errorf("got %v; late is undone: %t", err, !late.Load())
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("it waits forever")
+	}
+}
+
 // TestUndoOfStepsOfOneName: a step does not wait for itself.
 func TestUndoOfStepsOfOneName(t *testing.T) {
 	undone := make(chan int, 3)

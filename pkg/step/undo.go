@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -31,6 +32,9 @@ func (r *Runner) Undo(ctx context.Context, plan Plan) error {
 //	a ◀─── plan.UndoneAfter(a, c) ─────────────┘
 func (r *Runner) undoStages(ctx context.Context, stages Plan, first int) error {
 	all := undoings(stages, first)
+	if names := waitingForever(all); len(names) > 0 {
+		return fmt.Errorf("the Undo of these steps would wait for one another: %s", strings.Join(names, ", "))
+	}
 	var running sync.WaitGroup
 	for _, u := range all {
 		before := u.before(all)
@@ -76,6 +80,19 @@ func (u *undoing) before(all []*undoing) []*undoing {
 		}
 		return other == u || !slices.Contains(u.step.undoneAfter, other.step.Name)
 	})
+}
+
+// waitingForever returns the names of the steps that UndoneAfter, with the order of
+// the stages, makes wait for one another.
+func waitingForever(all []*undoing) (names []string) {
+	waiting := all
+	for range all {
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(u *undoing) bool { return len(u.before(waiting)) == 0 })
+	}
+	for _, u := range waiting {
+		names = append(names, u.step.Name)
+	}
+	return names
 }
 
 // UndoneAfter returns p with another order of Undo: the Undo of s begins once the
