@@ -64,7 +64,7 @@ func joinControlPlanes(t *testing.T, first, second, third machine) {
 	var all sync.WaitGroup
 	var err error
 	all.Go(func() { _, err = second.try(t.Context(), line) })
-	for _, step := range []string{"announce this control plane", "join etcd", "write the static pod of the scheduler and of the controller manager"} {
+	for _, step := range []string{"announce this control plane", "join etcd", "write the static pods of the scheduler and the controller manager"} {
 		if out := killIn(t, third, line, step); out != "137 "+step {
 			t.Errorf("killed in %q: %s", step, out)
 		}

@@ -38,7 +38,7 @@ func repairs(t *testing.T, master, worker machine) {
 	for _, c := range []struct{ name, do, step string }{
 		{"etcd stopped", "docker -H unix:///run/docker-bootstrap.sock stop -t 1 etcd", "start etcd"},
 		{"certificate expired", expire, "issue certificates"},
-		{"static pod deleted", "rm /etc/kubernetes/manifests/kube-scheduler.yaml", "write the static pod of the scheduler"},
+		{"static pod deleted", "rm /etc/kubernetes/manifests/kube-scheduler.yaml", "write the static pods of the scheduler and the controller manager"},
 	} {
 		t.Run(c.name, func(t *testing.T) { repair(t, master, "master", c.do, c.step) })
 	}
