@@ -82,8 +82,8 @@ func restoreFound(ctx context.Context, files host.Files) error {
 		netfilter.DeleteChainsEverywhere(ctx, "KUBE-"),
 		netfilter.DeleteNftTable(ctx, "ip", "kube-proxy"),
 		netfilter.DeleteNftTable(ctx, "ip6", "kube-proxy"),
-		removeNew(ctx, f.Tables, netfilter.NftTables, netfilter.DeleteEmptyNftTable),
-		removeNew(ctx, f.Chains, netfilter.NftBaseChains, netfilter.DeleteEmptyNftChain),
+		removeNew(ctx, f.Tables, netfilter.NftTables, netfilter.DeleteEmptyNftTables),
+		removeNew(ctx, f.Chains, netfilter.NftBaseChains, netfilter.DeleteEmptyNftChains),
 		removeEmpty(files),
 	)
 	if err != nil {
@@ -93,18 +93,12 @@ func restoreFound(ctx context.Context, files host.Files) error {
 }
 
 // removeNew removes the empty tables or chains of iptables that are not in before.
-func removeNew(ctx context.Context, before []string, list func(context.Context) ([]string, error), remove func(context.Context, string) error) error {
+func removeNew(ctx context.Context, before []string, list func(context.Context) ([]string, error), remove func(context.Context, []string) error) error {
 	now, err := list(ctx)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, name := range now {
-		if ofIptables(name) && !slices.Contains(before, name) {
-			errs = append(errs, remove(ctx, name))
-		}
-	}
-	return errors.Join(errs...)
+	return remove(ctx, slices.DeleteFunc(now, func(name string) bool { return !ofIptables(name) || slices.Contains(before, name) }))
 }
 
 // ofIptables reports whether iptables creates this table, or the table of this

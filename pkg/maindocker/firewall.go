@@ -221,7 +221,7 @@ func removeFirewall(ctx context.Context) error {
 func dropRawTable(ctx context.Context) error {
 	tables, err := netfilter.NftTables(ctx)
 	if table := "ip " + rawChain.table; err == nil && slices.Contains(tables, table) {
-		err = netfilter.DeleteEmptyNftTable(ctx, table)
+		err = netfilter.DeleteEmptyNftTables(ctx, []string{table})
 	}
 	return err
 }

@@ -15,7 +15,8 @@ import (
 // balancer, so the agent stops after flanneld:
 //
 //	kubelet ──▶ overlay ──▶ docker0, boot unit ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
-//	   └──────▶ pods ────────────────────────────┴──▶ the kubelet's files, route ──┘
+//	   └──────▶ pods ──┬─────────────────────────┴──▶ the kubelet's files, route ──┤
+//	                   └──▶ CNI plugins, filter of hosts ──────────────────────────┘
 func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 	kubelet, pods := parts.Kubelet(h, role).Start(), parts.Pods(h).Claim()
 	overlay, docker0, flanneld := parts.Overlay(h).Open(), parts.Bridge(h).Move(), parts.Flanneld(h).Start()
@@ -26,6 +27,8 @@ func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 		UndoneAfter(boot, kubelet, overlay).
 		UndoneAfter(parts.Kubelet(h, role).Configure(), pods, docker0).
 		UndoneAfter(parts.ServiceRoute(h).Step(), pods, docker0).
+		UndoneAfter(h.Source().InstallCNIPlugins(), pods).
+		UndoneAfter(parts.HostFilter(h, role).Step(), pods).
 		UndoneAfter(flanneld, pods, docker0, boot).
 		UndoneAfter(startAgent(h, role), pods, flanneld).
 		UndoneAfter(parts.StartEtcd(h), pods, flanneld)

@@ -24,6 +24,7 @@ var orderOfUndo = [][2]string{
 	{"move docker0 onto the flannel subnet", "configure the kubelet"},
 	{"move docker0 onto the flannel subnet", "route Services where there is no default route"},
 	{"run pods in containerd", "start etcd"},
+	{"run pods in containerd", "install the CNI plugins"},
 	{"start flanneld", "start etcd"},
 	{"start flanneld", "start the agent"},
 	{"start the agent", "start the bootstrap Docker"},

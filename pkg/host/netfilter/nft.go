@@ -3,6 +3,7 @@ package netfilter
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -118,41 +119,59 @@ func NftBaseChains(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// DeleteEmptyNftChain deletes a chain, such as "ip filter INPUT", that has no
-// rules and accepts all packets: iptables-nft creates it with its first rule
-// and never deletes it.
-func DeleteEmptyNftChain(ctx context.Context, chain string) error {
-	objects, err := nftList(ctx, "chain "+chain)
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		body, isChain := object["chain"]
-		if object["rule"] != nil || isChain && !acceptsAll(body) {
-			return nil
-		}
-	}
-	_, err = host.Run(ctx, append([]string{"nft", "delete", "chain"}, strings.Fields(chain)...)...)
-	return err
+// DeleteEmptyNftChains deletes those of the chains, such as "ip filter INPUT", that
+// have no rules and accept all packets: iptables-nft creates a chain with its first
+// rule and never deletes it.
+func DeleteEmptyNftChains(ctx context.Context, chains []string) error {
+	return deleteEmptyNft(ctx, "chain", chains)
 }
 
-// DeleteEmptyNftTable deletes a table, such as "ip mangle", that contains no
-// rule and no set: iptables-nft creates a table by listing it and never
-// deletes it.
-func DeleteEmptyNftTable(ctx context.Context, table string) error {
-	family, name, _ := strings.Cut(table, " ")
-	objects, err := nftList(ctx, "table "+table)
+// DeleteEmptyNftTables deletes those of the tables, such as "ip mangle", that contain
+// no rule and no set: iptables-nft creates a table by listing it and never deletes it.
+func DeleteEmptyNftTables(ctx context.Context, tables []string) error {
+	return deleteEmptyNft(ctx, "table", tables)
+}
+
+// deleteEmptyNft deletes those of the tables or chains that contain nothing. It lists
+// and deletes all with one process each.
+func deleteEmptyNft(ctx context.Context, kind string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	objects, err := nftList(ctx, "ruleset")
 	if err != nil {
 		return err
 	}
-	for _, object := range objects {
-		for kind, body := range object {
-			if kind != "metainfo" && kind != "table" && (kind != "chain" || !acceptsAll(body)) {
-				return nil
-			}
+	used := nftUsed(objects)
+	var deletions strings.Builder
+	for _, name := range names {
+		if !used[name] {
+			fmt.Fprintf(&deletions, "delete %s %s\n", kind, name)
 		}
 	}
-	return DeleteNftTable(ctx, family, name)
+	if deletions.Len() == 0 {
+		return nil
+	}
+	return loadNft(ctx, deletions.String())
+}
+
+// nftUsed returns the tables and chains that have an effect.
+func nftUsed(objects []map[string]json.RawMessage) map[string]bool {
+	used := map[string]bool{}
+	for _, object := range objects {
+		for kind, body := range object {
+			var in struct{ Family, Table, Chain, Name string }
+			if kind == "metainfo" || kind == "table" || json.Unmarshal(body, &in) != nil || kind == "chain" && acceptsAll(body) {
+				continue
+			}
+			if kind == "chain" {
+				in.Chain = in.Name
+			}
+			used[in.Family+" "+in.Table] = true
+			used[in.Family+" "+in.Table+" "+in.Chain] = true
+		}
+	}
+	return used
 }
 
 // acceptsAll reports whether an empty chain lets all packets pass.

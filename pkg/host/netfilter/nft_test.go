@@ -1,6 +1,7 @@
 package netfilter
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
@@ -36,6 +37,25 @@ func TestReplaceNftTable(t *testing.T) {
 		t.Error("a table that nft refuses is no error")
 	}
 	want("3", true)
+}
+
+// iptables creates chains and tables that it never deletes.
+func TestDeleteEmptyNft(t *testing.T) {
+	hosttest.InNetns(t)
+	hosttest.Shell(t, `iptables -A INPUT -j ACCEPT
+		iptables -D INPUT -j ACCEPT
+		iptables -A FORWARD -j ACCEPT
+		iptables -t nat -A OUTPUT -j ACCEPT
+		iptables -t nat -D OUTPUT -j ACCEPT`)
+	must.NoError(t, DeleteEmptyNftTables(t.Context(), []string{"ip filter", "ip nat"}))
+	must.NoError(t, DeleteEmptyNftChains(t.Context(), []string{"ip filter INPUT", "ip filter FORWARD"}))
+	tables, err := NftTables(t.Context())
+	must.NoError(t, err)
+	chains, err := NftBaseChains(t.Context())
+	must.NoError(t, err)
+	if !slices.Equal(tables, []string{"ip filter"}) || !slices.Equal(chains, []string{"ip filter FORWARD"}) {
+		t.Errorf("left: tables %q, chains %q", tables, chains)
+	}
 }
 
 func TestOnlyEmptyChainsAreNothing(t *testing.T) {
