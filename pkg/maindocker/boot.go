@@ -55,7 +55,8 @@ func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Unit
 	if err := errors.Join(units.Disable(ctx, bootUnit), units.Stop(ctx, bootUnit)); err != nil {
 		return err
 	}
-	return files.Remove(path)
+	// Without it, the next start of Docker would start the unit again.
+	return errors.Join(files.Remove(path), units.Reload(ctx))
 }
 
 func bootFiles(init, binary string, limit time.Duration) []host.File {
