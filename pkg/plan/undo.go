@@ -10,11 +10,11 @@ import (
 // It begins once the kubelet has stopped, and runs beside the removal of the pods.
 // The files of the kubelet are removed after both. Their Undo also removes the empty
 // tables of the firewall, and Docker writes into tables while it starts. The start of
-// Docker may also run the boot unit, which mounts the directory of these files again
-// and restores the route to Services. flanneld returns its lease through the agent's
-// balancer, so the agent stops after flanneld:
+// Docker would also start the boot unit, which mounts the directory of these files
+// again and restores the route to Services, and then stay active. flanneld returns
+// its lease through the agent's balancer, so the agent stops after flanneld:
 //
-//	kubelet ──▶ overlay ──▶ docker0, boot unit ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
+//	kubelet ──▶ overlay, boot unit ──▶ docker0 ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
 //	   └──────▶ pods ──┬─────────────────────────┴──▶ the kubelet's files, route ──┤
 //	                   └──▶ CNI plugins, filter of hosts ──────────────────────────┘
 func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
@@ -23,13 +23,13 @@ func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 	boot := bootUnit(h)
 	return p.
 		UndoneAfter(overlay, kubelet).
-		UndoneAfter(docker0, kubelet, overlay).
-		UndoneAfter(boot, kubelet, overlay).
+		UndoneAfter(boot, kubelet).
+		UndoneAfter(docker0, kubelet, overlay, boot).
 		UndoneAfter(parts.Kubelet(h, role).Configure(), pods, docker0).
 		UndoneAfter(parts.ServiceRoute(h).Step(), pods, docker0).
 		UndoneAfter(h.Source().InstallCNIPlugins(), pods).
 		UndoneAfter(parts.HostFilter(h, role).Step(), pods).
-		UndoneAfter(flanneld, pods, docker0, boot).
+		UndoneAfter(flanneld, pods, docker0).
 		UndoneAfter(startAgent(h, role), pods, flanneld).
 		UndoneAfter(parts.StartEtcd(h), pods, flanneld)
 }

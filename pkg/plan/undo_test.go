@@ -19,6 +19,7 @@ var orderOfUndo = [][2]string{
 	{"start the kubelet", "run pods in containerd"},
 	{"start the kubelet", "bring the network back at boot"},
 	{"let the overlay into docker0", "move docker0 onto the flannel subnet"},
+	{"bring the network back at boot", "move docker0 onto the flannel subnet"},
 	{"move docker0 onto the flannel subnet", "start flanneld"},
 	{"run pods in containerd", "configure the kubelet"},
 	{"move docker0 onto the flannel subnet", "configure the kubelet"},
