@@ -79,18 +79,18 @@ func grant(ctx context.Context, p PKI) error {
 }
 
 // superClient returns a client with all rights, also where RBAC grants none.
-func (p PKI) superClient() (*kubernetes.Clientset, error) {
+func (p PKI) superClient() (kubernetes.Interface, error) {
 	data, err := p.kubeconfig(p.Server(), pki.Request{CommonName: superAdmin, Organizations: []string{superGroup}, Client: true, Life: grantLife})
 	if err != nil {
 		return nil, err
 	}
-	return clientOf(data)
+	return kube.KubeconfigOf(data).Client()
 }
 
 // bound reports whether the administrators can read a ClusterRoleBinding.
 // Without a client the cluster does not exist yet, and neither does the binding.
 // Administrators without a binding may not read bindings.
-func bound(ctx context.Context, client *kubernetes.Clientset, name string) (bool, error) {
+func bound(ctx context.Context, client kubernetes.Interface, name string) (bool, error) {
 	if client == nil {
 		return false, nil
 	}

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
@@ -61,7 +60,7 @@ func (a API) serves(ctx context.Context) error {
 	return err
 }
 
-func serverVersion(ctx context.Context, client *kubernetes.Clientset) (is version.Info, err error) {
+func serverVersion(ctx context.Context, client kubernetes.Interface) (is version.Info, err error) {
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err == nil {
 		err = json.Unmarshal(data, &is)
@@ -85,7 +84,7 @@ func (a API) Answers(ctx context.Context) error {
 	return fmt.Errorf("%s: %s", a.Server(), lastLine(string(answer)))
 }
 
-func adminClient(files host.Files) (*kubernetes.Clientset, error) {
+func adminClient(files host.Files) (kubernetes.Interface, error) {
 	data, err := files.Read(AdminConf)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoConfig
@@ -93,20 +92,11 @@ func adminClient(files host.Files) (*kubernetes.Clientset, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientOf(data)
+	client, err := kube.KubeconfigOf(data).Client()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", AdminConf, err)
 	}
 	return client, nil
-}
-
-func clientOf(kubeconfig []byte) (*kubernetes.Clientset, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = 100, 200
-	return kubernetes.NewForConfig(config)
 }
 
 // explain returns the end of what the API server logged last.

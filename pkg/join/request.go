@@ -101,10 +101,7 @@ func (j *Joining) connect(ctx context.Context) kube.Connect {
 		if err != nil {
 			return nil, err
 		}
-		return &rest.Config{
-			Host: "https://" + j.Target.Server, BearerToken: j.Target.Token.Reveal(), QPS: -1,
-			TLSClientConfig: rest.TLSClientConfig{CAData: h.ClusterCA},
-		}, nil
+		return kube.Token(j.Target.Server, j.Target.Token.Reveal(), h.ClusterCA)()
 	}
 }
 

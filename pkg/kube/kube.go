@@ -45,11 +45,39 @@ func Kubeconfig(path string) Connect {
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig %s: %w", path, err)
 		}
-		// The default of five requests a second would delay the few dozen requests
-		// of one Apply.
-		config.QPS = -1
-		return config, nil
+		return asKubeBootstrap(config), nil
 	}
+}
+
+// KubeconfigOf returns a Connect to the current cluster of a kubeconfig.
+func KubeconfigOf(kubeconfig []byte) Connect {
+	return func() (*rest.Config, error) {
+		config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		return asKubeBootstrap(config), nil
+	}
+}
+
+// Token returns a Connect to the API server at address, which is a host and a port,
+// with a bearer token. The certificate of the API server must come from one of the
+// authorities in ca, in PEM.
+func Token(address, token string, ca []byte) Connect {
+	return func() (*rest.Config, error) {
+		return asKubeBootstrap(&rest.Config{
+			Host: "https://" + address, BearerToken: token,
+			TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+		}), nil
+	}
+}
+
+// asKubeBootstrap returns config with the name of kube-bootstrap for the audit log,
+// and without a limit of requests. The default of five requests a second would delay
+// the few dozen requests of one Apply.
+func asKubeBootstrap(config *rest.Config) *rest.Config {
+	config.UserAgent, config.QPS = FieldManager, -1
+	return config
 }
 
 // Client returns a typed client.

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
@@ -21,6 +20,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
@@ -228,11 +228,7 @@ func adminClient() (kubernetes.Interface, error) {
 	if err := onControlPlane(); err != nil {
 		return nil, err
 	}
-	rest, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", adminKubeconfig, err)
-	}
-	return kubernetes.NewForConfig(rest)
+	return kube.Kubeconfig(adminKubeconfig).Client()
 }
 
 // onControlPlane returns a problem unless root of a control plane runs this.

@@ -70,10 +70,6 @@ func Connect(ctx context.Context, s *session.Session, except string) kube.Connec
 		if err != nil {
 			return nil, err
 		}
-		config, err := clientcmd.RESTConfigFromKubeConfig(data)
-		if err == nil {
-			config.QPS = -1 // a few requests, once
-		}
-		return config, err
+		return kube.KubeconfigOf(data)()
 	}
 }
