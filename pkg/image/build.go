@@ -34,24 +34,37 @@ func (b *Builder) Compile(ctx context.Context, r Recipe, arch string) (cache.Par
 	if err := b.prepare(ctx, &r); err != nil {
 		return cache.Part{}, fmt.Errorf("prepare %s: %w", r.Name, err)
 	}
-	if err := b.findGo(ctx); err != nil {
-		return cache.Part{}, err
-	}
-	c, err := newCompilation(r, arch, b.goVersion)
+	c, part, err := b.resolve(ctx, r, arch)
 	if err != nil {
 		return cache.Part{}, err
 	}
-	k := cache.Key(r, c.source+c.beside+c.stub, c.env, c.args, c.goVersion, b.checkoutState())
-	part := cache.Part{Name: r.Name, Version: r.Version, Origin: r.origin(), Key: k,
-		How: strings.Join(append(slices.Clone(c.env), c.args...), " ") + " (" + c.goVersion + ")"}
-	part.Dir, err = cache.Get(ctx, b.Cache, fmt.Sprintf("%s-%s-%s-%s", r.Name, r.Version, arch, k), func(dir string) error {
-		return c.run(ctx, dir)
+	part.Dir, err = cache.Get(ctx, b.Cache, c.partName(part), func(dir string) error {
+		return b.timed(c.recipe, func() error { return c.run(ctx, dir) })
 	})
 	if err != nil {
-		return cache.Part{}, fmt.Errorf("compile %s %s for %s: %w", r.Name, r.Version, arch, err)
+		return cache.Part{}, fmt.Errorf("compile %s: %w", Pending{r, arch}, err)
 	}
 	part.Sources, err = modules(part.Dir)
 	return part, err
+}
+
+// resolve returns the compilation of a prepared recipe, and its part without Dir
+// and Sources.
+func (b *Builder) resolve(ctx context.Context, r Recipe, arch string) (compilation, cache.Part, error) {
+	if err := b.findGo(ctx); err != nil {
+		return compilation{}, cache.Part{}, err
+	}
+	c, err := newCompilation(r, arch, b.goVersion)
+	return c, cache.Part{
+		Name: r.Name, Version: r.Version, Origin: r.origin(),
+		Key: cache.Key(r, c.source+c.beside+c.stub, c.env, c.args, c.goVersion, b.checkoutState()),
+		How: strings.Join(append(slices.Clone(c.env), c.args...), " ") + " (" + c.goVersion + ")",
+	}, err
+}
+
+// partName returns the name of the part in the cache.
+func (c compilation) partName(part cache.Part) string {
+	return fmt.Sprintf("%s-%s-%s-%s", part.Name, part.Version, c.arch, part.Key)
 }
 
 func (r Recipe) origin() string {
@@ -72,7 +85,7 @@ func (b *Builder) prepare(ctx context.Context, r *Recipe) error {
 	}
 	goMod := filepath.Join(b.K8sDir, "go.mod")
 	if b.K8sDir == "" {
-		dir, err := cache.Get(ctx, b.Cache, "kubernetes-mod-"+r.Version, func(dir string) error {
+		dir, err := cache.Get(ctx, b.Cache, r.releasePart(), func(dir string) error {
 			module, err := Download(ctx, "k8s.io/kubernetes@"+r.Version)
 			if err != nil {
 				return err
@@ -104,6 +117,10 @@ func (b *Builder) prepare(ctx context.Context, r *Recipe) error {
 	}
 	return nil
 }
+
+// releasePart returns the name of the part in the cache that contains the go.mod of
+// the Kubernetes release.
+func (r Recipe) releasePart() string { return "kubernetes-mod-" + r.Version }
 
 var stagingLine = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(k8s\.io/\S+) => (\./staging/\S+)$`)
 

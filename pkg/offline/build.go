@@ -13,12 +13,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // HostPath is the default path of the bundle on a host.
 const HostPath = host.StateDir + "/bundle.tar.zst"
 
-// Options are the options of Build.
+// Options are the options of NewBuild.
 type Options struct {
 	Versions  image.Versions
 	Archs     []string // none: this machine's
@@ -31,14 +32,21 @@ type Options struct {
 	Quick     bool     // compress for this machine, where size is no matter
 }
 
-// DefaultPath is the default path of a bundle that Build writes.
+// DefaultPath is the default path of a bundle that a Build writes.
 func DefaultPath(v image.Versions, what ...string) string {
 	return filepath.Join(cache.Dir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(what, "-")+".tar.zst")
 }
 
-// Build builds all images from source, writes them into a bundle and returns its
-// path. It keeps an existing bundle with the same contents.
-func Build(ctx context.Context, o Options) (string, error) {
+// Build is a build of images from source.
+type Build struct {
+	Bundle string       // path of the bundle that the plan writes
+	Plan   step.Plan    // compiles a program in each stage, and then writes the bundle
+	Effort image.Effort // of what is not in the cache
+}
+
+// NewBuild returns a build of all images into a bundle. It keeps an existing bundle
+// with the same contents.
+func NewBuild(ctx context.Context, o Options) (Build, error) {
 	if len(o.Archs) == 0 {
 		o.Archs = []string{runtime.GOARCH}
 	}
@@ -46,18 +54,39 @@ func Build(ctx context.Context, o Options) (string, error) {
 		o.Output = DefaultPath(o.Versions, append(slices.Clone(o.Archs), o.Images...)...)
 	}
 	if len(o.wanted()) < len(o.Images) {
-		return "", fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice", strings.Join(o.Images, ","))
+		return Build{}, fmt.Errorf("images %s: one of them is none of a cluster's, or is named twice", strings.Join(o.Images, ","))
 	}
 	// A wrong key or base must be reported before the build, which takes minutes.
 	configure, err := o.configure()
 	if err != nil {
-		return "", err
+		return Build{}, err
 	}
-	built, err := o.images(ctx)
-	if err != nil {
-		return "", err
+	return o.plan(ctx, configure)
+}
+
+func (o Options) plan(ctx context.Context, configure func(*bundle.Builder) error) (Build, error) {
+	builder := &image.Builder{Cache: cache.Dir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
+	b := Build{Bundle: o.Output}
+	var all []image.Pending
+	for _, arch := range o.Archs {
+		pending, err := builder.Pending(ctx, o.Versions.Recipes(o.wanted()), arch)
+		if err != nil {
+			return b, err
+		}
+		all = append(all, pending...)
 	}
-	return o.Output, o.write(ctx, built, configure)
+	for _, p := range all {
+		b.Plan = append(b.Plan, []step.Step{builder.Step(p)})
+	}
+	b.Effort = builder.Effort(all, runtime.NumCPU())
+	b.Plan = append(b.Plan, []step.Step{step.Always("build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) error {
+		built, err := o.images(ctx, builder)
+		if err != nil {
+			return err
+		}
+		return o.write(ctx, built, configure)
+	})})
+	return b, nil
 }
 
 // write writes a bundle of the images, unless the file has the same contents.
@@ -85,8 +114,7 @@ func (o Options) wanted() []image.Image {
 }
 
 // images builds all images for all architectures.
-func (o Options) images(ctx context.Context) (built []image.Built, err error) {
-	builder := &image.Builder{Cache: cache.Dir(), BaseImage: o.BaseImage, K8sDir: o.K8sDir}
+func (o Options) images(ctx context.Context, builder *image.Builder) (built []image.Built, err error) {
 	for _, arch := range o.Archs {
 		for _, img := range o.wanted() {
 			one, err := builder.Build(ctx, o.Versions, img, arch)

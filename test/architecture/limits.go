@@ -49,6 +49,7 @@ var spans = map[string]string{
 	"pkg/balancer.maxRetry":     "pause between tries",
 	"pkg/balancer.watchPause":   "pause between tries",
 	"pkg/step.watchPause":       "pause between looks",
+	"pkg/image.firstCompile":    "how long compiling takes, for information",
 	"pkg/docker.result":         "pause between looks",
 	"pkg/docker.whileTaken":     "pause between tries",
 	"pkg/etcd.eager":            "pauses between tries",

@@ -60,15 +60,17 @@ func prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := time.Now()
-	ctx = step.WithReporter(ctx, func(message string, _, _ int64) {
-		if time.Since(last) > 10*time.Second {
-			last = time.Now()
-			fmt.Fprintln(os.Stderr, message)
+	build, err := offline.NewBuild(ctx, offline.Options{Versions: versions, Quick: true})
+	if err != nil {
+		return err
+	}
+	built.bundle = build.Bundle
+	progress := step.Runner{Emit: func(e step.Event) {
+		if e.Kind == step.Started || e.Kind == step.Done {
+			fmt.Fprintln(os.Stderr, e.Step, e.Kind)
 		}
-	})
-	built.bundle, err = offline.Build(ctx, offline.Options{Versions: versions, Quick: true})
-	return err
+	}}
+	return progress.Do(ctx, build.Plan)
 }
 
 // hosts makes bare test hosts of that image, with the program and the probe on

@@ -140,13 +140,13 @@ func archs(given []string) ([]string, error) {
 }
 
 func buildBundle(ctx context.Context, con *console.Console, format output.Format, o offline.Options) error {
-	var path string
-	err := con.Do(ctx, "build the images of Kubernetes "+o.Versions.Kubernetes, func(ctx context.Context) (err error) {
-		path, err = offline.Build(ctx, o)
-		return err
-	})
+	b, err := offline.NewBuild(ctx, o)
 	if err != nil {
 		return err
 	}
-	return printBundle(con.Out, format, bundleResult{path, o.Versions, o.Archs})
+	sayEffort(con.Say, b.Effort)
+	if err := con.Run(ctx, b.Plan); err != nil {
+		return err
+	}
+	return printBundle(con.Out, format, bundleResult{b.Bundle, o.Versions, o.Archs})
 }

@@ -2,6 +2,7 @@ package bundles
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -33,7 +34,7 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 		return nil, path, nil
 	}
 	if holds(offline.DefaultPath(v, runtime.GOARCH), v) {
-		return building(v)
+		return building(ctx, say, v)
 	}
 	client, err := fetch.New(fetch.Options{Cache: cache.Dir()})
 	if err != nil {
@@ -42,7 +43,7 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 	registry := image.Registries[0]
 	if err := client.Reachable(ctx, "https://"+registry+"/v2/", probeLimit); err != nil {
 		say(registry + " cannot be reached from here: the images are built from source; `kube-bootstrap offline pull` knows mirrors")
-		return building(v)
+		return building(ctx, say, v)
 	}
 	say(registry + " answers: the official images are pulled")
 	return offline.Pull(offline.PullOptions{Versions: v, Sites: image.OfficialSites, Client: client, Quick: true})
@@ -60,16 +61,21 @@ func holds(path string, v image.Versions) bool {
 
 // building is the plan that builds a bundle, or finds that it is as it would be
 // built now.
-func building(v image.Versions) (step.Plan, string, error) {
-	path := offline.DefaultPath(v, runtime.GOARCH)
-	return step.Plan{{{
-		Name: "build the images of Kubernetes " + v.Kubernetes, Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + path}, nil },
-		Apply: func(ctx context.Context) error {
-			_, err := offline.Build(ctx, offline.Options{Versions: v, Quick: true})
-			return err
-		},
-	}}}, path, nil
+func building(ctx context.Context, say func(string), v image.Versions) (step.Plan, string, error) {
+	b, err := offline.NewBuild(ctx, offline.Options{Versions: v, Quick: true})
+	sayEffort(say, b.Effort)
+	return b.Plan, b.Bundle, err
+}
+
+// sayEffort says what a build takes. It says nothing about a build of what was
+// compiled before.
+func sayEffort(say func(string), e image.Effort) {
+	if e.Programs == 0 {
+		return
+	}
+	minutes := int(e.Duration.Minutes()) + 1
+	say(fmt.Sprintf("%d programs are compiled, which happens once: it takes about %d min here, and %d GB of disk in %s and in Go's caches",
+		e.Programs, minutes, e.Bytes>>30+1, cache.Dir()))
 }
 
 // Versions are those of the components that the settings ask for.

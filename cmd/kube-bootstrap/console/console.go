@@ -181,10 +181,15 @@ func (con *Console) Done(since time.Time, text string) {
 
 // Do shows work that changes no host as a step.
 func (con *Console) Do(ctx context.Context, name string, work func(context.Context) error) error {
+	return con.Run(ctx, step.Plan{{step.Always(name, work)}})
+}
+
+// Run shows a plan that changes no host.
+func (con *Console) Run(ctx context.Context, plan step.Plan) error {
 	runner, err := con.Begin()
 	if err != nil {
 		return err
 	}
 	defer con.End()
-	return runner.Do(ctx, step.Plan{{step.Always(name, work)}})
+	return runner.Do(ctx, plan)
 }

@@ -53,8 +53,8 @@ func Key(inputs ...any) string {
 // temporary directory, which is renamed when it is complete. A concurrent
 // process waits instead of building the same part.
 func Get(ctx context.Context, cache, name string, build func(dir string) error) (string, error) {
-	done := filepath.Join(cache, "parts", name)
-	if _, err := os.Stat(done); err == nil {
+	done := partDir(cache, name)
+	if Has(cache, name) {
 		return done, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(done), 0o755); err != nil {
@@ -65,11 +65,19 @@ func Get(ctx context.Context, cache, name string, build func(dir string) error) 
 		return "", err
 	}
 	defer release()
-	if _, err := os.Stat(done); err == nil {
+	if Has(cache, name) {
 		return done, nil
 	}
 	return done, inOneMove(done, build)
 }
+
+// Has reports whether the cache contains a part.
+func Has(cache, name string) bool {
+	_, err := os.Stat(partDir(cache, name))
+	return err == nil
+}
+
+func partDir(cache, name string) string { return filepath.Join(cache, "parts", name) }
 
 // inOneMove is called with a lock: an existing temporary directory is from a
 // killed run.
