@@ -74,7 +74,7 @@ func sayEffort(say func(string), e image.Effort) {
 		return
 	}
 	minutes := int(e.Duration.Minutes()) + 1
-	say(fmt.Sprintf("%d programs are compiled, which happens once: it takes about %d min here, and %d GB of disk in %s and in Go's caches",
+	say(fmt.Sprintf("programs to compile, once: %d; this takes about %d min here, and %d GB of disk in %s and in Go's caches",
 		e.Programs, minutes, e.Bytes>>30+1, cache.Dir()))
 }
 
