@@ -144,7 +144,7 @@ func buildBundle(ctx context.Context, con *console.Console, format output.Format
 	if err != nil {
 		return err
 	}
-	sayEffort(con.Say, b.Effort)
+	SayEffort(con.Say, b.Effort)
 	if err := con.Run(ctx, b.Plan); err != nil {
 		return err
 	}

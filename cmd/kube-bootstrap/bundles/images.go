@@ -63,13 +63,13 @@ func holds(path string, v image.Versions) bool {
 // built now.
 func building(ctx context.Context, say func(string), v image.Versions) (step.Plan, string, error) {
 	b, err := offline.NewBuild(ctx, offline.Options{Versions: v, Quick: true})
-	sayEffort(say, b.Effort)
+	SayEffort(say, b.Effort)
 	return b.Plan, b.Bundle, err
 }
 
-// sayEffort says what a build takes. It says nothing about a build of what was
+// SayEffort says what a build takes. It says nothing about a build of what was
 // compiled before.
-func sayEffort(say func(string), e image.Effort) {
+func SayEffort(say func(string), e image.Effort) {
 	if e.Programs == 0 {
 		return
 	}

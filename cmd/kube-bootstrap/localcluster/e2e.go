@@ -7,11 +7,13 @@ import (
 	"io"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/bundles"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
@@ -80,7 +82,7 @@ func runSuite(ctx context.Context, con *console.Console, o cluster.Options, test
 	if err != nil {
 		return err
 	}
-	if err := buildSuite(ctx, runner, nodes, &tests); err != nil {
+	if err := buildSuite(ctx, con.Say, runner, nodes, &tests); err != nil {
 		return err
 	}
 	result, err := suite.Run(ctx, o.Options, tests, func(e session.Event) { runner.Emit(e.Event) })
@@ -113,7 +115,7 @@ func printSuite(w io.Writer, r suite.Result) {
 
 // buildSuite builds the tests for the cluster's version, and the images that
 // the selected tests use.
-func buildSuite(ctx context.Context, runner *step.Runner, nodes []apiserver.Node, tests *suite.Suite) error {
+func buildSuite(ctx context.Context, say func(string), runner *step.Runner, nodes []apiserver.Node, tests *suite.Suite) error {
 	if len(nodes) == 0 {
 		return exit.Firm(errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`"))
 	}
@@ -124,6 +126,9 @@ func buildSuite(ctx context.Context, runner *step.Runner, nodes []apiserver.Node
 		return err
 	}
 	builder := &image.Builder{Cache: cache.Dir()}
+	if err := sayEffort(ctx, say, builder, v); err != nil {
+		return err
+	}
 	return runner.Do(ctx, step.Plan{
 		{step.Always("build the tests of Kubernetes "+version, func(ctx context.Context) (err error) {
 			if tests.Programs, err = e2e.Compile(ctx, builder, v, runtime.GOARCH); err != nil {
@@ -144,6 +149,19 @@ func buildSuite(ctx context.Context, runner *step.Runner, nodes []apiserver.Node
 			return err
 		})},
 	})
+}
+
+// sayEffort says what it takes to compile the tests. Most of it is Kubernetes itself,
+// if that was not compiled here for a bundle.
+func sayEffort(ctx context.Context, say func(string), builder *image.Builder, v image.Versions) error {
+	pending, err := builder.Pending(ctx, []image.Recipe{v.Recipe("hyperkube"), v.Recipe("suite")}, runtime.GOARCH)
+	if err != nil || !slices.ContainsFunc(pending, func(p image.Pending) bool { return p.Recipe.Name == "suite" }) {
+		return err
+	}
+	e := builder.Effort(pending, runtime.NumCPU())
+	e.Programs = 1
+	bundles.SayEffort(say, e)
+	return nil
 }
 
 const suiteImagesStep = "build the images of the tests"
