@@ -43,6 +43,27 @@ func (i Images) Layers(ctx context.Context, ref string) ([]string, error) {
 	return found.RootFS.Layers, noAnswer(err)
 }
 
+// LayerDirs returns the directories in which the engine has unpacked the layers of
+// an image, by diff ID. Only the storage driver overlay2 has such directories.
+func (i Images) LayerDirs(ctx context.Context, ref string) (map[string]string, error) {
+	found, err := i.api.ImageInspect(ctx, ref)
+	if err != nil || found.GraphDriver == nil || found.GraphDriver.Name != "overlay2" {
+		return nil, err
+	}
+	dirs := []string{found.GraphDriver.Data["UpperDir"]}
+	if lower := found.GraphDriver.Data["LowerDir"]; lower != "" {
+		dirs = append(dirs, strings.Split(lower, ":")...)
+	}
+	slices.Reverse(dirs) // the image lists its lowest layer first
+	byLayer := map[string]string{}
+	for n, layer := range found.RootFS.Layers {
+		if n < len(dirs) {
+			byLayer[layer] = dirs[n]
+		}
+	}
+	return byLayer, nil
+}
+
 // Named lists the references that match a pattern: "registry/name:*".
 func (i Images) Named(ctx context.Context, pattern string) ([]string, error) {
 	refs, err := i.references(ctx, client.Filters{}.Add("reference", pattern))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"sync"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
@@ -30,13 +31,17 @@ const criNamespace = "k8s.io"
 // collection of the kubelet: a host without a registry could not pull it again.
 var criLabels = map[string]string{"io.cri-containerd.image": "managed", "io.cri-containerd.pinned": "pinned"}
 
-type containerdStore struct{ socket, snapshotter, dir string }
+type containerdStore struct {
+	socket, snapshotter, dir string
+	others                   LayerDirs
+}
 
 // Containerd returns the image store of the containerd on this host that listens
 // on the socket. An empty snapshotter selects the snapshotter of the pods. Until
-// they are unpacked, layers are in unlinked files in dir.
-func Containerd(socket, snapshotter, dir string) Target {
-	return containerdStore{socket, snapshotter, dir}
+// they are unpacked, layers are in unlinked files in dir. They share
+// their large files with the directories that others returns.
+func Containerd(socket, snapshotter, dir string, others LayerDirs) Target {
+	return containerdStore{socket, snapshotter, dir, others}
 }
 
 func (s containerdStore) Kind() image.Store { return image.Containerd }
@@ -162,7 +167,7 @@ func (s containerdStore) load(ctx context.Context, c *containerd.Client, open fu
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	if c, err = staging.client(c); err != nil {
+	if c, err = staging.client(c, sync.OnceValue(func() map[digest.Digest]string { return s.others.find(ctx) })); err != nil {
 		return err
 	}
 	if err := s.unpack(ctx, c, loaded); err != nil {

@@ -1,14 +1,20 @@
 package imagestore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/containerd/v2/pkg/archive"
+	digest "github.com/opencontainers/go-digest"
+	"golang.org/x/sys/unix"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/bundletest"
@@ -61,9 +67,9 @@ func wantStates(t *testing.T, when string, store Target, images []bundle.Image, 
 func TestContainerdNamesOnlyUnpackedImages(t *testing.T) {
 	_, socket := dockertest.Start(t)
 	dir := t.TempDir()
-	store := Containerd(socket, "native", dir)
+	store := Containerd(socket, "native", dir, nil)
 	b, images := imagesFor(t, store)
-	if err := load(t, b, images, Containerd(socket, "none", dir)); err == nil {
+	if err := load(t, b, images, Containerd(socket, "none", dir, nil)); err == nil {
 		t.Error("unpacked without a snapshotter")
 	}
 	wantNames(t, socket, 0)
@@ -84,6 +90,41 @@ func TestContainerdNamesOnlyUnpackedImages(t *testing.T) {
 	}
 	wantStates(t, "removed", store, images, Absent)
 	wantNames(t, socket, 0)
+}
+
+// TestContainerdSharesFiles: a large file that another directory has of the same
+// layer is there as a link. Without its other name, the image stays complete.
+func TestContainerdSharesFiles(t *testing.T) {
+	_, socket := dockertest.Start(t)
+	others := map[digest.Digest]string{}
+	store := Containerd(socket, "native", t.TempDir(), func(context.Context) (map[digest.Digest]string, error) { return others, nil })
+	b, images := imagesFor(t, store)
+	// Docker mounts its data directory on itself, and links do not cross mounts.
+	dir := filepath.Join(filepath.Dir(socket), "../../data/unpacked")
+	layer := unpackKubernetes(t, b, images, dir)
+	others[layer] = dir
+	must.NoError(t, load(t, b, images, store))
+	var stat unix.Stat_t
+	must.NoError(t, unix.Stat(filepath.Join(dir, "hyperkube"), &stat))
+	if stat.Nlink != 2 {
+		t.Errorf("the file has %d names, want 2", stat.Nlink)
+	}
+	must.NoError(t, os.RemoveAll(dir))
+	wantStates(t, "loaded", store, images, Same)
+}
+
+// unpackKubernetes unpacks the layer that contains Kubernetes into a directory.
+func unpackKubernetes(t *testing.T, b *bundle.Bundle, images []bundle.Image, dir string) (layer digest.Digest) {
+	t.Helper()
+	at := slices.IndexFunc(images, func(i bundle.Image) bool { return i.Name == "hyperkube" })
+	layers := images[at].Platforms["amd64"].Layers
+	layer = layers[len(layers)-1]
+	var files bytes.Buffer
+	must.NoError(t, b.ReadBlobs([]digest.Digest{layer}, func(_ digest.Digest, copyTo func(io.Writer) error) error { return copyTo(&files) }))
+	must.NoError(t, os.Mkdir(dir, 0o755))
+	_, err := archive.Apply(t.Context(), dir, &files)
+	must.NoError(t, err)
+	return layer
 }
 
 func wantNames(t *testing.T, socket string, want int) {

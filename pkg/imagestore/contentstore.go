@@ -67,13 +67,13 @@ func (s *stagingStore) read(ctx context.Context, from io.Reader) ([]images.Image
 }
 
 // client returns a client that reads content from this store and unpacks layers
-// in this process.
-func (s *stagingStore) client(c *containerd.Client) (*containerd.Client, error) {
+// in this process, where it shares their files with other directories.
+func (s *stagingStore) client(c *containerd.Client, others func() map[digest.Digest]string) (*containerd.Client, error) {
 	conn, ok := c.Conn().(*grpc.ClientConn)
 	if !ok {
 		return nil, errors.New("containerd is not reached by a connection of its own")
 	}
-	return containerd.NewWithConn(conn, containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(newLayerApplier(c.DiffService(), s))))
+	return containerd.NewWithConn(conn, containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(newLayerApplier(c.DiffService(), s, others))))
 }
 
 func (s *stagingStore) layer(d digest.Digest) *stagedLayer {

@@ -13,18 +13,24 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-type dockerStore struct {
-	kind   image.Store
-	engine *docker.Engine
+// DockerStore is the image store of a Docker engine.
+type DockerStore struct {
+	kind    image.Store
+	engine  *docker.Engine
+	loading chan struct{} // contains a value while Load runs
 }
 
 // Docker returns the image store of a Docker engine. The kind is
 // image.Bootstrap or image.Main.
-func Docker(kind image.Store, engine *docker.Engine) Target { return dockerStore{kind, engine} }
+func Docker(kind image.Store, engine *docker.Engine) DockerStore {
+	return DockerStore{kind, engine, make(chan struct{}, 1)}
+}
 
-func (s dockerStore) Kind() image.Store { return s.kind }
+// Kind implements Target.
+func (s DockerStore) Kind() image.Store { return s.kind }
 
-func (s dockerStore) State(ctx context.Context, want Image) (State, error) {
+// State implements Target. An engine that does not run has no images.
+func (s DockerStore) State(ctx context.Context, want Image) (State, error) {
 	layers, err := s.engine.Images().Layers(ctx, want.Ref)
 	if err != nil || len(layers) == 0 {
 		return Absent, err
@@ -40,9 +46,13 @@ func (s dockerStore) State(ctx context.Context, want Image) (State, error) {
 // received all of it.
 const loadGrace = time.Minute
 
-// Load stops at the end of ctx only until the whole archive is sent. Docker would
-// finish a complete archive anyway, and name the images later.
-func (s dockerStore) Load(ctx context.Context, open func() io.ReadCloser) error {
+// Load implements Target. It stops at the end of ctx only until the whole archive is
+// sent. Docker would finish a complete archive anyway, and name the images later.
+func (s DockerStore) Load(ctx context.Context, open func() io.ReadCloser) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
 	archive := open()
 	defer archive.Close()
 	loading, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -51,14 +61,49 @@ func (s dockerStore) Load(ctx context.Context, open func() io.ReadCloser) error 
 	return s.engine.Images().Load(loading, archive)
 }
 
-func (s dockerStore) Users(ctx context.Context, ref string) ([]string, error) {
+func (s DockerStore) lock(ctx context.Context) error {
+	select {
+	case s.loading <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s DockerStore) unlock() { <-s.loading }
+
+// LayersOf finds the layers of images in the store. It waits until a Load that
+// runs has ended.
+func (s DockerStore) LayersOf(refs ...string) LayerDirs {
+	return func(ctx context.Context) (map[digest.Digest]string, error) {
+		if err := s.lock(ctx); err != nil {
+			return nil, err
+		}
+		defer s.unlock()
+		all := map[digest.Digest]string{}
+		for _, ref := range refs {
+			dirs, err := s.engine.Images().LayerDirs(ctx, ref)
+			if err != nil {
+				return nil, err
+			}
+			for layer, dir := range dirs {
+				all[digest.Digest(layer)] = dir
+			}
+		}
+		return all, nil
+	}
+}
+
+// Users implements Target.
+func (s DockerStore) Users(ctx context.Context, ref string) ([]string, error) {
 	if s.kind == image.Bootstrap {
 		return nil, nil // it runs only our own containers
 	}
 	return s.engine.Images().Users(ctx, ref)
 }
 
-func (s dockerStore) Remove(ctx context.Context, refs []string) error {
+// Remove implements Target.
+func (s DockerStore) Remove(ctx context.Context, refs []string) error {
 	if err := s.engine.Answers(ctx); err != nil {
 		if s.kind == image.Bootstrap {
 			return nil // its images are removed with its data directory

@@ -8,6 +8,7 @@
 //	        └─► containerd, all in this process:
 //	              stagingStore    layers to files without a name, the rest to containerd
 //	              layerApplier    layers from these files into snapshots of containerd
+//	              share           large files that Docker has: hard links to these
 //	              ImageService    names of the images, when all are unpacked
 package imagestore
 

@@ -22,7 +22,7 @@ func TestErrorOfABundleNamesTheImages(t *testing.T) {
 			{Name: "etcd", Ref: "registry.k8s.io/etcd:3.7.0-0", Stores: []image.Store{image.Bootstrap}},
 		},
 	}
-	_, err := s.Load(imagestore.Containerd(filepath.Join(dir, "none.sock"), "", dir)).Check(t.Context())
+	_, err := s.Load(imagestore.Containerd(filepath.Join(dir, "none.sock"), "", dir, nil)).Check(t.Context())
 	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "containerd lacks registry.k8s.io/pause:3.10: no bundle at ") {
 		t.Errorf("got %v", err)
 	}

@@ -45,7 +45,7 @@ func TestLoad(t *testing.T) {
 	}{
 		{"bootstrap Docker", imagestore.Docker(image.Bootstrap, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
 		{"main Docker", imagestore.Docker(image.Main, d), func(f func() string) func() string { return dockerWorld(t, d, f) }},
-		{"containerd", imagestore.Containerd(containerdSocket, "native", t.TempDir()), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
+		{"containerd", imagestore.Containerd(containerdSocket, "native", t.TempDir(), nil), func(f func() string) func() string { return containerdWorld(t, containerdSocket, f) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sourceOf(t)
@@ -61,7 +61,7 @@ func TestLoadOfABundleThatLies(t *testing.T) {
 	d, containerdSocket := dockertest.Start(t)
 	none := func() string { return "" }
 	const ours = "its content is not what its digest says: the bundle is damaged"
-	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir())
+	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir(), nil)
 	for _, c := range []struct {
 		store imagestore.Target
 		world func() string
@@ -181,7 +181,7 @@ func TestCheckWithoutAnyStore(t *testing.T) {
 	d, err := docker.Open(filepath.Join(t.TempDir(), "none.sock"))
 	must.NoError(t, err)
 	s := sourceOf(t)
-	for _, store := range []imagestore.Target{imagestore.Docker(image.Bootstrap, d), imagestore.Containerd(filepath.Join(t.TempDir(), "none.sock"), "", "")} {
+	for _, store := range []imagestore.Target{imagestore.Docker(image.Bootstrap, d), imagestore.Containerd(filepath.Join(t.TempDir(), "none.sock"), "", "", nil)} {
 		diff, err := s.Load(store).Check(t.Context())
 		if err != nil || len(diff) == 0 {
 			t.Errorf("%s: %v %v", store.Kind(), diff, err)

@@ -26,7 +26,7 @@ import (
 // than that in the registry or the main Docker, gives way to it.
 func TestStaleImages(t *testing.T) {
 	d, containerdSocket := dockertest.Start(t)
-	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir())
+	pods := imagestore.Containerd(containerdSocket, "native", t.TempDir(), nil)
 	current := onlyHyperkube(sourceOf(t))
 	must.NoError(t, current.Load(imagestore.Docker(image.Main, d)).Apply(t.Context()))
 	private := pushed(t, current.Path)

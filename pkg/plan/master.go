@@ -33,6 +33,7 @@ func Master(h *local.Host) step.Plan {
 // on a new host, the kubelet.
 func masterEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
+	main, pods := parts.Load(h)
 	return step.Plan{
 		{remember(h, local.Master), preflight.Room(h)},
 		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
@@ -41,7 +42,7 @@ func masterEngines(h *local.Host) step.Plan {
 			parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
-		{parts.LoadMain(h), parts.LoadContainerd(h)},
+		{main, pods},
 		// The others enable leader election while this host starts.
 		{ifJoining(h, parts.EtcdMember(h).Announce()), bootstrap.Start(), earlyKubelet(h, local.Master), h.Source().InstallCNIPlugins()},
 		{parts.LoadBootstrap(h, "etcd")},

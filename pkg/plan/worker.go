@@ -27,6 +27,7 @@ func Worker(h *local.Host) step.Plan {
 // workerEngines is the stage that starts the bootstrap Docker and loads images.
 func workerEngines(h *local.Host) step.Plan {
 	bootstrap := parts.Bootstrap(h)
+	main, pods := parts.Load(h)
 	return step.Plan{
 		{remember(h, local.Worker), preflight.Room(h)},
 		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
@@ -35,7 +36,7 @@ func workerEngines(h *local.Host) step.Plan {
 			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{bootstrap.Containerd()},
-		{bootstrap.Start(), parts.LoadMain(h), parts.LoadContainerd(h), h.Source().InstallCNIPlugins()},
+		{bootstrap.Start(), main, pods, h.Source().InstallCNIPlugins()},
 		{parts.LoadBootstrap(h, "flannel")},
 		{startAgent(h, local.Worker)},
 	}

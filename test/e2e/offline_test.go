@@ -55,6 +55,11 @@ func form(t *testing.T, master, worker machine) {
 	t.Helper()
 	master.sh(t, "kube-bootstrap master")
 	worker.sh(t, joinCommand(t, master))
+	for _, m := range []machine{master, worker} {
+		if files := m.sh(t, "find /var/lib/docker/overlay2 /var/lib/containerd -xdev -path '*/bin/hyperkube' -type f -printf '%i\n' | sort -u | wc -l"); files != "1" {
+			t.Errorf("%s has %s files of Kubernetes, want one in both image stores", m.name, files)
+		}
+	}
 	eventually(t, time.Minute, "both nodes ready", func() error { return allReady(t, master, time.Now().Add(-time.Hour), 2) })
 	got := worker.sh(t, "docker run --rm --dns 10.96.0.10 "+probeImage+" /probe resolve kubernetes.default.svc.cluster.local")
 	if got != "10.96.0.1" {

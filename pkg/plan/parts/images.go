@@ -21,34 +21,46 @@ func LoadBootstrap(h *local.Host, name string) step.Step {
 	return from.Load(bootstrapStore())
 }
 
-// LoadMain is the step that loads the images of the main Docker.
-func LoadMain(h *local.Host) step.Step { return h.Source().Load(mainStore()) }
-
-// LoadContainerd is the step that loads the images of the pods.
-func LoadContainerd(h *local.Host) step.Step { return h.Source().Load(podStore(h)) }
+// Load returns the steps that load the images of the main Docker and of the pods. If
+// they run concurrently, the second waits for the end of the first, as both stores
+// share the files of Kubernetes.
+func Load(h *local.Host) (main, pods step.Step) {
+	store := mainStore()
+	return h.Source().Load(store), h.Source().Load(podStore(h, store))
+}
 
 // LoadAll returns the steps that load images from a source into all stores of a
 // host.
 func LoadAll(h *local.Host, from offline.Source) []step.Step {
-	return []step.Step{from.Load(mainStore()), from.Load(podStore(h)), from.Load(bootstrapStore())}
+	main := mainStore()
+	return []step.Step{from.Load(main), from.Load(podStore(h, main)), from.Load(bootstrapStore())}
 }
 
 // DropReplaced returns the steps that remove the images of earlier versions that
 // nothing uses any more.
 func DropReplaced(h *local.Host) []step.Step {
-	return []step.Step{h.Source().Drop(mainStore()), h.Source().Drop(podStore(h))}
+	main := mainStore()
+	return []step.Step{h.Source().Drop(main), h.Source().Drop(podStore(h, main))}
 }
 
-func mainStore() imagestore.Target {
+func mainStore() imagestore.DockerStore {
 	return imagestore.Docker(image.Main, local.OpenDocker(local.MainSocket))
 }
 
-func bootstrapStore() imagestore.Target {
+func bootstrapStore() imagestore.DockerStore {
 	return imagestore.Docker(image.Bootstrap, local.OpenDocker(bootstrapdocker.Socket))
 }
 
-func podStore(h *local.Host) imagestore.Target {
-	return imagestore.Containerd(h.CRISocket(), "", host.StateDir)
+// podStore returns the image store of the pods. It shares files with the main Docker,
+// whose kubelet is of the same image.
+func podStore(h *local.Host, main imagestore.DockerStore) imagestore.Target {
+	var both []string
+	for _, i := range h.Images {
+		if i.In(image.Main) && i.In(image.Containerd) {
+			both = append(both, i.Ref)
+		}
+	}
+	return imagestore.Containerd(h.CRISocket(), "", host.StateDir, main.LayersOf(both...))
 }
 
 // podImages lists the images of the catalogue for pods.

@@ -67,10 +67,11 @@ func ownShare(h *local.Host) (duties []agent.Duty) {
 func loadedImages(h *local.Host, role string) []agent.Duty {
 	const limit = 10 * time.Minute // includes a slow registry
 	h = h.WithImages(h.ImagesOf(role))
+	main, pods := parts.Load(h)
 	duties := []agent.Duty{
 		{Step: parts.LoadBootstrap(h, "flannel"), On: agent.BootstrapDocker, Limit: limit},
-		{Step: parts.LoadMain(h), On: agent.MainDocker, Limit: limit},
-		{Step: parts.LoadContainerd(h), On: agent.Containerd, Limit: limit},
+		{Step: main, On: agent.MainDocker, Limit: limit},
+		{Step: pods, On: agent.Containerd, Limit: limit},
 		{Step: h.Source().InstallCNIPlugins(), On: agent.Files, Limit: limit},
 	}
 	if role == local.Master {
