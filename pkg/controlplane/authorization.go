@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 const nobody = `apiVersion: v1
 kind: Config
 clusters:
-- {name: nobody, cluster: {server: "https://127.0.0.1:1"}}
+- {name: nobody, cluster: {server: "` + node.Nobody + `"}}
 contexts:
 - {name: nobody, context: {cluster: nobody, user: nobody}}
 current-context: nobody

@@ -212,8 +212,7 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 	if now.Container.Config.Labels[OurLabel] == "" {
 		return fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", name, d.Address)
 	}
-	_, err = d.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	return gone(err)
+	return removeContainer(ctx, d.Client, name)
 }
 
 // Tail returns the last lines of a container's log.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +23,7 @@ func (n Node) Depart(ctx context.Context) error {
 	asked := false
 	return step.Until(ctx, func(ctx context.Context) error {
 		_, err := n.get(ctx)
-		if apierrors.IsNotFound(err) || asked && refused(err) {
+		if removed(err) || asked && apierrors.IsForbidden(err) {
 			return nil
 		}
 		if err == nil && !asked {
@@ -36,10 +37,16 @@ func (n Node) Depart(ctx context.Context) error {
 	}, nil)
 }
 
-// refused reports whether an API server refuses this host because it was
-// removed. It answers with an internal error, because the authorization webhook
-// for removed hosts does not exist.
-func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInternalError(err) }
+// Nobody is the address of the authorization webhook for hosts that were removed.
+// Nobody listens there, so an API server refuses these hosts, with an internal error
+// that contains the address.
+const Nobody = "https://127.0.0.1:1"
+
+// removed reports whether the answer of an API server shows that the cluster has
+// removed this node, also on the request of an earlier run.
+func removed(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsInternalError(err) && strings.Contains(err.Error(), Nobody)
+}
 
 // List returns all nodes of the cluster.
 func List(ctx context.Context, api kube.Connect) ([]corev1.Node, error) {
