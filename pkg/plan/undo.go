@@ -29,7 +29,7 @@ func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 		UndoneAfter(joined, kubelet).
 		UndoneAfter(pods, kubelet).
 		UndoneAfter(podImages, pods).
-		UndoneAfter(main, docker0).
+		UndoneAfter(main, kubelet, docker0).
 		UndoneAfter(overlay, kubelet).
 		UndoneAfter(boot, kubelet).
 		UndoneAfter(docker0, kubelet, overlay, boot).

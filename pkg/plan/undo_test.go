@@ -22,6 +22,7 @@ var orderOfUndo = [][2]string{
 	{"join the cluster", "configure the kubelet"},
 	{"write the static pods of the scheduler and the controller manager", "start the kubelet"},
 	{"run pods in containerd", "load images into containerd"},
+	{"start the kubelet", "load images into the main Docker"}, // whose image it uses
 	{"move docker0 onto the flannel subnet", "load images into the main Docker"},
 	{"start the kubelet", "bring the network back at boot"},
 	{"let the overlay into docker0", "move docker0 onto the flannel subnet"},
