@@ -67,26 +67,32 @@ func (s containerdStore) withSnapshotter(ctx context.Context, c *containerd.Clie
 	return s
 }
 
-func (s containerdStore) State(ctx context.Context, want Image) (state State, err error) {
+func (s containerdStore) States(ctx context.Context, wants []Image) (states []State, err error) {
 	if err := dial(ctx, s.socket); errors.Is(err, fs.ErrNotExist) {
-		return Absent, nil
+		return make([]State, len(wants)), nil
 	} else if err != nil {
-		return Absent, step.NoAnswer(err)
+		return nil, step.NoAnswer(err)
 	}
 	err = s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
-		found, err := c.ImageService().Get(ctx, want.Ref)
-		if errdefs.IsNotFound(err) {
-			return nil
-		}
-		if err == nil {
-			state, err = s.withSnapshotter(ctx, c).compare(ctx, containerd.NewImage(c, found), want)
-		}
+		s := s.withSnapshotter(ctx, c)
+		states, err = statesOf(wants, func(want Image) (State, error) { return s.state(ctx, c, want) })
 		return err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = step.NoAnswer(err)
 	}
-	return state, err
+	return states, err
+}
+
+func (s containerdStore) state(ctx context.Context, c *containerd.Client, want Image) (State, error) {
+	found, err := c.ImageService().Get(ctx, want.Ref)
+	if errdefs.IsNotFound(err) {
+		return Absent, nil
+	}
+	if err != nil {
+		return Absent, err
+	}
+	return s.compare(ctx, containerd.NewImage(c, found), want)
 }
 
 // compare compares the digest, or the config if the image was pulled from a
