@@ -67,32 +67,26 @@ func (s containerdStore) withSnapshotter(ctx context.Context, c *containerd.Clie
 	return s
 }
 
-func (s containerdStore) States(ctx context.Context, wants []Image) (states []State, err error) {
+func (s containerdStore) State(ctx context.Context, want Image) (state State, err error) {
 	if err := dial(ctx, s.socket); errors.Is(err, fs.ErrNotExist) {
-		return make([]State, len(wants)), nil
+		return Absent, nil
 	} else if err != nil {
-		return nil, step.NoAnswer(err)
+		return Absent, step.NoAnswer(err)
 	}
 	err = s.with(ctx, func(ctx context.Context, c *containerd.Client) error {
-		s := s.withSnapshotter(ctx, c)
-		states, err = statesOf(wants, func(want Image) (State, error) { return s.state(ctx, c, want) })
+		found, err := c.ImageService().Get(ctx, want.Ref)
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			state, err = s.withSnapshotter(ctx, c).compare(ctx, containerd.NewImage(c, found), want)
+		}
 		return err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = step.NoAnswer(err)
 	}
-	return states, err
-}
-
-func (s containerdStore) state(ctx context.Context, c *containerd.Client, want Image) (State, error) {
-	found, err := c.ImageService().Get(ctx, want.Ref)
-	if errdefs.IsNotFound(err) {
-		return Absent, nil
-	}
-	if err != nil {
-		return Absent, err
-	}
-	return s.compare(ctx, containerd.NewImage(c, found), want)
+	return state, err
 }
 
 // compare compares the digest, or the config if the image was pulled from a

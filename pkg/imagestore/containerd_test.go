@@ -53,16 +53,11 @@ func load(t *testing.T, b *bundle.Bundle, images []bundle.Image, into Target) er
 // wantStates reports each image that is not in the wanted state.
 func wantStates(t *testing.T, when string, store Target, images []bundle.Image, want State) {
 	t.Helper()
-	var wants []Image
 	for _, i := range images {
 		p := i.Platforms["amd64"]
-		wants = append(wants, Image{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers})
-	}
-	states, err := store.States(t.Context(), wants)
-	must.NoError(t, err)
-	for i, got := range states {
-		if got != want {
-			t.Errorf("%s: %s: state %d, want %d", when, images[i].Ref, got, want)
+		got, err := store.State(t.Context(), Image{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers})
+		if err != nil || got != want {
+			t.Errorf("%s: %s: state %d, want %d: %v", when, i.Ref, got, want, err)
 		}
 	}
 }

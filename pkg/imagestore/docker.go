@@ -29,12 +29,8 @@ func Docker(kind image.Store, engine *docker.Engine) DockerStore {
 // Kind implements Target.
 func (s DockerStore) Kind() image.Store { return s.kind }
 
-// States implements Target. An engine that does not run has no images.
-func (s DockerStore) States(ctx context.Context, wants []Image) ([]State, error) {
-	return statesOf(wants, func(want Image) (State, error) { return s.state(ctx, want) })
-}
-
-func (s DockerStore) state(ctx context.Context, want Image) (State, error) {
+// State implements Target. An engine that does not run has no images.
+func (s DockerStore) State(ctx context.Context, want Image) (State, error) {
 	layers, err := s.engine.Images().Layers(ctx, want.Ref)
 	if err != nil || len(layers) == 0 {
 		return Absent, err

@@ -14,11 +14,9 @@ package imagestore
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	digest "github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
@@ -27,9 +25,9 @@ import (
 type Target interface {
 	// Kind returns which images belong into the store.
 	Kind() image.Store
-	// States compares what the store has under references with images, in their
-	// order. A store that does not exist has nothing.
-	States(ctx context.Context, wants []Image) ([]State, error)
+	// State compares what the store has under a reference with the image. A store
+	// that does not exist has nothing.
+	State(ctx context.Context, want Image) (State, error)
 	// Load loads all images of the archive that open opens.
 	Load(ctx context.Context, open func() io.ReadCloser) error
 	// Users returns the containers that prevent the removal of an image. It
@@ -58,18 +56,3 @@ const (
 	Same
 	Other
 )
-
-// statesOf compares images concurrently.
-func statesOf(wants []Image, stateOf func(Image) (State, error)) ([]State, error) {
-	states := make([]State, len(wants))
-	var group errgroup.Group
-	for i, want := range wants {
-		group.Go(func() (err error) {
-			if states[i], err = stateOf(want); err != nil {
-				return fmt.Errorf("look for image %s: %w", want.Ref, err)
-			}
-			return nil
-		})
-	}
-	return states, group.Wait()
-}

@@ -109,13 +109,13 @@ func (l loading) load(ctx context.Context, from imageSource, missing []bundle.Im
 
 // takeBack removes images that were loaded from a bundle that is damaged.
 func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
-	states, err := l.states(ctx, images)
-	if err != nil {
-		return err
-	}
 	var loaded []string
-	for n, i := range images {
-		if states[n] == imagestore.Same {
+	for _, i := range images {
+		state, err := l.into.State(ctx, wanted(i, l.Arch))
+		if err != nil {
+			return err
+		}
+		if state == imagestore.Same {
 			loaded = append(loaded, i.Ref)
 		}
 	}
@@ -180,26 +180,7 @@ func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.Image,
 	if err != nil {
 		return nil, err
 	}
-	all, err := l.belonging(from)
-	if err != nil {
-		return nil, err
-	}
-	states, err := l.states(ctx, all)
-	if err != nil {
-		return nil, err
-	}
 	var missing []bundle.Image
-	for n, i := range all {
-		if states[n] == imagestore.Absent || states[n] == imagestore.Other && l.mayReplace(i.Ref, ours) {
-			missing = append(missing, i)
-		}
-	}
-	return missing, nil
-}
-
-// belonging returns the images that belong into the store. Without a source, only
-// their names are known.
-func (l loading) belonging(from imageSource) (all []bundle.Image, err error) {
 	for _, img := range l.Images {
 		if !img.In(l.into.Kind()) || l.lacks(from, img) {
 			continue
@@ -210,17 +191,15 @@ func (l loading) belonging(from imageSource) (all []bundle.Image, err error) {
 				return nil, err
 			}
 		}
-		all = append(all, found)
+		state, err := l.into.State(ctx, wanted(found, l.Arch))
+		if err != nil {
+			return nil, fmt.Errorf("look for image %s: %w", img.Ref, err)
+		}
+		if state == imagestore.Absent || state == imagestore.Other && l.mayReplace(img.Ref, ours) {
+			missing = append(missing, found)
+		}
 	}
-	return all, nil
-}
-
-func (l loading) states(ctx context.Context, images []bundle.Image) ([]imagestore.State, error) {
-	var wants []imagestore.Image
-	for _, i := range images {
-		wants = append(wants, wanted(i, l.Arch))
-	}
-	return l.into.States(ctx, wants)
+	return missing, nil
 }
 
 // lacks reports whether a source lacks the image of an addon. A host needs such
