@@ -28,7 +28,7 @@ func (l LayerDirs) find(ctx context.Context) map[digest.Digest]string {
 }
 
 // sharedSize is the size in bytes from which on a file is shared. Kubernetes is
-// one file of 170 MB; everything else in the images is small.
+// one file of 150 MB; most other files are small.
 const sharedSize = 1 << 20
 
 // share replaces the large files of a directory by hard links to the same files
@@ -64,8 +64,8 @@ func shareFile(path, other, name string) error {
 		return nil
 	}
 	defer same.Close()
-	if equal, err := equalFiles(own, same); err != nil || !equal {
-		return err
+	if !equalFiles(own, same) {
+		return nil
 	}
 	return replaceByLink(path, same)
 }
@@ -81,14 +81,11 @@ func replaceByLink(path string, file *os.File) error {
 
 // equalFiles compares owner, mode, time of modification and file capability, then
 // the content: Docker does not sync its layers, so a file of it may be damaged after
-// a power failure.
-func equalFiles(a, b *os.File) (bool, error) {
+// a power failure. A file that cannot be read equals none.
+func equalFiles(a, b *os.File) bool {
 	x, err := describe(a)
 	y, otherErr := describe(b)
-	if err != nil || otherErr != nil || x != y {
-		return false, errors.Join(err, otherErr)
-	}
-	return equalContent(a, b)
+	return err == nil && otherErr == nil && x == y && equalContent(a, b)
 }
 
 // description is everything of a file that a layer determines, except its content.
@@ -112,19 +109,18 @@ func describe(file *os.File) (description, error) {
 	return description{stat.Mode, stat.Uid, stat.Gid, stat.Size, stat.Mtim, string(capability[:max(n, 0)])}, nil
 }
 
-func equalContent(a, b io.Reader) (bool, error) {
+func equalContent(a, b io.Reader) bool {
 	x, y := make([]byte, 1<<18), make([]byte, 1<<18)
 	for {
 		n, err := io.ReadFull(a, x)
 		m, otherErr := io.ReadFull(b, y)
-		switch {
-		case !bytes.Equal(x[:n], y[:m]):
-			return false, nil
-		case err == nil && otherErr == nil:
-		case atEnd(err) && atEnd(otherErr):
-			return true, nil
-		default:
-			return false, errors.Join(err, otherErr)
+		switch ended, otherEnded := atEnd(err), atEnd(otherErr); {
+		case !bytes.Equal(x[:n], y[:m]), ended != otherEnded:
+			return false
+		case ended:
+			return true
+		case err != nil, otherErr != nil:
+			return false
 		}
 	}
 }
