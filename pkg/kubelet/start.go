@@ -99,8 +99,7 @@ func removeEmpty(files host.Files) error {
 	return errors.Join(errs...)
 }
 
-// Joined is the step that waits until the API server has given the kubelet its
-// certificate.
+// Joined waits until the API server has given the kubelet its certificate.
 func (k Kubelet) Joined() step.Step {
 	probe := func(context.Context) error {
 		if !k.Files.Exists(Kubeconfig) {
@@ -109,5 +108,5 @@ func (k Kubelet) Joined() step.Step {
 		_, err := currentCertificate(k.Files)
 		return err
 	}
-	return step.Wait("join the cluster", probe, k.service().Explain).Watched(k.service().Watch)
+	return step.Wait("wait for the kubelet's certificate", probe, k.service().Explain).Watched(k.service().Watch)
 }

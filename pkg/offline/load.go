@@ -26,19 +26,6 @@ func (s Source) Load(into imagestore.Target) step.Step {
 	return step.Step{Name: "load " + what + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
 }
 
-// LoadWithStore returns Load for a store that another step creates. The Undo of that
-// step removes all images, which is faster.
-func (s Source) LoadWithStore(into imagestore.Target) step.Step {
-	load := s.Load(into)
-	load.Undo = func(context.Context) error {
-		if s.KeepImages {
-			return nil
-		}
-		return loading{s, into}.forget()
-	}
-	return load
-}
-
 func place(kind image.Store) string {
 	if kind == image.Containerd {
 		return string(kind)
@@ -242,10 +229,8 @@ func (l loading) undo(ctx context.Context) error {
 	for _, u := range used {
 		step.Leave(ctx, u.String())
 	}
-	return l.forget()
+	return l.Files.Drop(l.loadingPath(), l.recordPath())
 }
-
-func (l loading) forget() error { return l.Files.Drop(l.loadingPath(), l.recordPath()) }
 
 // ownNames returns the images with names in our registry. It returns none for the
 // main Docker, into which the user may have loaded them.

@@ -14,30 +14,22 @@ import (
 // again and restores the route to Services, and then stay active. flanneld returns
 // its lease through the agent's balancer, so the agent stops after flanneld:
 //
-//	kubelet ──┬──▶ overlay, boot unit ──▶ docker0 ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
-//	          ├──▶ pods ──┬─────────────────────────┼──▶ the kubelet's files, route ──┤
-//	          │           │                         └──▶ images of the main Docker ───┤
-//	          │           └──▶ CNI plugins, filter of hosts, images of the pods ──────┤
-//	          └──▶ node of a worker, before the agent and the kubelet's files ────────┘
+//	kubelet ──▶ overlay, boot unit ──▶ docker0 ──┬──▶ flanneld ──▶ agent, etcd ────┬──▶ bootstrap Docker, containerd
+//	   └──────▶ pods ──┬─────────────────────────┴──▶ the kubelet's files, route ──┤
+//	                   └──▶ CNI plugins, filter of hosts ──────────────────────────┘
 func undoOrder(h *local.Host, role string, p step.Plan) step.Plan {
 	kubelet, pods := parts.Kubelet(h, role).Start(), parts.Pods(h).Claim()
 	overlay, docker0, flanneld := parts.Overlay(h).Open(), parts.Bridge(h).Move(), parts.Flanneld(h).Start()
-	boot, joined := bootUnit(h), parts.Kubelet(h, role).Joined()
-	main, podImages := parts.Load(h)
+	boot := bootUnit(h)
 	return p.
-		UndoneAfter(kubelet, madeDirs(h), parts.StaticPods(h).Late()).
-		UndoneAfter(joined, kubelet).
-		UndoneAfter(pods, kubelet).
-		UndoneAfter(podImages, pods).
-		UndoneAfter(main, kubelet, docker0).
 		UndoneAfter(overlay, kubelet).
 		UndoneAfter(boot, kubelet).
 		UndoneAfter(docker0, kubelet, overlay, boot).
-		UndoneAfter(parts.Kubelet(h, role).Configure(), pods, docker0, joined).
+		UndoneAfter(parts.Kubelet(h, role).Configure(), pods, docker0).
 		UndoneAfter(parts.ServiceRoute(h).Step(), pods, docker0).
 		UndoneAfter(h.Source().InstallCNIPlugins(), pods).
 		UndoneAfter(parts.HostFilter(h, role).Step(), pods).
 		UndoneAfter(flanneld, pods, docker0).
-		UndoneAfter(startAgent(h, role), pods, flanneld, joined).
+		UndoneAfter(startAgent(h, role), pods, flanneld).
 		UndoneAfter(parts.StartEtcd(h), pods, flanneld)
 }

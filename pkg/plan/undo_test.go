@@ -17,13 +17,6 @@ import (
 // orderOfUndo lists pairs of steps: the first one is undone before the second one.
 var orderOfUndo = [][2]string{
 	{"start the kubelet", "run pods in containerd"},
-	{"start the kubelet", "join the cluster"},
-	{"join the cluster", "start the agent"},
-	{"join the cluster", "configure the kubelet"},
-	{"write the static pods of the scheduler and the controller manager", "start the kubelet"},
-	{"run pods in containerd", "load images into containerd"},
-	{"start the kubelet", "load images into the main Docker"}, // whose image it uses
-	{"move docker0 onto the flannel subnet", "load images into the main Docker"},
 	{"start the kubelet", "bring the network back at boot"},
 	{"let the overlay into docker0", "move docker0 onto the flannel subnet"},
 	{"bring the network back at boot", "move docker0 onto the flannel subnet"},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -46,11 +45,9 @@ func workerEngines(h *local.Host) step.Plan {
 // joinCluster is the stage in which the kubelet joins and its node becomes Ready.
 func joinCluster(h *local.Host) step.Plan {
 	agent, node := parts.Kubelet(h, local.Worker), parts.Node(h, kubelet.Kubeconfig)
-	joined := agent.Joined()
-	joined.Undo = membership.Depart(h)
 	return step.Plan{
 		{agent.Start()},
-		{joined},
+		{agent.Joined()},
 		keepNetwork(h),
 		{madeDirs(h), h.Join.Forget(), parts.Watched(h, node.Mark(marks(h, local.Worker))), parts.Watched(h, ifNetwork(h, node.WaitReady()))},
 	}

@@ -120,17 +120,20 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 	if lost := h.Saved.Lost; lost != nil {
 		con.Warn(lost.Error() + "; this host was reverted as if it had the default settings")
 	}
-	sayLeft(con, append(runner.Left(), left...), started)
+	sayLeft(con, runner.Left(), started)
+	for _, line := range left {
+		con.Warn("but the cluster was not told: " + line)
+	}
 	return nil
 }
 
-// sayLeft prints how a turndown ended, and what it left.
+// sayLeft prints how a turndown ended, and what it left on purpose.
 func sayLeft(con *console.Console, left []string, started time.Time) {
 	if len(left) == 0 {
 		con.Done(started, "this host is in its previous state")
 		return
 	}
-	con.Done(started, "this host is in its previous state, except for what was left")
+	con.Done(started, "this host is in its previous state, except for what was left on purpose")
 	for _, line := range left {
 		con.Warn("left: " + line)
 	}

@@ -18,7 +18,7 @@ func LoadBootstrap(h *local.Host, name string) step.Step {
 	from := h.Source()
 	from.Part = name
 	from.Images = slices.DeleteFunc(slices.Clone(from.Images), func(i image.Image) bool { return i.Name != name })
-	return from.LoadWithStore(bootstrapStore())
+	return from.Load(bootstrapStore())
 }
 
 // Load returns the steps that load the images of the main Docker and of the pods. If
