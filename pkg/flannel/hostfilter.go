@@ -217,11 +217,22 @@ func (w filterState) diff(ctx context.Context) (diff step.Diff, err error) {
 		now := sets[name]
 		slices.Sort(now)
 		if !slices.Equal(now, want) {
-			diff = append(diff, fmt.Sprintf("accept %s from %s (now %s)", name, strings.Join(want, ", "), strings.Join(now, ", ")))
+			diff = append(diff, setDiff("accept "+name+" from ", want, now)...)
+			diff = append(diff, setDiff("no longer accept "+name+" from ", now, want)...)
 		}
 	}
 	slices.Sort(diff)
 	return diff, nil
+}
+
+// setDiff lists the addresses of a that b lacks.
+func setDiff(change string, a, b []string) (diff step.Diff) {
+	for _, address := range a {
+		if _, found := slices.BinarySearch(b, address); !found {
+			diff = append(diff, change+address)
+		}
+	}
+	return diff
 }
 
 func filterExists(ctx context.Context) (bool, error) {

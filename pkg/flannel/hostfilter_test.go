@@ -38,9 +38,9 @@ func TestHostFilterIsRestored(t *testing.T) {
 		"true":              "",
 		"nft flush ruleset": replace,
 		"nft flush chain inet kube-bootstrap-hosts etcd":                         replace,
-		"nft delete element inet kube-bootstrap-hosts hosts { 192.0.2.2 }":       "accept hosts from 192.0.2.1, 192.0.2.2, 192.0.2.3 (now 192.0.2.1, 192.0.2.3)",
-		"nft add element inet kube-bootstrap-hosts control-planes { 192.0.2.9 }": "accept control-planes from 192.0.2.3, 192.0.2.4 (now 192.0.2.3, 192.0.2.4, 192.0.2.9)",
-		"nft flush set inet kube-bootstrap-hosts control-planes":                 "accept control-planes from 192.0.2.3, 192.0.2.4 (now )",
+		"nft delete element inet kube-bootstrap-hosts hosts { 192.0.2.2 }":       "accept hosts from 192.0.2.2",
+		"nft add element inet kube-bootstrap-hosts control-planes { 192.0.2.9 }": "no longer accept control-planes from 192.0.2.9",
+		"nft flush set inet kube-bootstrap-hosts control-planes":                 "accept control-planes from 192.0.2.3; accept control-planes from 192.0.2.4",
 		"iptables -A INPUT -p tcp --dport 22 -j ACCEPT\niptables -F":             "",
 	} {
 		f := appliedFilter(t)

@@ -11,6 +11,7 @@ package step
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,17 @@ import (
 // empty Diff means that nothing is necessary.
 type Diff []string
 
-func (d Diff) String() string { return strings.Join(d, "; ") }
+// shownDifferences is how many differences a text lists: a host of a large
+// cluster may miss a thousand routes at once.
+const shownDifferences = 10
+
+// String joins the first differences, and states how many there are further.
+func (d Diff) String() string {
+	if more := len(d) - shownDifferences; more > 1 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(d[:shownDifferences], "; "), more)
+	}
+	return strings.Join(d, "; ")
+}
 
 // Step is one property of a host, and how to check, apply and undo it.
 type Step struct {
