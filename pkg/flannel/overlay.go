@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -12,9 +13,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ownPatience is the time for flanneld to react to a change before it is
-// restarted.
-const ownPatience = 1500 * time.Millisecond
+const (
+	// ownPatience is the time for flanneld to make progress before it is
+	// restarted.
+	ownPatience   = 1500 * time.Millisecond
+	progressPause = 100 * time.Millisecond
+)
 
 // Overlay is the step that makes this host's overlay link, routes and
 // neighbours match the leases in etcd. flanneld sets them when it starts and
@@ -43,7 +47,9 @@ func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) err
 		return err
 	}
 	defer client.Close()
-	v, err := d.view(ctx, client)
+	limited, cancel := step.Limited(ctx)
+	defer cancel()
+	v, err := d.view(limited, client)
 	if err != nil {
 		return err
 	}
@@ -51,37 +57,65 @@ func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) err
 }
 
 func (d Daemon) repairOverlay(ctx context.Context) error {
-	limited, cancel := step.Limited(ctx)
-	defer cancel()
-	return d.looking(limited, func(client *clientv3.Client, v view) error {
+	return d.looking(ctx, func(client *clientv3.Client, v view) error {
 		if err := d.vtep().keepMAC(); err != nil {
 			return err
 		}
-		agrees := func(ctx context.Context) error { return d.agrees(ctx, client) }
-		if step.Until(step.WithLimit(ctx, ownPatience), agrees, nil) == nil {
+		if d.awaitOverlay(step.WithLimit(ctx, ownPatience), client, nil) == nil {
 			return nil
 		}
-		if err := v.removeStale(); err != nil || agrees(ctx) == nil {
+		if err := v.removeStale(); err != nil || d.agrees(ctx, client) == nil {
 			return err
 		}
 		step.Report(ctx, "restarting flanneld", 0, 0)
 		if err := d.service().Restart(ctx); err != nil {
 			return err
 		}
-		return step.Until(ctx, agrees, func() string { return d.service().Tail(ctx, 15) })
+		return d.awaitOverlay(ctx, client, func() string { return d.service().Tail(ctx, 15) })
 	})
 }
 
-func (d Daemon) agrees(ctx context.Context, client *clientv3.Client) error {
-	v, err := d.view(ctx, client)
-	if err != nil {
+// awaitOverlay waits until the overlay matches the leases. It gives up when
+// flanneld has made no progress within the limit of ctx: flanneld handles one
+// lease after another, and starts again with the first when it is restarted.
+func (d Daemon) awaitOverlay(ctx context.Context, client *clientv3.Client, explain func() string) error {
+	least := math.MaxInt
+	progress := func(ctx context.Context) error {
+		diff, err := d.differences(ctx, client)
+		if err == nil && len(diff) >= least {
+			return differs(diff)
+		}
+		if err == nil {
+			least = len(diff)
+		}
 		return err
 	}
-	diff, err := v.diff()
+	for {
+		if err := step.Until(ctx, progress, explain); err != nil || least == 0 {
+			return err
+		}
+		if err := step.Pause(ctx, progressPause); err != nil {
+			return err
+		}
+	}
+}
+
+func (d Daemon) agrees(ctx context.Context, client *clientv3.Client) error {
+	diff, err := d.differences(ctx, client)
 	if err == nil && len(diff) > 0 {
-		err = fmt.Errorf("the overlay still differs: %s", diff)
+		err = differs(diff)
 	}
 	return err
+}
+
+func differs(diff step.Diff) error { return fmt.Errorf("the overlay still differs: %s", diff) }
+
+func (d Daemon) differences(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+	v, err := d.view(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return v.diff()
 }
 
 // view reads this host's lease and the leases of all hosts.

@@ -40,6 +40,7 @@ var spans = map[string]string{
 	"pkg/agent.startPause":      "pause between looks",
 	"pkg/agent.steady":          "how long a step must hold",
 	"pkg/agent.tickEvery":       "period",
+	"pkg/flannel.progressPause": "pause between looks",
 	"pkg/flannel.aliveEvery":    "period",
 	"pkg/balancer.firstLook":    "pause between looks",
 	"pkg/balancer.firstRetry":   "pause between tries",
