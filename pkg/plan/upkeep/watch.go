@@ -32,6 +32,18 @@ func (r Resident) refreshHostFilter(ctx context.Context) {
 	_ = parts.HostFilter(h, h.Saved.Role).Refresh(ctx)
 }
 
+// refreshOn calls refreshHostFilter after each signal, until ctx ends.
+func (r Resident) refreshOn(ctx context.Context, changed agent.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			r.refreshHostFilter(ctx)
+		}
+	}
+}
+
 // refuse calls RefuseRemoved after each change of the removed nodes and of
 // the requests.
 func (r Resident) refuse(ctx context.Context) error {
@@ -103,10 +115,15 @@ func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
 		<-ctx.Done()
 		return nil
 	}
+	// Leases may change faster than the filter is written.
+	changed := agent.NewSignal()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go r.refreshOn(ctx, changed)
 	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
 		return parts.FlannelEtcd(h).WatchLeases(ctx, func() {
 			in.Put(agent.Lease)
-			r.refreshHostFilter(ctx)
+			changed.Give()
 		})
 	}, join.EtcdCAFile)
 }
