@@ -79,19 +79,20 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 // flanneld has made no progress within the limit of ctx: flanneld handles one
 // lease after another, and starts again with the first when it is restarted.
 func (d Daemon) awaitOverlay(ctx context.Context, client *clientv3.Client, explain func() string) error {
-	least := math.MaxInt
+	last := math.MaxInt // compared with the last look, because leases may be added meanwhile
 	progress := func(ctx context.Context) error {
 		diff, err := d.differences(ctx, client)
-		if err == nil && len(diff) >= least {
+		if err != nil {
+			return err
+		}
+		before := last
+		if last = len(diff); last >= before {
 			return differs(diff)
 		}
-		if err == nil {
-			least = len(diff)
-		}
-		return err
+		return nil
 	}
 	for {
-		if err := step.Until(ctx, progress, explain); err != nil || least == 0 {
+		if err := step.Until(ctx, progress, explain); err != nil || last == 0 {
 			return err
 		}
 		if err := step.Pause(ctx, progressPause); err != nil {
