@@ -111,12 +111,12 @@ func (v view) routesDiff() (step.Diff, error) {
 		return nil, err
 	}
 	var diff step.Diff
-	router := links.Router{}
+	names := links.Names{}
 	for _, l := range v.leases {
 		if l.host.String() == v.publicIP || l.backend != v.backend {
 			continue // flanneld skips leases of other backends too
 		}
-		routed, err := v.routed(router, l)
+		routed, err := v.routed(names, l)
 		if err != nil {
 			return nil, err
 		}
@@ -142,8 +142,8 @@ func known(n links.Neighbours, l hostLease) bool {
 
 // routed reports whether packets to a host's subnet leave by the overlay
 // link, or for host-gw by the gateway l.host.
-func (v view) routed(router links.Router, l hostLease) (bool, error) {
-	link, via, ok, err := router.To(l.subnet.Addr().Next())
+func (v view) routed(names links.Names, l hostLease) (bool, error) {
+	link, via, ok, err := names.RouteTo(l.subnet.Addr().Next())
 	if err != nil || !ok {
 		return false, err
 	}

@@ -22,13 +22,13 @@ func Routes() ([]Route, error) {
 		return nil, err
 	}
 	var routes []Route
-	names := Router{}
+	names := Names{}
 	for _, r := range all {
 		route := Route{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0)}
 		if r.Dst != nil {
 			route.Dst = prefix(r.Dst)
 		}
-		if name, err := names.link(r.LinkIndex); err == nil {
+		if name, err := names.of(r.LinkIndex); err == nil {
 			route.Link = name
 		}
 		routes = append(routes, route)
@@ -111,15 +111,14 @@ func localRoute(network netip.Prefix) (netlink.Route, error) {
 	return netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(network), Scope: netlink.SCOPE_LINK}, nil
 }
 
-// Router answers which way packets take. It contains the names of the interfaces
-// by index and reads each once: a request for each of a thousand routes would
-// take longer than the routes themselves.
-type Router map[int]string
+// Names contains the names of interfaces by index. It reads each name once: 1,000
+// routes leave by few interfaces.
+type Names map[int]string
 
-// To returns the outgoing interface of packets to an address, and the
+// RouteTo returns the outgoing interface of packets to an address, and the
 // gateway, which is the zero Addr for a directly connected address. ok is
 // false if no route exists.
-func (r Router) To(addr netip.Addr) (link string, via netip.Addr, ok bool, err error) {
+func (n Names) RouteTo(addr netip.Addr) (link string, via netip.Addr, ok bool, err error) {
 	routes, err := netlink.RouteGet(addr.AsSlice())
 	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) {
 		return "", via, false, nil // no route, or a route of type unreachable or prohibit
@@ -127,21 +126,21 @@ func (r Router) To(addr netip.Addr) (link string, via netip.Addr, ok bool, err e
 	if err != nil || len(routes) == 0 {
 		return "", via, false, err
 	}
-	if link, err = r.link(routes[0].LinkIndex); err != nil {
+	if link, err = n.of(routes[0].LinkIndex); err != nil {
 		return "", via, false, err
 	}
 	via, _ = netip.AddrFromSlice(routes[0].Gw)
 	return link, via.Unmap(), true, nil
 }
 
-func (r Router) link(index int) (string, error) {
-	if name, known := r[index]; known {
+func (n Names) of(index int) (string, error) {
+	if name, known := n[index]; known {
 		return name, nil
 	}
 	l, err := netlink.LinkByIndex(index)
 	if err != nil {
 		return "", err
 	}
-	r[index] = l.Attrs().Name
-	return r[index], nil
+	n[index] = l.Attrs().Name
+	return n[index], nil
 }

@@ -40,13 +40,13 @@ func TestDeleteRoutes(t *testing.T) {
 	wantRoutes(t, "0.0.0.0/0 eth0", "10.2.0.0/16 eth0", "10.5.0.0/24 eth0")
 }
 
-func TestRouter(t *testing.T) {
+func TestRouteTo(t *testing.T) {
 	within(t)
 	hosttest.Shell(t, `ip route add 10.1.3.0/24 via 10.5.0.3
 		ip route add unreachable 10.9.0.0/16`)
-	router := links.Router{}
+	names := links.Names{}
 	for to, want := range map[string]string{"10.5.0.7": "eth0", "10.1.3.4": "eth0 via 10.5.0.3", "10.9.0.1": "", "192.0.2.1": ""} {
-		link, via, ok, err := router.To(netip.MustParseAddr(to))
+		link, via, ok, err := names.RouteTo(netip.MustParseAddr(to))
 		got := link
 		if via.IsValid() {
 			got += " via " + via.String()
@@ -63,7 +63,7 @@ func TestLocalRoute(t *testing.T) {
 	for range 2 {
 		must.NoError(t, links.AddLocalRoute(services, netip.MustParseAddr("10.5.0.1")))
 	}
-	if link, _, ok, err := (links.Router{}).To(addr); link != "lo" || !ok || err != nil {
+	if link, _, ok, err := (links.Names{}).RouteTo(addr); link != "lo" || !ok || err != nil {
 		t.Errorf("a Service is routed to %q, %v, %v", link, ok, err)
 	}
 	for range 2 {
