@@ -17,7 +17,7 @@ const (
 	// ownPatience is the time for flanneld to make progress before it is
 	// restarted.
 	ownPatience   = 1500 * time.Millisecond
-	progressPause = 100 * time.Millisecond
+	progressPause = 25 * time.Millisecond
 )
 
 // Overlay is the step that makes this host's overlay link, routes and
@@ -47,9 +47,7 @@ func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) err
 		return err
 	}
 	defer client.Close()
-	limited, cancel := step.Limited(ctx)
-	defer cancel()
-	v, err := d.view(limited, client)
+	v, err := d.view(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -64,8 +62,11 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 		if d.awaitOverlay(step.WithLimit(ctx, ownPatience), client, nil) == nil {
 			return nil
 		}
-		if err := v.removeStale(); err != nil || d.agrees(ctx, client) == nil {
+		if err := v.removeStale(); err != nil {
 			return err
+		}
+		if diff, err := d.differences(ctx, client); err == nil && len(diff) == 0 {
+			return nil
 		}
 		step.Report(ctx, "restarting flanneld", 0, 0)
 		if err := d.service().Restart(ctx); err != nil {
@@ -87,7 +88,7 @@ func (d Daemon) awaitOverlay(ctx context.Context, client *clientv3.Client, expla
 		}
 		before := last
 		if last = len(diff); last >= before {
-			return differs(diff)
+			return fmt.Errorf("the overlay still differs: %s", diff)
 		}
 		return nil
 	}
@@ -101,16 +102,6 @@ func (d Daemon) awaitOverlay(ctx context.Context, client *clientv3.Client, expla
 	}
 }
 
-func (d Daemon) agrees(ctx context.Context, client *clientv3.Client) error {
-	diff, err := d.differences(ctx, client)
-	if err == nil && len(diff) > 0 {
-		err = differs(diff)
-	}
-	return err
-}
-
-func differs(diff step.Diff) error { return fmt.Errorf("the overlay still differs: %s", diff) }
-
 func (d Daemon) differences(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
 	v, err := d.view(ctx, client)
 	if err != nil {
@@ -121,6 +112,8 @@ func (d Daemon) differences(ctx context.Context, client *clientv3.Client) (step.
 
 // view reads this host's lease and the leases of all hosts.
 func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error) {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	own, err := d.lease(ctx)
 	if err != nil {
 		return view{}, step.NoAnswer(err)
