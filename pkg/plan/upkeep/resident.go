@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
@@ -22,7 +21,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -36,29 +34,30 @@ type Resident struct {
 	Log   func(string)
 
 	outages *outages
+	hosts   agent.Signal // the addresses of hosts or control planes changed
 }
 
 // Run runs the agent until ctx ends.
 func (r Resident) Run(ctx context.Context) error {
 	in := agent.NewInbox()
-	r.outages = &outages{}
+	r.outages, r.hosts = &outages{}, agent.NewSignal()
 	if err := r.makeOverlay(); err != nil {
 		r.failed("make the link of the overlay")(err)
 	}
 	saved, err := local.ReadSaved(r.Files)
 	parts := map[string]func(context.Context) error{
-		"balance": func(ctx context.Context) error { return r.balance(ctx, in) },
-		"repair":  func(ctx context.Context) error { return r.repair(ctx, in) },
+		"balance":                     func(ctx context.Context) error { return r.balance(ctx, in) },
+		"repair":                      func(ctx context.Context) error { return r.repair(ctx, in) },
+		"refresh the filter of hosts": r.refreshHostFilter,
 	}
 	// A run that repairs an unreadable role restarts the agent.
 	if err == nil && saved.Role == local.Master {
 		parts["approve"] = r.approve
 		parts["issue"] = r.issue
 		parts["approve nodes"] = r.approveNodes
-		parts["let hosts go"] = r.letGo
 		parts["refuse removed nodes"] = r.refuse
 		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchRotation(ctx, in) }
-		parts["watch the nodes"] = func(ctx context.Context) error { return watchNodes(ctx, in) }
+		parts["watch the nodes"] = func(ctx context.Context) error { return r.watchNodes(ctx, in) }
 	}
 	if err == nil && saved.Role == local.Worker {
 		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchTrust(ctx, in) }
@@ -110,7 +109,7 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 			return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
 				tell(controlPlanesOf(list))
 				in.Put(agent.Cluster)
-				r.refreshHostFilter(ctx)
+				r.hosts.Give()
 			})
 		}, s.EtcdCA)
 	}, func(outage time.Duration) {
@@ -167,22 +166,6 @@ func (r Resident) answer(ctx context.Context, part string, open func(*local.Host
 		}
 	})
 	agent.Follow(ctx, asked, func(ctx context.Context) error { return do(ctx, h) }, r.failed(part))
-	return nil
-}
-
-// letGo removes workers from the cluster as they ask for it.
-func (r Resident) letGo(ctx context.Context) error {
-	h, err := r.host()
-	if err != nil {
-		return err
-	}
-	asked := agent.NewSignal()
-	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
-		if n, ok := e.Object.(*corev1.Node); ok && e.Type != watch.Deleted && node.Departs(n) {
-			asked.Give()
-		}
-	})
-	agent.Follow(ctx, asked, func(ctx context.Context) error { return membership.LetGo(ctx, h) }, r.failed("let hosts go"))
 	return nil
 }
 

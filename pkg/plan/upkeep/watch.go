@@ -20,28 +20,21 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// refreshHostFilter updates the addresses of the filter, without the lock of this
-// host. The duty of the filter reports errors.
-func (r Resident) refreshHostFilter(ctx context.Context) {
-	h, err := r.host()
-	if err != nil || !h.OwnNetwork() {
-		return
-	}
-	ctx, cancel := step.Checking(ctx)
-	defer cancel()
-	_ = parts.HostFilter(h, h.Saved.Role).Refresh(ctx)
-}
-
-// refreshOn calls refreshHostFilter after each signal, until ctx ends.
-func (r Resident) refreshOn(ctx context.Context, changed agent.Signal) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-			r.refreshHostFilter(ctx)
+// refreshHostFilter updates the addresses of the filter after changes, without the
+// lock of this host. It runs beside the watches, because addresses may change
+// faster than the filter is written. The duty of the filter reports errors.
+func (r Resident) refreshHostFilter(ctx context.Context) error {
+	agent.Follow(ctx, r.hosts, func(ctx context.Context) error {
+		h, err := r.host()
+		if err != nil || !h.OwnNetwork() {
+			return nil
 		}
-	}
+		ctx, cancel := step.Checking(ctx)
+		defer cancel()
+		_ = parts.HostFilter(h, h.Saved.Role).Refresh(ctx)
+		return nil
+	}, nil)
+	return nil
 }
 
 // refuse calls RefuseRemoved after each change of the removed nodes and of
@@ -75,20 +68,30 @@ func (r Resident) watchRotation(ctx context.Context, in *agent.Inbox) error {
 	return nil
 }
 
-// watchNodes reports nodes that are added, deleted or change between Ready
-// and NotReady. It reports each change several times with growing pauses,
-// because the node's pods follow later.
-func watchNodes(ctx context.Context, in *agent.Inbox) error {
-	turned, ready := agent.NewSignal(), map[string]bool{}
+// watchNodes watches the nodes. It removes workers from the cluster as they ask for
+// it, and reports nodes that are added, deleted or change between Ready and NotReady.
+func (r Resident) watchNodes(ctx context.Context, in *agent.Inbox) error {
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	departs, turned, ready := agent.NewSignal(), agent.NewSignal(), map[string]bool{}
 	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
 		n, ok := e.Object.(*corev1.Node)
-		if !ok || e.Type == watch.Modified && ready[n.Name] == node.Ready(n) {
+		if !ok {
 			return
 		}
-		ready[n.Name] = node.Ready(n)
-		turned.Give()
+		if e.Type != watch.Deleted && node.Departs(n) {
+			departs.Give()
+		}
+		if e.Type != watch.Modified || ready[n.Name] != node.Ready(n) {
+			ready[n.Name] = node.Ready(n)
+			turned.Give()
+		}
 	})
-	agent.Follow(ctx, turned, func(context.Context) error { in.Put(agent.Cluster); return nil }, nil)
+	// It reports each change several times, because the node's pods follow later.
+	go agent.Follow(ctx, turned, func(context.Context) error { in.Put(agent.Cluster); return nil }, nil)
+	agent.Follow(ctx, departs, func(ctx context.Context) error { return membership.LetGo(ctx, h) }, r.failed("let hosts go"))
 	return nil
 }
 
@@ -115,15 +118,10 @@ func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
 		<-ctx.Done()
 		return nil
 	}
-	// Leases may change faster than the filter is written.
-	changed := agent.NewSignal()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go r.refreshOn(ctx, changed)
 	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
 		return parts.FlannelEtcd(h).WatchLeases(ctx, func() {
 			in.Put(agent.Lease)
-			changed.Give()
+			r.hosts.Give()
 		})
 	}, join.EtcdCAFile)
 }
