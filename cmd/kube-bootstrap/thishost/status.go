@@ -226,7 +226,7 @@ func (s Status) print(w io.Writer) {
 		case one.Error != "":
 			output.Row(w, "UNKNOWN", one.Step, one.Error)
 		case !one.UpToDate:
-			output.Row(w, "MISSING", one.Step, strings.Join(one.Missing, "; "))
+			output.Row(w, "MISSING", one.Step, step.Diff(one.Missing).String())
 		default:
 			output.Row(w, "ok", one.Step)
 		}

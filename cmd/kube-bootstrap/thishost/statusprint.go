@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // hostIdentity is what identifies a host in its cluster.
@@ -124,7 +125,7 @@ func (s Status) printRepairs(w io.Writer) {
 	fmt.Fprintln(w)
 	output.Row(w, "REPAIRED", "STEP", "CHANGES")
 	for _, r := range s.Repairs[max(0, len(s.Repairs)-shown):] {
-		what := strings.Join(r.Changes, "; ")
+		what := step.Diff(r.Changes).String()
 		if r.Error != "" {
 			what = "FAILED: " + r.Error
 		}
