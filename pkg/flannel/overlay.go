@@ -15,8 +15,10 @@ import (
 
 const (
 	// ownPatience is the time for flanneld to make progress before it is
-	// restarted.
+	// restarted. leasePatience is added for each lease: flanneld 0.28.4 reads the
+	// time to live of each with its own request before it adds the first route.
 	ownPatience   = 1500 * time.Millisecond
+	leasePatience = 10 * time.Millisecond
 	progressPause = 25 * time.Millisecond
 )
 
@@ -59,7 +61,8 @@ func (d Daemon) repairOverlay(ctx context.Context) error {
 		if err := d.vtep().keepMAC(); err != nil {
 			return err
 		}
-		if d.awaitOverlay(step.WithLimit(ctx, ownPatience), client, nil) == nil {
+		patience := ownPatience + time.Duration(len(v.leases))*leasePatience
+		if d.awaitOverlay(step.WithLimit(ctx, patience), client, nil) == nil {
 			return nil
 		}
 		if err := v.removeStale(); err != nil {

@@ -41,6 +41,7 @@ var spans = map[string]string{
 	"pkg/agent.steady":          "how long a step must hold",
 	"pkg/agent.tickEvery":       "period",
 	"pkg/flannel.aliveEvery":    "period",
+	"pkg/flannel.leasePatience": "then flanneld is restarted",
 	"pkg/flannel.progressPause": "pause between looks",
 	"pkg/balancer.firstLook":    "pause between looks",
 	"pkg/balancer.firstRetry":   "pause between tries",
