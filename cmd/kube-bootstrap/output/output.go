@@ -9,11 +9,14 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
 // Format is a way to print data: one of Formats, or jsonpath=TEMPLATE or
@@ -107,4 +110,83 @@ func Fields(w io.Writer, fields [][2]string) {
 			Row(w, field[0], field[1])
 		}
 	}
+}
+
+// typeMeta says what an object is, as the first fields of objects of Kubernetes do.
+type typeMeta struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// typed returns data as JSON with its type: an object begins with apiVersion and
+// kind, and the objects of a list are its items, as in lists of Kubernetes.
+func typed(kind string, data any) (json.RawMessage, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	if text[0] == '{' {
+		return withType(kind, text)
+	}
+	if string(text) == "null" {
+		text = []byte("[]") // a nil slice is an empty list
+	}
+	return json.Marshal(struct {
+		typeMeta
+		Items json.RawMessage `json:"items"`
+	}{typeMeta{config.APIVersion, kind + "List"}, text})
+}
+
+// withType returns an object with its type before its fields.
+func withType(kind string, object []byte) (json.RawMessage, error) {
+	begin, err := json.Marshal(typeMeta{config.APIVersion, kind})
+	if string(object) == "{}" {
+		return begin, err
+	}
+	return slices.Concat(begin[:len(begin)-1], []byte(","), object[1:]), err
+}
+
+// templates are the formats that have a template of the user, as in
+// jsonpath={.role}. The template sees the fields that json prints.
+var templates = map[string]func(text string) (execute, error){
+	"jsonpath": func(text string) (execute, error) {
+		t := jsonpath.New("output")
+		err := t.Parse(text)
+		return t.Execute, err
+	},
+	"go-template": func(text string) (execute, error) {
+		t, err := template.New("output").Parse(text)
+		return t.Execute, err
+	},
+}
+
+type execute func(io.Writer, any) error
+
+// template returns nil for a format that has no template.
+func (f Format) template() (execute, error) {
+	name, text, _ := strings.Cut(string(f), "=")
+	if parse, ok := templates[name]; ok {
+		return parse(text)
+	}
+	return nil, nil
+}
+
+// IsTemplate reports whether text names a format with a template, which may be
+// invalid.
+func IsTemplate(text string) bool {
+	name, _, given := strings.Cut(text, "=")
+	return given && templates[name] != nil
+}
+
+// run executes the template for the fields of an object.
+func (run execute) run(out io.Writer, text json.RawMessage) error {
+	var fields any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	if err := run(out, fields); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, "\n")
+	return err
 }

@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -100,4 +101,94 @@ func configValidate(out io.Writer, env func(string) string) *cobra.Command {
 		return err
 	}
 	return c
+}
+
+func configExplain(out io.Writer) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "explain [FIELD]",
+		Short: "Explain a field of the configuration file, or list all fields",
+		Long: `Explain a field of the configuration file: its meaning, type, default, flag and
+environment variables, and whether a later run may change it. The name of its
+flag or of a variable finds it too. Without a field, list all fields.`,
+		Example:           "  kube-bootstrap config explain flannelBackend\n  kube-bootstrap config explain registry",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: command.FirstArg(cobra.FixedCompletions(reference.Fields(), cobra.ShellCompDirectiveNoFileComp)),
+	}
+	format := output.AddFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		name := strings.TrimPrefix(strings.Join(args, ""), "--")
+		all, err := reference.Explain(name)
+		if err != nil {
+			return exit.Usage(err)
+		}
+		return format.Print(out, "Field", all, func(w io.Writer) { explainFields(w, all) })
+	}
+	return c
+}
+
+func explainFields(w io.Writer, all []reference.Explanation) {
+	if len(all) > 1 {
+		output.Row(w, "FIELD", "TYPE", "MEANING")
+		for _, e := range all {
+			output.Row(w, e.Field, e.Type, e.Meaning)
+		}
+		return
+	}
+	for _, e := range all {
+		rows := [][2]string{
+			{"field", e.Field}, {"meaning", e.Meaning}, {"type", e.Type}, {"default", e.Default}, {"values", strings.Join(e.Values, ", ")},
+			{"flag", e.Flag}, {"environment", strings.Join(e.Variables, ", ")}, {"may change", e.MayChange},
+		}
+		if e.Shared {
+			rows = append(rows, [2]string{"shared", "the same on all hosts of a cluster; a host that joins gets it"})
+		}
+		if e.Secret {
+			rows = append(rows, [2]string{"secret", "never printed or saved"})
+		}
+		output.Fields(w, rows)
+	}
+}
+
+func configSchema(out io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print a JSON Schema of the configuration file",
+		Long: `Print a JSON Schema of the configuration file. Editors check and complete a file
+by it that begins with the line which "config init --schema" prints.`,
+		Example: `  kube-bootstrap config schema > kube-bootstrap.schema.json
+  kube-bootstrap config init --schema kube-bootstrap.schema.json > cluster.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			data, err := reference.Schema()
+			if err == nil {
+				_, err = out.Write(data)
+			}
+			return err
+		},
+	}
+}
+
+func configMigrate(out io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "migrate FILE",
+		Short: "Print a configuration file of the previous tools in the current format",
+		Long: `Print a configuration file of the previous tools, with the sections dind, source
+and cluster, in the current format. Every field that has no successor is an error
+with its line.`,
+		Example: "  kube-bootstrap config migrate ~/.kubeadm-local-cluster/config.yaml > cluster.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			data, err := file.Migrate(args[0])
+			if err != nil {
+				return exit.Usage(err)
+			}
+			_, err = out.Write(data)
+			return err
+		},
+	}
+}
+
+// modeline is the comment by which editors find the schema of a file.
+func modeline(schema string) string {
+	return fmt.Sprintf("# yaml-language-server: $schema=%s\n", schema)
 }

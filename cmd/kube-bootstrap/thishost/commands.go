@@ -2,9 +2,23 @@
 package thishost
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
 )
 
 // Commands returns the commands that act on this host, and the hidden ones that
@@ -15,4 +29,143 @@ func Commands(con *console.Console) []*cobra.Command {
 		certsCommand(con), tokenCommand(con.Out), kubectlCommand(con.Env), userKubeconfig(con.Out),
 		bootCommand(con), agentCommand(con), keepCommand(con), markCommand(con), frontCommand(), registryCommand(con),
 	}
+}
+
+// agentCommand is what the init system of a host runs.
+func agentCommand(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use: "agent", Hidden: true, Args: cobra.NoArgs,
+		Short: "Run the agent of this host: balancer, approval of certificates, repairs",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := asRoot(); err != nil {
+				return err
+			}
+			lock := func(ctx context.Context) (context.Context, func(), error) {
+				return host.LockInBackground(ctx, lockPath)
+			}
+			return upkeep.Resident{Lock: lock, Log: con.Say}.Run(c.Context())
+		},
+	}
+}
+
+// keepCommand does at once what the agent of a control plane does soon.
+func keepCommand(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use: "keep", Hidden: true, Args: cobra.NoArgs,
+		Short: "Turn on leader election for several control planes, and spread CoreDNS over the nodes",
+		RunE: func(c *cobra.Command, _ []string) error {
+			h, err := openControlPlane()
+			if err != nil {
+				return err
+			}
+			return con.Do(c.Context(), "keep", func(ctx context.Context) error {
+				release, err := host.Lock(ctx, lockPath)
+				if err != nil {
+					return err
+				}
+				defer release()
+				return upkeep.Keep(ctx, h)
+			})
+		},
+	}
+}
+
+// frontCommand runs the balancer in front of a cluster of containers.
+func frontCommand() *cobra.Command {
+	front := balancer.Front{}
+	c := &cobra.Command{
+		Use: "front", Hidden: true, Args: cobra.NoArgs,
+		Short: "Forward a port to the control planes that are ready",
+		RunE: func(c *cobra.Command, _ []string) error {
+			process.SaveMemory()
+			return front.Serve(c.Context())
+		},
+	}
+	c.Flags().StringVar(&front.Name, "name", "", "name that resolves to all control planes")
+	c.Flags().IntVar(&front.Port, "port", 0, "port of the API servers, and of the front")
+	return c
+}
+
+// bootCommand is what the boot unit runs just before Docker starts.
+func bootCommand(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use: "boot", Hidden: true, Args: cobra.NoArgs,
+		Short: "Update Docker's settings after a change of the flannel lease",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := asRoot(); err != nil {
+				return err
+			}
+			release, err := host.LockUnless(c.Context(), lockPath, plan.RestartsDocker)
+			if errors.Is(err, host.ErrLocked) {
+				// That run restarts Docker, which waits for this unit: to wait
+				// for the run here would be for ever. It sees to the same things.
+				con.Say("another run is in progress and sees to Docker's settings")
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			defer release()
+			saved, err := local.ReadSaved(host.Files{})
+			if err = errors.Join(err, saved.Lost); err != nil || saved.Role == "" {
+				return err
+			}
+			h, err := local.Open(saved.Config)
+			if err != nil {
+				return err
+			}
+			return plan.Boot(c.Context(), h)
+		},
+	}
+}
+
+// registryCommand runs the local registry of a cluster of containers.
+func registryCommand(con *console.Console) *cobra.Command {
+	o := localregistry.Settings{Log: con.Say}
+	var listen string
+	var mirrors []string
+	c := &cobra.Command{
+		Use: "registry", Hidden: true, Args: cobra.NoArgs,
+		Short: "Run the registry of a cluster of containers, with a cache of other registries",
+		RunE: func(c *cobra.Command, _ []string) error {
+			process.SaveMemory()
+			for _, text := range mirrors {
+				m, err := mirror.Parse(text)
+				if err != nil {
+					return exit.Usage(fmt.Errorf("--mirror %w", err))
+				}
+				o.Mirrors = append(o.Mirrors, m)
+			}
+			server, err := localregistry.New(o)
+			if err != nil {
+				return err
+			}
+			return server.Serve(c.Context(), listen)
+		},
+	}
+	c.Flags().StringVar(&o.Name, "name", "localhost", "name of the registry in the names of images")
+	c.Flags().StringVar(&o.Dir, "dir", localregistry.Dir, "directory of the images")
+	c.Flags().Int64Var(&o.Cache, "cache", localregistry.DefaultCache, "limit for the images of other registries in bytes")
+	c.Flags().StringVar(&listen, "listen", fmt.Sprintf(":%d", localregistry.Port), "address to listen on")
+	c.Flags().StringArrayVar(&mirrors, "mirror", nil, "registry that serves the images of another one; may be repeated")
+	return c
+}
+
+// markCommand is the command that `cluster up` runs on a control plane, with
+// the labels and taints of a node from its file.
+func markCommand(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use: "mark NODE", Hidden: true, Args: cobra.ExactArgs(1),
+		Short: "Set the labels and taints of another node from its settings",
+	}
+	labels := c.Flags().StringSlice("node-label", nil, "labels of the node: KEY=VALUE")
+	taints := c.Flags().StringSlice("node-taint", nil, "taints of the node: KEY=VALUE:EFFECT")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		h, err := openControlPlane()
+		if err != nil {
+			return err
+		}
+		return con.Do(c.Context(), "label node "+args[0], func(ctx context.Context) error { return membership.Mark(ctx, h, args[0], *labels, *taints) })
+	}
+	return c
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
@@ -20,11 +19,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -220,30 +217,4 @@ func tokenDelete() *cobra.Command {
 		return nil
 	}
 	return c
-}
-
-// adminClient speaks to the API server with the rights that only root of a
-// control-plane host has.
-func adminClient() (kubernetes.Interface, error) {
-	if err := onControlPlane(); err != nil {
-		return nil, err
-	}
-	return kube.Kubeconfig(adminKubeconfig).Client()
-}
-
-// onControlPlane returns a problem unless root of a control plane runs this.
-func onControlPlane() error {
-	if err := asRoot(); err != nil {
-		return err
-	}
-	if _, err := os.Stat(adminKubeconfig); err != nil {
-		return noControlPlane(err.Error())
-	}
-	return nil
-}
-
-// noControlPlane returns the problem that only a control plane can run a command.
-func noControlPlane(because string) error {
-	return &step.Problem{Name: "role", Text: "this host is not a control plane: " + because, Firm: true,
-		Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}
 }
