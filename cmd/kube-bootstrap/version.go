@@ -39,7 +39,6 @@ func versionCommand(out io.Writer) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this program and of the Kubernetes it sets up",
 		Example: "  kube-bootstrap version -o json",
-		Args:    cobra.NoArgs,
 	}
 	format := output.AddFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {

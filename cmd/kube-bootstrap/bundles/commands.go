@@ -55,7 +55,6 @@ source, or, with --bundle, those of that bundle.`,
 		Example: `  kube-bootstrap offline list
   kube-bootstrap offline list --bundle kube.tar.zst
   kube-bootstrap offline list registry.example.com:5000 --kubernetes-version 1.35.4`,
-		Args: cobra.MaximumNArgs(1),
 	}
 	settings.AddFlags(c, config.Offline)
 	format := output.AddFlag(c)
@@ -95,7 +94,6 @@ is cached, so that a second build of the same takes seconds.`,
   kube-bootstrap offline build --arch amd64,arm64 -o kube.tar.zst
   kube-bootstrap offline build --k8s-dir ~/kubernetes
   kube-bootstrap offline build --kubernetes-version 1.36.3 --base kube-1.36.1.tar.zst --to update.tar.zst`,
-		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Offline)
 	source.AddFlags(c.Flags(), config.Build|config.Sign)

@@ -55,7 +55,6 @@ who fill a mirror.`,
   kube-bootstrap offline pull --registry-mirror registry.k8s.io=mirror.example.com/k8s --registry-mirror ghcr.io=mirror.example.com/ghcr \
     --download-mirror https://files.example.com/k8s --cni-mirror https://files.example.com/cni
   kube-bootstrap offline pull --dry-run --kubernetes-version 1.35.4`,
-		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Offline)
 	source.AddFlags(c.Flags(), config.Sign)

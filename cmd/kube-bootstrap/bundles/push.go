@@ -33,7 +33,6 @@ Without a user the credentials are those of "docker login".`,
 		Example: `  kube-bootstrap offline push registry.example.com:5000/k8s --bundle kube.tar.zst
   KUBE_BOOTSTRAP_REGISTRY_PASSWORD=... kube-bootstrap offline push registry.example.com:5000 \
       --registry-username me --registry-ca ca.crt`,
-		Args: cobra.MaximumNArgs(1),
 	}
 	settings.AddFlags(c, config.Push)
 	con.AddRecords(c.Flags())
@@ -83,7 +82,7 @@ func push(ctx context.Context, con *console.Console, format output.Format, cfg c
 // tests pull an image that every node already has.
 func serveImagesCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "serve-images SETTINGS", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "serve-images SETTINGS", Hidden: true,
 		Short: "Serve images of this host's containerd to other hosts",
 		RunE: func(c *cobra.Command, args []string) error {
 			var s registry.Served

@@ -31,7 +31,6 @@ holds and what a host would look for in vain.`,
 		Example: `  kube-bootstrap offline verify kube.tar.zst
   kube-bootstrap offline verify kube.tar.zst --arch arm64,arm --kubernetes-version 1.36.3
   kube-bootstrap offline verify update.tar.zst --base kube.tar.zst --verify-key our.pub`,
-		Args: cobra.ExactArgs(1),
 	}
 	var v verifying
 	format := output.AddFlag(c)

@@ -50,30 +50,46 @@ var suggested = map[string][]string{
 	"config migrate":           {"convert", "upgrade"},
 }
 
-// mindArguments makes the command and its subcommands report wrong arguments as
-// usage errors, in full sentences.
+// mindArguments makes a command and its subcommands report wrong arguments as usage errors, in
+// full sentences. Without a check of its own, a command takes the arguments of its usage line.
 func mindArguments(c *cobra.Command) {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	c.SuggestFor = append(c.SuggestFor, suggested[name]...)
-	if check := c.Args; check != nil {
-		c.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
-				return exit.Usage(wrongArguments(c, args, err))
-			}
-			return nil
+	check := c.Args
+	if check == nil {
+		check = checkByUse
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return exit.Usage(wrongArguments(c, args, err))
 		}
+		return nil
 	}
 	for _, child := range c.Commands() {
 		mindArguments(child)
 	}
 }
 
-// wrongArguments returns an error that names the missing or superfluous
-// argument.
+// argumentsOf returns the arguments in the usage line of a command. [NAME] is not
+// required, and NAME... may be repeated.
+func argumentsOf(c *cobra.Command) (names, required []string, several bool) {
+	names = strings.Fields(c.Use)[1:]
+	required = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
+	several = slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(strings.Trim(name, "[]"), "...") })
+	return names, required, several
+}
+
+func checkByUse(c *cobra.Command, args []string) error {
+	names, required, several := argumentsOf(c)
+	if several {
+		return cobra.MinimumNArgs(len(required))(c, args)
+	}
+	return cobra.RangeArgs(len(required), len(names))(c, args)
+}
+
+// wrongArguments returns an error that names the missing or superfluous argument.
 func wrongArguments(c *cobra.Command, args []string, err error) error {
-	names := strings.Fields(c.Use)[1:]
-	required := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
-	several := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(strings.Trim(name, "[]"), "...") })
+	names, required, several := argumentsOf(c)
 	switch {
 	case c.HasSubCommands():
 		return unknownCommand(c, args[0])
@@ -99,25 +115,21 @@ func addressMeant(c *cobra.Command, arg string) string {
 
 func unknownCommand(c *cobra.Command, name string) error {
 	text := fmt.Sprintf("unknown command %q for %q", name, c.CommandPath())
-	if all := meant(c, name); len(all) > 0 {
-		text += ", did you mean " + eitherOf(all) + "?"
+	meant := calledElsewhere(c, name)
+	if len(meant) == 0 {
+		meant = c.SuggestionsFor(name)
+	}
+	if len(meant) > 0 {
+		text += ", did you mean " + eitherOf(meant) + "?"
 	}
 	return errors.New(text + "; `" + c.CommandPath() + " --help` lists them")
 }
 
-// meant returns the commands below c that other tools call by this name, or
-// else those with similar names. Each is written as it is typed after c.
-func meant(c *cobra.Command, name string) []string {
-	if all := calledElsewhere(c, name); len(all) > 0 {
-		return all
-	}
-	return c.SuggestionsFor(name)
-}
-
-// calledElsewhere looks for the command at the nearest level: `cluster ls` means
-// `cluster list` and not `cluster snapshot list`.
-func calledElsewhere(c *cobra.Command, name string) (all []string) {
-	var below []string
+// calledElsewhere returns the commands below c that other tools call by this name, as
+// they are typed after c, at the nearest level: `cluster ls` means `cluster list` and
+// not `cluster snapshot list`.
+func calledElsewhere(c *cobra.Command, name string) []string {
+	var all, below []string
 	for _, child := range c.Commands() {
 		if child.Hidden {
 			continue

@@ -21,7 +21,9 @@ import (
 func Prepare(root *cobra.Command, width func() int) {
 	root.SetFlagErrorFunc(flagError)
 	groupFlags(root, width)
-	mindArguments(root)
+	for _, c := range root.Commands() { // cobra checks the argument of root, which is a command
+		mindArguments(c)
+	}
 }
 
 // Execute runs the command that args name, and returns it.
@@ -34,7 +36,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 
 // Parent returns a command that only groups others.
 func Parent(use, short string, children ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, SuggestionsMinimumDistance: 2, RunE: sayWhich}
+	c := &cobra.Command{Use: use, Short: short, SuggestionsMinimumDistance: 2, RunE: sayWhich}
 	c.AddCommand(children...)
 	return c
 }

@@ -109,7 +109,6 @@ Kubernetes that differ from the release are built from a checkout.`,
   kube-bootstrap cluster up --name second --workers 3 --dind-subnet 10.193.0.0/16 --flannel-backend host-gw
   kube-bootstrap cluster up -f cluster.yaml
   kube-bootstrap cluster up --k8s-dir ~/kubernetes`,
-		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.ClusterUp)
 	takeCluster(c)
@@ -132,7 +131,6 @@ func clusterStatusCommand(con *console.Console) *cobra.Command {
 		Long: `Show the hosts of a cluster, the state of their steps, and their nodes. Nothing
 is changed. The exit code is 5 when something is missing or not Ready.`,
 		Example: "  kube-bootstrap cluster status\n  kube-bootstrap cluster status --name second -o json",
-		Args:    cobra.NoArgs,
 	}
 	o := addNameFlags(con.Env, c)
 	format := output.AddFlag(c)
@@ -171,7 +169,6 @@ snapshots and asks first; --yes confirms it where there is no terminal.`,
 func onCluster(con *console.Console, what string, do func(context.Context, cluster.Options) error,
 	losses func(context.Context, cluster.Options) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
-	c.Args = cobra.NoArgs
 	o := addNameFlags(con.Env, c)
 	yes := console.AddYes(c, losses != nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -205,7 +202,6 @@ engine that runs the nodes, or with --from from the Docker of a node, where
 		Example: `  kube-bootstrap cluster load-image my/app:dev
   kube-bootstrap cluster load-image my/app:dev my/db:dev --name second
   kube-bootstrap cluster load-image my/tool:dev --from worker-1`,
-		Args: cobra.MinimumNArgs(1),
 	}
 	o := addNameFlags(con.Env, c)
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
@@ -227,7 +223,6 @@ status, logs, network, and the cluster's objects, as "kube-bootstrap dump" does 
 host, and the output of your own containers and pods. It contains no Secrets, and
 everything that looks like a key, a token or a password is replaced.`,
 		Example: "  kube-bootstrap cluster dump ./report",
-		Args:    cobra.ExactArgs(1),
 	}
 	o := addNameFlags(con.Env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -46,7 +46,7 @@ copies it into all nodes.`,
 		Example: `  eval "$(kube-bootstrap node docker-env worker-1)"
   kube-bootstrap node docker-env worker-1 --shell fish | source
   eval "$(kube-bootstrap node docker-env --unset)"`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1), // --unset needs no node
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
 	o := addClusterFlags(con.Env, c)

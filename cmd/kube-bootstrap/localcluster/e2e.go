@@ -58,7 +58,6 @@ func suiteCommand(con *console.Console, serial bool, c *cobra.Command) *cobra.Co
 	o := addNameFlags(con.Env, c)
 	format := output.AddFlag(c)
 	tests := suite.Suite{Serial: serial}
-	c.Args = cobra.MaximumNArgs(1)
 	c.Flags().StringVar(&tests.ReportDir, "report-dir", "", "directory for the results as JUnit and the log of the tests")
 	if !serial {
 		c.Flags().IntVar(&tests.Processes, "processes", 4, "tests to run at the same time")

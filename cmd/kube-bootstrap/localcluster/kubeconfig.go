@@ -31,7 +31,6 @@ come and go. With --merge it goes into the first file of $KUBECONFIG, or into ~/
 becomes the current context; "cluster clean" removes it.`,
 		Example: `  kube-bootstrap cluster kubeconfig > kubeconfig
   kube-bootstrap cluster kubeconfig --merge`,
-		Args: cobra.NoArgs,
 	}
 	o := addNameFlags(con.Env, c)
 	merge := c.Flags().Bool("merge", false, "write it into $KUBECONFIG or ~/.kube/config")
@@ -93,7 +92,6 @@ administrator's kubeconfig. The program is copied from a control plane into the
 cache the first time. Flags before the first argument are those of this
 command, so write "--" before flags of kubectl.`,
 		Example: "  kube-bootstrap cluster kubectl get nodes\n  kube-bootstrap cluster kubectl --name second -- apply -f app.yaml",
-		Args:    cobra.ArbitraryArgs,
 	}
 	o := addNameFlags(con.Env, c)
 	c.Flags().SetInterspersed(false)

@@ -55,7 +55,6 @@ func number(n int) string { return strconv.Itoa(n) }
 // run lists for c, on the cluster or the engine that o will say.
 func (l listing[T]) run(con *console.Console, c *cobra.Command, o *cluster.Options) *cobra.Command {
 	format := output.AddListFlag(c)
-	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		all, err := l.all(c.Context(), o.Options)
 		if err != nil {

@@ -45,7 +45,6 @@ configuration file.`,
 		Example: `  kube-bootstrap node add
   kube-bootstrap node add --name db --node-label disk=ssd --node-taint dedicated=db:NoSchedule --node-memory 2Gi
   kube-bootstrap node add --role control-plane --name second`,
-		Args: cobra.NoArgs,
 	}
 	o := addClusterFlags(con.Env, c)
 	name := c.Flags().String("name", "", "name of the node (empty: by role and number)")
@@ -216,7 +215,6 @@ func nodeStatus(con *console.Console) *cobra.Command {
 		Long: `Show the state of the steps of all nodes, or of one. The exit code is 5 when
 something is missing or not Ready.`,
 		Example:           "  kube-bootstrap node status\n  kube-bootstrap node status worker-1 -o yaml",
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
 	o := addClusterFlags(con.Env, c)

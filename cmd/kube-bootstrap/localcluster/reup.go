@@ -41,7 +41,6 @@ does is that of the release again.`,
 		Example: `  kube-bootstrap cluster reup --k8s-dir ~/kubernetes
   kube-bootstrap cluster reup --k8s-dir ~/kubernetes --build-apiserver --build-kubelet
   kube-bootstrap cluster reup --name second --k8s-dir . -o json`,
-		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Named|config.Build)
 	takeCluster(c)

@@ -63,7 +63,6 @@ func snapshotRemove(con *console.Console) *cobra.Command {
 func onSnapshot(con *console.Console, what string, do func(context.Context, cluster.Options, string, func(session.Event)) error,
 	losses func(context.Context, session.Options, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {
-	c.Args = cobra.ExactArgs(1)
 	o := addNameFlags(con.Env, c)
 	yes := console.AddYes(c, losses != nil)
 	if losses != nil { // save takes a new name

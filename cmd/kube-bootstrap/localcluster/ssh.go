@@ -26,7 +26,6 @@ func nodeSSH(con *console.Console) *cobra.Command {
 		Long: `Open a shell on a node, or run a command there. On a terminal it gets one too.
 The exit code is the command's.`,
 		Example:           "  kube-bootstrap node ssh worker-1\n  kube-bootstrap node ssh worker-1 -- journalctl -u docker",
-		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: command.FirstArg(nodeListing.complete(con.Env)),
 	}
 	o := addClusterFlags(con.Env, c)

@@ -69,7 +69,6 @@ func explainCommand(out io.Writer) *cobra.Command {
 		Long: `Explain a problem by the name in brackets at the end of its message: every case
 in which it is reported, and what to do. Values that depend on the case are "…".`,
 		Example: "  kube-bootstrap explain docker-version\n  kube-bootstrap explain port-6443",
-		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: command.FirstArg(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return problemNames(), cobra.ShellCompDirectiveNoFileComp
 		}),

@@ -17,7 +17,7 @@ import (
 // itself; `make docs` calls it, and a test compares.
 func gendocsCommand(fresh func() *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "gendocs DIR", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "gendocs DIR", Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			pages, err := Pages(fresh())
 			if err != nil {
@@ -71,7 +71,7 @@ func page(b *bytes.Buffer, c *cobra.Command) error {
 // directory, as they lie below /usr/share. `make install` and `make dist` call it.
 func genmanCommand(version string) *cobra.Command {
 	return &cobra.Command{
-		Use: "genman DIR", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "genman DIR", Hidden: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			man := filepath.Join(args[0], "man", "man1")
 			if err := os.MkdirAll(man, 0o755); err != nil {

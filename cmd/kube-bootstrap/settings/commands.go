@@ -25,7 +25,6 @@ func configInit(out io.Writer) *cobra.Command {
 		Use:     "init",
 		Short:   "Print a configuration file with every field and its default",
 		Example: "  kube-bootstrap config init > cluster.yaml",
-		Args:    cobra.NoArgs,
 	}
 	schema := c.Flags().String("schema", "", "path or URL of the schema of the file, for editors; see \"config schema\"")
 	c.RunE = func(*cobra.Command, []string) error {
@@ -45,7 +44,6 @@ func configView(out io.Writer, env func(string) string) *cobra.Command {
 		Short: "Print every setting and where it comes from",
 		Example: `  kube-bootstrap config view
   FLANNEL_BACKEND=host-gw kube-bootstrap config view --config cluster.yaml -o table`,
-		Args: cobra.NoArgs,
 	}
 	AddFlags(c, config.Every)
 	format := output.AddFlag(c)
@@ -85,7 +83,6 @@ func configValidate(out io.Writer, env func(string) string) *cobra.Command {
 		Short: "Validate the configuration and list every invalid setting",
 		Example: `  kube-bootstrap config validate --config cluster.yaml
   kube-bootstrap config validate --config worker.yaml --role worker`,
-		Args: cobra.NoArgs,
 	}
 	AddFlags(c, config.Every)
 	role := c.Flags().String("role", "", "also ask for what only a master or a worker needs")
@@ -111,7 +108,6 @@ func configExplain(out io.Writer) *cobra.Command {
 environment variables, and whether a later run may change it. The name of its
 flag or of a variable finds it too. Without a field, list all fields.`,
 		Example:           "  kube-bootstrap config explain flannelBackend\n  kube-bootstrap config explain registry",
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: command.FirstArg(cobra.FixedCompletions(reference.Fields(), cobra.ShellCompDirectiveNoFileComp)),
 	}
 	format := output.AddFlag(c)
@@ -157,7 +153,6 @@ func configSchema(out io.Writer) *cobra.Command {
 by it that begins with the line which "config init --schema" prints.`,
 		Example: `  kube-bootstrap config schema > kube-bootstrap.schema.json
   kube-bootstrap config init --schema kube-bootstrap.schema.json > cluster.yaml`,
-		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			data, err := reference.Schema()
 			if err == nil {
@@ -176,7 +171,6 @@ func configMigrate(out io.Writer) *cobra.Command {
 and cluster, in the current format. Every field that has no successor is an error
 with its line.`,
 		Example: "  kube-bootstrap config migrate ~/.kubeadm-local-cluster/config.yaml > cluster.yaml",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := file.Migrate(args[0])
 			if err != nil {

@@ -32,7 +32,6 @@ With a registry, later pods and containers pull from there too.`,
       --registry-username me --registry-password-file password
   for i in $(kube-bootstrap offline list); do docker save $i | ssh host docker load; done
   ssh host kube-bootstrap offline bootstrap`,
-		Args: cobra.MaximumNArgs(1),
 	}
 	settings.AddFlags(c, config.Bootstrap)
 	con.AddRecords(c.Flags())

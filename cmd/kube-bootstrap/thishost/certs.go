@@ -37,7 +37,6 @@ func certsList(out io.Writer) *cobra.Command {
 control plane this includes the certificate authorities of the cluster. A
 kubeconfig is listed if it contains a certificate.`,
 		Example: "  kube-bootstrap certs list\n  kube-bootstrap certs list -o json",
-		Args:    cobra.NoArgs,
 	}
 	format := output.AddListFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
@@ -199,7 +198,6 @@ it again after the time that it prints to drop the old key.`,
 		Example: `  kube-bootstrap certs rotate --ca
   kube-bootstrap certs rotate --encryption-key
   kube-bootstrap certs rotate --service-account-key`,
-		Args: cobra.NoArgs,
 	}
 	encryption := c.Flags().Bool(controlplane.EncryptionKey, false, "the key that encrypts Secrets in etcd; encrypts all of them with the new one")
 	account := c.Flags().Bool(controlplane.AccountKey, false, "the key that signs the tokens of service accounts")

@@ -34,7 +34,7 @@ func Commands(con *console.Console) []*cobra.Command {
 // agentCommand is what the init system of a host runs.
 func agentCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
-		Use: "agent", Hidden: true, Args: cobra.NoArgs,
+		Use: "agent", Hidden: true,
 		Short: "Run the agent of this host: balancer, approval of certificates, repairs",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := asRoot(); err != nil {
@@ -51,7 +51,7 @@ func agentCommand(con *console.Console) *cobra.Command {
 // keepCommand does at once what the agent of a control plane does soon.
 func keepCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
-		Use: "keep", Hidden: true, Args: cobra.NoArgs,
+		Use: "keep", Hidden: true,
 		Short: "Turn on leader election for several control planes, and spread CoreDNS over the nodes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			h, err := openControlPlane()
@@ -74,7 +74,7 @@ func keepCommand(con *console.Console) *cobra.Command {
 func frontCommand() *cobra.Command {
 	front := balancer.Front{}
 	c := &cobra.Command{
-		Use: "front", Hidden: true, Args: cobra.NoArgs,
+		Use: "front", Hidden: true,
 		Short: "Forward a port to the control planes that are ready",
 		RunE: func(c *cobra.Command, _ []string) error {
 			process.SaveMemory()
@@ -89,7 +89,7 @@ func frontCommand() *cobra.Command {
 // bootCommand is what the boot unit runs just before Docker starts.
 func bootCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
-		Use: "boot", Hidden: true, Args: cobra.NoArgs,
+		Use: "boot", Hidden: true,
 		Short: "Update Docker's settings after a change of the flannel lease",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := asRoot(); err != nil {
@@ -125,7 +125,7 @@ func registryCommand(con *console.Console) *cobra.Command {
 	var listen string
 	var mirrors []string
 	c := &cobra.Command{
-		Use: "registry", Hidden: true, Args: cobra.NoArgs,
+		Use: "registry", Hidden: true,
 		Short: "Run the registry of a cluster of containers, with a cache of other registries",
 		RunE: func(c *cobra.Command, _ []string) error {
 			process.SaveMemory()
@@ -155,7 +155,7 @@ func registryCommand(con *console.Console) *cobra.Command {
 // the labels and taints of a node from its file.
 func markCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "mark NODE", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "mark NODE", Hidden: true,
 		Short: "Set the labels and taints of another node from its settings",
 	}
 	labels := c.Flags().StringSlice("node-label", nil, "labels of the node: KEY=VALUE")

@@ -34,7 +34,6 @@ certificate for flannel becomes useless, its subnet, and its node. A control
 plane is also removed from the members of etcd. Run this on a control plane that
 works. On a host that still works, run "kube-bootstrap turndown" instead.`,
 		Example: "  kube-bootstrap forget node-3",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			h, err := openControlPlane()
 			if err != nil {
@@ -162,7 +161,7 @@ kubeconfig contains the private key; --file writes it with mode 0600.`,
 		Example: `  kube-bootstrap kubeconfig --user anna --group dev --ttl 8h > anna.conf
   kube-bootstrap kubeconfig --user anna --server https://k8s.example.com:6443 --file anna.conf
   kube-bootstrap kubectl create rolebinding dev --clusterrole edit --group dev`,
-		Args: cobra.NoArgs,
+		Args: cobra.NoArgs, // NAME is the value of --user
 	}
 	var u controlplane.User
 	c.Flags().StringVar(&u.Name, "user", "", "name of the user")

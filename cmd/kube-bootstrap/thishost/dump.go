@@ -31,7 +31,6 @@ Sources that fail, or do not end within a minute, are listed in errors.txt. The
 path of the directory is printed. For a cluster of containers, use "kube-bootstrap
 cluster dump".`,
 		Example: "  kube-bootstrap dump ./report",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := asRoot(); err != nil {
 				return err

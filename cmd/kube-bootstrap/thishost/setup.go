@@ -81,7 +81,6 @@ func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Comm
 	settings.AddFlags(c, v.verb)
 	con.AddRecords(c.Flags())
 	dryRun, format := addDryRun(c, "list every change and make none")
-	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), v.verb, v.role)
 		if err != nil {

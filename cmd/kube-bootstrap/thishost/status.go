@@ -101,7 +101,6 @@ step is UNKNOWN if its check got no answer in time. The command changes nothing.
 The exit code is 5 if a step is MISSING or UNKNOWN, or if a certificate expires
 within 30 days. With --watch it is that of the last status.`,
 		Example: "  kube-bootstrap status\n  kube-bootstrap status -o json\n  kube-bootstrap status --watch",
-		Args:    cobra.NoArgs,
 	}
 	format := output.AddFlag(c)
 	watch := c.Flags().BoolP("watch", "w", false, "look every 5 seconds and print the status whenever it changes, until Ctrl-C")

@@ -60,7 +60,6 @@ expires. A token for workers cannot read what control planes share.`,
   kube-bootstrap token create --node worker-1     # for the host of this name only
   kube-bootstrap token create --reusable --ttl 1h # for several workers
   kube-bootstrap token create --control-plane     # for a further control plane`,
-		Args: cobra.NoArgs,
 	}
 	ttl := c.Flags().Duration("ttl", 24*time.Hour, "how long it is good; 0 is for ever")
 	description := c.Flags().String("description", "", "what it is for")
@@ -146,7 +145,6 @@ func tokenList(out io.Writer) *cobra.Command {
 		Use:     "list",
 		Short:   "List the tokens, without their secrets",
 		Example: "  kube-bootstrap token list",
-		Args:    cobra.NoArgs,
 	}
 	format := output.AddListFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -200,7 +198,6 @@ func tokenDelete() *cobra.Command {
 		Use:     "delete ID...",
 		Short:   "Delete tokens; no host can join with them afterwards",
 		Example: "  kube-bootstrap token delete abcdef",
-		Args:    cobra.MinimumNArgs(1),
 	}
 	ignoreNotFound := c.Flags().Bool("ignore-not-found", false, "succeed if a token does not exist")
 	c.RunE = func(c *cobra.Command, args []string) error {

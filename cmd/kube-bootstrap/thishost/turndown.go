@@ -42,7 +42,6 @@ have volumes of the addon local-path. Confirm their removal on the terminal or
 with --yes.`,
 		Example: `  kube-bootstrap turndown
   kube-bootstrap turndown --keep-images      # faster to set up again; turndown removes them later`,
-		Args: cobra.NoArgs,
 	}
 	settings.AddFlags(c, config.Turndown)
 	con.AddRecords(c.Flags())
