@@ -36,7 +36,8 @@ type Console struct {
 	quiet    bool   // print only data, warnings and errors
 	verbose  bool   // print every step and message
 	timeline string // file to draw the steps into; empty: none
-	logs     logs
+	logFile  string // of --log-file; empty: in host.LogDir, if the command keeps a log
+	keptLog  string // path of the log in host.LogDir, once it exists
 	report   progress.Reporter
 }
 
@@ -78,15 +79,13 @@ func (con *Console) Width() int {
 	return min(max(width, 40), wide)
 }
 
-// Replaces reports whether Out is a terminal on which new text can replace the text
-// before.
+// Replaces reports whether Out is a terminal on which text can be replaced.
 func (con *Console) Replaces() bool {
 	out, ok := con.Out.(stdout)
 	return ok && progress.Redraws(out.file, con.Env)
 }
 
-// Say writes one line of progress or advice to Err, in the form that the scripts
-// had.
+// Say writes one line of progress or advice to Err, in the form that the scripts had.
 func (con *Console) Say(text string) {
 	if !con.quiet {
 		con.Warn(text)
@@ -106,11 +105,10 @@ func (con *Console) AddProgress(flags *pflag.FlagSet) {
 // AddRecords adds the flags of the commands that run steps.
 func (con *Console) AddRecords(flags *pflag.FlagSet) {
 	flags.StringVar(&con.timeline, "timeline", "", "file that shows how long each step took: a picture in SVG, or a trace for Perfetto if its name ends in .json")
-	flags.StringVar(&con.logs.file, "log-file", "", "file to append a log of this run to")
+	flags.StringVar(&con.logFile, "log-file", "", "file to append a log of this run to")
 }
 
-// CheckProgress refuses an unknown progress mode, also for commands that show
-// no progress, and flags that contradict each other.
+// CheckProgress refuses an unknown progress mode and flags that contradict each other.
 func (con *Console) CheckProgress() error {
 	switch {
 	case con.quiet && con.verbose:
@@ -126,20 +124,23 @@ func (con *Console) CheckProgress() error {
 
 // Mode returns how progress is shown: bars, plain, json or none.
 func (con *Console) Mode() string {
-	if con.quiet {
+	switch {
+	case con.quiet:
 		return "none"
+	case con.mode != "auto":
+		return con.mode
+	case con.Redraws:
+		return "bars"
 	}
-	return progress.Mode(con.mode, con.Redraws)
+	return "plain"
 }
 
 // Begin starts to draw and returns the runner whose events are drawn.
-func (con *Console) Begin() (*step.Runner, error) { return con.begin("") }
+func (con *Console) Begin() (*step.Runner, error) { return con.BeginLogged("") }
 
 // BeginLogged is Begin for a command that changes this host. It keeps a log in
-// host.LogDir, which turndown removes.
-func (con *Console) BeginLogged(command string) (*step.Runner, error) { return con.begin(command) }
-
-func (con *Console) begin(command string) (*step.Runner, error) {
+// host.LogDir, which turndown removes, unless the name of the command is empty.
+func (con *Console) BeginLogged(command string) (*step.Runner, error) {
 	all := progress.All{progress.New(con.Mode(), con.verbose, con.Err)}
 	if con.timeline != "" {
 		file, err := os.Create(con.timeline)
@@ -148,13 +149,34 @@ func (con *Console) begin(command string) (*step.Runner, error) {
 		}
 		all = append(all, progress.NewTimeline(file, con.timeline, con.timelineTitle(time.Now())))
 	}
-	log, err := con.newLog(command)
-	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("--log-file: %w", err))
+	switch {
+	case con.logFile != "":
+		file, err := progress.OpenLog(con.logFile)
+		if err != nil {
+			return nil, exit.Usage(fmt.Errorf("--log-file: %w", err))
+		}
+		all = append(all, progress.NewLog(file))
+	case command != "":
+		all = append(all, progress.NewLateLog(func() (io.WriteCloser, error) { return con.keepLog(command) }))
 	}
-	all = append(all, log)
 	con.report = all
 	return &step.Runner{Emit: all.Event}, nil
+}
+
+// keepLog creates the log of a command in host.LogDir.
+func (con *Console) keepLog(command string) (io.WriteCloser, error) {
+	file, err := progress.CreateLog(host.LogDir, command, time.Now())
+	if err == nil {
+		con.keptLog = file.Name()
+	}
+	return file, err
+}
+
+// TellLog prints where the log of a failed run is.
+func (con *Console) TellLog() {
+	if _, err := os.Stat(con.keptLog); err == nil && con.Mode() != "json" {
+		con.Warn("the log of this run is " + con.keptLog)
+	}
 }
 
 // timelineTitle says what a timeline shows: the program, the machine and the time.
@@ -193,39 +215,4 @@ func (con *Console) Run(ctx context.Context, plan step.Plan) error {
 	}
 	defer con.End()
 	return runner.Do(ctx, plan)
-}
-
-// logs states where the log of a run is.
-type logs struct {
-	file string // of --log-file; empty: in host.LogDir, if the command keeps a log
-	kept string // path of the log in host.LogDir, once it exists
-}
-
-// newLog returns the reporter that writes the log of a run. command is empty if the
-// command keeps no log in host.LogDir.
-func (con *Console) newLog(command string) (progress.Reporter, error) {
-	switch {
-	case con.logs.file != "":
-		file, err := progress.OpenLog(con.logs.file)
-		if err != nil {
-			return nil, err
-		}
-		return progress.NewLog(file), nil
-	case command == "":
-		return progress.All{}, nil
-	}
-	return progress.NewLateLog(func() (io.WriteCloser, error) {
-		file, err := progress.CreateLog(host.LogDir, command, time.Now())
-		if err == nil {
-			con.logs.kept = file.Name()
-		}
-		return file, err
-	}), nil
-}
-
-// TellLog prints where the log of a failed run is.
-func (con *Console) TellLog() {
-	if _, err := os.Stat(con.logs.kept); err == nil && con.Mode() != "json" {
-		con.Warn("the log of this run is " + con.logs.kept)
-	}
 }

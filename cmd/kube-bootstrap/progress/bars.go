@@ -31,21 +31,8 @@ type bars struct {
 
 func newBars(out io.Writer, size func() (width, height int), verbose bool) *bars {
 	r := &bars{screen: screen{out: out, size: size}, verbose: verbose, stop: make(chan struct{})}
-	go r.watch(r.stop)
+	go each(redrawn, r.stop, r.draw)
 	return r
-}
-
-func (r *bars) watch(stop chan struct{}) {
-	ticks := time.NewTicker(redrawn)
-	defer ticks.Stop()
-	for {
-		select {
-		case now := <-ticks.C:
-			r.draw(now)
-		case <-stop:
-			return
-		}
-	}
 }
 
 func (r *bars) draw(now time.Time) {
@@ -76,10 +63,6 @@ func (r *bars) Event(e step.Event) {
 		}
 	case step.Done, step.Undone:
 		r.done++
-		if r.isPart(e) {
-			r.drop(e.Step)
-			return
-		}
 		r.end(e, "✓")
 	case step.Failed:
 		r.end(e, "✗")
@@ -90,25 +73,17 @@ func (r *bars) find(name string) int {
 	return slices.IndexFunc(r.running, func(l *barLine) bool { return l.name == name })
 }
 
-// isPart reports whether a step is one of many on one host of a cluster. The run on
-// that host has a line of its own, so parts are printed only if verbose.
-func (r *bars) isPart(e step.Event) bool {
-	host, _ := e.Host()
-	return host != "" && !r.verbose
-}
-
-// drop removes a running line. The next drawing omits it.
-func (r *bars) drop(name string) {
-	r.running = slices.DeleteFunc(r.running, func(l *barLine) bool { return l.name == name })
-}
-
-// end prints the final line of a step that has ended. A failed check has no
-// running line.
+// end prints the final line of a step that has ended. A failed check has no running
+// line. The run on a host of a cluster has a line of its own, so the parts of it are
+// printed only if verbose or failed.
 func (r *bars) end(e step.Event, mark string) {
 	elapsed := ""
 	if i := r.find(e.Step); i >= 0 {
 		elapsed = Took(e.At.Sub(r.running[i].started))
 		r.running = slices.Delete(r.running, i, i+1)
+	}
+	if host, _ := e.Host(); host != "" && !r.verbose && e.Kind != step.Failed {
+		return
 	}
 	r.screen.draw([]string{head(mark, elapsed) + e.Step}, r.lines(e.At))
 }
@@ -152,13 +127,14 @@ func (r *bars) Close() {
 // summary counts the steps that are up to date if they are the majority. In the first run on
 // a host they are few, and only mean that a step does not apply to this host.
 func (r *bars) summary() []string {
+	text := fmt.Sprintf("%d steps were up to date", r.upToDate)
 	switch {
 	case r.upToDate <= r.done:
 		return nil
 	case r.upToDate == 1:
-		return []string{head("✓", "") + "1 step was up to date"}
+		text = "1 step was up to date"
 	}
-	return []string{head("✓", "") + fmt.Sprintf("%d steps were up to date", r.upToDate)}
+	return []string{head("✓", "") + text}
 }
 
 // barLine is the line of one running step.

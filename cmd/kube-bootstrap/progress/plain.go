@@ -34,8 +34,7 @@ type plainStep struct {
 	doing         []string
 }
 
-// mayTell reports whether it is time to say what a step does. A step with several
-// lines says it less often.
+// mayTell reports whether it is time to say what a step does; with several lines less often.
 func (r *plain) mayTell(s *plainStep, now time.Time) bool {
 	every := r.quiet
 	if len(s.doing) > 0 {
@@ -46,21 +45,8 @@ func (r *plain) mayTell(s *plainStep, now time.Time) bool {
 
 func newPlain(out io.Writer, quiet time.Duration) *plain {
 	r := &plain{out: out, quiet: quiet, running: map[string]*plainStep{}, stop: make(chan struct{})}
-	go r.watch()
+	go each(quiet/10, r.stop, r.remind)
 	return r
-}
-
-func (r *plain) watch() {
-	ticks := time.NewTicker(r.quiet / 10)
-	defer ticks.Stop()
-	for {
-		select {
-		case now := <-ticks.C:
-			r.remind(now)
-		case <-r.stop:
-			return
-		}
-	}
 }
 
 // remind tells of the steps that still run and said nothing for long.
@@ -99,21 +85,17 @@ func (r *plain) Event(e step.Event) {
 	case step.Note:
 		r.line(e.At, e.Message)
 	case step.Done, step.Undone:
-		r.end(e, s)
+		text := fmt.Sprintf("%s: %s", e.Step, e.Kind)
+		if s != nil {
+			text += " in " + Took(e.At.Sub(s.started))
+		}
+		delete(r.running, e.Step)
+		r.line(e.At, text)
 	case step.Failed:
 		delete(r.running, e.Step)
 	case step.UpToDate:
 		r.line(e.At, e.Step+": up to date")
 	}
-}
-
-func (r *plain) end(e step.Event, s *plainStep) {
-	text := fmt.Sprintf("%s: %s", e.Step, e.Kind)
-	if s != nil {
-		text += " in " + Took(e.At.Sub(s.started))
-	}
-	delete(r.running, e.Step)
-	r.line(e.At, text)
 }
 
 func (r *plain) progress(s *plainStep, at time.Time) {

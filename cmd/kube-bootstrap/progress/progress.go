@@ -21,34 +21,34 @@ type Reporter interface {
 // Modes are the ways to show progress, and auto, which selects one of them.
 var Modes = []string{"auto", "bars", "plain", "json", "none"}
 
-// Mode returns the mode that auto selects, and any other mode unchanged. redraws
-// states whether the output is a terminal that can redraw lines, see Redraws.
-func Mode(mode string, redraws bool) string {
-	switch {
-	case mode != "auto":
-		return mode
-	case redraws:
-		return "bars"
-	}
-	return "plain"
-}
-
 // New returns the reporter of a mode other than auto. If verbose, it also shows
 // the steps that are up to date and each message of a step.
 func New(mode string, verbose bool, out io.Writer) Reporter {
-	every := quiet
-	if verbose {
-		every = time.Second
-	}
-	switch mode {
-	case "bars":
+	switch {
+	case mode == "bars":
 		return newBars(out, sizeOf(out), verbose)
-	case "json":
-		return newJSONLines(out)
-	case "none":
+	case mode == "json":
+		return jsonLines{json.NewEncoder(out)}
+	case mode == "none":
 		return All{}
+	case verbose:
+		return newPlain(out, time.Second)
 	}
-	return newPlain(out, every)
+	return newPlain(out, quiet)
+}
+
+// each calls do at an interval until stop is closed.
+func each(interval time.Duration, stop <-chan struct{}, do func(now time.Time)) {
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+	for {
+		select {
+		case now := <-ticks.C:
+			do(now)
+		case <-stop:
+			return
+		}
+	}
 }
 
 // All passes each event to several reporters.
@@ -94,8 +94,6 @@ func Amount(bytes, total int64) string {
 // jsonLines writes each event as one line.
 type jsonLines struct{ out *json.Encoder }
 
-func newJSONLines(out io.Writer) jsonLines { return jsonLines{json.NewEncoder(out)} }
-
 // A closed stderr must not stop the work.
 func (r jsonLines) Event(e step.Event) { _ = r.out.Encode(e) }
 
@@ -110,8 +108,7 @@ type result struct {
 	Problems []*step.Problem `json:"problems,omitempty"`
 }
 
-// WriteResult writes the exit code of a run, and the error that ended it, as the last
-// line of JSON progress.
+// WriteResult writes how a run ended as the last line of JSON progress.
 func WriteResult(out io.Writer, code int, err error) {
 	line := result{At: time.Now(), Kind: step.Result, Code: code}
 	if err != nil {

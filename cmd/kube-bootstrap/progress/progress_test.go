@@ -134,7 +134,7 @@ func TestPlainRunOfTests(t *testing.T) {
 
 func TestJSONLines(t *testing.T) {
 	var out bytes.Buffer
-	draw(newJSONLines(&out))
+	draw(New("json", false, &out))
 	found := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(found) != len(events()) {
 		t.Fatalf("%d lines for %d events", len(found), len(events()))

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -106,10 +107,8 @@ func markCritical(steps []*span) {
 
 // hosts returns the hosts in the order of their first steps.
 func (t Timeline) hosts() (all []string) {
-	seen := map[string]bool{}
 	for _, s := range t.steps {
-		if !seen[s.host] {
-			seen[s.host] = true
+		if !slices.Contains(all, s.host) {
 			all = append(all, s.host)
 		}
 	}
@@ -141,10 +140,8 @@ func (t Timeline) trace() string {
 	begin, _ := t.bounds()
 	events := []traceEvent{}
 	for i, host := range t.hosts() {
-		if host == "" {
-			host = "steps"
-		}
-		events = append(events, traceEvent{Name: "process_name", Phase: "M", Process: i, Args: map[string]any{"name": host}})
+		name := map[string]any{"name": cmp.Or(host, "steps")}
+		events = append(events, traceEvent{Name: "process_name", Phase: "M", Process: i, Args: name})
 	}
 	for i, host := range t.hosts() {
 		var lanes []time.Time // when the last step of each ends
