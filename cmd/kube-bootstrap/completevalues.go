@@ -23,8 +23,7 @@ var fileFlags = map[string][]string{
 	"k8s-dir": nil, "report-dir": nil, "flannel-subnet-dir": nil,
 }
 
-// completeValues makes completion offer the values of a flag or an argument.
-// Without it the shell would offer files for all of them.
+// completeValues makes completion offer values, where the shell would offer files for all.
 func completeValues(c *cobra.Command, env func(string) string) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if _, known := c.GetFlagCompletionFunc(f.Name); known || f.NoOptDefVal != "" {

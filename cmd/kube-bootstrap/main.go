@@ -52,8 +52,7 @@ func run(ctx context.Context, con *console.Console, environ, args []string) int 
 	return code
 }
 
-// newRoot returns the command with all others below it. environ holds the
-// variables that are checked, as NAME=VALUE.
+// newRoot returns the command with all others below it. environ is checked, as NAME=VALUE.
 func newRoot(con *console.Console, environ []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kube-bootstrap",

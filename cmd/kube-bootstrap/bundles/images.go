@@ -18,8 +18,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// probeLimit is how long `cluster up` waits to learn whether there is a way to
-// the official images.
+// probeLimit is how long `cluster up` waits for an answer of the official registry.
 const probeLimit = 2 * time.Second
 
 // ForHosts returns the plan that makes the bundle that hosts of this machine's
@@ -59,16 +58,14 @@ func holds(path string, v image.Versions) bool {
 	return reflect.DeepEqual(b.Versions, v)
 }
 
-// building is the plan that builds a bundle, or finds that it is as it would be
-// built now.
+// building is the plan that builds a bundle, unless it is as it would be built now.
 func building(ctx context.Context, say func(string), v image.Versions) (step.Plan, string, error) {
 	b, err := offline.NewBuild(ctx, offline.Options{Versions: v, Quick: true})
 	SayEffort(say, b.Effort)
 	return b.Plan, b.Bundle, err
 }
 
-// SayEffort says what a build takes. It says nothing about a build of what was
-// compiled before.
+// SayEffort says what a build takes, unless everything was compiled before.
 func SayEffort(say func(string), e image.Effort) {
 	if e.Programs == 0 {
 		return

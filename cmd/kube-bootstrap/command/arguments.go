@@ -154,8 +154,7 @@ func eitherOf(all []string) string {
 	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
-// argError replaces cobra's error about an unknown command, which has several
-// lines. Errors of this package wrap another one, unlike it.
+// argError replaces cobra's error about an unknown command, which wraps none and has several lines.
 func argError(c *cobra.Command, err error) error {
 	if err == nil || errors.Unwrap(err) != nil || !strings.HasPrefix(err.Error(), "unknown command") {
 		return err

@@ -47,8 +47,7 @@ func sayWhich(c *cobra.Command, _ []string) error {
 	return exit.Usage(errors.New("`" + c.CommandPath() + "` needs one of these commands"))
 }
 
-// checkOwnOfCobra makes cobra's own commands reject unknown arguments. By
-// default they print a help text and exit with 0.
+// checkOwnOfCobra makes cobra's own commands reject unknown arguments with an exit code.
 func checkOwnOfCobra(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -94,8 +93,7 @@ func CompleteWith(ctx context.Context, path string, env, args []string) ([]cobra
 	return strings.FieldsFunc(offered, func(r rune) bool { return r == '\n' }), cobra.ShellCompDirective(number)
 }
 
-// groupFlags makes the help of all commands list the flags in groups, in lines
-// of width columns.
+// groupFlags makes the help list the flags in groups, in lines of width columns.
 func groupFlags(root *cobra.Command, width func() int) {
 	cobra.AddTemplateFunc("grouped", func(all *pflag.FlagSet) string { return grouped(all, width()) })
 	template := root.UsageTemplate()
@@ -104,8 +102,7 @@ func groupFlags(root *cobra.Command, width func() int) {
 	root.SetUsageTemplate(template)
 }
 
-// grouped returns the flags of a command that are no settings, and then those
-// of each group of settings, below a title.
+// grouped returns the flags that are no settings, and those of each group, below a title.
 func grouped(all *pflag.FlagSet, width int) string {
 	var b strings.Builder
 	for _, group := range append([]config.Group{""}, config.Groups...) {

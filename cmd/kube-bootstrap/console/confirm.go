@@ -19,8 +19,7 @@ import (
 // errDeclined is the answer no to the question of Confirm.
 var errDeclined = errors.New("not confirmed: nothing was changed")
 
-// AddYes gives a command the flag that confirms the removal of data. A command that
-// removes none does not get it, and needs no confirmation.
+// AddYes adds the flag that confirms a removal. A command that removes nothing needs none.
 func AddYes(c *cobra.Command, removes bool) *bool {
 	yes := !removes
 	if removes {
@@ -29,15 +28,13 @@ func AddYes(c *cobra.Command, removes bool) *bool {
 	return &yes
 }
 
-// asks reports whether somebody can be asked: in CI nobody answers, even where
-// there is a terminal.
+// asks reports whether somebody can be asked: in CI nobody answers, even on a terminal.
 func asks(in, out *os.File, env func(string) string) bool {
 	ci := env("CI")
 	return term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd())) && (ci == "" || ci == "false")
 }
 
-// Confirm has the user confirm the loss of everything that losses returns, by
-// --yes or by an answer on the terminal.
+// Confirm has the user confirm all losses, by --yes or by an answer on the terminal.
 func (con *Console) Confirm(ctx context.Context, yes bool, losses func(context.Context) ([]string, error)) error {
 	if yes {
 		return nil

@@ -22,8 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Console is where the program reads and writes: Out is data, Err is progress
-// and errors.
+// Console is where the program reads and writes: Out is data, Err is progress and errors.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -64,8 +63,7 @@ func (o stdout) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Width is the width of the terminal that help is printed on, within what can
-// be read well.
+// Width is the width of the terminal that help is printed on, within what can be read well.
 func (con *Console) Width() int {
 	const narrow, wide = 80, 120
 	out, ok := con.Out.(stdout)

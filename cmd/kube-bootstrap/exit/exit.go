@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
@@ -100,4 +104,132 @@ func codeOf(ctx context.Context, err error) int {
 		return preflight
 	}
 	return failure
+}
+
+// ErrNotUpToDate sets the exit code of a status, whose table lists the missing steps.
+var ErrNotUpToDate = errors.New("not everything is up to date")
+
+// ErrNotRead is the error that nobody reads stdout any more.
+var ErrNotRead = errors.New("nobody reads the output")
+
+// kind is a kind of errors, which errors.Is finds in a kindError.
+type kind string
+
+func (k kind) Error() string { return string(k) }
+
+const (
+	wrongUsage kind = "usage"
+	firm       kind = "firm"
+)
+
+type kindError struct {
+	error
+	kind kind
+}
+
+func (e *kindError) Unwrap() error        { return e.error }
+func (e *kindError) Is(target error) bool { return target == e.kind }
+
+func of(k kind, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &kindError{err, k}
+}
+
+// Usage returns err as an error of the user who typed the command or wrote its file; nil for nil.
+func Usage(err error) error { return of(wrongUsage, err) }
+
+// Firm returns err as an error whose problems no --ignore-preflight passes over; nil for nil.
+func Firm(err error) error { return of(firm, err) }
+
+type resumeError struct {
+	error
+	advice string
+}
+
+func (r *resumeError) Unwrap() error { return r.error }
+
+// RunAgain is the advice after an error that another run may not have.
+const RunAgain = "run the same command again to finish"
+
+// Resume returns err as the error of a command that was changing something, with advice.
+func Resume(err error, advice string) error { return &resumeError{err, advice} }
+
+type preflightError struct{ names string }
+
+func (e *preflightError) Error() string { return "preflight found problems: " + e.names }
+
+// Preflight returns the error of a preflight whose table already shows the problems.
+func Preflight(found []*step.Problem) error { return &preflightError{names(found)} }
+
+type statusError int
+
+func (s statusError) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Status returns the error of a command that ran on a node and has printed its
+// own messages. Its exit code becomes the exit code of the program.
+func Status(code int) error { return statusError(code) }
+
+// Ignorable returns the names of the problems that --ignore-preflight can pass over.
+func Ignorable(found []*step.Problem) string {
+	return names(slices.DeleteFunc(slices.Clone(found), func(p *step.Problem) bool { return p.Firm }))
+}
+
+func names(problems []*step.Problem) string {
+	var all []string
+	for _, problem := range problems {
+		if !slices.Contains(all, problem.Name) {
+			all = append(all, problem.Name)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// OnlyProblems drops the names of the checks from around their problems.
+func OnlyProblems(err error) error {
+	var all []error
+	for _, e := range joined(err) {
+		found := step.Problems(e)
+		if len(found) == 0 {
+			all = append(all, e)
+		}
+		for _, problem := range found {
+			all = append(all, problem)
+		}
+	}
+	if len(all) == 0 {
+		return err
+	}
+	return errors.Join(all...)
+}
+
+// flatten takes joined errors apart, so that each gets a line of its own.
+func flatten(err error) []error {
+	var all []error
+	for _, e := range joined(err) {
+		if more := joined(e); len(more) > 0 {
+			all = append(all, flatten(e)...)
+			continue
+		}
+		all = append(all, e)
+	}
+	if all == nil {
+		all = []error{err}
+	}
+	return all
+}
+
+func joined(err error) []error {
+	switch e := err.(type) {
+	case *kindError:
+		return joined(e.error)
+	case *resumeError:
+		return joined(e.error)
+	case utilerrors.Aggregate:
+		return e.Errors()
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
+	}
+	return nil
 }

@@ -34,8 +34,7 @@ func clusterCommand(con *console.Console) *cobra.Command {
 		clusterLoadImage(con), clusterDump(con), clusterE2E(con), clusterE2ESerial(con))
 }
 
-// addNameFlags adds --name, the flags that select the engine and the
-// configuration file to a command. They set the returned options.
+// addNameFlags adds --name, and the flags of the engine and the file. They set the options.
 func addNameFlags(env func(string) string, c *cobra.Command) *cluster.Options {
 	settings.AddFlags(c, config.Named)
 	takeCluster(c)
@@ -49,8 +48,7 @@ func optionsOf(env func(string) string, c *cobra.Command) *cluster.Options {
 	return o
 }
 
-// takeCluster makes a command take --cluster for --name, as the commands about
-// nodes do, whose --name is the node.
+// takeCluster makes a command take --cluster for --name, as the commands about nodes do.
 func takeCluster(c *cobra.Command) {
 	known := c.Flags().GetNormalizeFunc()
 	c.Flags().SetNormalizeFunc(func(flags *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -61,8 +59,7 @@ func takeCluster(c *cobra.Command) {
 	})
 }
 
-// clusterOptions fills o from flags, environment and file, and sets the other
-// flags of c from the environment.
+// clusterOptions fills o, and sets the other flags of c from the environment.
 func clusterOptions(env func(string) string, c *cobra.Command, o *cluster.Options) error {
 	if err := settings.FromEnv(env, c); err != nil {
 		return err
@@ -164,8 +161,7 @@ snapshots and asks first; --yes confirms it where there is no terminal.`,
 	return c
 }
 
-// onCluster returns a command that acts on a whole cluster. If losses is not
-// nil, the user must confirm them.
+// onCluster returns a command about a whole cluster. The user must confirm the losses, unless nil.
 func onCluster(con *console.Console, what string, do func(context.Context, cluster.Options) error,
 	losses func(context.Context, cluster.Options) ([]string, error), c *cobra.Command,
 ) *cobra.Command {

@@ -125,8 +125,7 @@ func (s clusterStatus) expiry() string {
 	return strings.Join(lines, "\n")
 }
 
-// repair returns the command that repairs the cluster. If only some nodes are
-// off, it suggests to start one of them.
+// repair returns the command that repairs the cluster, or starts a node if only some are off.
 func (s clusterStatus) repair() string {
 	o := session.Options{Name: s.Name}
 	off := slices.DeleteFunc(slices.Clone(s.Hosts), func(h clusterHost) bool { return h.State == "running" })
@@ -146,8 +145,7 @@ func (h clusterHost) ready() bool {
 	return h.Node != nil && h.Node.Ready && h.report().UpToDate
 }
 
-// steps counts the steps by their state. A step that got no answer is not
-// known to be missing.
+// steps counts the steps by their state. One without an answer is not known to be missing.
 func (h clusterHost) steps() string {
 	report := h.report()
 	var missing, unknown []string

@@ -107,8 +107,7 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes the remaining containers and volumes"
 }
 
-// drawn passes the events of a cluster on to the runner, each with its host, and notes
-// that a step was started.
+// drawn passes the events of a cluster to the runner with their hosts, and notes that one began.
 func drawn(runner *step.Runner, begun *bool) func(session.Event) {
 	return func(e session.Event) {
 		*begun = *begun || e.Kind == step.Started
@@ -162,8 +161,7 @@ type upRequest struct {
 	keptBundle string // bundle that the hosts loaded; "" if this machine does not have it
 }
 
-// checkRequest completes the given settings with the recorded ones of an existing
-// cluster, and returns all problems of the request.
+// checkRequest completes the settings with the recorded ones, and returns all problems.
 func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, origins config.Origins, flags upFlags) (upRequest, error) {
 	said, err := toClusterOptions(cfg, origins)
 	if err != nil {

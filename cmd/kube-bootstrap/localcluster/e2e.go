@@ -112,8 +112,7 @@ func printSuite(w io.Writer, r suite.Result) {
 	}
 }
 
-// buildSuite builds the tests for the cluster's version, and the images that
-// the selected tests use.
+// buildSuite builds the tests for the cluster's version, and the images that they use.
 func buildSuite(ctx context.Context, say func(string), runner *step.Runner, nodes []apiserver.Node, tests *suite.Suite) error {
 	if len(nodes) == 0 {
 		return exit.Firm(errors.New("the cluster has no nodes; run `kube-bootstrap cluster status`"))
@@ -171,8 +170,7 @@ func noTests(focus string) error {
 		"`cluster e2e` runs the parallel tests, `cluster e2e-serial` the serial tests"}
 }
 
-// unbuiltNote states which image is missing and which selected tests will fail
-// without it.
+// unbuiltNote states which image is missing and which tests will fail without it.
 func unbuiltNote(u e2e.Unbuilt) string {
 	text := fmt.Sprintf("%s is not built: %s", u.Ref, u.Reason)
 	if len(u.Tests) == 0 {

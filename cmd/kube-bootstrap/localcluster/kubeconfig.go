@@ -51,8 +51,7 @@ becomes the current context; "cluster clean" removes it.`,
 // noKubeconfig is the file name that stands for no kubeconfig.
 const noKubeconfig = "-"
 
-// mergeKubeconfig merges the admin's kubeconfig of a cluster into a file; if it
-// has no name, into the user's own.
+// mergeKubeconfig merges the admin's kubeconfig into a file; without a name, into the user's own.
 func mergeKubeconfig(ctx context.Context, con *console.Console, o cluster.Options, file string) error {
 	if file == noKubeconfig {
 		return nil

@@ -17,8 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 )
 
-// listing is what a command lists of the clusters that an engine runs, and
-// what completion offers of it.
+// listing is what a command lists of the clusters of an engine, and what completion offers.
 type listing[T any] struct {
 	kind    string
 	all     func(context.Context, session.Options) ([]T, error)
@@ -65,8 +64,7 @@ func (l listing[T]) run(con *console.Console, c *cobra.Command, o *cluster.Optio
 	return c
 }
 
-// complete offers the names of all there are. An engine that does not answer
-// has none to offer.
+// complete offers the names of all; none if the engine does not answer.
 func (l listing[T]) complete(env func(string) string) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		var o cluster.Options

@@ -26,8 +26,7 @@ func nodeCommand(con *console.Console) *cobra.Command {
 		nodeAdd(con), nodeRemove(con), nodeStart(con), nodeStop(con), nodeSSH(con), nodeDockerEnv(con), nodeStatus(con), nodeList(con))
 }
 
-// addClusterFlags adds --cluster, the flags that select the engine and the
-// configuration file to a command about nodes. They set the returned options.
+// addClusterFlags adds --cluster, and the flags of the engine and the file. They set the options.
 func addClusterFlags(env func(string) string, c *cobra.Command) *cluster.Options {
 	settings.AddFlags(c, config.Engine)
 	c.Flags().String("cluster", "", "name of the cluster (default "+session.DefaultName+")")

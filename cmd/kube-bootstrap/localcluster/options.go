@@ -99,8 +99,7 @@ func quantity(text string) *resource.Quantity {
 	return &q
 }
 
-// manifestsOf lists the manifests that are files of this machine, and has the
-// settings name them as hosts find them.
+// manifestsOf lists the manifests of this machine, and names them in cfg as hosts find them.
 func manifestsOf(cfg *config.Config) (all []cluster.Manifest) {
 	hand := func(path, name string) string {
 		if !config.IsManifest(path) {
@@ -133,8 +132,7 @@ func checkManifests(all []cluster.Manifest) error {
 	return errors.Join(errs...)
 }
 
-// withBalancedAddresses gives the addon metallb the end of the network of the
-// nodes, unless the user gave addresses.
+// withBalancedAddresses gives metallb the end of the nodes' network, unless the user gave addresses.
 func withBalancedAddresses(cfg config.Config, origins config.Origins) config.Config {
 	const name = "loadBalancerAddresses"
 	if origins[name].Source != config.FromDefault || !slices.Contains(cfg.Addons, config.AddonMetalLB) {

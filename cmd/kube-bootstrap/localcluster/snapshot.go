@@ -58,8 +58,7 @@ func snapshotRemove(con *console.Console) *cobra.Command {
 	})
 }
 
-// onSnapshot is a command that does one thing with one snapshot. If losses is
-// not nil, the user must confirm them.
+// onSnapshot is a command about one snapshot. The user must confirm the losses, unless nil.
 func onSnapshot(con *console.Console, what string, do func(context.Context, cluster.Options, string, func(session.Event)) error,
 	losses func(context.Context, session.Options, string) ([]string, error), c *cobra.Command,
 ) *cobra.Command {

@@ -34,8 +34,7 @@ type Column[T any] struct {
 	Wide bool // shown with -o wide only
 }
 
-// PrintList writes a list of objects of a kind to out. The first column of its
-// table is the name of an object.
+// PrintList writes a list of objects of a kind. The first column is the name of an object.
 func PrintList[T any](f ListFormat, out io.Writer, kind string, all []T, columns []Column[T]) error {
 	head := true
 	switch f {

@@ -19,8 +19,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// Format is a way to print data: one of Formats, or jsonpath=TEMPLATE or
-// go-template=TEMPLATE.
+// Format is a way to print data: one of Formats, jsonpath=TEMPLATE or go-template=TEMPLATE.
 type Format string
 
 // Table is the format for people.
@@ -66,8 +65,7 @@ func (f Format) check(formats []string, words string) error {
 	return nil
 }
 
-// Print writes data, an object of a kind or a list of them, to out. table writes
-// it for people, as rows.
+// Print writes an object of a kind or a list of them. table writes it for people, as rows.
 func (f Format) Print(out io.Writer, kind string, data any, table func(io.Writer)) error {
 	if err := f.Check(); err != nil {
 		return err
@@ -171,8 +169,7 @@ func (f Format) template() (execute, error) {
 	return nil, nil
 }
 
-// IsTemplate reports whether text names a format with a template, which may be
-// invalid.
+// IsTemplate reports whether text names a format with a template, which may be invalid.
 func IsTemplate(text string) bool {
 	name, _, given := strings.Cut(text, "=")
 	return given && templates[name] != nil

@@ -16,8 +16,7 @@ import (
 // redrawn is the interval at which the moving lines are drawn.
 const redrawn = 200 * time.Millisecond
 
-// bars draws a moving line for each running step and leaves a still one for
-// each that has ended.
+// bars draws a moving line for each running step and a still one for each that has ended.
 type bars struct {
 	mu       sync.Mutex
 	screen   screen

@@ -22,8 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/preflight"
 )
 
-// containerVerbs are the commands about clusters of containers. They do not use the
-// settings of this host.
+// containerVerbs are the commands about clusters of containers, which use no settings of this host.
 const containerVerbs = config.ClusterUp | config.Named | config.Engine | config.OneNode | config.Build
 
 // AddFlags gives a command --config and the flags of the settings it uses.
@@ -41,8 +40,7 @@ func AddFlags(c *cobra.Command, verb config.Verb) {
 	}
 }
 
-// Load puts the settings together and names everything that is wrong with
-// them at once.
+// Load puts the settings together and names everything that is wrong with them at once.
 func Load(env func(string) string, flags *pflag.FlagSet, verb config.Verb, role string) (config.Config, config.Origins, error) {
 	variable := source.HostEnv(env)
 	if verb&(containerVerbs|config.Every) != 0 {
@@ -105,8 +103,8 @@ func namedFile(env func(string) string, flags *pflag.FlagSet, verb config.Verb) 
 // ofThisHost reports whether a verb goes by what this host was set up with.
 func ofThisHost(verb config.Verb) bool { return verb&(containerVerbs|config.Offline|config.Push) == 0 }
 
-// settingsLost returns the problem that the settings of this host cannot be
-// read: defaults must not take their place.
+// settingsLost returns the problem that the settings of this host cannot be read: defaults
+// must not take their place.
 func settingsLost(env func(string) string, flags *pflag.FlagSet, verb config.Verb) error {
 	if !ofThisHost(verb) || namedFile(env, flags, verb) != "" {
 		return nil
@@ -118,8 +116,7 @@ func settingsLost(env func(string) string, flags *pflag.FlagSet, verb config.Ver
 	return saved.Lost
 }
 
-// oldFile returns the configuration file of kubeadm-local-cluster; empty if it
-// does not exist.
+// oldFile returns the file of kubeadm-local-cluster; empty if there is none.
 func oldFile(env func(string) string) string {
 	path := filepath.Join(env("HOME"), ".kubeadm-local-cluster", "config.yaml")
 	if env("HOME") == "" || !readable(path) {
@@ -147,8 +144,7 @@ func LoadRegistry(env func(string) string, c *cobra.Command, verb config.Verb, a
 	return cfg, err
 }
 
-// FromEnv sets flags of c from their environment variables, except settings and
-// the flags that the user gave.
+// FromEnv sets the flags of c, except settings and given ones, from their variables.
 func FromEnv(env func(string) string, c *cobra.Command) error {
 	var errs []error
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {

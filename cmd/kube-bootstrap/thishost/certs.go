@@ -81,8 +81,7 @@ func expires(one pki.Listed) string {
 	return one.Expires.Local().Format(time.DateTime)
 }
 
-// left is how long a certificate is still valid, in days unless that says too
-// little.
+// left is how long a certificate is still valid, in days unless that says too little.
 func left(one pki.Listed) string {
 	switch {
 	case one.Problem != "":

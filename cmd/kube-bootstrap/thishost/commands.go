@@ -21,8 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/upkeep"
 )
 
-// Commands returns the commands that act on this host, and the hidden ones that
-// units and other hosts run.
+// Commands returns the commands that act on this host, and hidden ones for units and other hosts.
 func Commands(con *console.Console) []*cobra.Command {
 	return []*cobra.Command{
 		masterCommand(con), workerCommand(con), turndownCommand(con), forgetCommand(con), preflightCommand(con), statusCommand(con), dumpCommand(con),
@@ -151,8 +150,7 @@ func registryCommand(con *console.Console) *cobra.Command {
 	return c
 }
 
-// markCommand is the command that `cluster up` runs on a control plane, with
-// the labels and taints of a node from its file.
+// markCommand is what `cluster up` runs on a control plane for a node with labels or taints.
 func markCommand(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "mark NODE", Hidden: true,

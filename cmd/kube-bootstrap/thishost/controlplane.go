@@ -60,8 +60,7 @@ func openControlPlane() (*local.Host, error) {
 	return local.Open(saved.Config)
 }
 
-// adminClient speaks to the API server with the rights that only root of a
-// control-plane host has.
+// adminClient speaks to the API server with the rights that only root has.
 func adminClient() (kubernetes.Interface, error) {
 	if err := onControlPlane(); err != nil {
 		return nil, err

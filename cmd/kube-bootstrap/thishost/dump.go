@@ -78,8 +78,7 @@ func dumpHost(ctx context.Context, con *console.Console, dir string) error {
 	return err
 }
 
-// tellIfAlone says that a dump lacks most files on a host that is no part of a
-// cluster.
+// tellIfAlone says that a dump lacks most files on a host that is no part of a cluster.
 func tellIfAlone(con *console.Console) {
 	if saved, err := local.ReadSaved(host.Files{}); err == nil && saved.Role == "" {
 		con.Say("this host is no part of a cluster; its dump has only what any host has")

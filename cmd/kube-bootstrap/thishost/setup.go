@@ -111,8 +111,8 @@ func addDryRun(c *cobra.Command, usage string) (*bool, *output.Format) {
 	return dryRun, format
 }
 
-// openHost takes the lock and looks at this machine, in the order in which a
-// user can put things right.
+// openHost takes the lock and looks at this machine, in the order in which a user can
+// put things right.
 func openHost(ctx context.Context, cfg config.Config, given config.Origins, role string) (*local.Host, func(), error) {
 	if err := asRoot(); err != nil {
 		return nil, nil, err
@@ -182,8 +182,7 @@ func walk(ctx context.Context, con *console.Console, runner *step.Runner, v host
 	return nil
 }
 
-// advice returns the next step after a failure, which has not saved new
-// settings.
+// advice returns the next step after a failure, which has not saved new settings.
 func (v hostVerb) advice(h *local.Host) string {
 	if !h.Changing() || h.Upgrading() {
 		return resumeAdvice
@@ -229,8 +228,7 @@ func printChanges(ctx context.Context, con *console.Console, format output.Forma
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// tellSettings prints the settings for logs, in the format of the previous
-// scripts, with the derived versions.
+// tellSettings prints the settings and derived versions, in the format of the previous scripts.
 func tellSettings(con *console.Console, h *local.Host, origins config.Origins, verb config.Verb) {
 	if con.Mode() != "plain" {
 		return

@@ -71,8 +71,7 @@ type stepStatus struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// stepStatusOf says what was found. Without the settings, a difference from the
-// defaults says nothing.
+// stepStatusOf says what was found. Without settings, a difference from the defaults says nothing.
 func stepStatusOf(f step.Finding, lost error) stepStatus {
 	one := stepStatus{Stage: f.Stage, Step: f.Step, Missing: append([]string{}, f.Diff...)}
 	switch {
@@ -186,8 +185,7 @@ func (s *Status) lookAtCertificates() {
 	}
 }
 
-// membersOf returns no members if this host's own etcd cannot be asked. The
-// step of etcd reports that.
+// membersOf returns none if this host's etcd cannot be asked, which its step reports.
 func membersOf(ctx context.Context, h *local.Host, role string) []etcd.MemberStatus {
 	if role != config.RoleMaster {
 		return nil

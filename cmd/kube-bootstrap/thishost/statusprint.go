@@ -199,8 +199,7 @@ func (s statusWatch) run(ctx context.Context) (last Status, err error) {
 	}
 }
 
-// print separates the documents of a stream: a time begins a table, YAML has a
-// line for that, and JSON needs none.
+// print separates documents: a time begins a table, a line YAML; JSON needs none.
 func (s statusWatch) print(text []byte) error {
 	const clearScreen = "\x1b[H\x1b[2J" // cursor to the first column of the first line, clear
 	before, after := "", ""

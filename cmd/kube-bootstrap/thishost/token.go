@@ -29,8 +29,7 @@ const (
 	caCertificate   = "/etc/kubernetes/pki/ca.crt"
 )
 
-// newToken is what `token create -o json` prints: the one place that shows a
-// token, to the one who asked for it.
+// newToken is what `token create -o json` prints: the one place that shows a token.
 type newToken struct {
 	Token      string    `json:"token"`
 	Expires    time.Time `json:"expires,omitzero"`

@@ -138,8 +138,7 @@ func sayLeft(con *console.Console, left []string, started time.Time) {
 	}
 }
 
-// installed returns the plan that set up this host. The plan is empty if the host is
-// not part of a cluster and has no images of a cluster to remove.
+// installed returns the plan that set up this host; empty if there is nothing to remove.
 func installed(keepImages bool) (*local.Host, step.Plan, error) {
 	saved, err := local.ReadSaved(host.Files{})
 	role := saved.Role
