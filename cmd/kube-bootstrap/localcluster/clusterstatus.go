@@ -74,10 +74,7 @@ func showCluster(ctx context.Context, out io.Writer, format output.Format, o clu
 func (s clusterStatus) print(w io.Writer) {
 	output.Row(w, "HOST", "ADDRESS", "STATE", "STEPS", "NODE", "VERSION")
 	for _, h := range s.Hosts {
-		node := apiserver.Node{}
-		if h.Node != nil {
-			node = *h.Node
-		}
+		node := cmp.Or(h.Node, &apiserver.Node{})
 		output.Row(w, h.Name, h.Addr.String(), h.State, h.steps(), node.Status(), node.Version)
 	}
 	if s.API != "" {
@@ -93,14 +90,8 @@ func (s clusterStatus) print(w io.Writer) {
 	if s.Error != "" {
 		fmt.Fprintln(w, "no answer about the nodes: "+s.Error)
 	}
-	switch {
-	case s.Ready:
-	case s.quorum() != "":
-		fmt.Fprintln(w, s.quorum())
-	case s.expiry() != "":
-		fmt.Fprintln(w, s.expiry())
-	default:
-		fmt.Fprintln(w, s.repair())
+	if !s.Ready {
+		fmt.Fprintln(w, cmp.Or(s.quorum(), s.expiry(), s.repair()))
 	}
 }
 

@@ -67,25 +67,13 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 	if o.Components, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
 		return err
 	}
-	if err := raise(c.Context(), runner, o); err != nil {
+	advice := func(err error) string { return adviceAfterUp(c.Context(), o, err) }
+	err = drawn(runner, advice, func(emit func(session.Event)) error { return cluster.Up(c.Context(), o, emit) })
+	if err != nil {
 		return err
 	}
 	con.Done(started, "cluster "+o.Name+" is up")
 	return errors.Join(hint(c.Context(), con, o, flags.kubeconfig), mergeKubeconfig(c.Context(), con, o, flags.kubeconfig))
-}
-
-// raise makes the hosts and the cluster. Before anything was begun, an error
-// needs no advice on how to go on.
-func raise(ctx context.Context, runner *step.Runner, o cluster.Options) error {
-	begun := false
-	err := cluster.Up(ctx, o, drawn(runner, &begun))
-	switch {
-	case err == nil:
-		return nil
-	case begun:
-		return exit.Resume(err, adviceAfterUp(ctx, o, err))
-	}
-	return exit.Firm(err)
 }
 
 // adviceAfterUp returns the next step for the user. A failed Up has removed
@@ -107,15 +95,23 @@ func adviceAfterUp(ctx context.Context, o cluster.Options, err error) string {
 	return first + again + "; `kube-bootstrap cluster clean" + nameFlag(o.Options) + "` removes the remaining containers and volumes"
 }
 
-// drawn passes the events of a cluster to the runner with their hosts, and notes that one began.
-func drawn(runner *step.Runner, begun *bool) func(session.Event) {
-	return func(e session.Event) {
-		*begun = *begun || e.Kind == step.Started
+// drawn does something to a cluster and passes its events to the runner with their hosts. Before
+// a step was started, an error needs no advice on how to go on.
+func drawn(runner *step.Runner, advice func(error) string, do func(emit func(session.Event)) error) error {
+	begun := false
+	err := do(func(e session.Event) {
+		begun = begun || e.Kind == step.Started
 		one := e.Event
 		one.Step = strings.TrimPrefix(e.Host+": "+one.Step, ": ")
 		runner.Emit(one)
+	})
+	if err != nil && begun {
+		return exit.Resume(err, advice(err))
 	}
+	return exit.Firm(err)
 }
+
+func runAgain(error) string { return exit.RunAgain }
 
 // hint prints the nodes and what the user may do with them.
 func hint(ctx context.Context, con *console.Console, o cluster.Options, kubeconfig string) error {

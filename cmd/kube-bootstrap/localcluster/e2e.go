@@ -134,7 +134,8 @@ func buildSuite(ctx context.Context, say func(string), runner *step.Runner, node
 			}
 			tests.Tests, err = tests.Programs.Tests(ctx, tests.Choice("--ginkgo.")...)
 			if err == nil && len(tests.Tests) == 0 {
-				err = noTests(tests.Focus)
+				return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", tests.Focus), Remedy: "use words of a test's name; " +
+					"`cluster e2e` runs the parallel tests, `cluster e2e-serial` the serial tests"}
 			}
 			return err
 		})},
@@ -163,12 +164,6 @@ func sayEffort(ctx context.Context, say func(string), builder *image.Builder, v 
 }
 
 const suiteImagesStep = "build the images of the tests"
-
-// noTests returns the problem that no test matches.
-func noTests(focus string) error {
-	return &step.Problem{Name: "focus", Text: fmt.Sprintf("no test matches %q", focus), Remedy: "use words of a test's name; " +
-		"`cluster e2e` runs the parallel tests, `cluster e2e-serial` the serial tests"}
-}
 
 // unbuiltNote states which image is missing and which tests will fail without it.
 func unbuiltNote(u e2e.Unbuilt) string {

@@ -98,13 +98,9 @@ func change(ctx context.Context, con *console.Console, do func(context.Context, 
 	if err != nil {
 		return err
 	}
-	started, begun := time.Now(), false
-	err = do(ctx, drawn(runner, &begun))
-	switch {
-	case err != nil && begun:
-		return exit.Resume(err, exit.RunAgain)
-	case err != nil:
-		return exit.Firm(err)
+	started := time.Now()
+	if err := drawn(runner, runAgain, func(emit func(session.Event)) error { return do(ctx, emit) }); err != nil {
+		return err
 	}
 	con.Done(started, done())
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
@@ -100,13 +101,13 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 	if o.Components, err = buildPrograms(ctx, runner, o, offline.Programs{Base: made.Bundle, K8sDir: dir, Build: named, Keep: made.Components}); err != nil {
 		return exit.Firm(err)
 	}
-	begun := false
-	nodes, err := cluster.Reup(ctx, o, drawn(runner, &begun))
-	if err != nil && begun {
-		return exit.Resume(err, exit.RunAgain)
-	}
+	var nodes []string
+	err = drawn(runner, runAgain, func(emit func(session.Event)) (err error) {
+		nodes, err = cluster.Reup(ctx, o, emit)
+		return err
+	})
 	if err != nil {
-		return exit.Firm(err)
+		return err
 	}
 	con.Done(started, "cluster "+o.Name+" runs what the checkout is compiled to")
 	return showReup(con.Out, format, v, o, nodes)
