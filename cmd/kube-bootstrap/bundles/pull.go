@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,18 +24,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// pullFlags are the flags of `offline pull`.
+// pullFlags are the flags of `offline pull`, in part unchecked.
 type pullFlags struct {
-	archs      []string
-	mirrors    []string
-	kubernetes string
-	cni        string
-	ca         string
-	base       string
-	stall      time.Duration
-	quick      bool
-	dryRun     bool
-	output     *fileOutput
+	offline.PullOptions
+	fetch          fetch.Options
+	archs, mirrors []string
+	output         *fileOutput
 }
 
 func pullCommand(con *console.Console) *cobra.Command {
@@ -59,17 +52,17 @@ who fill a mirror.`,
 	settings.AddFlags(c, config.Offline)
 	source.AddFlags(c.Flags(), config.Sign)
 	con.AddRecords(c.Flags())
-	f := pullFlags{}
+	f := pullFlags{fetch: fetch.Options{Cache: cache.Dir()}}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.archs, "arch", nil, `architectures to pull, comma separated, or "all" that are official (default this machine's)`)
 	flags.StringArrayVar(&f.mirrors, "registry-mirror", nil, "where to find a registry's images, REGISTRY=[http://]HOST[/PREFIX]; for "+strings.Join(image.Registries, ", ")+"; may be repeated")
-	flags.StringVar(&f.kubernetes, "download-mirror", image.OfficialSites.Kubernetes, "where to find the release files of Kubernetes")
-	flags.StringVar(&f.cni, "cni-mirror", image.OfficialSites.CNI, "where to find the releases of the CNI plugins")
-	flags.StringVar(&f.ca, "ca-file", "", "file with certificates of authorities to trust, beside the system's")
-	flags.DurationVar(&f.stall, "stall-timeout", fetch.DefaultStall, "how long a server may send nothing before the request is repeated")
-	flags.StringVar(&f.base, "base", "", "bundle whose contents are left out; hosts need both")
-	flags.BoolVar(&f.quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be pulled; needs no network")
+	flags.StringVar(&f.Sites.Kubernetes, "download-mirror", image.OfficialSites.Kubernetes, "where to find the release files of Kubernetes")
+	flags.StringVar(&f.Sites.CNI, "cni-mirror", image.OfficialSites.CNI, "where to find the releases of the CNI plugins")
+	flags.StringVar(&f.fetch.CAFile, "ca-file", "", "file with certificates of authorities to trust, beside the system's")
+	flags.DurationVar(&f.fetch.Stall, "stall-timeout", fetch.DefaultStall, "how long a server may send nothing before the request is repeated")
+	flags.StringVar(&f.Base, "base", "", "bundle whose contents are left out; hosts need both")
+	flags.BoolVar(&f.Quick, "quick", false, "compress less: seconds instead of minutes, for a bundle that is not carried far")
+	dryRun := flags.Bool("dry-run", false, "list what would be pulled; needs no network")
 	f.output = addFileOutput(c)
 	_ = c.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(append([]string{"all"}, image.OfficialArchs...), cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -80,7 +73,7 @@ who fill a mirror.`,
 		if err != nil {
 			return err
 		}
-		if f.dryRun {
+		if *dryRun {
 			return listOrigins(con.Out, f.output.format, o)
 		}
 		return pullBundle(c.Context(), con, o, f.output.format)
@@ -90,33 +83,32 @@ who fill a mirror.`,
 
 // pullOptions checks everything that was said before the network is touched.
 func pullOptions(env func(string) string, c *cobra.Command, f pullFlags) (offline.PullOptions, error) {
-	o := offline.PullOptions{Output: f.output.to, Base: f.base, Quick: f.quick, Sites: image.Sites{Kubernetes: f.kubernetes, CNI: f.cni}}
+	o := f.PullOptions
 	cfg, _, err := settings.Load(env, c.Flags(), config.Offline, "")
 	if err != nil {
 		return o, err
 	}
-	o.SignKey = cfg.SignKey
+	o.SignKey, o.Output = cfg.SignKey, f.output.to
 	var errs [6]error
-	o.Versions, errs[0] = image.For(cfg.KubernetesVersion, image.Versions{Etcd: cfg.EtcdVersion, Flannel: cfg.FlannelVersion})
+	o.Versions, errs[0] = Versions(cfg)
 	o.Archs, errs[1] = pullArchs(f.archs)
-	mirrors, err := fetch.ParseMirrors(f.mirrors, image.Registries)
+	f.fetch.Mirrors, err = fetch.ParseMirrors(f.mirrors, image.Registries)
 	errs[2] = in("--registry-mirror", err)
-	var plain []string
 	for i, site := range []*string{&o.Sites.Kubernetes, &o.Sites.CNI} {
 		u, err := siteURL(*site)
 		errs[3+i] = in([]string{"--download-mirror", "--cni-mirror"}[i], err)
 		if err == nil && u.Scheme == "http" {
-			plain = append(plain, u.Host)
+			f.fetch.Plain = append(f.fetch.Plain, u.Host)
 		}
 		*site = strings.TrimSuffix(*site, "/")
 	}
-	if f.stall <= 0 {
-		errs[5] = fmt.Errorf("--stall-timeout %s: must be more than nothing, such as 30s", f.stall)
+	if f.fetch.Stall <= 0 {
+		errs[5] = fmt.Errorf("--stall-timeout %s: must be more than nothing, such as 30s", f.fetch.Stall)
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return o, exit.Usage(err)
 	}
-	o.Client, err = fetch.New(fetch.Options{Cache: cache.Dir(), Mirrors: mirrors, CAFile: f.ca, Stall: f.stall, Plain: plain})
+	o.Client, err = fetch.New(f.fetch)
 	return o, exit.Firm(err)
 }
 
@@ -171,22 +163,11 @@ func pullBundle(ctx context.Context, con *console.Console, o offline.PullOptions
 	if err != nil {
 		return err
 	}
-	runner, err := con.Begin()
-	if err != nil {
-		return err
-	}
-	err = runner.Do(ctx, plan)
-	con.End()
-	if err != nil {
-		return pullError(err)
-	}
-	return printBundle(con.Out, format, bundleResult{path, o.Versions, o.Archs})
-}
-
-// pullError distinguishes errors that the user must solve from errors that another
-// run may solve.
-func pullError(err error) error {
-	if len(step.Problems(err)) > 0 {
+	err = con.Run(ctx, plan)
+	switch {
+	case err == nil:
+		return printBundle(con.Out, format, bundleResult{path, o.Versions, o.Archs})
+	case len(step.Problems(err)) > 0:
 		return exit.Firm(err)
 	}
 	return exit.Resume(err, "run the same command again to go on: what was fetched is kept")

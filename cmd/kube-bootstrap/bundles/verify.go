@@ -1,6 +1,7 @@
 package bundles
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -85,17 +86,13 @@ func verify(ctx context.Context, con *console.Console, format output.Format, v v
 }
 
 func tellBundle(w io.Writer, r bundle.Report) {
-	signer := r.Signer
-	if signer == "" {
-		signer = "nobody"
-	}
 	output.Row(w, "Kubernetes", r.Versions.Kubernetes)
 	output.Row(w, "architectures", strings.Join(r.Archs, ", "))
 	for _, ref := range r.Images {
 		output.Row(w, "image", ref)
 	}
 	output.Row(w, "size", fmt.Sprintf("%d MB, unpacked %d MB in %d blobs", r.CompressedSize/1e6, r.Size/1e6, r.Blobs))
-	output.Row(w, "signed by", signer)
+	output.Row(w, "signed by", cmp.Or(r.Signer, "nobody"))
 	if r.Base != nil {
 		output.Row(w, "base", "the bundle of Kubernetes "+r.Base.Kubernetes+" with the manifest "+r.Base.Manifest.String())
 	}
