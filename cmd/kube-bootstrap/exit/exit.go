@@ -81,7 +81,6 @@ func complain(w io.Writer, text string) { fmt.Fprint(w, progress.Lines("!!!", ti
 
 func codeOf(ctx context.Context, err error) int {
 	var resume *resumeError
-	var found *preflightError
 	var refused *remote.Refused
 	switch {
 	case err == nil:
@@ -100,7 +99,7 @@ func codeOf(ctx context.Context, err error) int {
 		return preflight
 	case errors.As(err, &resume):
 		return failure
-	case errors.As(err, &found), len(step.Problems(err)) > 0:
+	case errors.Is(err, told), len(step.Problems(err)) > 0:
 		return preflight
 	}
 	return failure
@@ -112,29 +111,26 @@ var ErrNotUpToDate = errors.New("not everything is up to date")
 // ErrNotRead is the error that nobody reads stdout any more.
 var ErrNotRead = errors.New("nobody reads the output")
 
-// kind is a kind of errors, which errors.Is finds in a kindError.
-type kind string
-
-func (k kind) Error() string { return string(k) }
-
-const (
-	wrongUsage kind = "usage"
-	firm       kind = "firm"
+// The kinds of errors, which errors.Is finds in a kindError.
+var (
+	wrongUsage = errors.New("usage")
+	firm       = errors.New("firm")
+	told       = errors.New("told") // problems that were printed
 )
 
 type kindError struct {
 	error
-	kind kind
+	kind error
 }
 
 func (e *kindError) Unwrap() error        { return e.error }
 func (e *kindError) Is(target error) bool { return target == e.kind }
 
-func of(k kind, err error) error {
+func of(kind, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &kindError{err, k}
+	return &kindError{err, kind}
 }
 
 // Usage returns err as an error of the user who typed the command or wrote its file; nil for nil.
@@ -156,12 +152,10 @@ const RunAgain = "run the same command again to finish"
 // Resume returns err as the error of a command that was changing something, with advice.
 func Resume(err error, advice string) error { return &resumeError{err, advice} }
 
-type preflightError struct{ names string }
-
-func (e *preflightError) Error() string { return "preflight found problems: " + e.names }
-
 // Preflight returns the error of a preflight whose table already shows the problems.
-func Preflight(found []*step.Problem) error { return &preflightError{names(found)} }
+func Preflight(found []*step.Problem) error {
+	return of(told, errors.New("preflight found problems: "+names(found)))
+}
 
 type statusError int
 

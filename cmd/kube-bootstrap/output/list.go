@@ -24,9 +24,6 @@ func AddListFlag(c *cobra.Command) *ListFormat {
 	return (*ListFormat)(addFlag(c, listFormats, listWords))
 }
 
-// Check refuses an unknown format, before anything is done.
-func (f ListFormat) Check() error { return Format(f).check(listFormats, listWords) }
-
 // Column is a column of the table of a list.
 type Column[T any] struct {
 	Head string

@@ -48,11 +48,12 @@ func TestAnObjectWithoutFieldsHasItsType(t *testing.T) {
 
 func TestOnlyListsHaveNamesAndWideTables(t *testing.T) {
 	for _, format := range []string{wide, name} {
-		if Format(format).Check() == nil || ListFormat(format).Check() != nil {
-			t.Errorf("%s: for one object %v, for a list %v", format, Format(format).Check(), ListFormat(format).Check())
+		object, list := Format(format).check(Formats, Words), Format(format).check(listFormats, listWords)
+		if object == nil || list != nil {
+			t.Errorf("%s: for one object %v, for a list %v", format, object, list)
 		}
 	}
-	if ListFormat("xml").Check() == nil {
+	if Format("xml").check(listFormats, listWords) == nil {
 		t.Error("xml is accepted")
 	}
 }

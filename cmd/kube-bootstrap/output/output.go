@@ -49,9 +49,7 @@ func addFlag(c *cobra.Command, formats []string, words string) *Format {
 	return &format
 }
 
-// Check refuses an unknown format, before anything is done.
-func (f Format) Check() error { return f.check(Formats, Words) }
-
+// check refuses an unknown format, before anything is done.
 func (f Format) check(formats []string, words string) error {
 	if slices.Contains(formats, string(f)) {
 		return nil
@@ -67,7 +65,7 @@ func (f Format) check(formats []string, words string) error {
 
 // Print writes an object of a kind or a list of them. table writes it for people, as rows.
 func (f Format) Print(out io.Writer, kind string, data any, table func(io.Writer)) error {
-	if err := f.Check(); err != nil {
+	if err := f.check(Formats, Words); err != nil {
 		return err
 	}
 	if f == Table {

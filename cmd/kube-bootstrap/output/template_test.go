@@ -36,7 +36,7 @@ func TestCheckRefusesATemplateBeforeAnythingIsDone(t *testing.T) {
 		"table": true, "json": true, "yaml": true, "jsonpath={.a}": true, "go-template={{.a}}": true,
 		"jsonpath": false, "jsonpath={.a": false, "go-template={{": false, "go-template": false, "template={{.a}}": false, "xml": false, "": false,
 	} {
-		if err := format.Check(); (err == nil) != valid {
+		if err := format.check(Formats, Words); (err == nil) != valid {
 			t.Errorf("%s: %v", format, err)
 		}
 	}

@@ -30,7 +30,8 @@ func configInit(out io.Writer) *cobra.Command {
 	c.RunE = func(*cobra.Command, []string) error {
 		text := reference.Template()
 		if *schema != "" {
-			text = append([]byte(modeline(*schema)), text...)
+			// Editors find the schema of a file by this line.
+			text = append(fmt.Appendf(nil, "# yaml-language-server: $schema=%s\n", *schema), text...)
 		}
 		_, err := out.Write(text)
 		return err
@@ -180,9 +181,4 @@ with its line.`,
 			return err
 		},
 	}
-}
-
-// modeline is the comment by which editors find the schema of a file.
-func modeline(schema string) string {
-	return fmt.Sprintf("# yaml-language-server: $schema=%s\n", schema)
 }

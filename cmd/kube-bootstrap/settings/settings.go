@@ -92,12 +92,11 @@ func namedFile(env func(string) string, flags *pflag.FlagSet, verb config.Verb) 
 	if verb&(containerVerbs|config.Every) != 0 {
 		named = append(named, env("LOCAL_CLUSTER_CONF"), oldFile(env))
 	}
-	switch path := cmp.Or(named...); path {
-	case "-":
+	path := cmp.Or(named...)
+	if path == "-" {
 		return "/dev/stdin"
-	default:
-		return path
 	}
+	return path
 }
 
 // ofThisHost reports whether a verb goes by what this host was set up with.
@@ -118,19 +117,15 @@ func settingsLost(env func(string) string, flags *pflag.FlagSet, verb config.Ver
 
 // oldFile returns the file of kubeadm-local-cluster; empty if there is none.
 func oldFile(env func(string) string) string {
-	path := filepath.Join(env("HOME"), ".kubeadm-local-cluster", "config.yaml")
-	if env("HOME") == "" || !readable(path) {
+	if env("HOME") == "" {
 		return ""
 	}
-	return path
-}
-
-func readable(path string) bool {
-	file, err := os.Open(path)
+	file, err := os.Open(filepath.Join(env("HOME"), ".kubeadm-local-cluster", "config.yaml"))
 	if err != nil {
-		return false
+		return ""
 	}
-	return file.Close() == nil
+	_ = file.Close()
+	return file.Name()
 }
 
 // LoadRegistry is Load, with the registry that stands as the argument.

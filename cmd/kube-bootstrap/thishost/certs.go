@@ -1,6 +1,7 @@
 package thishost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ var certificateColumns = []output.Column[pki.Listed]{
 	{Head: "SIGNER", Cell: func(c pki.Listed) string { return c.Signer }},
 	{Head: "EXPIRES", Cell: expires},
 	{Head: "LEFT", Cell: left},
-	{Head: "RENEWED BY", Cell: renewedBy},
+	{Head: "RENEWED BY", Cell: func(c pki.Listed) string { return cmp.Or(c.RenewedBy, "nobody") }},
 	{Head: "PURPOSE", Cell: func(c pki.Listed) string { return c.Purpose }},
 	{Head: "PATH", Cell: func(c pki.Listed) string { return c.Path }, Wide: true},
 }
@@ -92,13 +93,6 @@ func left(one pki.Listed) string {
 	return progress.Took(time.Until(one.Expires))
 }
 
-func renewedBy(one pki.Listed) string {
-	if one.RenewedBy == "" {
-		return "nobody"
-	}
-	return one.RenewedBy
-}
-
 func certsRenew(con *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "renew [NAME...]",
@@ -130,11 +124,8 @@ A super-admin.conf that you have removed is issued only if you name it.`,
 }
 
 func completeRenewable(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	names := renewal.Renewable()
-	for _, name := range given {
-		names = slices.DeleteFunc(names, func(one string) bool { return one == name })
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	left := slices.DeleteFunc(renewal.Renewable(), func(name string) bool { return slices.Contains(given, name) })
+	return left, cobra.ShellCompDirectiveNoFileComp
 }
 
 func renew(ctx context.Context, con *console.Console, names []string, life time.Duration) error {

@@ -61,7 +61,9 @@ func dumpHost(ctx context.Context, con *console.Console, dir string) error {
 	if err != nil {
 		return err
 	}
-	tellIfAlone(con)
+	if saved, err := local.ReadSaved(host.Files{}); err == nil && saved.Role == "" {
+		con.Say("this host is no part of a cluster; its dump has only what any host has")
+	}
 	var failed []string
 	err = con.Do(ctx, "collect the logs and the state of this host", func(ctx context.Context) (err error) {
 		failed, err = dump.Collect(ctx, dump.Here(program), dir)
@@ -76,11 +78,4 @@ func dumpHost(ctx context.Context, con *console.Console, dir string) error {
 	}
 	_, err = fmt.Fprintln(con.Out, dir)
 	return err
-}
-
-// tellIfAlone says that a dump lacks most files on a host that is no part of a cluster.
-func tellIfAlone(con *console.Console) {
-	if saved, err := local.ReadSaved(host.Files{}); err == nil && saved.Role == "" {
-		con.Say("this host is no part of a cluster; its dump has only what any host has")
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,16 +46,17 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 	settings.AddFlags(c, config.Preflight)
 	format := output.AddFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		role := ""
-		if len(args) == 1 {
-			role = args[0]
-		}
+		role := strings.Join(args, "")
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), config.Preflight, role)
 		if err != nil {
 			return err
 		}
-		if role == "" {
-			role = roleFor(cfg)
+		switch {
+		case role != "":
+		case cfg.MasterIP != "" && !cfg.Join:
+			role = config.RoleWorker
+		default:
+			role = config.RoleMaster
 		}
 		if err := asRoot(); err != nil {
 			return err
@@ -66,13 +68,6 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 		return printPreflight(c.Context(), con.Out, *format, preflight.Plan(h.Resolve(c.Context(), role), role))
 	}
 	return c
-}
-
-func roleFor(cfg config.Config) string {
-	if cfg.MasterIP != "" && !cfg.Join {
-		return config.RoleWorker
-	}
-	return config.RoleMaster
 }
 
 func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan) error {

@@ -128,11 +128,11 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 
 // sayLeft prints how a turndown ended, and what it left on purpose.
 func sayLeft(con *console.Console, left []string, started time.Time) {
-	if len(left) == 0 {
-		con.Done(started, "this host is in its previous state")
-		return
+	text := "this host is in its previous state"
+	if len(left) > 0 {
+		text += ", except for what was left on purpose"
 	}
-	con.Done(started, "this host is in its previous state, except for what was left on purpose")
+	con.Done(started, text)
 	for _, line := range left {
 		con.Warn("left: " + line)
 	}
