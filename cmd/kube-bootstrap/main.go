@@ -5,8 +5,12 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -19,22 +23,21 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/exit"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/localcluster"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/manual"
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/progress"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/settings"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/thishost"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
-
-// outliveReaders makes a write to a closed pipe return an error instead of
-// killing the process, so that the current work can be finished or reverted. It
-// does not ignore SIGPIPE, because child processes would inherit that.
-func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 func main() {
 	hideSecrets(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// A second signal ends the process the hard way.
 	context.AfterFunc(ctx, stop)
-	outliveReaders()
+	// A write to a closed pipe returns an error instead of killing the process, so that the
+	// current work can be finished or reverted. Child processes would inherit an ignored SIGPIPE.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(ctx, console.Open(), os.Environ(), os.Args[1:]))
 }
 
@@ -100,4 +103,62 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 		c.GroupID = id
 		root.AddCommand(c)
 	}
+}
+
+// version is set by the linker. A program built by "go install" takes its
+// version from the module information.
+var version = ""
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+type versionInfo struct {
+	Version    string `json:"version"`
+	Commit     string `json:"commit,omitempty"`
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+	Kubernetes string `json:"kubernetes"` // the default
+}
+
+func versionCommand(out io.Writer) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of this program and of the Kubernetes it sets up",
+		Example: "  kube-bootstrap version -o json",
+	}
+	format := output.AddFlag(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		v := thisVersion()
+		return format.Print(out, "Version", v, func(w io.Writer) { fmt.Fprintln(w, v) })
+	}
+	return c
+}
+
+func thisVersion() versionInfo {
+	return versionInfo{
+		Version: programVersion(), Commit: commit(), Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, Kubernetes: config.Default().KubernetesVersion,
+	}
+}
+
+func (v versionInfo) String() string {
+	return fmt.Sprintf("kube-bootstrap %s (%s, %s), Kubernetes %s by default", v.Version, v.Go, v.Platform, v.Kubernetes)
+}
+
+func commit() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return ""
 }

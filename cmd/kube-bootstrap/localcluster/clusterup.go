@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,9 +48,7 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 		return err
 	}
 	o := made.options
-	if o.Bundle == "" {
-		o.Bundle = made.keptBundle
-	}
+	o.Bundle = cmp.Or(o.Bundle, made.keptBundle)
 	var images step.Plan
 	if o.Bundle == "" {
 		if images, o.Bundle, err = bundles.ForHosts(c.Context(), con.Say, made.settings); err != nil {

@@ -46,7 +46,9 @@ func allProblems() []explained {
 		panic(err) // a test reads it
 	}
 	for i := range all {
-		all[i].Ignored = all[i].ignorable()
+		name := all[i].Name
+		ignored := preflight.CheckIgnored([]string{strings.ReplaceAll(name, "NAME", "1")})
+		all[i].Ignored = len(ignored) == 0 || strings.HasPrefix(name, "cgroup-")
 	}
 	return all
 }
@@ -54,10 +56,6 @@ func allProblems() []explained {
 // is reports whether this is the problem of a name, which may end in a value, as port-6443 does.
 func (e explained) is(name string) bool {
 	return e.Name == name || regexp.MustCompile("^"+strings.ReplaceAll(e.Name, "NAME", "[a-z0-9]+")+"$").MatchString(name)
-}
-
-func (e explained) ignorable() bool {
-	return len(preflight.CheckIgnored([]string{strings.ReplaceAll(e.Name, "NAME", "1")})) == 0 || strings.HasPrefix(e.Name, "cgroup-")
 }
 
 // Commands returns the command "explain", and the hidden ones that write pages of fresh commands.

@@ -131,14 +131,29 @@ const keptLogs = 20
 
 // log writes plain lines to a file, with the errors of failed steps.
 type log struct {
-	file  io.WriteCloser
+	open  func() (io.WriteCloser, error) // nil once called
+	file  io.WriteCloser                 // nil: writes nothing
 	lines *plain
 }
 
 // NewLog returns a reporter that writes a log to file and closes it at the end.
-func NewLog(file io.WriteCloser) Reporter { return &log{file, newPlain(file, quiet)} }
+func NewLog(file io.WriteCloser) Reporter { return &log{file: file, lines: newPlain(file, quiet)} }
+
+// NewLateLog returns a reporter that writes a log to the file that open returns when the first
+// step starts: a run that changes nothing leaves none. If open fails, it writes nothing: no
+// work depends on the log.
+func NewLateLog(open func() (io.WriteCloser, error)) Reporter { return &log{open: open} }
 
 func (l *log) Event(e step.Event) {
+	if l.open != nil && e.Kind == step.Started && e.Stage >= 0 {
+		if file, err := l.open(); err == nil {
+			l.file, l.lines = file, newPlain(file, quiet)
+		}
+		l.open = nil
+	}
+	if l.file == nil {
+		return
+	}
 	l.lines.Event(e)
 	if e.Kind == step.Failed {
 		l.lines.line(e.At, e.Err.Error())
@@ -146,34 +161,11 @@ func (l *log) Event(e step.Event) {
 }
 
 func (l *log) Close() {
-	l.lines.Close()
-	_ = l.file.Close() // a full disk must not fail the run
-}
-
-// lateLog creates its log when the first step starts: a run that changes nothing leaves none.
-type lateLog struct {
-	open   func() (io.WriteCloser, error)
-	opened bool
-	log    Reporter
-}
-
-// NewLateLog returns a reporter that writes a log to the file that open returns when
-// the first step starts. If open fails, it writes nothing: no work depends on the log.
-func NewLateLog(open func() (io.WriteCloser, error)) Reporter {
-	return &lateLog{open: open, log: All{}}
-}
-
-func (l *lateLog) Event(e step.Event) {
-	if e.Kind == step.Started && e.Stage >= 0 && !l.opened {
-		l.opened = true
-		if file, err := l.open(); err == nil {
-			l.log = NewLog(file)
-		}
+	if l.file != nil {
+		l.lines.Close()
+		_ = l.file.Close() // a full disk must not fail the run
 	}
-	l.log.Event(e)
 }
-
-func (l *lateLog) Close() { l.log.Close() }
 
 // CreateLog creates a log in dir that only root can read, and removes the oldest logs there.
 func CreateLog(dir, command string, at time.Time) (*os.File, error) {

@@ -16,10 +16,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Timeline is the record of the steps of a run: when each began and ended.
-type Timeline struct {
-	Title string
+// timeline is the record of the steps of a run: when each began and ended.
+type timeline struct {
+	title string
 	steps []*span
+	out   io.WriteCloser
+	draw  func(*timeline) string
 }
 
 type span struct {
@@ -30,23 +32,18 @@ type span struct {
 	critical   bool // its host would have ended earlier without it
 }
 
-// timelineReporter records the steps and draws them at the end.
-type timelineReporter struct {
-	Timeline
-	out  io.WriteCloser
-	draw func(Timeline) string
-}
-
-// NewTimeline returns a reporter that draws where the time of a run went into out, and closes it:
+// NewTimeline returns a reporter that draws where the time of a run went, writes that to out
+// and closes it. A file whose name ends in .json gets the Trace Event Format, which Perfetto
+// and chrome://tracing open, and any other file a picture in SVG.
 func NewTimeline(out io.WriteCloser, name, title string) Reporter {
-	draw := Timeline.svg
+	t := &timeline{title: title, out: out, draw: (*timeline).svg}
 	if strings.HasSuffix(name, ".json") {
-		draw = Timeline.trace
+		t.draw = (*timeline).trace
 	}
-	return &timelineReporter{Timeline: Timeline{Title: title}, out: out, draw: draw}
+	return t
 }
 
-func (t *timelineReporter) Event(e step.Event) {
+func (t *timeline) Event(e step.Event) {
 	host, name := e.Host()
 	switch e.Kind {
 	case step.Started:
@@ -60,7 +57,7 @@ func (t *timelineReporter) Event(e step.Event) {
 	}
 }
 
-func (t *timelineReporter) Close() {
+func (t *timeline) Close() {
 	_, end := t.bounds()
 	for _, s := range t.steps {
 		if s.end.IsZero() {
@@ -70,11 +67,11 @@ func (t *timelineReporter) Close() {
 	for _, host := range t.hosts() {
 		markCritical(t.of(host))
 	}
-	_, _ = io.WriteString(t.out, t.draw(t.Timeline))
+	_, _ = io.WriteString(t.out, t.draw(t))
 	_ = t.out.Close()
 }
 
-func (t Timeline) bounds() (begin, end time.Time) {
+func (t *timeline) bounds() (begin, end time.Time) {
 	for _, s := range t.steps {
 		if begin.IsZero() || s.begin.Before(begin) {
 			begin = s.begin
@@ -108,7 +105,7 @@ func markCritical(steps []*span) {
 }
 
 // hosts returns the hosts in the order of their first steps.
-func (t Timeline) hosts() (all []string) {
+func (t *timeline) hosts() (all []string) {
 	for _, s := range t.steps {
 		if !slices.Contains(all, s.host) {
 			all = append(all, s.host)
@@ -118,7 +115,7 @@ func (t Timeline) hosts() (all []string) {
 }
 
 // of returns the steps of a host in the order in which they began.
-func (t Timeline) of(host string) (all []*span) {
+func (t *timeline) of(host string) (all []*span) {
 	for _, s := range t.steps {
 		if s.host == host {
 			all = append(all, s)
@@ -138,7 +135,7 @@ type traceEvent struct {
 	Args     map[string]any `json:"args,omitempty"`
 }
 
-func (t Timeline) trace() string {
+func (t *timeline) trace() string {
 	begin, _ := t.bounds()
 	events := []traceEvent{}
 	for i, host := range t.hosts() {
@@ -152,7 +149,7 @@ func (t Timeline) trace() string {
 				Process: i, Thread: lane(&lanes, s), Args: map[string]any{"stage": s.stage, "failed": s.failed, "critical": s.critical}})
 		}
 	}
-	text, err := json.MarshalIndent(map[string]any{"traceEvents": events, "otherData": map[string]string{"title": t.Title}}, "", " ")
+	text, err := json.MarshalIndent(map[string]any{"traceEvents": events, "otherData": map[string]string{"title": t.title}}, "", " ")
 	if err != nil {
 		panic(err) // only numbers and strings
 	}
@@ -196,10 +193,10 @@ type scale struct {
 func (c scale) at(t time.Time) float64 { return float64(c.left) + t.Sub(c.begin).Seconds()*c.perSecond }
 
 // svg draws one line for each step, below the name of its host.
-func (t Timeline) svg() string {
+func (t *timeline) svg() string {
 	begin, end := t.bounds()
 	c := scale{t.labelWidth(), begin, timelineWidth / max(end.Sub(begin).Seconds(), 0.001)}
-	lines := []string{label("title", t.Title)}
+	lines := []string{label("title", t.title)}
 	for _, host := range t.hosts() {
 		if host != "" {
 			lines = append(lines, label("host", host))
@@ -220,7 +217,7 @@ func (t Timeline) svg() string {
 }
 
 // labelWidth returns the column of the bars.
-func (t Timeline) labelWidth() int {
+func (t *timeline) labelWidth() int {
 	longest := 0
 	for _, s := range t.steps {
 		longest = max(longest, runewidth.StringWidth(s.name))

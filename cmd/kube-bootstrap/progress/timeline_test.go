@@ -84,7 +84,7 @@ func TestTimelineForPerfetto(t *testing.T) {
 
 func TestLabelsOfATimelineAreLeftOfItsBars(t *testing.T) {
 	name := strings.Repeat("wide ", 20)
-	drawn := Timeline{steps: []*span{{name: name, begin: at(0), end: at(1)}, {name: "x", begin: at(0), end: at(1)}}}
+	drawn := &timeline{steps: []*span{{name: name, begin: at(0), end: at(1)}, {name: "x", begin: at(0), end: at(1)}}}
 	text := drawn.svg()
 	if left := fmt.Sprintf(`x="%d.0" y="-12"`, drawn.labelWidth()); strings.Count(text, left) != 2 || drawn.labelWidth() < 7*len(name) {
 		t.Errorf("no bar begins at %s in\n%s", left, text)

@@ -48,9 +48,7 @@ func configView(out io.Writer, env func(string) string) *cobra.Command {
 	}
 	AddFlags(c, config.Every)
 	format := output.AddFlag(c)
-	_ = c.Flags().Set("output", "yaml")
-	c.Flags().Lookup("output").DefValue = "yaml"
-	c.Flags().Lookup("output").Changed = false
+	*format, c.Flags().Lookup("output").DefValue = "yaml", "yaml"
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, origins, err := Load(env, c.Flags(), config.Every, "")
 		if err != nil {

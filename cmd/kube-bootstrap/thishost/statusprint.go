@@ -41,8 +41,8 @@ func (s Status) printSummary(w io.Writer) {
 		{"Kubernetes", s.Host.Kubernetes},
 		{"subnet", s.Host.Subnet},
 		{"steps", s.countSteps()},
-		{"API servers", s.countAPIServers()},
-		{"etcd", s.countMembers()},
+		{"API servers", count(s.ControlPlanes, func(c balancer.ControlPlane) bool { return c.APIServer }, "ready")},
+		{"etcd", count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")}, // none on a worker
 	})
 }
 
@@ -66,16 +66,6 @@ func (s Status) countSteps() string {
 		text = append(text, fmt.Sprintf("%d unknown", unknown))
 	}
 	return strings.Join(text, ", ")
-}
-
-// countAPIServers returns "" if the host does not know the control planes yet.
-func (s Status) countAPIServers() string {
-	return count(s.ControlPlanes, func(c balancer.ControlPlane) bool { return c.APIServer }, "ready")
-}
-
-// countMembers returns "" on a worker, which cannot ask etcd for its members.
-func (s Status) countMembers() string {
-	return count(s.Etcd, func(m etcd.MemberStatus) bool { return m.Healthy }, "members healthy")
 }
 
 // count returns how many of all are good, "" if there are none.
