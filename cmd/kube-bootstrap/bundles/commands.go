@@ -187,7 +187,6 @@ func (o *fileOutput) String() string { return string(o.format) }
 // Type is what help calls the value.
 func (o *fileOutput) Type() string { return "file|format" }
 
-// bundleResult is what a command prints that wrote a bundle.
 type bundleResult struct {
 	Path     string         `json:"path"`
 	Versions image.Versions `json:"versions"`

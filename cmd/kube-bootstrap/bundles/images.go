@@ -48,7 +48,6 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 	return offline.Pull(offline.PullOptions{Versions: v, Sites: image.OfficialSites, Client: client, Quick: true})
 }
 
-// holds reports whether there is a bundle of those versions at the path.
 func holds(path string, v image.Versions) bool {
 	b, err := bundle.Open(path)
 	if err != nil {

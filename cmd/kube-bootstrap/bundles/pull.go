@@ -24,7 +24,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// pullFlags are the flags of `offline pull`, in part unchecked.
 type pullFlags struct {
 	offline.PullOptions
 	fetch          fetch.Options
@@ -134,7 +133,6 @@ func siteURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// pullArchs returns the architectures that are pulled for --arch.
 func pullArchs(given []string) ([]string, error) {
 	if slices.Contains(given, "all") {
 		return slices.Clone(image.OfficialArchs), nil

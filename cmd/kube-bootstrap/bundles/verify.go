@@ -17,7 +17,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// verifying is what `offline verify` was asked.
 type verifying struct {
 	path, base, key string
 	want            bundle.Wanted

@@ -87,7 +87,6 @@ func checkByUse(c *cobra.Command, args []string) error {
 	return cobra.RangeArgs(len(required), len(names))(c, args)
 }
 
-// wrongArguments returns an error that names the missing or superfluous argument.
 func wrongArguments(c *cobra.Command, args []string, err error) error {
 	names, required, several := argumentsOf(c)
 	switch {

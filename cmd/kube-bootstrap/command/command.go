@@ -41,7 +41,6 @@ func Parent(use, short string, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// sayWhich returns a usage error for a command that only groups subcommands.
 func sayWhich(c *cobra.Command, _ []string) error {
 	_ = c.Help()
 	return exit.Usage(errors.New("`" + c.CommandPath() + "` needs one of these commands"))

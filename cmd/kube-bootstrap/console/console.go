@@ -163,7 +163,6 @@ func (con *Console) BeginLogged(command string) (*step.Runner, error) {
 	return &step.Runner{Emit: all.Event}, nil
 }
 
-// keepLog creates the log of a command in host.LogDir.
 func (con *Console) keepLog(command string) (io.WriteCloser, error) {
 	file, err := progress.CreateLog(host.LogDir, command, time.Now())
 	if err == nil {
@@ -217,7 +216,6 @@ func (con *Console) Run(ctx context.Context, plan step.Plan) error {
 	return runner.Do(ctx, plan)
 }
 
-// errDeclined is the answer no to the question of Confirm.
 var errDeclined = errors.New("not confirmed: nothing was changed")
 
 // AddYes adds the flag that confirms a removal. A command that removes nothing needs none.

@@ -41,7 +41,6 @@ func addNameFlags(env func(string) string, c *cobra.Command) *cluster.Options {
 	return optionsOf(env, c)
 }
 
-// optionsOf returns the options that c has when it runs.
 func optionsOf(env func(string) string, c *cobra.Command) *cluster.Options {
 	o := &cluster.Options{}
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return clusterOptions(env, c, o) }

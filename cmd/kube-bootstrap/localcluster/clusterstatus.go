@@ -101,7 +101,6 @@ func (s clusterStatus) print(w io.Writer) {
 	}
 }
 
-// quorum returns the report of a control plane about a lost etcd quorum.
 func (s clusterStatus) quorum() string {
 	for _, h := range s.Hosts {
 		if text := h.report().Quorum; text != "" {
@@ -111,7 +110,6 @@ func (s clusterStatus) quorum() string {
 	return ""
 }
 
-// expiry returns the reports of hosts whose certificates expire soon.
 func (s clusterStatus) expiry() string {
 	var lines []string
 	for _, h := range s.Hosts {
@@ -204,15 +202,10 @@ var (
 
 // run lists for c, on the cluster or the engine that o will say.
 func (l listing[T]) run(con *console.Console, c *cobra.Command, o *cluster.Options) *cobra.Command {
-	format := output.AddListFlag(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		all, err := l.all(c.Context(), o.Options)
-		if err != nil {
-			return exit.Firm(err)
-		}
-		return output.PrintList(*format, con.Out, l.kind, all, l.columns)
-	}
-	return c
+	return output.ListCommand(c, con.Out, l.kind, l.columns, func(ctx context.Context) ([]T, error) {
+		all, err := l.all(ctx, o.Options)
+		return all, exit.Firm(err)
+	})
 }
 
 // complete offers the names of all; none if the engine does not answer.

@@ -148,7 +148,6 @@ func nameFlag(o session.Options) string {
 	return " --name " + o.Name
 }
 
-// upRequest is a checked request for `cluster up`.
 type upRequest struct {
 	settings   config.Config
 	options    cluster.Options
@@ -217,7 +216,6 @@ func askedNodes(cfg config.Config, origins config.Origins) topology.Asked {
 	}
 }
 
-// completed turns complete settings into options.
 func completed(cfg config.Config, origins config.Origins, flags upFlags, there *session.Record) (upRequest, error) {
 	v, err := bundles.Versions(cfg)
 	if err != nil {

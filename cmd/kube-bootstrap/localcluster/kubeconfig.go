@@ -48,7 +48,6 @@ becomes the current context; "cluster clean" removes it.`,
 	return c
 }
 
-// noKubeconfig is the file name that stands for no kubeconfig.
 const noKubeconfig = "-"
 
 // mergeKubeconfig merges the admin's kubeconfig into a file; without a name, into the user's own.

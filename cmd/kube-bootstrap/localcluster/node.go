@@ -67,7 +67,6 @@ configuration file.`,
 	return c
 }
 
-// oneNode is the node that the flags describe.
 func oneNode(env func(string) string, c *cobra.Command, role, name string) (topology.Spec, error) {
 	cfg, _, err := settings.Load(env, c.Flags(), config.OneNode, "")
 	if err != nil {
@@ -106,7 +105,6 @@ func change(ctx context.Context, con *console.Console, do func(context.Context, 
 	return nil
 }
 
-// nodeVerb is a verb about one existing node.
 type nodeVerb struct {
 	done   string // what the node is afterwards
 	force  bool   // the verb has --force

@@ -22,7 +22,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// toClusterOptions converts settings to the options of pkg/cluster.
 func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
 	subnet, err := netip.ParsePrefix(cfg.DindSubnet)
 	if err != nil {

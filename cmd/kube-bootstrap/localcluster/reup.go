@@ -50,7 +50,7 @@ does is that of the release again.`,
 	format := output.AddFlag(c)
 	build := map[string]*bool{}
 	for _, name := range image.Programs() {
-		build[name] = c.Flags().Bool(buildFlag(name), false, "build "+name+" alone, or with the others that are named")
+		build[name] = c.Flags().Bool("build-"+strings.TrimPrefix(name, "kube-"), false, "build "+name+" alone, or with the others that are named")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, origins, err := settings.Load(con.Env, c.Flags(), config.Named|config.Build, "")
@@ -61,20 +61,12 @@ does is that of the release again.`,
 		if err != nil {
 			return err
 		}
-		var named []string
-		for _, name := range image.Programs() {
-			if *build[name] {
-				named = append(named, name)
-			}
-		}
+		named := slices.DeleteFunc(image.Programs(), func(name string) bool { return !*build[name] })
 		return reup(c.Context(), con, cfg, o, named, *format)
 	}
 	return c
 }
 
-func buildFlag(program string) string { return "build-" + strings.TrimPrefix(program, "kube-") }
-
-// reup brings what was built from a checkout into a cluster that is up.
 func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluster.Options, named []string, format output.Format) error {
 	started := time.Now()
 	if cfg.K8sDir == "" {

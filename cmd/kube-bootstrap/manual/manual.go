@@ -121,7 +121,6 @@ func (e explained) print(w io.Writer) {
 	}
 }
 
-// troubleshooting is docs/troubleshooting.md.
 func troubleshooting() string {
 	var b strings.Builder
 	b.WriteString(troubles)
@@ -211,19 +210,16 @@ func genmanCommand(version string) *cobra.Command {
 }
 
 func genCompletion(root *cobra.Command, dir string) error {
-	for _, shell := range []struct {
-		path string
-		gen  func(path string) error
-	}{
-		{"bash-completion/completions/kube-bootstrap", func(path string) error { return root.GenBashCompletionFileV2(path, true) }},
-		{"zsh/site-functions/_kube-bootstrap", root.GenZshCompletionFile},
-		{"fish/vendor_completions.d/kube-bootstrap.fish", func(path string) error { return root.GenFishCompletionFile(path, true) }},
+	for path, generate := range map[string]func(path string) error{
+		"bash-completion/completions/kube-bootstrap":    func(path string) error { return root.GenBashCompletionFileV2(path, true) },
+		"zsh/site-functions/_kube-bootstrap":            root.GenZshCompletionFile,
+		"fish/vendor_completions.d/kube-bootstrap.fish": func(path string) error { return root.GenFishCompletionFile(path, true) },
 	} {
-		path := filepath.Join(dir, shell.path)
+		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := shell.gen(path); err != nil {
+		if err := generate(path); err != nil {
 			return err
 		}
 	}

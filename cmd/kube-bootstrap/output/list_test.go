@@ -12,7 +12,7 @@ func TestFormatsOfAList(t *testing.T) {
 	}
 	all := []node{{"a", true}, {"b", false}}
 	for _, c := range []struct {
-		format ListFormat
+		format Format
 		all    []node
 		want   string
 	}{
@@ -25,7 +25,7 @@ func TestFormatsOfAList(t *testing.T) {
 		{"jsonpath={.kind}", nil, "NodeList\n"},
 	} {
 		var out bytes.Buffer
-		if err := PrintList(c.format, &out, "Node", c.all, columns); err != nil || out.String() != c.want {
+		if err := printList(c.format, &out, "Node", c.all, columns); err != nil || out.String() != c.want {
 			t.Errorf("%s of %v: %q, %v, want %q", c.format, c.all, out.String(), err, c.want)
 		}
 	}

@@ -2,6 +2,7 @@
 package output
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,6 @@ func addFlag(c *cobra.Command, formats []string, words string) *Format {
 	return &format
 }
 
-// check refuses an unknown format, before anything is done.
 func (f Format) check(formats []string, words string) error {
 	if slices.Contains(formats, string(f)) {
 		return nil
@@ -133,7 +133,6 @@ func typed(kind string, data any) (json.RawMessage, error) {
 	}{typeMeta{config.APIVersion, kind + "List"}, text})
 }
 
-// withType returns an object with its type before its fields.
 func withType(kind string, object []byte) (json.RawMessage, error) {
 	begin, err := json.Marshal(typeMeta{config.APIVersion, kind})
 	if string(object) == "{}" {
@@ -173,7 +172,6 @@ func IsTemplate(text string) bool {
 	return given && templates[name] != nil
 }
 
-// run executes the template for the fields of an object.
 func (run execute) run(out io.Writer, text json.RawMessage) error {
 	var fields any
 	if err := json.Unmarshal(text, &fields); err != nil {
@@ -186,9 +184,7 @@ func (run execute) run(out io.Writer, text json.RawMessage) error {
 	return err
 }
 
-// ListFormat is a way to print a list: a Format, or wide or name.
-type ListFormat Format
-
+// The ways to print a list that are no way to print one object.
 const (
 	wide = "wide" // the table with all its columns
 	name = "name" // one name per line
@@ -198,9 +194,19 @@ const listWords = "table, json, yaml, wide, name, jsonpath=TEMPLATE or go-templa
 
 var listFormats = append(slices.Clone(Formats), wide, name)
 
-// AddListFlag gives a command that prints a list its -o flag.
-func AddListFlag(c *cobra.Command) *ListFormat {
-	return (*ListFormat)(addFlag(c, listFormats, listWords))
+// ListCommand makes c print, with -o, the objects of a kind that list returns.
+func ListCommand[T any](c *cobra.Command, out io.Writer, kind string, columns []Column[T],
+	list func(context.Context) ([]T, error),
+) *cobra.Command {
+	format := addFlag(c, listFormats, listWords)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		all, err := list(c.Context())
+		if err != nil {
+			return err
+		}
+		return printList(*format, out, kind, all, columns)
+	}
+	return c
 }
 
 // Column is a column of the table of a list.
@@ -210,17 +216,17 @@ type Column[T any] struct {
 	Wide bool // shown with -o wide only
 }
 
-// PrintList writes a list of objects of a kind. The first column is the name of an object.
-func PrintList[T any](f ListFormat, out io.Writer, kind string, all []T, columns []Column[T]) error {
+// printList writes a list of objects of a kind. The first column is the name of an object.
+func printList[T any](f Format, out io.Writer, kind string, all []T, columns []Column[T]) error {
 	head := true
 	switch f {
 	case name:
 		columns, head = columns[:1], false
-	case ListFormat(Table):
+	case Table:
 		columns = slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.Wide })
 	case wide:
 	default:
-		return Format(f).Print(out, kind, all, nil)
+		return f.Print(out, kind, all, nil)
 	}
 	return Table.Print(out, kind, all, func(w io.Writer) { rows(w, head, all, columns) })
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// redrawn is the interval at which the moving lines are drawn.
 const redrawn = 200 * time.Millisecond
 
 // bars draws a moving line for each running step and a still one for each that has ended.
@@ -136,7 +135,6 @@ func (r *bars) summary() []string {
 	return []string{head("✓", "") + text}
 }
 
-// barLine is the line of one running step.
 type barLine struct {
 	name    string
 	host    string // of a part of the run on a host
@@ -184,7 +182,6 @@ func runsOn(name string) string {
 	return host
 }
 
-// show makes the line of a run show its part.
 func (l *barLine) show(part *barLine) {
 	l.part = strings.TrimPrefix(part.name, part.host+": ")
 	l.message = part.stage + l.part

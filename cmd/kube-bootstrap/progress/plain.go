@@ -126,7 +126,6 @@ func Indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// keptLogs is the number of logs that remain in a directory.
 const keptLogs = 20
 
 // log writes plain lines to a file, with the errors of failed steps.

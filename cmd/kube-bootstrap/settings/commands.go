@@ -54,26 +54,22 @@ func configView(out io.Writer, env func(string) string) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printConfig(out, *format, cfg, origins)
+		if *format == "yaml" {
+			text, err := file.View(cfg, origins)
+			if err == nil {
+				_, err = out.Write(text)
+			}
+			return err
+		}
+		values := file.Values(cfg, config.Every, origins)
+		return format.Print(out, "Setting", values, func(w io.Writer) {
+			output.Row(w, "FIELD", "VALUE", "FROM")
+			for _, v := range values {
+				output.Row(w, v.Field, v.Value, v.Origin)
+			}
+		})
 	}
 	return c
-}
-
-func printConfig(out io.Writer, format output.Format, cfg config.Config, origins config.Origins) error {
-	if format == "yaml" {
-		text, err := file.View(cfg, origins)
-		if err == nil {
-			_, err = out.Write(text)
-		}
-		return err
-	}
-	values := file.Values(cfg, config.Every, origins)
-	return format.Print(out, "Setting", values, func(w io.Writer) {
-		output.Row(w, "FIELD", "VALUE", "FROM")
-		for _, v := range values {
-			output.Row(w, v.Field, v.Value, v.Origin)
-		}
-	})
 }
 
 func configValidate(out io.Writer, env func(string) string) *cobra.Command {

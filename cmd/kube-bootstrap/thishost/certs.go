@@ -31,23 +31,14 @@ func certsCommand(con *console.Console) *cobra.Command {
 }
 
 func certsList(out io.Writer) *cobra.Command {
-	c := &cobra.Command{
+	return output.ListCommand(&cobra.Command{
 		Use:   "list",
 		Short: "List the certificates of this host with their expiry and what renews them",
 		Long: `List the certificates of this host with their expiry and what renews them. On a
 control plane this includes the certificate authorities of the cluster. A
 kubeconfig is listed if it contains a certificate.`,
 		Example: "  kube-bootstrap certs list\n  kube-bootstrap certs list -o json",
-	}
-	format := output.AddListFlag(c)
-	c.RunE = func(*cobra.Command, []string) error {
-		all, err := certificatesHere()
-		if err != nil {
-			return err
-		}
-		return output.PrintList(*format, out, "Certificate", all, certificateColumns)
-	}
-	return c
+	}, out, "Certificate", certificateColumns, certificatesHere)
 }
 
 var certificateColumns = []output.Column[pki.Listed]{
@@ -60,7 +51,7 @@ var certificateColumns = []output.Column[pki.Listed]{
 	{Head: "PATH", Cell: func(c pki.Listed) string { return c.Path }, Wide: true},
 }
 
-func certificatesHere() ([]pki.Listed, error) {
+func certificatesHere(context.Context) ([]pki.Listed, error) {
 	if err := asRoot(); err != nil {
 		return nil, err
 	}

@@ -79,7 +79,6 @@ func onControlPlane() error {
 	return nil
 }
 
-// noControlPlane returns the problem that only a control plane can run a command.
 func noControlPlane(because string) error {
 	return &step.Problem{Name: "role", Text: "this host is not a control plane: " + because, Firm: true,
 		Remedy: "run this on the control-plane host, after `kube-bootstrap master`"}

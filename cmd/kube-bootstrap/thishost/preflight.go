@@ -18,7 +18,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// checked is one line of a preflight.
 type checked struct {
 	Check    string    `json:"check"`
 	OK       bool      `json:"ok"`

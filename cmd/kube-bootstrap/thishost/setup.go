@@ -39,9 +39,7 @@ rest unchanged.`,
   kube-bootstrap master --join --master-ip 192.168.1.10 --token-file token --ca-cert-hash sha256:...`,
 	}
 	return addHostVerb(con, c, hostVerb{
-		role: config.RoleMaster,
-		verb: config.Master,
-		plan: plan.Master,
+		role: config.RoleMaster, verb: config.Master, plan: plan.Master,
 		next: "`kube-bootstrap kubectl get nodes` lists its nodes; `kube-bootstrap token create` prints what to run on the next host",
 	})
 }
@@ -57,9 +55,7 @@ repairs missing or changed parts and leaves the rest unchanged.`,
   MASTER_IP=192.168.1.10 TOKEN=... kube-bootstrap worker --ca-cert-hash sha256:...`,
 	}
 	return addHostVerb(con, c, hostVerb{
-		role: config.RoleWorker,
-		verb: config.Worker,
-		plan: plan.Worker,
+		role: config.RoleWorker, verb: config.Worker, plan: plan.Worker,
 		next: "`kube-bootstrap status` shows what runs here; `kube-bootstrap turndown` restores the host",
 	})
 }
@@ -76,7 +72,6 @@ type hostVerb struct {
 	next string // what the user may do afterwards
 }
 
-// addHostVerb gives the command its flags and makes it walk the verb's plan.
 func addHostVerb(con *console.Console, c *cobra.Command, v hostVerb) *cobra.Command {
 	settings.AddFlags(c, v.verb)
 	con.AddRecords(c.Flags())
@@ -190,7 +185,6 @@ func (v hostVerb) advice(h *local.Host) string {
 	return "the settings from before stay in force: run the same command again to finish, or `kube-bootstrap " + v.role + "` to go back to them"
 }
 
-// change is one step of a dry run.
 type change struct {
 	Stage   int      `json:"stage"`
 	Step    string   `json:"step"`
@@ -242,4 +236,58 @@ func tellSettings(con *console.Console, h *local.Host, origins config.Origins, v
 			con.Say(fmt.Sprintf("%s is set to: %s", v.Env, v.Value))
 		}
 	}
+}
+
+// Bootstrap returns the command "bootstrap", which belongs below "offline".
+func Bootstrap(con *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bootstrap [REGISTRY[/PREFIX]]",
+		Short: "Load all images into the stores of this host",
+		Long: `Load all images of a cluster into the stores of this host, for its architecture:
+the bootstrap Docker, the main Docker and containerd. They come from a private
+registry or a bundle; with neither, from the main Docker, where they were loaded
+by hand. Nothing that is there is loaded again. After this, master and worker
+need neither bundle nor network.
+
+With a registry, later pods and containers pull from there too.`,
+		Example: `  kube-bootstrap offline bootstrap --bundle kube.tar.zst
+  kube-bootstrap offline bootstrap registry.example.com:5000/k8s --registry-ca ca.crt \
+      --registry-username me --registry-password-file password
+  for i in $(kube-bootstrap offline list); do docker save $i | ssh host docker load; done
+  ssh host kube-bootstrap offline bootstrap`,
+	}
+	settings.AddFlags(c, config.Bootstrap)
+	con.AddRecords(c.Flags())
+	dryRun, format := addDryRun(c, "list every change and make none")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, err := settings.LoadRegistry(con.Env, c, config.Bootstrap, args)
+		if err != nil {
+			return err
+		}
+		h, release, err := openHost(c.Context(), cfg, nil, "")
+		if err != nil {
+			return err
+		}
+		defer release()
+		h.TakeLoaded()
+		runner, h, err := lookFirst(c, con, h, local.Loaded)
+		if err != nil {
+			return err
+		}
+		if *dryRun {
+			return printChanges(c.Context(), con, *format, plan.Load(h))
+		}
+		return fill(c.Context(), con, runner, h)
+	}
+	return c
+}
+
+func fill(ctx context.Context, con *console.Console, runner *step.Runner, h *local.Host) error {
+	started := time.Now()
+	if err := runner.Do(ctx, plan.Load(h)); err != nil {
+		return exit.Resume(err, resumeAdvice)
+	}
+	con.Done(started, "this host has all images")
+	con.Say("`kube-bootstrap master` or `kube-bootstrap worker` makes it part of a cluster; `kube-bootstrap turndown` restores the host")
+	return nil
 }

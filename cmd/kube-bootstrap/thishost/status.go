@@ -34,31 +34,22 @@ type Status struct {
 	Host     hostIdentity `json:"host"`
 	UpToDate bool         `json:"upToDate"`
 	Steps    []stepStatus `json:"steps"`
+
 	// Programs of Kubernetes that differ from the release's, with their versions.
-	Programs map[string]string `json:"programs,omitempty"`
-	// ControlPlanes are the control planes as this host sees them, Etcd the
-	// members as an etcd member sees them, and Quorum the problem if too few
-	// members are up.
-	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"`
-	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`
-	Quorum        string                  `json:"quorum,omitempty"`
-	// SettingsLost is the problem that the settings of this host cannot be read:
-	// only what holds with any settings is known then.
-	SettingsLost string `json:"settingsLost,omitempty"`
-	// NextExpiry is the certificate that expires first, CertificateExpiry the
-	// problem if some have expired or expire soon.
-	NextExpiry        *pki.Listed `json:"nextExpiry,omitempty"`
-	CertificateExpiry string      `json:"certificateExpiry,omitempty"`
-	// NetworkPolicy is the problem that NetworkPolicies exist that the network
-	// plugin does not enforce; only a control plane knows them.
-	NetworkPolicy string `json:"networkPolicy,omitempty"`
-	// NodesExpired is the problem that workers were off for longer than their
-	// certificates are valid; only a control plane knows it.
-	NodesExpired string `json:"nodesExpired,omitempty"`
-	// Rotation is the rotation that is under way; only a control plane knows it.
-	Rotation *renewal.RotationStatus `json:"rotation,omitempty"`
-	// Repairs are the last repairs by the agent, oldest first.
-	Repairs []agent.Repair `json:"repairs,omitempty"`
+	Programs      map[string]string       `json:"programs,omitempty"`
+	ControlPlanes []balancer.ControlPlane `json:"controlPlanes,omitempty"` // as this host sees them
+	Etcd          []etcd.MemberStatus     `json:"etcd,omitempty"`          // the members as one of them sees them
+
+	// The strings are problems, empty if there is none. Only a control plane knows the last three.
+	Quorum            string                  `json:"quorum,omitempty"`            // too few members of etcd are up
+	SettingsLost      string                  `json:"settingsLost,omitempty"`      // unreadable: only what holds with any settings is known
+	NextExpiry        *pki.Listed             `json:"nextExpiry,omitempty"`        // the certificate that expires first
+	CertificateExpiry string                  `json:"certificateExpiry,omitempty"` // some have expired or expire soon
+	NetworkPolicy     string                  `json:"networkPolicy,omitempty"`     // some are not enforced by the network plugin
+	NodesExpired      string                  `json:"nodesExpired,omitempty"`      // workers were off for longer than their certificates are valid
+	Rotation          *renewal.RotationStatus `json:"rotation,omitempty"`          // the one under way
+
+	Repairs []agent.Repair `json:"repairs,omitempty"` // the last ones by the agent, oldest first
 }
 
 type stepStatus struct {
@@ -169,7 +160,6 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	return status, ctx.Err()
 }
 
-// textOf returns the text of an error; empty if there is none.
 func textOf(err error) string {
 	if err == nil {
 		return ""

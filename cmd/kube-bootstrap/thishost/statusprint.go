@@ -31,7 +31,6 @@ func identityOf(h *local.Host) hostIdentity {
 	return id
 }
 
-// printSummary prints the state of the host in a few lines, before the steps.
 func (s Status) printSummary(w io.Writer) {
 	if s.Role == local.Loaded {
 		return

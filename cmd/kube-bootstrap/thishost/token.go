@@ -140,24 +140,17 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 }
 
 func tokenList(out io.Writer) *cobra.Command {
-	c := &cobra.Command{
+	return output.ListCommand(&cobra.Command{
 		Use:     "list",
 		Short:   "List the tokens, without their secrets",
 		Example: "  kube-bootstrap token list",
-	}
-	format := output.AddListFlag(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	}, out, "Token", tokenColumns, func(ctx context.Context) ([]join.Token, error) {
 		client, err := adminClient()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		tokens, err := join.ListTokens(c.Context(), client)
-		if err != nil {
-			return err
-		}
-		return output.PrintList(*format, out, "Token", tokens, tokenColumns)
-	}
-	return c
+		return join.ListTokens(ctx, client)
+	})
 }
 
 var tokenColumns = []output.Column[join.Token]{
@@ -169,7 +162,6 @@ var tokenColumns = []output.Column[join.Token]{
 	{Head: "DESCRIPTION", Cell: func(t join.Token) string { return t.Description }},
 }
 
-// uses says how many hosts can still join with a token.
 func uses(t join.Token) string {
 	switch {
 	case t.Kind == "":

@@ -126,7 +126,6 @@ func turndown(ctx context.Context, con *console.Console, keepImages, force bool)
 	return nil
 }
 
-// sayLeft prints how a turndown ended, and what it left on purpose.
 func sayLeft(con *console.Console, left []string, started time.Time) {
 	text := "this host is in its previous state"
 	if len(left) > 0 {
