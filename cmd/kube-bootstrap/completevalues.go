@@ -43,9 +43,6 @@ func completeValues(c *cobra.Command, env func(string) string) {
 	if c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 && !c.HasSubCommands() && !takesFile {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
-	for _, child := range c.Commands() {
-		completeValues(child, env)
-	}
 }
 
 // values returns what completes the values of a flag that takes no file.

@@ -5,14 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 )
 
 // TestFilesAreOfferedForFilesAlone asks completion for the value of every flag
 // that has one.
 func TestFilesAreOfferedForFilesAlone(t *testing.T) {
 	seen := 0
-	var look func(*cobra.Command)
-	look = func(c *cobra.Command) {
+	command.Each(testRoot(), func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			_, completed := c.GetFlagCompletionFunc(f.Name)
 			_, file := fileFlags[f.Name]
@@ -21,11 +22,7 @@ func TestFilesAreOfferedForFilesAlone(t *testing.T) {
 			}
 			seen++
 		})
-		for _, child := range c.Commands() {
-			look(child)
-		}
-	}
-	look(testRoot())
+	})
 	if seen < 200 {
 		t.Errorf("only %d flags were found", seen)
 	}

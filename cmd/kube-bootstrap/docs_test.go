@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/manual"
 )
@@ -40,21 +41,16 @@ func TestDocsAreUpToDate(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpAndExample(t *testing.T) {
-	var look func(*cobra.Command)
-	look = func(c *cobra.Command) {
+	command.Each(testRoot(), func(c *cobra.Command) {
 		if !c.Hidden && (c.Short == "" || !c.HasSubCommands() && c.Example == "") {
 			t.Errorf("%s: no help or no example", c.CommandPath())
 		}
-		for _, child := range c.Commands() {
-			look(child)
-		}
-	}
-	look(testRoot())
+	})
 }
 
 // pflag shows what a help text has in backquotes as the flag's argument.
 func TestFlagsShowOneWordAsArgument(t *testing.T) {
-	eachCommand(testRoot(), func(c *cobra.Command) {
+	command.Each(testRoot(), func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if argument, _ := pflag.UnquoteUsage(f); strings.Contains(argument, " ") {
 				t.Errorf("%s --%s: help shows the argument %q", c.CommandPath(), f.Name, argument)

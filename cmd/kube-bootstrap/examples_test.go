@@ -13,6 +13,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -30,16 +31,9 @@ func TestExamplesAreCommandsThereAre(t *testing.T) {
 			seen += checkExamples(t, filepath.Base(page), block[1])
 		}
 	}
-	eachCommand(allCommands(), func(c *cobra.Command) { seen += checkExamples(t, c.CommandPath(), c.Example) })
+	command.Each(allCommands(), func(c *cobra.Command) { seen += checkExamples(t, c.CommandPath(), c.Example) })
 	if seen < 100 {
 		t.Errorf("only %d examples were found", seen)
-	}
-}
-
-func eachCommand(c *cobra.Command, do func(*cobra.Command)) {
-	do(c)
-	for _, child := range c.Commands() {
-		eachCommand(child, do)
 	}
 }
 

@@ -82,7 +82,7 @@ network across hosts, and every change of a host can be reverted.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	addCommands(root, con)
 	command.Prepare(root, con.Width)
-	completeValues(root, con.Env)
+	command.Each(root, func(c *cobra.Command) { completeValues(c, con.Env) })
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/command"
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/console"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
@@ -48,14 +49,9 @@ func readVariables(root *cobra.Command) []string {
 	for _, s := range config.Settings(config.Every) {
 		known = append(known, s.EnvNames()...)
 	}
-	var visit func(*cobra.Command)
-	visit = func(c *cobra.Command) {
+	command.Each(root, func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, config.EnvName(f.Name)) })
-		for _, child := range c.Commands() {
-			visit(child)
-		}
-	}
-	visit(root)
+	})
 	for _, name := range slices.Clone(known) {
 		if flag, ours := strings.CutPrefix(name, "KUBE_BOOTSTRAP_"); ours {
 			known = append(known, "K8S_DIND_"+flag)

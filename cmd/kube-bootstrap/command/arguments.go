@@ -50,8 +50,8 @@ var suggested = map[string][]string{
 	"config migrate":           {"convert", "upgrade"},
 }
 
-// mindArguments makes a command and its subcommands report wrong arguments as usage errors, in
-// full sentences. Without a check of its own, a command takes the arguments of its usage line.
+// mindArguments makes a command report wrong arguments as usage errors, in full sentences.
+// Without a check of its own, it takes the arguments of its usage line.
 func mindArguments(c *cobra.Command) {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	c.SuggestFor = append(c.SuggestFor, suggested[name]...)
@@ -64,9 +64,6 @@ func mindArguments(c *cobra.Command) {
 			return exit.Usage(wrongArguments(c, args, err))
 		}
 		return nil
-	}
-	for _, child := range c.Commands() {
-		mindArguments(child)
 	}
 }
 

@@ -22,7 +22,15 @@ func Prepare(root *cobra.Command, width func() int) {
 	root.SetFlagErrorFunc(flagError)
 	groupFlags(root, width)
 	for _, c := range root.Commands() { // cobra checks the argument of root, which is a command
-		mindArguments(c)
+		Each(c, mindArguments)
+	}
+}
+
+// Each calls do for a command and all commands below it.
+func Each(c *cobra.Command, do func(*cobra.Command)) {
+	do(c)
+	for _, child := range c.Commands() {
+		Each(child, do)
 	}
 }
 
@@ -54,7 +62,7 @@ func checkOwnOfCobra(root *cobra.Command) {
 		switch c.Name() {
 		case "completion":
 			c.RunE = sayWhich
-			mindArguments(c)
+			Each(c, mindArguments)
 		case "help":
 			show := c.Run
 			c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {

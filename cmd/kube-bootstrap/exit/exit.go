@@ -199,27 +199,21 @@ func OnlyProblems(err error) error {
 }
 
 // flatten takes joined errors apart, so that each gets a line of its own.
-func flatten(err error) []error {
-	var all []error
-	for _, e := range joined(err) {
-		if more := joined(e); len(more) > 0 {
-			all = append(all, flatten(e)...)
-			continue
-		}
-		all = append(all, e)
+func flatten(err error) (all []error) {
+	parts := joined(err)
+	if len(parts) == 0 {
+		return []error{err}
 	}
-	if all == nil {
-		all = []error{err}
+	for _, e := range parts {
+		all = append(all, flatten(e)...)
 	}
 	return all
 }
 
 func joined(err error) []error {
 	switch e := err.(type) {
-	case *kindError:
-		return joined(e.error)
-	case *resumeError:
-		return joined(e.error)
+	case *kindError, *resumeError:
+		return joined(errors.Unwrap(err))
 	case utilerrors.Aggregate:
 		return e.Errors()
 	case interface{ Unwrap() []error }:
