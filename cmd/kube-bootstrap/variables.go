@@ -22,8 +22,7 @@ var ownVariables = []string{
 	"KUBE_BOOTSTRAP_TEST_BUNDLE", "KUBE_BOOTSTRAP_TEST_EVENTS",
 }
 
-// warnOfVariables tells of variables with a prefix of the program that no
-// command reads: a misspelt one would otherwise have no effect, silently.
+// warnOfVariables warns of variables of the program that no command reads, as if misspelt.
 func warnOfVariables(con *console.Console, environ []string, c *cobra.Command) {
 	if con.Mode() == "json" || c.Hidden {
 		return

@@ -18,9 +18,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// probeLimit is how long `cluster up` waits for an answer of the official registry.
-const probeLimit = 2 * time.Second
-
 // ForHosts returns the plan that makes the bundle that hosts of this machine's
 // architecture load, and its path: what the cache has, else what is official
 // where that can be reached, else what is built from source.
@@ -40,7 +37,7 @@ func ForHosts(ctx context.Context, say func(string), cfg config.Config) (step.Pl
 		return nil, "", err
 	}
 	registry := image.Registries[0]
-	if err := client.Reachable(ctx, "https://"+registry+"/v2/", probeLimit); err != nil {
+	if err := client.Reachable(ctx, "https://"+registry+"/v2/", 2*time.Second); err != nil {
 		say(registry + " cannot be reached from here: the images are built from source; `kube-bootstrap offline pull` knows mirrors")
 		return building(ctx, say, v)
 	}

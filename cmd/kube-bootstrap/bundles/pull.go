@@ -93,14 +93,8 @@ func pullOptions(env func(string) string, c *cobra.Command, f pullFlags) (offlin
 	o.Archs, errs[1] = pullArchs(f.archs)
 	f.fetch.Mirrors, err = fetch.ParseMirrors(f.mirrors, image.Registries)
 	errs[2] = in("--registry-mirror", err)
-	for i, site := range []*string{&o.Sites.Kubernetes, &o.Sites.CNI} {
-		u, err := siteURL(*site)
-		errs[3+i] = in([]string{"--download-mirror", "--cni-mirror"}[i], err)
-		if err == nil && u.Scheme == "http" {
-			f.fetch.Plain = append(f.fetch.Plain, u.Host)
-		}
-		*site = strings.TrimSuffix(*site, "/")
-	}
+	errs[3] = in("--download-mirror", f.use(&o.Sites.Kubernetes))
+	errs[4] = in("--cni-mirror", f.use(&o.Sites.CNI))
 	if f.fetch.Stall <= 0 {
 		errs[5] = fmt.Errorf("--stall-timeout %s: must be more than nothing, such as 30s", f.fetch.Stall)
 	}
@@ -119,18 +113,22 @@ func in(flag string, err error) error {
 	return fmt.Errorf("%s: %w", flag, err)
 }
 
-func siteURL(text string) (*url.URL, error) {
-	if strings.Contains(text, "@") { // told without the text, which holds a password
-		return nil, errors.New("it has a user in it, which others could read")
+// use checks the URL of a site, and allows plain HTTP if that is its scheme.
+func (f *pullFlags) use(site *string) error {
+	if strings.Contains(*site, "@") { // told without the text, which holds a password
+		return errors.New("it has a user in it, which others could read")
 	}
-	u, err := url.Parse(text)
+	u, err := url.Parse(*site)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, fmt.Errorf("%q: must begin with https:// and a host (or http://, which is not encrypted)", text)
+		return fmt.Errorf("%q: must begin with https:// and a host (or http://, which is not encrypted)", *site)
+	case u.Scheme == "http":
+		f.fetch.Plain = append(f.fetch.Plain, u.Host)
 	}
-	return u, nil
+	*site = strings.TrimSuffix(*site, "/")
+	return nil
 }
 
 func pullArchs(given []string) ([]string, error) {

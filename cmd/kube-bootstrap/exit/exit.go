@@ -161,8 +161,7 @@ type statusError int
 
 func (s statusError) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// Status returns the error of a command that ran on a node and has printed its
-// own messages. Its exit code becomes the exit code of the program.
+// Status returns the error of a command on a node, whose exit code becomes that of the program.
 func Status(code int) error { return statusError(code) }
 
 // Ignorable returns the names of the problems that --ignore-preflight can pass over.

@@ -150,8 +150,7 @@ func buildSuite(ctx context.Context, say func(string), runner *step.Runner, node
 	})
 }
 
-// sayEffort says what it takes to compile the tests. Most of it is Kubernetes itself,
-// if that was not compiled here for a bundle.
+// sayEffort says what it takes to compile the tests, which is mostly Kubernetes itself.
 func sayEffort(ctx context.Context, say func(string), builder *image.Builder, v image.Versions) error {
 	pending, err := builder.Pending(ctx, []image.Recipe{v.Recipe("hyperkube"), v.Recipe("suite")}, runtime.GOARCH)
 	if err != nil || !slices.ContainsFunc(pending, func(p image.Pending) bool { return p.Recipe.Name == "suite" }) {

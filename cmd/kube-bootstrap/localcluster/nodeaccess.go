@@ -91,7 +91,7 @@ var ownEngine = config.EnvName("docker-host")
 // dockerVariables are what a docker client reads; one without a value is unset.
 type dockerVariables []struct{ name, value string }
 
-// shells are the commands that set and unset a variable, and run what docker-env prints.
+// shells have commands that set and unset a variable, and that run what docker-env prints.
 var shells = map[string]struct{ set, unset, take string }{
 	"bash": {"export %s=%q", "unset %s", "# eval \"$(%s)\""},
 	"fish": {"set -gx %s %q;", "set -e %s;", "# %s | source"},

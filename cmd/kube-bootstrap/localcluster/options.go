@@ -91,10 +91,7 @@ func nodeSpec(n config.Node) topology.Spec {
 
 // quantity is zero for nothing; the rest was checked with the settings.
 func quantity(text string) *resource.Quantity {
-	q, err := resource.ParseQuantity(text)
-	if err != nil {
-		return &resource.Quantity{}
-	}
+	q, _ := resource.ParseQuantity(text)
 	return &q
 }
 

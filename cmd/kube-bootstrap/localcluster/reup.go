@@ -105,8 +105,7 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 	return showReup(con.Out, format, v, o, nodes)
 }
 
-// whatToReup looks at the cluster, once the checkout has been found to be one of
-// a version that any cluster can have.
+// whatToReup looks at the cluster if any cluster can have the version of the checkout.
 func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (cluster.Made, image.Versions, error) {
 	dir, err := filepath.Abs(cfg.K8sDir)
 	if err == nil {

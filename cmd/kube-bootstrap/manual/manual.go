@@ -138,8 +138,7 @@ func troubleshooting() string {
 //go:embed troubles.md
 var troubles string
 
-// gendocsCommand writes the pages of docs/ that are made from the program
-// itself; `make docs` calls it, and a test compares.
+// gendocsCommand writes the generated pages of docs/, for `make docs`.
 func gendocsCommand(fresh func() *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "gendocs DIR", Hidden: true,
@@ -190,8 +189,7 @@ func page(b *bytes.Buffer, c *cobra.Command) error {
 	return nil
 }
 
-// genmanCommand writes the man pages and the completion of the shells below a
-// directory, as they lie below /usr/share. `make install` and `make dist` call it.
+// genmanCommand writes man pages and completions as below /usr/share, for `make install` and `dist`.
 func genmanCommand(version string) *cobra.Command {
 	return &cobra.Command{
 		Use: "genman DIR", Hidden: true,

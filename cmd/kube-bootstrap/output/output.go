@@ -141,8 +141,7 @@ func withType(kind string, object []byte) (json.RawMessage, error) {
 	return slices.Concat(begin[:len(begin)-1], []byte(","), object[1:]), err
 }
 
-// templates are the formats that have a template of the user, as in
-// jsonpath={.role}. The template sees the fields that json prints.
+// templates parse the template of a format, as in jsonpath={.role}, for the fields of json.
 var templates = map[string]func(text string) (execute, error){
 	"jsonpath": func(text string) (execute, error) {
 		t := jsonpath.New("output")
@@ -228,16 +227,14 @@ func printList[T any](f Format, out io.Writer, kind string, all []T, columns []C
 	default:
 		return f.Print(out, kind, all, nil)
 	}
-	return Table.Print(out, kind, all, func(w io.Writer) { rows(w, head, all, columns) })
-}
-
-func rows[T any](w io.Writer, head bool, all []T, columns []Column[T]) {
-	if head {
-		Row(w, cells(columns, func(c Column[T]) string { return c.Head })...)
-	}
-	for _, one := range all {
-		Row(w, cells(columns, func(c Column[T]) string { return c.Cell(one) })...)
-	}
+	return Table.Print(out, kind, all, func(w io.Writer) {
+		if head {
+			Row(w, cells(columns, func(c Column[T]) string { return c.Head })...)
+		}
+		for _, one := range all {
+			Row(w, cells(columns, func(c Column[T]) string { return c.Cell(one) })...)
+		}
+	})
 }
 
 func cells[T any](columns []Column[T], cell func(Column[T]) string) (row []string) {

@@ -11,8 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Reporter draws the events of steps as they happen. Close ends the drawing. The
-// caller reports errors afterwards.
+// Reporter draws the events of steps as they happen, until Close.
 type Reporter interface {
 	Event(step.Event)
 	Close()
@@ -21,8 +20,7 @@ type Reporter interface {
 // Modes are the ways to show progress, and auto, which selects one of them.
 var Modes = []string{"auto", "bars", "plain", "json", "none"}
 
-// New returns the reporter of a mode other than auto. If verbose, it also shows
-// the steps that are up to date and each message of a step.
+// New returns the reporter of a mode other than auto. If verbose, it shows all steps and messages.
 func New(mode string, verbose bool, out io.Writer) Reporter {
 	switch {
 	case mode == "bars":

@@ -95,8 +95,11 @@ the kubelet. Pods keep running. Only one control plane of a cluster renews its
 certificates at a time. Run the command again if it was interrupted.
 
 A super-admin.conf that you have removed is issued only if you name it.`,
-		Example:           "  kube-bootstrap certs renew\n  kube-bootstrap certs renew apiserver etcd-server\n  kube-bootstrap certs renew super-admin.conf",
-		ValidArgsFunction: completeRenewable,
+		Example: "  kube-bootstrap certs renew\n  kube-bootstrap certs renew apiserver etcd-server\n  kube-bootstrap certs renew super-admin.conf",
+		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			left := slices.DeleteFunc(renewal.Renewable(), func(name string) bool { return slices.Contains(given, name) })
+			return left, cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 	life := c.Flags().Duration("lifetime", 0, "how long certificates are valid from now on, for tests")
 	_ = c.Flags().MarkHidden("lifetime")
@@ -112,11 +115,6 @@ A super-admin.conf that you have removed is issued only if you name it.`,
 		return renew(c.Context(), con, names, *life)
 	}
 	return c
-}
-
-func completeRenewable(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	left := slices.DeleteFunc(renewal.Renewable(), func(name string) bool { return slices.Contains(given, name) })
-	return left, cobra.ShellCompDirectiveNoFileComp
 }
 
 func renew(ctx context.Context, con *console.Console, names []string, life time.Duration) error {

@@ -140,8 +140,7 @@ func asRoot() error {
 	return &step.Problem{Name: "root", Text: "this works on the host itself and you are not root", Remedy: "run it with sudo"}
 }
 
-// lookFirst resolves the host and runs its preflight checks. The checks are
-// shown as one step, and their problems are reported together at the end.
+// lookFirst resolves the host and runs its preflight checks, shown as one step.
 func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role string) (*step.Runner, *local.Host, error) {
 	runner, err := con.BeginLogged(c.Name())
 	if err != nil {

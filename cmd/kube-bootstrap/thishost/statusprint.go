@@ -99,11 +99,11 @@ func (s Status) printControlPlanes(w io.Writer) {
 	fmt.Fprintln(w)
 	output.Row(w, "CONTROL PLANE", "API SERVER", "ETCD", "MEMBER")
 	for _, c := range s.ControlPlanes {
+		api, etcd := readiness(c.APIServer), readiness(c.Etcd)
 		if c.Joining {
-			output.Row(w, c.IP, "joining", "joining", s.member(c.IP))
-			continue
+			api, etcd = "joining", "joining"
 		}
-		output.Row(w, c.IP, readiness(c.APIServer), readiness(c.Etcd), s.member(c.IP))
+		output.Row(w, c.IP, api, etcd, s.member(c.IP))
 	}
 }
 
