@@ -66,7 +66,7 @@ func Tell(ctx context.Context, w io.Writer, err error, ignores bool) int {
 // tellWayOn prints that nothing was changed, and which problems can be ignored.
 func tellWayOn(w io.Writer, err error, ignores bool) {
 	found := step.Problems(err)
-	if errors.Is(err, firm) || len(found) == 0 || found[0].Name == "root" {
+	if errors.Is(err, errFirm) || len(found) == 0 || found[0].Name == "root" {
 		return
 	}
 	text := "nothing was changed"
@@ -93,13 +93,13 @@ func codeOf(ctx context.Context, err error) int {
 		return notRead
 	case errors.Is(err, host.ErrLocked):
 		return locked
-	case errors.Is(err, wrongUsage):
+	case errors.Is(err, errUsage):
 		return usage
 	case errors.As(err, &refused):
 		return preflight
 	case errors.As(err, &resume):
 		return failure
-	case errors.Is(err, told), len(step.Problems(err)) > 0:
+	case errors.Is(err, errTold), len(step.Problems(err)) > 0:
 		return preflight
 	}
 	return failure
@@ -113,9 +113,9 @@ var ErrNotRead = errors.New("nobody reads the output")
 
 // The kinds of errors, which errors.Is finds in a kindError.
 var (
-	wrongUsage = errors.New("usage")
-	firm       = errors.New("firm")
-	told       = errors.New("told") // problems that were printed
+	errUsage = errors.New("usage")
+	errFirm  = errors.New("firm")
+	errTold  = errors.New("told") // problems that were printed
 )
 
 type kindError struct {
@@ -134,10 +134,10 @@ func of(kind, err error) error {
 }
 
 // Usage returns err as an error of the user who typed the command or wrote its file; nil for nil.
-func Usage(err error) error { return of(wrongUsage, err) }
+func Usage(err error) error { return of(errUsage, err) }
 
 // Firm returns err as an error whose problems no --ignore-preflight passes over; nil for nil.
-func Firm(err error) error { return of(firm, err) }
+func Firm(err error) error { return of(errFirm, err) }
 
 type resumeError struct {
 	error
@@ -154,7 +154,7 @@ func Resume(err error, advice string) error { return &resumeError{err, advice} }
 
 // Preflight returns the error of a preflight whose table already shows the problems.
 func Preflight(found []*step.Problem) error {
-	return of(told, errors.New("preflight found problems: "+names(found)))
+	return of(errTold, errors.New("preflight found problems: "+names(found)))
 }
 
 type statusError int
