@@ -1,10 +1,13 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -134,4 +137,142 @@ func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
 	request := pki.Request{CommonName: "system:node:" + p.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: p.LeafLife}
 	node, err := signer.Issue(request, p.now())
 	return append(node.Cert, node.Key...), err
+}
+
+// issuing is one run of the step that issues certificates.
+type issuing struct {
+	PKI
+	renewed map[string][]byte
+	// visit is called for each required change of a certificate or key, with the
+	// function that makes it.
+	visit func(change string, apply func() error) error
+}
+
+// certificates visits each required change. Where an authority is missing and
+// visit did not create it, everything that it signs is missing too.
+func (i issuing) certificates() error {
+	if err := i.IdentityProblem(); err != nil {
+		return err
+	}
+	if err := errors.Join(i.accountKeys(), i.encryptionKey()); err != nil {
+		return err
+	}
+	if !i.Files.Exists(crossFile) {
+		if err := i.visit("write "+crossFile, func() error { return i.Files.Put([]host.File{{Path: crossFile, Mode: modeOf(crossFile)}}) }); err != nil {
+			return err
+		}
+	}
+	by := map[string]*pki.Authority{}
+	for _, a := range authorities {
+		signer, err := i.authority(a)
+		if err != nil {
+			return fmt.Errorf("authority %s.crt: %w", a.path, err)
+		}
+		by[a.path] = signer
+		if err := i.signingCertificate(a.path, signer); err != nil {
+			return err
+		}
+	}
+	for _, l := range i.leaves() {
+		if err := i.leaf(l, by[l.signer]); err != nil {
+			return fmt.Errorf("certificate %s: %w", l.name(), err)
+		}
+	}
+	return nil
+}
+
+// authority reads an authority, or makes it. It returns nil if it is missing
+// and visit did not make it.
+func (i issuing) authority(a authority) (*pki.Authority, error) {
+	pair, err := authorityPair(i.Files, a.path)
+	if err != nil {
+		return nil, err
+	}
+	if i.Joins && pair.Key == nil {
+		return nil, i.visit("take over "+a.path+".crt", func() error { return notReceived(a.path + ".crt and its key") })
+	}
+	if pair.Cert == nil {
+		// A key alone is what a run that was killed leaves: use it.
+		err := i.visit("make "+a.path+".crt", func() error { return i.makeAuthority(a, pair.Key) })
+		if err != nil {
+			return nil, err
+		}
+		if pair, err = authorityPair(i.Files, a.path); err != nil || pair.Cert == nil {
+			return nil, err
+		}
+	}
+	if pair.Key == nil {
+		return nil, fmt.Errorf("its key %s.key is missing; put the key back", a.path)
+	}
+	signer, err := pki.ParseAuthority(pair)
+	if err == nil && i.now().After(signer.Cert.NotAfter) {
+		err = fmt.Errorf("expired on %s; a new one means a new cluster: turn this host down and start again", signer.Cert.NotAfter.Format("2006-01-02"))
+	}
+	return signer, err
+}
+
+func (i issuing) makeAuthority(a authority, key []byte) error {
+	made, err := pki.NewAuthority(a.name, key, i.now())
+	if err != nil {
+		return err
+	}
+	return putPair(i.Files, a.path, made.PEM())
+}
+
+// signingCertificate has the controller manager sign with the key of an authority.
+func (i issuing) signingCertificate(path string, signer *pki.Authority) error {
+	if signer == nil || !slices.Contains(signers, path) {
+		return nil
+	}
+	file := []host.File{{Path: signingFile(path), Data: pki.EncodeCertificate(signer.Cert), Mode: modeOf(signingFile(path))}}
+	diff, err := i.Files.Missing(file)
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	return i.visit(strings.Join(diff, ", "), func() error { return i.Files.Put(file) })
+}
+
+// leaf has a certificate issued, again if it is stale.
+func (i issuing) leaf(l leaf, signer *pki.Authority) error {
+	if _, named := i.renewed[l.name()]; i.renewed != nil && !named || i.removed(l) {
+		return nil
+	}
+	reason := "missing"
+	if signer != nil && i.Files.Exists(l.name()) {
+		var err error
+		if reason, err = i.stale(l, signer); reason == "" || err != nil {
+			return err
+		}
+	}
+	l.request.Life = i.LeafLife
+	return i.visit(fmt.Sprintf("issue %s: %s", l.name(), reason), func() error {
+		pair, err := signer.Issue(l.request, i.now())
+		if err != nil {
+			return err
+		}
+		return i.writeLeaf(l, signer, pair)
+	})
+}
+
+// stale returns why a certificate must be issued again, or "".
+func (i issuing) stale(l leaf, signer *pki.Authority) (reason string, err error) {
+	pair, err := readLeaf(i.Files, l)
+	if err != nil {
+		return "", err
+	}
+	data, err := i.Files.Read(l.name())
+	if reason = signer.Stale(pair, l.request, i.now()); reason == "" && l.kubeconfig {
+		reason = i.staleKubeconfig(data, signer)
+	}
+	if old, named := i.renewed[l.name()]; reason == "" && named && bytes.Equal(data, old) {
+		reason = "to be renewed"
+	}
+	return reason, err
+}
+
+// removed reports whether the certificate stays away, because an administrator
+// has removed it. Only the first control plane of a cluster gets SuperAdminConf,
+// and gets it before AdminConf. A renewal by name issues it again.
+func (i issuing) removed(l leaf) bool {
+	return l.path == SuperAdminConf && i.renewed == nil && !i.Files.Exists(SuperAdminConf) && (i.Joins || i.Files.Exists(AdminConf))
 }
