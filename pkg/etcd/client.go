@@ -1,10 +1,16 @@
 package etcd
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -73,4 +79,101 @@ func read(ctx context.Context, client *clientv3.Client) error {
 		return fmt.Errorf("etcd does not answer: %w", err)
 	}
 	return nil
+}
+
+// Endpoint is the port for clients of this host's etcd, with the credentials
+// of user root.
+type Endpoint struct {
+	Access
+	IP string
+}
+
+// Client returns a client for this host's etcd, see Access.Client.
+func (e Endpoint) Client(ctx context.Context) (*clientv3.Client, error) {
+	return e.Access.Client(ctx, e.URL())
+}
+
+// URL returns the URL of the port.
+func (e Endpoint) URL() string { return clientURL(e.IP) }
+
+func clientURL(ip string) string { return "https://" + net.JoinHostPort(ip, "2379") }
+
+func peerURL(ip string) string { return "https://" + net.JoinHostPort(ip, "2380") }
+
+// Do calls do with a client of this host's etcd.
+func (e Endpoint) Do(ctx context.Context, do func(*clientv3.Client) error) error {
+	client, err := e.Client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return do(client)
+}
+
+// Look calls ask, a query of a Check, with a client of this host's etcd. It
+// returns new if etcd has never run here.
+func (e Endpoint) Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error) {
+	client, err := e.Client(ctx)
+	if errors.Is(err, fs.ErrNotExist) || !HasData(e.Files) {
+		return new, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	if err := e.answers(ctx, client); err != nil {
+		return nil, step.NoAnswer(err)
+	}
+	diff, err := ask(ctx, client)
+	if len(step.Problems(err)) > 0 {
+		return nil, err
+	}
+	return diff, step.NoAnswer(err)
+}
+
+// answers sends one request. If etcd is silent, it returns the reason.
+func (e Endpoint) answers(ctx context.Context, client *clientv3.Client) error {
+	if err := listens(ctx, e.IP); err != nil {
+		return err
+	}
+	soon, cancel := step.Half(ctx)
+	defer cancel()
+	if err := read(soon, client); err != nil {
+		return cmp.Or(e.lostQuorum(ctx), err)
+	}
+	return nil
+}
+
+// listens dials the port once, because the client would retry a closed port
+// until its deadline.
+func listens(ctx context.Context, ip string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(ip, "2379"))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// page is how many keys KeysWithout reads in one request: values can be a
+// megabyte each.
+const page = 50
+
+// KeysWithout returns the keys below a prefix, without it, whose values do not
+// begin with the given text.
+func KeysWithout(ctx context.Context, client *clientv3.Client, prefix, begins string) (keys []string, err error) {
+	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
+		found, err := client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
+		if err != nil {
+			return nil, fmt.Errorf("read the keys of etcd below %s: %w", prefix, err)
+		}
+		for _, kv := range found.Kvs {
+			if !bytes.HasPrefix(kv.Value, []byte(begins)) {
+				keys = append(keys, strings.TrimPrefix(string(kv.Key), prefix))
+			}
+		}
+		if !found.More {
+			return keys, nil
+		}
+		from = string(found.Kvs[len(found.Kvs)-1].Key) + "\x00"
+	}
 }
