@@ -66,15 +66,12 @@ func readEncryption(files host.Files) (data []byte, config apiserverv1.Encryptio
 }
 
 // encryptionKey makes that configuration, once: another key could not read what
-// is stored. Only the first control plane makes one.
+// is stored.
 func (i issuing) encryptionKey() error {
-	switch _, _, err := readEncryption(i.Files); {
-	case !errors.Is(err, fs.ErrNotExist):
+	if _, _, err := readEncryption(i.Files); !errors.Is(err, fs.ErrNotExist) {
 		return err
-	case i.Joins:
-		return i.visit("take over "+encryptionFile, func() error { return notReceived(encryptionFile) })
 	}
-	return i.visit("make "+encryptionFile, func() error {
+	return i.makeShared(encryptionFile, func() error {
 		data, err := newEncryption()
 		if err != nil {
 			return err
@@ -103,7 +100,7 @@ func newEncryption() ([]byte, error) {
 // cluster, unless a setting names another prefix.
 const oidcPrefix = "oidc:"
 
-// authenticationConfig returns the file that states whom the API server accepts.
+// authenticationConfig returns the file that names whom the API server accepts.
 func authenticationConfig(o config.OIDC) ([]byte, error) {
 	if o.IssuerURL == "" {
 		return authentication, nil

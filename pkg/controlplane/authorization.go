@@ -63,10 +63,8 @@ func authorizationFiles(files host.Files) ([]host.File, error) {
 		return nil, err
 	}
 	var config apiserverv1.AuthorizationConfiguration
-	if yaml.UnmarshalStrict(data, &config) != nil || len(config.Authorizers) < 2 {
+	if err != nil || yaml.UnmarshalStrict(data, &config) != nil || len(config.Authorizers) < 2 {
 		data, err = authorization(nil)
-	} else {
-		err = nil
 	}
 	return []host.File{{Path: authorizationFile, Data: data}, {Path: nobodyFile, Data: []byte(nobody)}}, err
 }
@@ -88,12 +86,12 @@ func refuse(removed []RemovedNode) apiserverv1.AuthorizerConfiguration {
 	for _, n := range removed {
 		all = append(all, n.condition())
 	}
-	file := nobodyFile
+	second := metav1.Duration{Duration: time.Second}
 	return apiserverv1.AuthorizerConfiguration{Type: "Webhook", Name: "removed-nodes", Webhook: &apiserverv1.WebhookConfiguration{
-		AuthorizedTTL: metav1.Duration{Duration: time.Second}, UnauthorizedTTL: metav1.Duration{Duration: time.Second}, Timeout: metav1.Duration{Duration: time.Second},
+		AuthorizedTTL: second, UnauthorizedTTL: second, Timeout: second,
 		SubjectAccessReviewVersion: "v1", MatchConditionSubjectAccessReviewVersion: "v1",
 		FailurePolicy:   apiserverv1.FailurePolicyDeny,
-		ConnectionInfo:  apiserverv1.WebhookConnectionInfo{Type: apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile, KubeConfigFile: &file},
+		ConnectionInfo:  apiserverv1.WebhookConnectionInfo{Type: apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile, KubeConfigFile: new(nobodyFile)},
 		MatchConditions: []apiserverv1.WebhookMatchCondition{{Expression: strings.Join(all, " || ")}},
 	}}
 }

@@ -31,14 +31,13 @@ func (p PKI) now() time.Time {
 	return time.Now()
 }
 
-// Certificates issues every certificate of a control plane, and makes the
-// identity of a new cluster. It issues a certificate again that expires soon or
-// that no longer fits, for example because the address of the host changed. Only a
-// rotation replaces an authority, because every host trusts it.
+// Certificates issues every certificate of a control plane, and makes the identity of
+// a new cluster. It issues a certificate again that expires soon or no longer fits.
+// Only a rotation replaces an authority, because every host trusts it.
 func (p PKI) Certificates() step.Step {
 	s := p.issue(nil)
 	s.Undo = func(context.Context) error {
-		return p.Files.Drop(append(certificateFiles(), lifeFile, RenewingFile)...)
+		return p.Files.Drop(append(certificateFiles(), life.Path, RenewingFile)...)
 	}
 	return s
 }
@@ -108,13 +107,12 @@ func (p PKI) writeLeaf(l leaf, signer *pki.Authority, pair pki.Pair) error {
 
 // readPair reads a certificate and its key. The data of a missing file is nil.
 func readPair(files host.Files, path string) (pki.Pair, error) {
-	cert, err := files.Read(path + ".crt")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return pki.Pair{}, err
-	}
-	key, err := files.Read(path + ".key")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return pki.Pair{}, err
+	cert, certErr := files.Read(path + ".crt")
+	key, keyErr := files.Read(path + ".key")
+	for _, err := range []error{certErr, keyErr} {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return pki.Pair{}, err
+		}
 	}
 	return pki.Pair{Cert: cert, Key: key}, nil
 }
@@ -126,9 +124,8 @@ func putPair(files host.Files, path string, pair pki.Pair) error {
 	})
 }
 
-// NodeCertificate issues this host's kubelet its first client certificate, as
-// PEM of the certificate and then the key. The kubelet of a control plane can
-// not ask an API server that it has yet to start.
+// NodeCertificate issues this host's kubelet its first client certificate, as PEM of
+// the certificate and then the key: the kubelet has yet to start the API server.
 func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
 	signer, err := readSigner(p.Files, clusterCA)
 	if err != nil {
@@ -142,7 +139,7 @@ func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
 // issuing is one run of the step that issues certificates.
 type issuing struct {
 	PKI
-	renewed map[string][]byte
+	renewed map[string][]byte // see PKI.issue
 	// visit is called for each required change of a certificate or key, with the
 	// function that makes it.
 	visit func(change string, apply func() error) error
@@ -181,8 +178,7 @@ func (i issuing) certificates() error {
 	return nil
 }
 
-// authority reads an authority, or makes it. It returns nil if it is missing
-// and visit did not make it.
+// authority reads or makes an authority. It returns nil if visit did not make it.
 func (i issuing) authority(a authority) (*pki.Authority, error) {
 	pair, err := authorityPair(i.Files, a.path)
 	if err != nil {
@@ -192,8 +188,13 @@ func (i issuing) authority(a authority) (*pki.Authority, error) {
 		return nil, i.visit("take over "+a.path+".crt", func() error { return notReceived(a.path + ".crt and its key") })
 	}
 	if pair.Cert == nil {
-		// A key alone is what a run that was killed leaves: use it.
-		err := i.visit("make "+a.path+".crt", func() error { return i.makeAuthority(a, pair.Key) })
+		err := i.visit("make "+a.path+".crt", func() error {
+			made, err := pki.NewAuthority(a.name, pair.Key, i.now()) // a run that was killed leaves a key alone
+			if err != nil {
+				return err
+			}
+			return putPair(i.Files, a.path, made.PEM())
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -209,14 +210,6 @@ func (i issuing) authority(a authority) (*pki.Authority, error) {
 		err = fmt.Errorf("expired on %s; a new one means a new cluster: turn this host down and start again", signer.Cert.NotAfter.Format("2006-01-02"))
 	}
 	return signer, err
-}
-
-func (i issuing) makeAuthority(a authority, key []byte) error {
-	made, err := pki.NewAuthority(a.name, key, i.now())
-	if err != nil {
-		return err
-	}
-	return putPair(i.Files, a.path, made.PEM())
 }
 
 // signingCertificate has the controller manager sign with the key of an authority.

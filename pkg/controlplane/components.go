@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -30,7 +29,6 @@ type component struct {
 	restarts []byte // the pod must restart when this changes
 }
 
-// podPath returns the path of the manifest of a static pod.
 func podPath(name string) string { return ManifestDir + "/" + name + ".yaml" }
 
 func (s StaticPods) apiserver(reads []host.File) component {
@@ -106,11 +104,8 @@ func (s StaticPods) apiserverArgs() []string {
 	}
 }
 
-// issuer names the service-account tokens' issuer; clients in pods reach it
-// under this very name.
-func (s StaticPods) issuer() string {
-	return "https://kubernetes.default.svc." + s.DNSDomain
-}
+// issuer is the issuer of service-account tokens, which pods reach under this name.
+func (s StaticPods) issuer() string { return "https://" + serviceName + "." + s.DNSDomain }
 
 func (s StaticPods) manager() component {
 	return component{
@@ -127,15 +122,19 @@ func (s StaticPods) managerArgs() []string {
 	if s.PodCIDR.IsValid() {
 		cidrs = []string{"--allocate-node-cidrs=true", "--cluster-cidr=" + s.PodCIDR.String()}
 	}
-	return slices.Concat(s.clientArgs(managerConf), cidrs, signingArgs(), signedLife(s.LeafLife), []string{
+	args := slices.Concat(s.clientArgs(managerConf), cidrs, signingArgs())
+	if s.LeafLife != 0 { // otherwise a year, as the other certificates
+		args = append(args, "--cluster-signing-duration="+s.LeafLife.String())
+	}
+	return append(args,
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
 		"--terminated-pod-gc-threshold=1000",
-		"--root-ca-file=" + clusterCA + ".crt",
-		"--service-account-private-key-file=" + accountKey,
-		"--client-ca-file=" + clusterCA + ".crt",
-		"--requestheader-client-ca-file=" + frontProxyCA + ".crt",
-	})
+		"--root-ca-file="+clusterCA+".crt",
+		"--service-account-private-key-file="+accountKey,
+		"--client-ca-file="+clusterCA+".crt",
+		"--requestheader-client-ca-file="+frontProxyCA+".crt",
+	)
 }
 
 // signingArgs sets the CA for each signer. Kubelet serving certificates have a
@@ -153,15 +152,6 @@ func signingArgs() (args []string) {
 			"--cluster-signing-"+s.signer+"-key-file="+s.authority+".key")
 	}
 	return args
-}
-
-// signedLife is how long the certificates of kubelets are valid: a year by
-// default, as the others.
-func signedLife(life time.Duration) []string {
-	if life == 0 {
-		return nil
-	}
-	return []string{"--cluster-signing-duration=" + life.String()}
 }
 
 func (s StaticPods) scheduler() component {
@@ -199,9 +189,6 @@ func trusted(files host.Files, path string) []byte {
 
 // content returns a file that an earlier step wrote; nil before that.
 func content(files host.Files, path string) []byte {
-	data, err := files.Read(path)
-	if err != nil {
-		return nil
-	}
+	data, _ := files.Read(path)
 	return data
 }

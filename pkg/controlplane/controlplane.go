@@ -9,9 +9,9 @@ import (
 	"net"
 	"net/netip"
 	"path"
-	"slices"
+
 	"strconv"
-	"strings"
+
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -32,13 +32,17 @@ const (
 	podLogDir      = "/var/log/pods"
 )
 
-// AdminGroup is whom admin.conf belongs to. Its rights are a binding that can
-// be taken away, unlike those of system:masters.
-const AdminGroup = "kube-bootstrap:cluster-admins"
+const (
+	// AdminGroup is the group of AdminConf. Its rights are a binding that can be
+	// taken away, unlike those of system:masters.
+	AdminGroup = "kube-bootstrap:cluster-admins"
+	// AgentGroup is the group of AgentConf. It may see nodes, and approve serving
+	// certificates of kubelets.
+	AgentGroup = "kube-bootstrap:agents"
 
-// AgentGroup is whom AgentConf belongs to. It may see nodes, and approve serving
-// certificates of kubelets.
-const AgentGroup = "kube-bootstrap:agents"
+	// serviceName is the name of the API server for pods, without the DNS domain.
+	serviceName = "kubernetes.default.svc"
+)
 
 // Host is what the certificates, the static pods and the API server of one host
 // have in common.
@@ -59,22 +63,19 @@ func (h Host) Server() string {
 }
 
 // SharedFiles lists the files that another control plane needs, without their
-// content: every CA, the service-account keys and the encryption key for
-// Secrets.
-func SharedFiles() []host.File {
+// content: the authorities, the service-account keys and the key that encrypts Secrets.
+func SharedFiles() (all []host.File) {
 	files := []string{accountKey, accountPublic, encryptionFile, crossFile}
 	for _, a := range authorities {
 		files = append(files, a.path+".key", a.path+".crt")
 	}
-	var all []host.File
 	for _, file := range files {
 		all = append(all, host.File{Path: file, Mode: modeOf(file)})
 	}
 	return all
 }
 
-// Shared reads the files that a further control plane needs from this one: the
-// authorities, the service-account keys, and the key that decrypts Secrets in etcd.
+// Shared reads the files that a further control plane needs from this one.
 func Shared(files host.Files) ([]host.File, error) {
 	all := SharedFiles()
 	for i := range all {
@@ -86,8 +87,7 @@ func Shared(files host.Files) ([]host.File, error) {
 	return all, nil
 }
 
-// notReceived returns the error for a file that a joining control plane has not
-// received.
+// notReceived is the error for a file that a joining control plane has not received.
 func notReceived(file string) error {
 	return fmt.Errorf("%s was not received; run `kube-bootstrap master --join` with a fresh token and certificate key: %w", file, fs.ErrNotExist)
 }
@@ -100,18 +100,12 @@ func modeOf(file string) fs.FileMode {
 	return 0o600
 }
 
-func joinSorted(words []string) string {
-	return strings.Join(slices.Sorted(slices.Values(words)), ", ")
-}
-
 // MinLeafLife is the shortest lifetime of certificates with which a cluster
 // works: the agent looks at them every few minutes.
 const MinLeafLife = 15 * time.Minute
 
-// lifeFile is there if certificates have another lifetime than the usual one.
-const lifeFile = host.StateDir + "/certificate-lifetime.json"
-
-var life = host.Record[time.Duration]{Path: lifeFile, Valid: ValidLeafLife}
+// life exists if certificates have another lifetime than the usual one.
+var life = host.Record[time.Duration]{Path: host.StateDir + "/certificate-lifetime.json", Valid: ValidLeafLife}
 
 // ValidLeafLife refuses a lifetime that is too short or too long.
 func ValidLeafLife(d time.Duration) error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -17,37 +19,35 @@ import (
 // the first time. With others, nobody could read what etcd holds, and no host
 // of the cluster would be let in any more.
 
-// IdentityProblem names the parts of the identity that are missing or damaged
-// on a host whose etcd holds a cluster [cluster-identity].
+// IdentityProblem names the parts of the identity that are missing or damaged on a
+// host whose etcd holds a cluster [cluster-identity].
 func (p PKI) IdentityProblem() error {
 	if !p.Sealed {
 		return nil
 	}
-	var missing, damaged []string
-	for path, read := range p.identity() {
-		switch err := read(); {
+	states := map[string][]string{}
+	parts := p.identity()
+	for _, path := range slices.Sorted(maps.Keys(parts)) {
+		switch err := parts[path](); {
+		case errors.Is(err, fs.ErrNotExist) && p.Joins: // it is handed them again
 		case errors.Is(err, fs.ErrNotExist):
-			missing = append(missing, path)
+			states["missing"] = append(states["missing"], path)
 		case err != nil:
-			damaged = append(damaged, fmt.Sprintf("%s (%v)", path, err))
+			states["damaged"] = append(states["damaged"], fmt.Sprintf("%s (%v)", path, err))
 		}
 	}
-	if p.Joins {
-		missing = nil // it is handed them again
+	var problems []string
+	for _, state := range []string{"missing", "damaged"} {
+		if paths := states[state]; paths != nil {
+			problems = append(problems, state+": "+strings.Join(paths, ", "))
+		}
 	}
-	if len(missing)+len(damaged) == 0 {
+	if problems == nil {
 		return nil
-	}
-	var parts []string
-	if len(missing) > 0 {
-		parts = append(parts, "missing: "+joinSorted(missing))
-	}
-	if len(damaged) > 0 {
-		parts = append(parts, "damaged: "+joinSorted(damaged))
 	}
 	return &step.Problem{
 		Name: "cluster-identity", Firm: true, Remedy: p.identityRemedy(),
-		Text: "etcd on this host holds a cluster, whose keys cannot be made again; " + strings.Join(parts, "; "),
+		Text: "etcd on this host holds a cluster, whose keys cannot be made again; " + strings.Join(problems, "; "),
 	}
 }
 
@@ -99,15 +99,22 @@ func authorityPair(files host.Files, path string) (pki.Pair, error) {
 	return pair, err
 }
 
+// makeShared has make create a file that all control planes have. Only the first
+// control plane creates it.
+func (i issuing) makeShared(path string, make func() error) error {
+	if i.Joins {
+		return i.visit("take over "+path, func() error { return notReceived(path) })
+	}
+	return i.visit("make "+path, make)
+}
+
 // accountKeys makes the pair of keys behind service-account tokens. The public
 // one follows from the other. Further public keys are those of a rotation.
 func (i issuing) accountKeys() error {
 	key, err := i.Files.Read(accountKey)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && i.Joins:
-		return i.visit("take over "+accountKey, func() error { return notReceived(accountKey) })
 	case errors.Is(err, fs.ErrNotExist):
-		return i.visit("make "+accountKey, func() error {
+		return i.makeShared(accountKey, func() error {
 			if key, err = pki.NewKey(); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +40,7 @@ func (s StaticPods) manifest(p component) ([]byte, error) {
 }
 
 func (s StaticPods) container(p component) corev1.Container {
-	no, yes := false, true
+
 	return corev1.Container{
 		Name:            p.name,
 		Image:           s.Image(p.name),
@@ -47,8 +48,8 @@ func (s StaticPods) container(p component) corev1.Container {
 		Command:         append([]string{p.name}, s.ExtraArgs(p.name).Over(p.args)...),
 		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},
 		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: &no,
-			ReadOnlyRootFilesystem:   &yes,
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 		StartupProbe:   p.probe(p.live, 1, 300),
@@ -67,11 +68,9 @@ func (p component) probe(urlPath string, period, failures int32) *corev1.Probe {
 	}
 }
 
-// volumes have no type to check: the kubelet would look for it in its own
-// container, which does not see every directory of the host. All of them are
-// made by an earlier step.
-func (p component) volumes() []corev1.Volume {
-	var all []corev1.Volume
+// volumes have no type to check: the kubelet would look for it in its own container,
+// which does not see every directory of the host. An earlier step has made them all.
+func (p component) volumes() (all []corev1.Volume) {
 	for _, hostPath := range append(p.read, p.write...) {
 		all = append(all, corev1.Volume{
 			Name:         volumeName(hostPath),
@@ -81,13 +80,9 @@ func (p component) volumes() []corev1.Volume {
 	return all
 }
 
-func (p component) mounts() []corev1.VolumeMount {
-	var all []corev1.VolumeMount
-	for _, hostPath := range p.read {
-		all = append(all, corev1.VolumeMount{Name: volumeName(hostPath), MountPath: hostPath, ReadOnly: true})
-	}
-	for _, hostPath := range p.write {
-		all = append(all, corev1.VolumeMount{Name: volumeName(hostPath), MountPath: hostPath})
+func (p component) mounts() (all []corev1.VolumeMount) {
+	for _, hostPath := range append(p.read, p.write...) {
+		all = append(all, corev1.VolumeMount{Name: volumeName(hostPath), MountPath: hostPath, ReadOnly: !slices.Contains(p.write, hostPath)})
 	}
 	return all
 }

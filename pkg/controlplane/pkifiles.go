@@ -38,7 +38,15 @@ const PeerName = "etcd-peer"
 // KubeletClientUser is whom the API server is to a kubelet.
 const KubeletClientUser = "kube-apiserver-kubelet-client"
 
-type authority struct{ path, name string }
+type authority struct{ path, name, purpose string }
+
+var authorities = []authority{
+	{clusterCA, "kubernetes", "signs the certificates of the API server and of its clients"},
+	{frontProxyCA, "front-proxy-ca", "signs the client certificate that the API server shows to extension API servers"},
+	{kubeletCA, "kubelet-ca", "signs the serving certificates of kubelets"},
+	{EtcdCA, "etcd-ca", "signs etcd's serving certificates and those of its clients"},
+	{EtcdPeerCA, "etcd-peer-ca", "signs the certificates that members of etcd show to one another"},
+}
 
 // signers are the authorities with which the controller manager signs.
 var signers = []string{clusterCA, kubeletCA}
@@ -48,20 +56,12 @@ var signers = []string{clusterCA, kubeletCA}
 // of the authority contains two.
 func signingFile(path string) string { return path + "-signing.crt" }
 
-var authorities = []authority{
-	{clusterCA, "kubernetes"},
-	{frontProxyCA, "front-proxy-ca"},
-	{kubeletCA, "kubelet-ca"},
-	{EtcdCA, "etcd-ca"},
-	{EtcdPeerCA, "etcd-peer-ca"},
-}
-
 // leaf is a certificate that an authority signs, in a pair of files or inside
 // of a kubeconfig.
 type leaf struct {
-	path, signer string
-	kubeconfig   bool
-	request      pki.Request
+	path, signer, purpose string
+	kubeconfig            bool
+	request               pki.Request
 }
 
 func (l leaf) name() string {
@@ -72,48 +72,44 @@ func (l leaf) name() string {
 }
 
 func (p PKI) leaves() []leaf {
+	serving := pki.Request{CommonName: "kube-apiserver", Hosts: p.apiHosts(), WithAuthority: true, Cross: content(p.Files, crossFile)}
+	client := func(path, signer, name, purpose string, hosts ...string) leaf {
+		return leaf{path, signer, purpose, false, pki.Request{CommonName: name, Hosts: hosts, Client: true}}
+	}
+	conf := func(path, purpose, user string, groups ...string) leaf {
+		return leaf{path, clusterCA, purpose, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
+	}
 	etcdHosts := []string{p.HostName, p.IP, "localhost", "127.0.0.1"}
-	pair := func(path, signer string, r pki.Request) leaf { return leaf{path: path, signer: signer, request: r} }
-	client := func(path, signer, name string) leaf {
-		return pair(path, signer, pki.Request{CommonName: name, Client: true})
-	}
-	conf := func(path, user string, groups ...string) leaf {
-		return leaf{path, clusterCA, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
-	}
 	return []leaf{
-		pair(apiserver, clusterCA, pki.Request{CommonName: "kube-apiserver", Hosts: p.apiHosts(), WithAuthority: true, Cross: content(p.Files, crossFile)}),
-		client(kubeletClient, clusterCA, KubeletClientUser),
-		client(frontProxy, frontProxyCA, "front-proxy-client"),
-		pair(EtcdServer, EtcdCA, pki.Request{CommonName: p.HostName, Hosts: etcdHosts, Client: true}),
-		pair(EtcdPeer, EtcdPeerCA, pki.Request{CommonName: PeerName, Hosts: etcdHosts, Client: true}),
-		client(EtcdRoot, EtcdCA, "root"),
-		client(FlannelClient, EtcdCA, p.EtcdUser),
-		conf(SuperAdminConf, superAdmin, superGroup),
-		conf(AdminConf, "kubernetes-admin", AdminGroup), // after SuperAdminConf, see removed
-		conf(AgentConf, "kube-bootstrap-agent", AgentGroup),
-		conf(managerConf, "system:kube-controller-manager"),
-		conf(schedulerConf, "system:kube-scheduler"),
+		{path: apiserver, signer: clusterCA, purpose: "the API server serves with it", request: serving},
+		client(kubeletClient, clusterCA, KubeletClientUser, "the API server shows it to kubelets"),
+		client(frontProxy, frontProxyCA, "front-proxy-client", "the API server shows it to extension API servers"),
+		client(EtcdServer, EtcdCA, p.HostName, "etcd serves with it", etcdHosts...),
+		client(EtcdPeer, EtcdPeerCA, PeerName, "etcd shows it to other members", etcdHosts...),
+		client(EtcdRoot, EtcdCA, "root", "the API server shows it to etcd"),
+		client(FlannelClient, EtcdCA, p.EtcdUser, "flanneld and the agent show it to etcd"),
+		conf(SuperAdminConf, "administrators, with rights that RBAC cannot take away", superAdmin, superGroup),
+		conf(AdminConf, "administrators", "kubernetes-admin", AdminGroup), // after SuperAdminConf, see removed
+		conf(AgentConf, "the agent", "kube-bootstrap-agent", AgentGroup),
+		conf(managerConf, "the controller manager", "system:kube-controller-manager"),
+		conf(schedulerConf, "the scheduler", "system:kube-scheduler"),
 	}
 }
 
-// apiHosts lists every name and address under which a client may reach the
-// API server.
+// apiHosts lists the names and addresses under which clients reach the API server.
 func (p PKI) apiHosts() []string {
-	service := "kubernetes.default.svc"
-	hosts := []string{
-		p.HostName, "localhost", "kubernetes", "kubernetes.default", service, service + "." + p.DNSDomain,
+	return append([]string{
+		p.HostName, "localhost", "kubernetes", "kubernetes.default", serviceName, serviceName + "." + p.DNSDomain,
 		p.IP, "127.0.0.1", p.ServiceCIDR.Masked().Addr().Next().String(),
-	}
-	return append(hosts, p.ExtraNames...)
+	}, p.ExtraNames...)
 }
 
-func certificateFiles() []string {
-	files := []string{accountKey, accountPublic, encryptionFile, crossFile}
+func certificateFiles() (files []string) {
+	for _, file := range SharedFiles() {
+		files = append(files, file.Path)
+	}
 	for _, path := range signers {
 		files = append(files, signingFile(path))
-	}
-	for _, a := range authorities {
-		files = append(files, a.path+".crt", a.path+".key")
 	}
 	for _, l := range (PKI{}).leaves() {
 		files = append(files, l.name())
@@ -124,46 +120,24 @@ func certificateFiles() []string {
 	return files
 }
 
-// purposes says in a line of a table what each certificate is for.
-var purposes = map[string]string{
-	clusterCA:      "signs the certificates of the API server and of its clients",
-	frontProxyCA:   "signs the client certificate that the API server shows to extension API servers",
-	kubeletCA:      "signs the serving certificates of kubelets",
-	EtcdCA:         "signs etcd's serving certificates and those of its clients",
-	EtcdPeerCA:     "signs the certificates that members of etcd show to one another",
-	apiserver:      "the API server serves with it",
-	kubeletClient:  "the API server shows it to kubelets",
-	frontProxy:     "the API server shows it to extension API servers",
-	EtcdServer:     "etcd serves with it",
-	EtcdPeer:       "etcd shows it to other members",
-	EtcdRoot:       "the API server shows it to etcd",
-	FlannelClient:  "flanneld and the agent show it to etcd",
-	AdminConf:      "administrators",
-	SuperAdminConf: "administrators, with rights that RBAC cannot take away",
-	AgentConf:      "the agent",
-	managerConf:    "the controller manager",
-	schedulerConf:  "the scheduler",
-}
-
 // Held lists the certificates of a control plane.
 func Held() []pki.Held {
 	const remedy = "run `kube-bootstrap certs renew`, or `kube-bootstrap master` if one has expired"
 	var all []pki.Held
 	for _, a := range authorities {
-		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: purposes[a.path], Remedy: pki.RotateAuthorities})
+		all = append(all, pki.Held{Name: certificateName(a.path), Path: a.path + ".crt", Purpose: a.purpose, Remedy: pki.RotateAuthorities})
 	}
 	for _, l := range (PKI{}).leaves() {
 		all = append(all, pki.Held{
-			Name: certificateName(l.path), Path: l.name(), Purpose: purposes[l.path],
+			Name: certificateName(l.path), Path: l.name(), Purpose: l.purpose,
 			RenewedBy: "agent", Remedy: remedy, Optional: l.path == SuperAdminConf,
 		})
 	}
 	return all
 }
 
-// certificateName returns the name that users give to a certificate:
-// "etcd-server" for /etc/kubernetes/pki/etcd/server, "admin.conf" for
-// /etc/kubernetes/admin.conf.
+// certificateName returns the name that users give to a certificate: "etcd-server"
+// for /etc/kubernetes/pki/etcd/server, "admin.conf" for /etc/kubernetes/admin.conf.
 func certificateName(path string) string {
 	if name, ok := strings.CutPrefix(path, PKIDir+"/"); ok {
 		return strings.ReplaceAll(name, "/", "-")

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+
 	"strings"
 	"time"
 
@@ -53,26 +53,22 @@ func (s StaticPods) Healthy(watch func(component string) func(context.Context) e
 // serves is Answers for an API server that runs the current manifest, not for a
 // server that the kubelet is about to replace.
 func (a API) serves(ctx context.Context) error {
+	if err := a.Answers(ctx); err != nil {
+		return err
+	}
 	client, err := adminClient(a.Files)
 	if err != nil {
 		return err
 	}
-	if err := a.Answers(ctx); err != nil {
-		return err
-	}
-	is, err := serverVersion(ctx, client)
-	if err == nil && is.GitVersion != a.Version {
-		err = fmt.Errorf("%s is %s yet, and not %s", a.Server(), is.GitVersion, a.Version)
-	}
-	return err
-}
-
-func serverVersion(ctx context.Context, client kubernetes.Interface) (is version.Info, err error) {
+	var is version.Info
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err == nil {
 		err = json.Unmarshal(data, &is)
 	}
-	return is, kube.NoAnswer(err)
+	if err == nil && is.GitVersion != a.Version {
+		return fmt.Errorf("%s is %s yet, and not %s", a.Server(), is.GitVersion, a.Version)
+	}
+	return kube.NoAnswer(err)
 }
 
 // Answers returns nil if the API server says that it is ready.
@@ -88,7 +84,8 @@ func (a API) Answers(ctx context.Context) error {
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err), len(answer) == 0:
 		return step.Serves(err)
 	}
-	return fmt.Errorf("%s: %s", a.Server(), lastLine(string(answer)))
+	text := strings.TrimSpace(string(answer))
+	return fmt.Errorf("%s: %s", a.Server(), text[strings.LastIndex(text, "\n")+1:])
 }
 
 func adminClient(files host.Files) (kubernetes.Interface, error) {
@@ -109,22 +106,17 @@ func adminClient(files host.Files) (kubernetes.Interface, error) {
 // explain returns the end of what the API server logged last.
 func explain(files host.Files) string {
 	pattern := podLogDir + "/kube-system_kube-apiserver-*/kube-apiserver/*.log"
-	logs, err := filepath.Glob(files.Path(pattern))
-	if err != nil || len(logs) == 0 {
+	logs := files.Match(pattern)
+	if len(logs) == 0 {
 		return "the kubelet has started no API server: there is no " + pattern
 	}
 	last := logs[len(logs)-1]
-	data, err := files.Read(strings.TrimPrefix(last, strings.TrimSuffix(files.Root, "/")))
+	data, err := files.Read(last)
 	if err != nil {
 		return ""
 	}
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	return last + ":\n" + strings.Join(lines[max(0, len(lines)-15):], "\n")
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
 }
 
 // Electing reports whether this host's controller manager shares its work with

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -64,23 +63,7 @@ func newEncryptionKey(others []apiserverv1.Key) (apiserverv1.Key, error) {
 
 // Rotate has the files of this host contain the keys of a phase.
 func Rotate(files host.Files, r rotation.Rotation) step.Step {
-	return step.Step{
-		Name: r.String(),
-		Check: func(context.Context) (step.Diff, error) {
-			tree, err := rotated(files, r)
-			if err != nil {
-				return nil, err
-			}
-			return files.Missing(tree)
-		},
-		Apply: func(context.Context) error {
-			tree, err := rotated(files, r)
-			if err != nil {
-				return err
-			}
-			return files.Put(tree)
-		},
-	}
+	return files.Step(r.String(), func() ([]host.File, error) { return rotated(files, r) })
 }
 
 func rotated(files host.Files, r rotation.Rotation) ([]host.File, error) {

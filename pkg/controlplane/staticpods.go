@@ -83,8 +83,7 @@ func (s StaticPods) podFiles() (reads, pods []host.File, err error) {
 	return append(reads, authorization...), pods, err
 }
 
-func (s StaticPods) podsOf(pods ...component) ([]host.File, error) {
-	var tree []host.File
+func (s StaticPods) podsOf(pods ...component) (tree []host.File, err error) {
 	for _, pod := range pods {
 		data, err := s.manifest(pod)
 		if err != nil {
@@ -102,27 +101,19 @@ func (s StaticPods) podsOf(pods ...component) ([]host.File, error) {
 // others share with it.
 func (s StaticPods) Late() step.Step {
 	// What they read is there by now.
-	tree := func() ([]host.File, error) { return s.podsOf(s.manager(), s.scheduler()) }
-	return step.Step{
-		Name: "write the static pods of the scheduler and the controller manager",
-		Check: func(context.Context) (step.Diff, error) {
-			files, err := tree()
-			if err != nil {
-				return nil, err
-			}
-			return s.Files.Missing(files)
-		},
-		Apply: func(ctx context.Context) error {
-			files, err := tree()
-			if err != nil {
-				return err
-			}
-			return exchange(ctx, s.Files, files)
-		},
-		Undo: func(context.Context) error {
-			return s.Files.Drop(podPath("kube-scheduler"), podPath("kube-controller-manager"))
-		},
+	pods := func() ([]host.File, error) { return s.podsOf(s.manager(), s.scheduler()) }
+	late := s.Files.Step("write the static pods of the scheduler and the controller manager", pods)
+	late.Apply = func(ctx context.Context) error {
+		files, err := pods()
+		if err != nil {
+			return err
+		}
+		return exchange(ctx, s.Files, files)
 	}
+	late.Undo = func(context.Context) error {
+		return s.Files.Drop(podPath("kube-scheduler"), podPath("kube-controller-manager"))
+	}
+	return late
 }
 
 // LateInNewCluster is Late for the first control plane, which need not wait until the
