@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -55,26 +53,9 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 }
 
 func (s Settings) pools(files host.Files) (api, etcd *pool) {
-	toAPI := func() (*tls.Config, error) { return clientTLS(files, s.ClusterCA, "", "") }
-	toEtcd := func() (*tls.Config, error) { return clientTLS(files, s.EtcdCA, s.Cert, s.Key) }
+	toAPI := func() (*tls.Config, error) { return host.ClientTLS(files, s.ClusterCA, "", "") }
+	toEtcd := func() (*tls.Config, error) { return host.ClientTLS(files, s.EtcdCA, s.Cert, s.Key) }
 	return newPool(s.Own, s.APIPort, get(toAPI, "/readyz")), newPool(s.Own, etcdPort, get(toEtcd, "/health"))
-}
-
-func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
-	data, err := files.Read(ca)
-	if err != nil {
-		return nil, err
-	}
-	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-	if !config.RootCAs.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("no certificate in %s", ca)
-	}
-	if cert != "" {
-		if config.GetClientCertificate, err = host.ClientPair(files, cert, key); err != nil {
-			return nil, err
-		}
-	}
-	return config, nil
 }
 
 // get returns a probe that requests a readiness endpoint. etcd without a

@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +31,7 @@ type Access struct {
 // Client returns a client that uses any endpoint that answers. It connects on
 // first use. The caller must close it.
 func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
-	trust, err := clientTLS(a.Files, a.CA, a.Cert, a.Key)
+	trust, err := host.ClientTLS(a.Files, a.CA, a.Cert, a.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -55,22 +54,6 @@ func eager(ctx context.Context) grpc.DialOption {
 		Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, MaxDelay: 250 * time.Millisecond},
 		MinConnectTimeout: step.CheckLimit(ctx),
 	})
-}
-
-func clientTLS(files host.Files, ca, cert, key string) (*tls.Config, error) {
-	authority, err := files.Read(ca)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("no certificate in %s", ca)
-	}
-	pair, err := host.ClientPair(files, cert, key)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{RootCAs: pool, GetClientCertificate: pair, MinVersion: tls.VersionTLS12}, nil
 }
 
 // read makes a linearizable read, which needs a leader and a quorum.

@@ -2,8 +2,7 @@ package flannel
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -39,20 +38,14 @@ type Etcd struct {
 }
 
 func (e Etcd) client(ctx context.Context) (*clientv3.Client, error) {
-	pair, err := host.ClientPair(e.Files, e.Cert, e.Key)
-	if err != nil {
-		return nil, fmt.Errorf("%s and %s: %w", e.Cert, e.Key, err)
-	}
-	authority, err := e.Files.Read(e.CA)
+	trust, err := host.ClientTLS(e.Files, e.CA, e.Cert, e.Key)
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(authority)
 	return clientv3.New(clientv3.Config{
 		Context:   ctx,
 		Endpoints: e.Endpoints,
-		TLS:       &tls.Config{RootCAs: pool, GetClientCertificate: pair, MinVersion: tls.VersionTLS12},
+		TLS:       trust,
 		Logger:    zap.NewNop(),
 		// A host that lost power does not close its connections.
 		DialKeepAliveTime: aliveEvery, DialKeepAliveTimeout: aliveEvery,
