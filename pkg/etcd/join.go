@@ -129,20 +129,13 @@ var errAdded = errors.New("added")
 func retry(ctx context.Context, try func(context.Context) error, explain func() string) error {
 	return step.Until(ctx, func(ctx context.Context) error {
 		err := try(ctx)
-		if len(step.Problems(err)) > 0 || lasting(err) {
+		refused := errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrMemberBadURLs)
+		if refused || len(step.Problems(err)) > 0 {
 			return step.Final(err)
 		}
 		return err
 	}, explain)
 }
-
-// lasting reports whether a retry cannot solve err.
-func lasting(err error) bool {
-	return errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrMemberBadURLs) || errors.Is(err, errGone)
-}
-
-// errGone is returned if another host removed this one while it joined.
-var errGone = errors.New("another host has removed this one from etcd; run the same command again")
 
 // promote promotes the learner as soon as the leader accepts that it has
 // caught up. explain is for the error at the end.
@@ -153,7 +146,7 @@ func (m Member) promote(ctx context.Context, client *clientv3.Client, explain fu
 		case err != nil:
 			return err
 		case own == nil:
-			return errGone
+			return step.Final(errors.New("another host has removed this one from etcd; run the same command again"))
 		case !own.IsLearner:
 			return nil
 		}

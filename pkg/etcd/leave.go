@@ -94,24 +94,22 @@ func (m Member) Forget(ctx context.Context, name string) (ip string, err error) 
 	if lost := Quorum(all); lost != nil {
 		return "", lost
 	}
-	client, err := m.Client(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer client.Close()
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	listed, err := Listed(ctx, client)
-	if err != nil {
-		return "", err
-	}
-	if ip, err = forgettable(m.Name, name, all, listed); err != nil || ip == "" {
-		return "", err
-	}
-	if err := expel(ctx, client, name, ip); err != nil {
-		return "", cannotLeave(err)
-	}
-	return ip, nil
+	err = m.Do(ctx, func(client *clientv3.Client) error {
+		listed, err := Listed(ctx, client)
+		if err != nil {
+			return err
+		}
+		if ip, err = forgettable(m.Name, name, all, listed); err != nil || ip == "" {
+			return err
+		}
+		if err := expel(ctx, client, name, ip); err != nil {
+			return cannotLeave(err)
+		}
+		return nil
+	})
+	return ip, err
 }
 
 // forgettable returns the address of a host from the members or the list. own

@@ -27,10 +27,11 @@ type Entry struct {
 
 func (e Entry) key() string { return listPrefix + e.Name }
 
-func (e Entry) value() string {
-	data, err := json.Marshal(e)
+// encode returns an Entry or a Removed as JSON.
+func encode(value any) string {
+	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // impossible: strings and a bool
+		panic(err) // impossible: strings, a bool, and a time that was read from JSON or is near
 	}
 	return string(data)
 }
@@ -65,7 +66,7 @@ func (m Member) announce(ctx context.Context) error {
 	defer cancel()
 	e := m.entry()
 	e.Joining = true
-	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).Then(clientv3.OpPut(e.key(), e.value())).Commit()
+	_, err = client.Txn(ctx).If(clientv3.Compare(clientv3.Version(e.key()), "=", 0)).Then(clientv3.OpPut(e.key(), encode(e))).Commit()
 	if err != nil {
 		return fmt.Errorf("write the list of control planes: %w", err)
 	}
@@ -87,7 +88,7 @@ func (m Member) checkListed(ctx context.Context) (step.Diff, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the list of control planes: %w", err)
 		}
-		if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == m.entry().value() {
+		if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == encode(m.entry()) {
 			return nil, nil
 		}
 		return missing, nil
@@ -98,7 +99,7 @@ func (m Member) list(ctx context.Context) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	return m.Do(ctx, func(client *clientv3.Client) error {
-		if _, err := client.Put(ctx, m.entry().key(), m.entry().value()); err != nil {
+		if _, err := client.Put(ctx, m.entry().key(), encode(m.entry())); err != nil {
 			return fmt.Errorf("write the list of control planes: %w", err)
 		}
 		return nil

@@ -28,11 +28,7 @@ type Removed struct {
 
 // NoteRemoved records that a worker was removed.
 func NoteRemoved(ctx context.Context, client *clientv3.Client, r Removed) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if _, err := client.Put(ctx, removedPrefix+r.Host, string(data)); err != nil {
+	if _, err := client.Put(ctx, removedPrefix+r.Host, encode(r)); err != nil {
 		return fmt.Errorf("record that host %s was removed: %w", r.Host, err)
 	}
 	return nil
@@ -53,12 +49,8 @@ func (r Removed) Accept(ctx context.Context, client *clientv3.Client, certificat
 		return err
 	}
 	r.Accepted = append(r.Accepted, certificate)
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
 	same := clientv3.Compare(clientv3.ModRevision(key), "=", now.Kvs[0].ModRevision)
-	_, err = client.Txn(ctx).If(same).Then(clientv3.OpPut(key, string(data))).Commit()
+	_, err = client.Txn(ctx).If(same).Then(clientv3.OpPut(key, encode(r))).Commit()
 	return err
 }
 

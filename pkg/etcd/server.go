@@ -28,13 +28,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// defaultQuota is the quota of a host without a setting for it. A 32-bit host
-// cannot map more.
-const defaultQuota int64 = 2 << 30
-
 const (
-	container = "etcd"
-	inside    = "/var/lib/etcd" // DataDir inside the container
+	container          = "etcd"
+	inside             = "/var/lib/etcd" // DataDir inside the container
+	defaultQuota int64 = 2 << 30         // bytes; a 32-bit host cannot map more
 )
 
 // Server is the container that runs the member of this host. Paths are paths
@@ -141,8 +138,7 @@ func (s Server) service() docker.Service {
 	return docker.Service{Docker: s.Docker, Name: container, Container: s.container}
 }
 
-// RunningSince returns the start time of etcd. ok is false if it does not
-// run.
+// RunningSince returns the start time of etcd; ok is false if it does not run.
 func (s Server) RunningSince(ctx context.Context) (since time.Time, ok bool, err error) {
 	return s.service().StartedAt(ctx)
 }

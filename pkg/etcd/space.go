@@ -12,36 +12,30 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// database is the database of the member of this host.
-type database struct {
-	Member
-	quota int64 // the size in bytes at which etcd refuses writes
-}
-
 // Room is the step that makes etcd accept writes again after its database had
 // reached the quota. It compacts the history of keys, as the API server does
 // every five minutes, and defragments the database. It removes no key.
 func (s Server) Room() step.Step {
-	d := database{s.Member, s.quota()}
+
 	return step.Step{
 		Name: "keep etcd below its quota",
 		Check: func(ctx context.Context) (step.Diff, error) {
-			return d.Look(ctx, nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-				if err := d.alarms(ctx, client); err != nil {
+			return s.Look(ctx, nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+				if err := s.alarms(ctx, client); err != nil {
 					return step.Diff{err.Error()}, nil
 				}
 				return nil, nil
 			})
 		},
 		Apply: func(ctx context.Context) error {
-			return d.Do(ctx, func(client *clientv3.Client) error { return d.makeRoom(ctx, client) })
+			return s.Do(ctx, func(client *clientv3.Client) error { return s.makeRoom(ctx, client) })
 		},
 	}
 }
 
 // alarms returns the problem for which etcd refuses writes: its database has
 // reached the quota or is corrupt [etcd-space, etcd-data].
-func (d database) alarms(ctx context.Context, client *clientv3.Client) error {
+func (s Server) alarms(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.AlarmList(ctx)
 	if err != nil {
 		return nil // another check reports that etcd does not answer
@@ -50,9 +44,9 @@ func (d database) alarms(ctx context.Context, client *clientv3.Client) error {
 	for _, alarm := range list.Alarms {
 		switch alarm.Alarm {
 		case etcdserverpb.AlarmType_NOSPACE:
-			errs = append(errs, d.fullProblem(ctx, client))
+			errs = append(errs, s.fullProblem(ctx, client))
 		case etcdserverpb.AlarmType_CORRUPT:
-			errs = append(errs, d.corruptProblem(ctx, client, alarm.MemberID))
+			errs = append(errs, s.corruptProblem(ctx, client, alarm.MemberID))
 		}
 	}
 	return errors.Join(errs...)
@@ -60,7 +54,7 @@ func (d database) alarms(ctx context.Context, client *clientv3.Client) error {
 
 // corruptProblem returns a problem that names the member with different data.
 // etcd refuses reads and writes until that member is removed.
-func (d database) corruptProblem(ctx context.Context, client *clientv3.Client, id uint64) error {
+func (s Server) corruptProblem(ctx context.Context, client *clientv3.Client, id uint64) error {
 	name := fmt.Sprintf("%x", id)
 	if members, err := client.MemberList(ctx); err == nil {
 		for _, member := range members.Members {
@@ -69,50 +63,50 @@ func (d database) corruptProblem(ctx context.Context, client *clientv3.Client, i
 			}
 		}
 	}
-	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: dataRemedy(len(d.Peers) > 0)}
-	if name != d.Name && len(d.Peers) > 0 {
+	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: dataRemedy(len(s.Peers) > 0)}
+	if name != s.Name && len(s.Peers) > 0 {
 		p.Remedy = "run `kube-bootstrap turndown --force` on " + name + " and join it again: the other members have the data"
 	}
 	return p
 }
 
-func (d database) fullProblem(ctx context.Context, client *clientv3.Client) error {
+func (s Server) fullProblem(ctx context.Context, client *clientv3.Client) error {
 	size := ""
-	if status, err := client.Status(ctx, d.URL()); err == nil {
+	if status, err := client.Status(ctx, s.URL()); err == nil {
 		size = fmt.Sprintf(": %d MiB, of which %d MiB are in use", status.DbSize>>20, status.DbSizeInUse>>20)
 	}
-	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", d.quota>>20, size),
+	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", s.quota()>>20, size),
 		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which compacts the database"}
 }
 
 // makeRoom does not clear an alarm of corrupt data, because etcd would
 // continue with that data.
-func (d database) makeRoom(ctx context.Context, client *clientv3.Client) error {
+func (s Server) makeRoom(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.AlarmList(ctx)
 	if err != nil {
 		return err
 	}
 	for _, alarm := range list.Alarms {
 		if alarm.Alarm == etcdserverpb.AlarmType_CORRUPT {
-			return d.corruptProblem(ctx, client, alarm.MemberID)
+			return s.corruptProblem(ctx, client, alarm.MemberID)
 		}
 	}
 	if err := shrink(ctx, client); err != nil {
 		return err
 	}
-	status, err := client.Status(ctx, d.URL())
+	status, err := client.Status(ctx, s.URL())
 	if err != nil {
 		return err
 	}
-	if status.DbSize > d.quota/10*9 {
-		return d.fullProblem(ctx, client)
+	if status.DbSize > s.quota()/10*9 {
+		return s.fullProblem(ctx, client)
 	}
 	for _, alarm := range list.Alarms {
 		if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
 			return fmt.Errorf("clear the alarm of etcd: %w", err)
 		}
 	}
-	return d.alarms(ctx, client)
+	return s.alarms(ctx, client)
 }
 
 // shrink compacts the history of keys and defragments the database of every

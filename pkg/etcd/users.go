@@ -33,28 +33,26 @@ var root = user{name: "root", role: "root"}
 // EnableAuth is the step that creates etcd's users and enables
 // authentication.
 func (e Endpoint) EnableAuth() step.Step {
-	return step.Step{Name: "give etcd its users", Check: e.checkAuth, Apply: e.applyAuth}
+	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
+	return step.Step{
+		Name: "give etcd its users",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			return e.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+				return texts(missing(ctx, client))
+			})
+		},
+		Apply: func(ctx context.Context) error {
+			ctx, cancel := step.Limited(ctx)
+			defer cancel()
+			return e.Do(ctx, func(client *clientv3.Client) error { return apply(missing(ctx, client)) })
+		},
+	}
 }
 
 // change is a missing call and its description.
 type change struct {
 	text string
 	call func() error
-}
-
-func (e Endpoint) checkAuth(ctx context.Context) (step.Diff, error) {
-	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
-	return e.Look(ctx, all, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-		return texts(missing(ctx, client))
-	})
-}
-
-// applyAuth makes the missing calls in order. It enables authentication last,
-// so that the next run can complete an interrupted one.
-func (e Endpoint) applyAuth(ctx context.Context) error {
-	ctx, cancel := step.Limited(ctx)
-	defer cancel()
-	return e.Do(ctx, func(client *clientv3.Client) error { return apply(missing(ctx, client)) })
 }
 
 // apply makes the changes that missing returns.
@@ -75,6 +73,8 @@ func texts(changes []change, err error) (diff step.Diff, _ error) {
 	return diff, err
 }
 
+// missing returns the calls that create root and enable authentication: this last, so
+// that the next run can complete an interrupted one.
 func missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
 	all, err := root.missing(ctx, client)
 	if err != nil {
@@ -84,13 +84,13 @@ func missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !status.Enabled {
-		all = append(all, change{"enable etcd auth", func() error {
-			_, err := client.AuthEnable(ctx)
-			return err
-		}})
+	if status.Enabled {
+		return all, nil
 	}
-	return all, nil
+	return append(all, change{"enable etcd auth", func() error {
+		_, err := client.AuthEnable(ctx)
+		return err
+	}}), nil
 }
 
 func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, error) {
@@ -119,8 +119,7 @@ func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, e
 
 // missingRole compares the permissions of a role with the grants, and also
 // revokes others.
-func (u user) missingRole(ctx context.Context, client *clientv3.Client) ([]change, error) {
-	var changes []change
+func (u user) missingRole(ctx context.Context, client *clientv3.Client) (changes []change, err error) {
 	now, err := client.RoleGet(ctx, u.role)
 	if errors.Is(err, rpctypes.ErrRoleNotFound) {
 		now, err = &clientv3.AuthRoleGetResponse{}, nil
