@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 )
 
 // What the API server reads besides certificates.
@@ -22,6 +25,8 @@ const (
 	auditFile          = ConfigDir + "/audit.yaml"
 	admissionFile      = ConfigDir + "/admission.yaml"
 	authenticationFile = ConfigDir + "/authentication.yaml"
+	authorizationFile  = ConfigDir + "/authorization.yaml"
+	nobodyFile         = ConfigDir + "/nobody.yaml"
 )
 
 var (
@@ -65,8 +70,7 @@ func readEncryption(files host.Files) (data []byte, config apiserverv1.Encryptio
 	return data, config, nil
 }
 
-// encryptionKey makes that configuration, once: another key could not read what
-// is stored.
+// encryptionKey makes that configuration once: another key cannot read what is stored.
 func (i issuing) encryptionKey() error {
 	if _, _, err := readEncryption(i.Files); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -125,4 +129,93 @@ func provider(o config.OIDC) apiserverv1.JWTAuthenticator {
 		{Expression: "user.groups.all(group, !group.startsWith('system:'))", Message: "the cluster has groups with this prefix"},
 	}
 	return p
+}
+
+// nobody is a webhook that does not exist. A request that is sent there is
+// refused, because the failure policy is Deny.
+const nobody = `apiVersion: v1
+kind: Config
+clusters:
+- {name: nobody, cluster: {server: "` + node.Nobody + `"}}
+contexts:
+- {name: nobody, context: {cluster: nobody, user: nobody}}
+current-context: nobody
+users:
+- {name: nobody}
+`
+
+// RemovedNode is a node that was taken out of the cluster. Kubernetes cannot
+// revoke the certificate of a kubelet, so the API server refuses its user.
+type RemovedNode struct {
+	Name     string
+	Accepted []string // certificates of a later node with this name, by their SHA-256
+}
+
+// RefuseRemoved has the API server, which follows the file, refuse all requests
+// by these nodes and no others. It changes nothing on a host without that file.
+func RefuseRemoved(files host.Files, nodes []RemovedNode) error {
+	now, err := files.Read(authorizationFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	data, marshalErr := authorization(nodes)
+	if err = errors.Join(err, marshalErr); err != nil || string(now) == string(data) {
+		return err
+	}
+	return files.Write(authorizationFile, data, 0o600)
+}
+
+// authorizationFiles keeps the file as it is, if the API server can read it: the
+// agent writes the removed nodes into it. The API server does not restart then.
+func authorizationFiles(files host.Files) ([]host.File, error) {
+	data, err := files.Read(authorizationFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var config apiserverv1.AuthorizationConfiguration
+	if err != nil || yaml.UnmarshalStrict(data, &config) != nil || len(config.Authorizers) < 2 {
+		data, err = authorization(nil)
+	}
+	return []host.File{{Path: authorizationFile, Data: data}, {Path: nobodyFile, Data: []byte(nobody)}}, err
+}
+
+// authorization asks the authorizers Node and RBAC, of removed nodes nobody.
+func authorization(removed []RemovedNode) ([]byte, error) {
+	authorizers := []apiserverv1.AuthorizerConfiguration{{Type: "Node", Name: "node"}, {Type: "RBAC", Name: "rbac"}}
+	if len(removed) > 0 {
+		authorizers = append([]apiserverv1.AuthorizerConfiguration{refuse(removed)}, authorizers...)
+	}
+	return yaml.Marshal(apiserverv1.AuthorizationConfiguration{
+		TypeMeta:    metav1.TypeMeta{APIVersion: "apiserver.config.k8s.io/v1", Kind: "AuthorizationConfiguration"},
+		Authorizers: authorizers,
+	})
+}
+
+func refuse(removed []RemovedNode) apiserverv1.AuthorizerConfiguration {
+	var all []string
+	for _, n := range removed {
+		all = append(all, n.condition())
+	}
+	second := metav1.Duration{Duration: time.Second}
+	return apiserverv1.AuthorizerConfiguration{Type: "Webhook", Name: "removed-nodes", Webhook: &apiserverv1.WebhookConfiguration{
+		AuthorizedTTL: second, UnauthorizedTTL: second, Timeout: second,
+		SubjectAccessReviewVersion: "v1", MatchConditionSubjectAccessReviewVersion: "v1",
+		FailurePolicy:   apiserverv1.FailurePolicyDeny,
+		ConnectionInfo:  apiserverv1.WebhookConnectionInfo{Type: apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile, KubeConfigFile: new(nobodyFile)},
+		MatchConditions: []apiserverv1.WebhookMatchCondition{{Expression: strings.Join(all, " || ")}},
+	}}
+}
+
+// condition is true for a request by the node with a certificate that is not accepted.
+func (n RemovedNode) condition() string {
+	const id = "'" + user.CredentialIDKey + "'"
+	is := fmt.Sprintf("request.user == %q", "system:node:"+n.Name)
+	if len(n.Accepted) == 0 {
+		return "(" + is + ")"
+	}
+	var ids []string
+	for _, c := range n.Accepted {
+		ids = append(ids, fmt.Sprintf("%q", "X509SHA256="+c))
+	}
+	return fmt.Sprintf("(%s && !(has(request.extra) && %s in request.extra && request.extra[%s].exists(c, c in [%s])))", is, id, id, strings.Join(ids, ", "))
 }

@@ -140,13 +140,12 @@ func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
 type issuing struct {
 	PKI
 	renewed map[string][]byte // see PKI.issue
-	// visit is called for each required change of a certificate or key, with the
-	// function that makes it.
+	// visit is called for each required change, with the function that makes it.
 	visit func(change string, apply func() error) error
 }
 
-// certificates visits each required change. Where an authority is missing and
-// visit did not create it, everything that it signs is missing too.
+// certificates visits each required change. Where visit did not make an authority,
+// everything that it signs is missing too.
 func (i issuing) certificates() error {
 	if err := i.IdentityProblem(); err != nil {
 		return err
@@ -263,9 +262,8 @@ func (i issuing) stale(l leaf, signer *pki.Authority) (reason string, err error)
 	return reason, err
 }
 
-// removed reports whether the certificate stays away, because an administrator
-// has removed it. Only the first control plane of a cluster gets SuperAdminConf,
-// and gets it before AdminConf. A renewal by name issues it again.
+// removed reports whether an administrator has removed the certificate. Only the first
+// control plane gets SuperAdminConf, before AdminConf. A renewal by name issues it again.
 func (i issuing) removed(l leaf) bool {
 	return l.path == SuperAdminConf && i.renewed == nil && !i.Files.Exists(SuperAdminConf) && (i.Joins || i.Files.Exists(AdminConf))
 }

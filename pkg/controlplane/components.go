@@ -1,9 +1,18 @@
 package controlplane
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
@@ -137,9 +146,8 @@ func (s StaticPods) managerArgs() []string {
 	)
 }
 
-// signingArgs sets the CA for each signer. Kubelet serving certificates have a
-// CA of their own, so that none of them is valid for the API server, whatever
-// names it contains.
+// signingArgs sets the CA for each signer. Serving certificates of kubelets have their
+// own, so that none is valid for the API server, whatever names it contains.
 func signingArgs() (args []string) {
 	for _, s := range []struct{ signer, authority string }{
 		{"kubelet-serving", kubeletCA},
@@ -191,4 +199,70 @@ func trusted(files host.Files, path string) []byte {
 func content(files host.Files, path string) []byte {
 	data, _ := files.Read(path)
 	return data
+}
+
+// restartsKey is an annotation that changes with the files that a component reads
+// only when it starts, so that the kubelet restarts the pod.
+const restartsKey = "kube-bootstrap.dev/reads"
+
+func (s StaticPods) manifest(p component) ([]byte, error) {
+	sum := sha256.Sum256(p.restarts)
+	volumes, mounts := p.volumes()
+	return yaml.Marshal(corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: p.name, Namespace: metav1.NamespaceSystem,
+			Labels:      map[string]string{"component": p.name, "tier": "control-plane", "app.kubernetes.io/version": s.KubernetesVersion},
+			Annotations: map[string]string{restartsKey: hex.EncodeToString(sum[:8])},
+		},
+		Spec: corev1.PodSpec{
+			HostNetwork:       true,
+			PriorityClassName: "system-node-critical",
+			SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{s.container(p, mounts)},
+			Volumes:    volumes,
+		},
+	})
+}
+
+func (s StaticPods) container(p component, mounts []corev1.VolumeMount) corev1.Container {
+	return corev1.Container{
+		Name:            p.name,
+		Image:           s.Image(p.name),
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         append([]string{p.name}, s.ExtraArgs(p.name).Over(p.args)...),
+		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		StartupProbe:   p.probe(p.live, 1, 300),
+		ReadinessProbe: p.probe(p.ready, 3, 3),
+		LivenessProbe:  p.probe(p.live, 10, 8),
+		VolumeMounts:   mounts,
+	}
+}
+
+func (p component) probe(urlPath string, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Host: p.host, Path: urlPath, Port: intstr.FromInt(p.port), Scheme: corev1.URISchemeHTTPS,
+		}},
+		PeriodSeconds: period, FailureThreshold: failures, TimeoutSeconds: 15,
+	}
+}
+
+// volumes have no type to check: the kubelet would look for it in its own container,
+// which does not see every directory of the host. An earlier step has made them all.
+func (p component) volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	for _, hostPath := range append(p.read, p.write...) {
+		name := strings.TrimSuffix(path.Base(hostPath), path.Ext(hostPath))
+		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: hostPath}}
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: source})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: hostPath, ReadOnly: !slices.Contains(p.write, hostPath)})
+	}
+	return volumes, mounts
 }

@@ -1,6 +1,5 @@
-// Package controlplane makes a host a control plane: its certificates, and the
-// API server, controller manager and scheduler as static pods with what they
-// read. etcd and the kubelet, which runs the pods, are others' work.
+// Package controlplane makes a host a control plane: its certificates, and the API
+// server, controller manager and scheduler as static pods with what they read.
 package controlplane
 
 import (
@@ -9,9 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"path"
-
 	"strconv"
-
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -36,16 +33,14 @@ const (
 	// AdminGroup is the group of AdminConf. Its rights are a binding that can be
 	// taken away, unlike those of system:masters.
 	AdminGroup = "kube-bootstrap:cluster-admins"
-	// AgentGroup is the group of AgentConf. It may see nodes, and approve serving
-	// certificates of kubelets.
+	// AgentGroup is that of AgentConf. It sees nodes and approves serving certificates.
 	AgentGroup = "kube-bootstrap:agents"
 
 	// serviceName is the name of the API server for pods, without the DNS domain.
 	serviceName = "kubernetes.default.svc"
 )
 
-// Host is what the certificates, the static pods and the API server of one host
-// have in common.
+// Host is what the certificates, static pods and API server of a host have in common.
 type Host struct {
 	Files       host.Files
 	HostName    string // the node's name

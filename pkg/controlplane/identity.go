@@ -14,10 +14,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// The identity of a cluster is the keys of its authorities, of its
-// service-account tokens and of its encrypted Secrets. All are made before etcd starts for
-// the first time. With others, nobody could read what etcd holds, and no host
-// of the cluster would be let in any more.
+// The identity of a cluster is the keys of its authorities, of its service-account
+// tokens and of its encrypted Secrets. All are made before etcd first starts. With
+// others, nobody could read what etcd holds, and no host would be let in any more.
 
 // IdentityProblem names the parts of the identity that are missing or damaged on a
 // host whose etcd holds a cluster [cluster-identity].
@@ -99,8 +98,7 @@ func authorityPair(files host.Files, path string) (pki.Pair, error) {
 	return pair, err
 }
 
-// makeShared has make create a file that all control planes have. Only the first
-// control plane creates it.
+// makeShared has make create a file that further control planes receive.
 func (i issuing) makeShared(path string, make func() error) error {
 	if i.Joins {
 		return i.visit("take over "+path, func() error { return notReceived(path) })

@@ -56,8 +56,7 @@ var signers = []string{clusterCA, kubeletCA}
 // of the authority contains two.
 func signingFile(path string) string { return path + "-signing.crt" }
 
-// leaf is a certificate that an authority signs, in a pair of files or inside
-// of a kubeconfig.
+// leaf is a certificate that an authority signs, in a pair of files or a kubeconfig.
 type leaf struct {
 	path, signer, purpose string
 	kubeconfig            bool

@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
 	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
@@ -50,8 +48,7 @@ func (s StaticPods) Healthy(watch func(component string) func(context.Context) e
 	return all
 }
 
-// serves is Answers for an API server that runs the current manifest, not for a
-// server that the kubelet is about to replace.
+// serves is Answers for a server of this version: not one that is about to be replaced.
 func (a API) serves(ctx context.Context) error {
 	if err := a.Answers(ctx); err != nil {
 		return err
@@ -78,10 +75,7 @@ func (a API) Answers(ctx context.Context) error {
 		return err
 	}
 	answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err), len(answer) == 0:
+	if err == nil || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || len(answer) == 0 {
 		return step.Serves(err)
 	}
 	text := strings.TrimSpace(string(answer))
@@ -119,16 +113,14 @@ func explain(files host.Files) string {
 	return last + ":\n" + strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// Electing reports whether this host's controller manager shares its work with
-// others, or will once it runs.
+// Electing reports whether this host's controller manager elects a leader when it runs.
 func Electing(files host.Files) bool {
 	data, err := files.Read(podPath("kube-controller-manager"))
 	return err == nil && bytes.Contains(data, []byte("--leader-elect=true"))
 }
 
-// AwaitElection waits until the control planes that are there elect a leader. A
-// lone one does not; it begins to when it hears of a second, and two that both
-// take themselves for the only one would do everything twice.
+// AwaitElection waits until the other control planes elect a leader. A lone one begins
+// to when it hears of a second. Two without a leader would do everything twice.
 func AwaitElection(files host.Files) step.Step {
 	name := "wait until the other control planes share their work"
 	return step.Step{
@@ -142,7 +134,14 @@ func AwaitElection(files host.Files) step.Step {
 		},
 		Apply: func(ctx context.Context) error {
 			for _, leader := range []string{"kube-controller-manager", "kube-scheduler"} {
-				open := func(ctx context.Context) (watch.Interface, error) { return watchLease(ctx, files, leader) }
+				open := func(ctx context.Context) (watch.Interface, error) {
+					client, err := adminClient(files)
+					if err != nil {
+						return nil, err
+					}
+					byName := metav1.SingleObject(metav1.ObjectMeta{Name: leader})
+					return client.CoordinationV1().Leases(metav1.NamespaceSystem).Watch(ctx, byName)
+				}
 				if err := kube.Await(ctx, open, held, nil); err != nil {
 					return fmt.Errorf("%s: %w; look at `kube-bootstrap status` on the first control plane", leader, err)
 				}
@@ -152,17 +151,7 @@ func AwaitElection(files host.Files) step.Step {
 	}
 }
 
-func watchLease(ctx context.Context, files host.Files, name string) (watch.Interface, error) {
-	client, err := adminClient(files)
-	if err != nil {
-		return nil, err
-	}
-	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
-	return client.CoordinationV1().Leases(metav1.NamespaceSystem).Watch(ctx, byName)
-}
-
-// staleAfter is far longer than a leader is silent, and longer than clocks of
-// one cluster differ.
+// staleAfter is longer than a leader is silent and than clocks of one cluster differ.
 const staleAfter = time.Minute
 
 func held(o runtime.Object) error {

@@ -19,9 +19,8 @@ import (
 // interruption it shows that components may still use their old certificates.
 const RenewingFile = host.StateDir + "/renewing"
 
-// Due returns the names of the certificates of this host that must be renewed:
-// less than a third of the lifetime is left. A certificate that was removed is not
-// renewed.
+// Due returns the names of the certificates of this host of whose lifetime less than a
+// third is left.
 func (p PKI) Due() []string {
 	var names []string
 	for _, l := range p.leaves() {
@@ -47,62 +46,40 @@ func (p PKI) Renew(names []string) step.Step {
 	return p.issue(renewed)
 }
 
-// UseRenewed returns the plan with which the programs use renewed certificates
-// and keys, one after the other. The API server notices new certificates by
-// itself, and is replaced only for a new key. The others read theirs only when
-// they start.
+// UseRenewed returns the plan with which the programs use renewed certificates and
+// keys, one after the other. The API server notices new certificates by itself, and
+// is replaced only for a new key. The others read theirs only when they start.
 func (s StaticPods) UseRenewed() step.Plan {
-	apiserver := func() (component, error) {
-		reads, err := s.apiserverFiles()
-		return s.apiserver(reads), err
+	apiserver := func() ([]host.File, error) {
+		_, pods, err := s.podFiles()
+		return pods, err
 	}
-	manager := func() (component, error) { return s.manager(), nil }
-	scheduler := func() (component, error) { return s.scheduler(), nil }
 	return step.Plan{
-		{s.restart("kube-apiserver", apiserver)},
+		{s.restart(s.apiserver(nil), apiserver)},
 		{step.Wait("wait until the API server serves with its certificate", s.servesRenewed, nil)},
-		{s.restart("kube-controller-manager", manager)},
-		{s.restart("kube-scheduler", scheduler)},
+		{s.restart(s.manager(), func() ([]host.File, error) { return s.podsOf(s.manager()) })},
+		{s.restart(s.scheduler(), func() ([]host.File, error) { return s.podsOf(s.scheduler()) })},
 	}
 }
 
-// restart replaces the static pod if what it read has changed, and waits until
-// it is healthy.
-func (s StaticPods) restart(name string, part func() (component, error)) step.Step {
-	return step.Step{
-		Name: "have " + name + " use its certificate",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			p, _, diff, err := s.outdated(part)
-			if err != nil || len(diff) > 0 {
-				return diff, err
-			}
-			err = p.healthy(ctx)
-			return step.DiffOf(err, fmt.Sprintf("wait for %s: %v", name, err))
-		},
-		Apply: func(ctx context.Context) error {
-			p, pods, diff, err := s.outdated(part)
-			if err == nil && len(diff) > 0 {
-				err = exchange(ctx, s.Files, pods)
-			}
-			if err != nil {
-				return err
-			}
-			return step.Until(ctx, p.healthy, nil)
-		},
+// restart replaces a static pod if what it read has changed, and waits for its health.
+func (s StaticPods) restart(p component, pods func() ([]host.File, error)) step.Step {
+	replace := s.podStep("have "+p.name+" use its certificate", pods)
+	check, apply := replace.Check, replace.Apply
+	replace.Check = func(ctx context.Context) (step.Diff, error) {
+		if diff, err := check(ctx); err != nil || len(diff) > 0 {
+			return diff, err
+		}
+		err := p.healthy(ctx)
+		return step.DiffOf(err, fmt.Sprintf("wait for %s: %v", p.name, err))
 	}
-}
-
-// outdated compares the static pod with the manifest that the files of this host
-// require.
-func (s StaticPods) outdated(part func() (component, error)) (p component, pods []host.File, diff step.Diff, err error) {
-	if p, err = part(); err != nil {
-		return p, nil, nil, err
+	replace.Apply = func(ctx context.Context) error {
+		if err := apply(ctx); err != nil {
+			return err
+		}
+		return step.Until(ctx, p.healthy, nil)
 	}
-	if pods, err = s.podsOf(p); err != nil {
-		return p, nil, nil, err
-	}
-	diff, err = s.Files.Missing(pods)
-	return p, pods, diff, err
+	return replace
 }
 
 // anyone trusts every server: it is used only on ports of this host, for answers
@@ -127,8 +104,7 @@ func (p component) healthy(ctx context.Context) error {
 	return nil
 }
 
-// servesRenewed returns nil once the API server shows the certificate in its
-// file.
+// servesRenewed returns nil once the API server shows the certificate in its file.
 func (s StaticPods) servesRenewed(ctx context.Context) error {
 	data, err := s.Files.Read(apiserver + ".crt")
 	if err != nil {

@@ -26,8 +26,7 @@ const (
 	Authorities   = rotation.Authorities
 )
 
-// NewKey makes a key of the subject of a rotation. Store it before a control
-// plane uses it.
+// NewKey makes a key for a rotation. Store it before a control plane uses it.
 func (p PKI) NewKey(subject string) ([]byte, error) {
 	switch subject {
 	case AccountKey:
@@ -63,19 +62,17 @@ func newEncryptionKey(others []apiserverv1.Key) (apiserverv1.Key, error) {
 
 // Rotate has the files of this host contain the keys of a phase.
 func Rotate(files host.Files, r rotation.Rotation) step.Step {
-	return files.Step(r.String(), func() ([]host.File, error) { return rotated(files, r) })
-}
-
-func rotated(files host.Files, r rotation.Rotation) ([]host.File, error) {
-	switch r.Subject {
-	case EncryptionKey:
-		return rotatedEncryption(files, r)
-	case AccountKey:
-		return rotatedAccountKeys(files, r)
-	case Authorities:
-		return rotatedAuthorities(files, r)
-	}
-	return nil, fmt.Errorf("this version of kube-bootstrap cannot rotate the %s", rotation.Title(r.Subject))
+	return files.Step(r.String(), func() ([]host.File, error) {
+		switch r.Subject {
+		case EncryptionKey:
+			return rotatedEncryption(files, r)
+		case AccountKey:
+			return rotatedAccountKeys(files, r)
+		case Authorities:
+			return rotatedAuthorities(files, r)
+		}
+		return nil, fmt.Errorf("this version of kube-bootstrap cannot rotate the %s", rotation.Title(r.Subject))
+	})
 }
 
 func rotatedEncryption(files host.Files, r rotation.Rotation) ([]host.File, error) {
@@ -107,16 +104,14 @@ func encryptionKeys(files host.Files) (config apiserverv1.EncryptionConfiguratio
 	return config, nil, errors.New(encryptionFile + ": it has no key of the provider secretbox")
 }
 
-// EncryptedBy returns how a value in etcd begins that was encrypted with the new
-// key of a rotation.
+// EncryptedBy returns how a value in etcd begins that the new key has encrypted.
 func EncryptedBy(r rotation.Rotation) (string, error) {
 	var key apiserverv1.Key
 	err := json.Unmarshal(r.New, &key)
 	return "k8s:enc:secretbox:v1:" + key.Name + ":", err
 }
 
-// rotatedAccountKeys has the API servers verify tokens with several public keys,
-// and sign them with one private key.
+// rotatedAccountKeys has API servers sign with one key, and verify with several.
 func rotatedAccountKeys(files host.Files, r rotation.Rotation) ([]host.File, error) {
 	public, err := files.Read(accountPublic)
 	if err != nil {
@@ -163,9 +158,8 @@ func SignedBy(r rotation.Rotation, token []byte) (bool, error) {
 // newAuthorities are the new keys of a rotation of the certificate authorities.
 type newAuthorities struct {
 	Pairs map[string]pki.Pair `json:"pairs"` // by path
-	// Cross is the new cluster authority, signed by the old one. The API servers
-	// show it, so that pods that read their authority only when they start accept
-	// the new certificates.
+	// Cross is the new cluster authority, signed by the old one. With it, pods that
+	// have read the old one accept the new certificates of API servers.
 	Cross []byte `json:"cross"`
 }
 

@@ -94,22 +94,14 @@ func (s StaticPods) podsOf(pods ...component) (tree []host.File, err error) {
 	return tree, nil
 }
 
-// Late writes the static pods of the scheduler and the controller manager. A
-// scheduler that asks before it has its rights in a new cluster is refused, and asks
-// again only seconds later. A controller manager looks only once per second whether
-// the API server is ready. On a further control plane, neither may work before the
-// others share with it.
+// Late writes the static pods of the scheduler and the controller manager. A scheduler
+// without its rights is refused, and asks again only seconds later. A controller manager
+// looks only once per second whether the API server is ready. On a further control
+// plane, neither may work before the others share with it.
 func (s StaticPods) Late() step.Step {
 	// What they read is there by now.
 	pods := func() ([]host.File, error) { return s.podsOf(s.manager(), s.scheduler()) }
-	late := s.Files.Step("write the static pods of the scheduler and the controller manager", pods)
-	late.Apply = func(ctx context.Context) error {
-		files, err := pods()
-		if err != nil {
-			return err
-		}
-		return exchange(ctx, s.Files, files)
-	}
+	late := s.podStep("write the static pods of the scheduler and the controller manager", pods)
 	late.Undo = func(context.Context) error {
 		return s.Files.Drop(podPath("kube-scheduler"), podPath("kube-controller-manager"))
 	}
@@ -149,6 +141,19 @@ func (s StaticPods) removePod(context.Context) error {
 	return s.Files.RemoveAll(auditDir)
 }
 
+// podStep is Files.Step for static pods, which exchange writes.
+func (s StaticPods) podStep(name string, pods func() ([]host.File, error)) step.Step {
+	write := s.Files.Step(name, pods)
+	write.Apply = func(ctx context.Context) error {
+		files, err := pods()
+		if err != nil {
+			return err
+		}
+		return exchange(ctx, s.Files, files)
+	}
+	return write
+}
+
 // exchange writes static pods. Those that stand there in another form are taken
 // away first, until the kubelet has ended them: a pod that it sees while the one
 // before is ending, it starts only ten to fifteen seconds later, and so long no
@@ -161,9 +166,8 @@ func exchange(ctx context.Context, files host.Files, pods []host.File) error {
 	return errors.Join(err, files.Put(pods))
 }
 
-// awaitEnd waits until the kubelet has stopped the static pods, but not for the
-// whole limit, because a kubelet that does not run never stops them. A timeout
-// is not an error: the new pod then only starts later.
+// awaitEnd waits until the kubelet has stopped the static pods. It waits less than the
+// limit, because the kubelet may not run. After a timeout the new pod starts later.
 func awaitEnd(ctx context.Context, files host.Files, names []string) error {
 	err := step.Until(step.WithLimit(ctx, 3*step.CheckLimit(ctx)), func(context.Context) error {
 		if at := slices.IndexFunc(names, func(name string) bool { return lives(files, name) }); at >= 0 {

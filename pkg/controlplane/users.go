@@ -1,9 +1,12 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -11,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -19,15 +23,12 @@ import (
 const (
 	superAdmin = "kubernetes-super-admin"
 	superGroup = "system:masters" // the API server authorizes it without RBAC
-	// grantLife is the lifetime of the certificate with which GrantAdmin creates
-	// the bindings.
-	grantLife = 10 * time.Minute
+	grantLife  = 10 * time.Minute // of the certificate with which GrantAdmin creates bindings
 )
 
-// GrantAdmin gives the group of AdminConf all rights, and the API server the
-// rights that it needs on kubelets. It creates the bindings with a certificate
-// of its own, which it keeps in memory, because administrators may remove
-// SuperAdminConf.
+// GrantAdmin gives the group of AdminConf all rights, and the API server the rights
+// that it needs on kubelets. It does so with a certificate of its own, which it keeps
+// in memory, because administrators may remove SuperAdminConf.
 func GrantAdmin(p PKI) step.Step {
 	return step.Step{
 		Name: "grant the administrators their rights",
@@ -87,9 +88,8 @@ func (p PKI) superClient() (kubernetes.Interface, error) {
 	return kube.KubeconfigOf(data).Client()
 }
 
-// bound reports whether the administrators can read a ClusterRoleBinding.
-// Without a client the cluster does not exist yet, and neither does the binding.
-// Administrators without a binding may not read bindings.
+// bound reports whether the administrators can read a ClusterRoleBinding, which they
+// may not without theirs. client is nil if the cluster does not exist yet.
 func bound(ctx context.Context, client kubernetes.Interface, name string) (bool, error) {
 	if client == nil {
 		return false, nil
@@ -113,4 +113,64 @@ func bindings() []rbacv1.ClusterRoleBinding {
 		bind(AdminGroup, "cluster-admin", rbacv1.GroupKind, AdminGroup),
 		bind("kube-bootstrap:apiserver-kubelet-client", "system:kubelet-api-admin", rbacv1.UserKind, KubeletClientUser),
 	}
+}
+
+// User is a person or a program that gets a kubeconfig with its own client certificate.
+type User struct {
+	Name   string
+	Groups []string
+	Life   time.Duration // how long the certificate is valid
+	Server string        // URL; empty: the API server of this host
+}
+
+// UserKubeconfig returns a kubeconfig with a new client certificate. RBAC grants rights
+// to its name and groups. It cannot be revoked, so it should expire soon.
+func (p PKI) UserKubeconfig(u User) ([]byte, error) {
+	for _, name := range append([]string{u.Name}, u.Groups...) {
+		if strings.HasPrefix(name, "system:") {
+			return nil, &step.Problem{Name: "user", Text: fmt.Sprintf("user or group %q: names that begin with system: belong to components of Kubernetes", name),
+				Remedy: "choose another name, and grant it rights with a RoleBinding or a ClusterRoleBinding", Firm: true}
+		}
+	}
+	if err := certifies(p.Files, u.Server); err != nil {
+		return nil, err
+	}
+	return p.kubeconfig(cmp.Or(u.Server, p.Server()), pki.Request{CommonName: u.Name, Organizations: u.Groups, Client: true, Life: u.Life})
+}
+
+// kubeconfig returns a kubeconfig with a new client certificate of the cluster.
+func (p PKI) kubeconfig(server string, r pki.Request) ([]byte, error) {
+	signer, err := readSigner(p.Files, clusterCA)
+	if err != nil {
+		return nil, err
+	}
+	own, err := signer.Issue(r, p.now())
+	if err != nil {
+		return nil, err
+	}
+	return pki.Kubeconfig{Server: server, Authority: signer.PEM().Cert, User: r.CommonName, Pair: own}.Encode()
+}
+
+// certifies refuses a server whose name the API server's certificate lacks.
+func certifies(files host.Files, server string) error {
+	if server == "" {
+		return nil
+	}
+	at, err := url.Parse(server)
+	if err != nil || at.Scheme != "https" || at.Hostname() == "" {
+		return &step.Problem{Name: "server", Text: fmt.Sprintf("server %q is no URL of an API server", server), Remedy: "write it as https://NAME:6443", Firm: true}
+	}
+	data, err := files.Read(apiserver + ".crt")
+	if err != nil {
+		return err
+	}
+	cert, err := pki.ParseCertificate(data)
+	if err != nil {
+		return fmt.Errorf("%s.crt: %w", apiserver, err)
+	}
+	if cert.VerifyHostname(at.Hostname()) != nil {
+		return &step.Problem{Name: "server", Text: "the API server's certificate does not contain " + at.Hostname(),
+			Remedy: "add it with `kube-bootstrap master --tls-san " + at.Hostname() + "` on each control plane", Firm: true}
+	}
+	return nil
 }
