@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,15 +20,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Access is a client certificate for etcd, and the CA of etcd. Paths are paths
-// of the host.
+// Access is a client certificate for etcd and etcd's CA, by their paths on the host.
 type Access struct {
 	Files         host.Files
 	CA, Cert, Key string
 }
 
-// Client returns a client that uses any endpoint that answers. It connects on
-// first use. The caller must close it.
+// Client returns a client that uses any endpoint that answers, once it is used.
 func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
 	trust, err := host.ClientTLS(a.Files, a.CA, a.Cert, a.Key)
 	if err != nil {
@@ -47,8 +44,8 @@ func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Clie
 	})
 }
 
-// eager reconnects within milliseconds, because etcd is on this host and
-// about to start. gRPC's first backoff is a second.
+// eager reconnects within milliseconds, because etcd is about to start on this host.
+// gRPC's first backoff is a second.
 func eager(ctx context.Context) grpc.DialOption {
 	return grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, MaxDelay: 250 * time.Millisecond},
@@ -64,8 +61,7 @@ func read(ctx context.Context, client *clientv3.Client) error {
 	return nil
 }
 
-// Endpoint is the port for clients of this host's etcd, with the credentials
-// of user root.
+// Endpoint is the port for clients of this host's etcd, with root's credentials.
 type Endpoint struct {
 	Access
 	IP string
@@ -76,7 +72,7 @@ func (e Endpoint) Client(ctx context.Context) (*clientv3.Client, error) {
 	return e.Access.Client(ctx, e.URL())
 }
 
-// URL returns the URL of the port.
+// URL returns the URL for clients.
 func (e Endpoint) URL() string { return clientURL(e.IP) }
 
 func clientURL(ip string) string { return "https://" + net.JoinHostPort(ip, "2379") }
@@ -127,8 +123,7 @@ func (e Endpoint) answers(ctx context.Context, client *clientv3.Client) error {
 	return nil
 }
 
-// listens dials the port once, because the client would retry a closed port
-// until its deadline.
+// listens dials the port once: the client would retry a closed port until its deadline.
 func listens(ctx context.Context, ip string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(ip, "2379"))
 	if err != nil {
@@ -137,12 +132,11 @@ func listens(ctx context.Context, ip string) error {
 	return conn.Close()
 }
 
-// page is how many keys KeysWithout reads in one request: values can be a
-// megabyte each.
+// page is how many keys are read in one request: a value can be a megabyte.
 const page = 50
 
-// KeysWithout returns the keys below a prefix, without it, whose values do not
-// begin with the given text.
+// KeysWithout returns the keys below a prefix, without it, of values that do not begin
+// with a text.
 func KeysWithout(ctx context.Context, client *clientv3.Client, prefix, begins string) (keys []string, err error) {
 	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
 		found, err := client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))

@@ -1,24 +1,28 @@
 package etcd
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"strings"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
 	// DataDir is the data directory of etcd on a host.
 	DataDir = host.StateDir + "/etcd"
-	// startedFile contains the version of the newest etcd that has used the data
-	// directory. It is written before that etcd is started, because an older etcd
-	// cannot read the data afterwards.
+	// startedFile contains the newest version of etcd that has used the data. It is
+	// written before that etcd starts, because an older one cannot read the data then.
 	startedFile = host.StateDir + "/etcd-version"
-	// joinedFile contains the value of --initial-cluster with which this member
-	// joined. It exists once the member has been added.
+	// joinedFile contains the --initial-cluster of this member once it has been added.
 	joinedFile = host.StateDir + "/etcd-cluster"
 )
 
@@ -63,4 +67,119 @@ func noteVersion(files host.Files, version string) error {
 // removeData removes the data and the records of the member of this host.
 func removeData(files host.Files) error {
 	return errors.Join(files.RemoveAll(DataDir), files.Remove(joinedFile), files.Remove(startedFile))
+}
+
+// Room is the step that makes etcd accept writes again after its database had reached
+// the quota. It compacts the history and defragments the database. It removes no key.
+func (s Server) Room() step.Step {
+
+	return step.Step{
+		Name: "keep etcd below its quota",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			return s.Look(ctx, nil, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+				if err := s.alarms(ctx, client); err != nil {
+					return step.Diff{err.Error()}, nil
+				}
+				return nil, nil
+			})
+		},
+		Apply: func(ctx context.Context) error {
+			return s.Do(ctx, func(client *clientv3.Client) error { return s.makeRoom(ctx, client) })
+		},
+	}
+}
+
+// alarms returns the problem for which etcd refuses writes: its database has
+// reached the quota or is corrupt [etcd-space, etcd-data].
+func (s Server) alarms(ctx context.Context, client *clientv3.Client) error {
+	list, err := client.AlarmList(ctx)
+	if err != nil {
+		return nil // another check reports that etcd does not answer
+	}
+	var errs []error
+	for _, alarm := range list.Alarms {
+		switch alarm.Alarm {
+		case etcdserverpb.AlarmType_NOSPACE:
+			errs = append(errs, s.fullProblem(ctx, client))
+		case etcdserverpb.AlarmType_CORRUPT:
+			errs = append(errs, s.corruptProblem(ctx, client, alarm.MemberID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// corruptProblem names the member whose removal makes etcd read and write again.
+func (s Server) corruptProblem(ctx context.Context, client *clientv3.Client, id uint64) error {
+	name := fmt.Sprintf("%x", id)
+	if members, err := client.MemberList(ctx); err == nil {
+		for _, member := range members.Members {
+			if member.ID == id {
+				name = member.Name
+			}
+		}
+	}
+	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: dataRemedy(len(s.Peers) > 0)}
+	if name != s.Name && len(s.Peers) > 0 {
+		p.Remedy = "run `kube-bootstrap turndown --force` on " + name + " and join it again: the other members have the data"
+	}
+	return p
+}
+
+func (s Server) fullProblem(ctx context.Context, client *clientv3.Client) error {
+	size := ""
+	if status, err := client.Status(ctx, s.URL()); err == nil {
+		size = fmt.Sprintf(": %d MiB, of which %d MiB are in use", status.DbSize>>20, status.DbSizeInUse>>20)
+	}
+	return &step.Problem{Name: "etcd-space", Firm: true, Text: fmt.Sprintf("etcd refuses writes, because its database has reached the quota of %d MiB%s", s.quota()>>20, size),
+		Remedy: "delete objects that nobody needs (events, completed jobs), then run `kube-bootstrap master`, which compacts the database"}
+}
+
+// makeRoom keeps an alarm of corrupt data: without it etcd would continue with them.
+func (s Server) makeRoom(ctx context.Context, client *clientv3.Client) error {
+	list, err := client.AlarmList(ctx)
+	if err != nil {
+		return err
+	}
+	for _, alarm := range list.Alarms {
+		if alarm.Alarm == etcdserverpb.AlarmType_CORRUPT {
+			return s.corruptProblem(ctx, client, alarm.MemberID)
+		}
+	}
+	if err := shrink(ctx, client); err != nil {
+		return err
+	}
+	status, err := client.Status(ctx, s.URL())
+	if err != nil {
+		return err
+	}
+	if status.DbSize > s.quota()/10*9 {
+		return s.fullProblem(ctx, client)
+	}
+	for _, alarm := range list.Alarms {
+		if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
+			return fmt.Errorf("clear the alarm of etcd: %w", err)
+		}
+	}
+	return s.alarms(ctx, client)
+}
+
+// shrink compacts the history of keys and defragments the database of every member.
+func shrink(ctx context.Context, client *clientv3.Client) error {
+	now, err := client.Get(ctx, "health")
+	if err != nil {
+		return err
+	}
+	if _, err := client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !strings.Contains(err.Error(), "compacted") {
+		return fmt.Errorf("compact etcd: %w", err)
+	}
+	members, err := client.MemberList(ctx)
+	if err != nil {
+		return err
+	}
+	for _, member := range members.Members {
+		if _, err := client.Defragment(ctx, member.ClientURLs[0]); err != nil {
+			return fmt.Errorf("defragment etcd member %s: %w", member.Name, err)
+		}
+	}
+	return nil
 }

@@ -18,19 +18,18 @@ import (
 //
 //	added as learner ──▶ joinedFile written ──▶ etcd runs ──▶ promoted ──▶ answers
 func (s Server) Join() step.Step {
-	return step.Step{Name: "join etcd", Check: s.checkJoined, Apply: s.join, Undo: s.undo}
-}
-
-func (s Server) checkJoined(ctx context.Context) (step.Diff, error) {
-	cluster, err := joined(s.Files)
-	if err != nil {
-		return nil, err
+	check := func(ctx context.Context) (step.Diff, error) {
+		cluster, err := joined(s.Files)
+		if err != nil {
+			return nil, err
+		}
+		diff, err := s.check(ctx)
+		if err == nil && cluster == "" {
+			diff = append(step.Diff{"add " + s.Name + " to the members of etcd"}, diff...)
+		}
+		return diff, err
 	}
-	diff, err := s.check(ctx)
-	if err == nil && cluster == "" {
-		diff = append(step.Diff{"add " + s.Name + " to the members of etcd"}, diff...)
-	}
-	return diff, err
+	return step.Step{Name: "join etcd", Check: check, Apply: s.join, Undo: s.undo}
 }
 
 func (s Server) join(ctx context.Context) error {
@@ -52,10 +51,9 @@ func (s Server) join(ctx context.Context) error {
 	return s.ready(ctx)
 }
 
-// enter adds this member to the cluster, unless it is a member already. It
-// first removes a member that has lost its data or never started, because it
-// could not catch up under its old ID. clear removes an earlier etcd from this
-// host.
+// enter adds this member to the cluster, unless it is a member already. It first
+// removes a member that has lost its data or never started, because it could not catch
+// up under its old ID. clear removes an earlier etcd from this host.
 func (m Member) enter(ctx context.Context, client *clientv3.Client, clear func(context.Context) error) error {
 	own, err := m.await(ctx, client)
 	if err != nil {
@@ -137,8 +135,7 @@ func retry(ctx context.Context, try func(context.Context) error, explain func() 
 	}, explain)
 }
 
-// promote promotes the learner as soon as the leader accepts that it has
-// caught up. explain is for the error at the end.
+// promote makes the learner a voter as soon as the leader accepts that it has caught up.
 func (m Member) promote(ctx context.Context, client *clientv3.Client, explain func() string) error {
 	err := retry(ctx, func(ctx context.Context) error {
 		own, err := m.find(ctx, client)
@@ -162,9 +159,8 @@ func (m Member) promote(ctx context.Context, client *clientv3.Client, explain fu
 	return nil
 }
 
-// toLeader makes the client talk only to etcd's leader. A follower of etcd
-// 3.7 forwards a promotion without the caller's identity, which a leader with
-// auth refuses, and then retries without a pause until the request times out.
+// toLeader makes the client talk only to etcd's leader. A follower of etcd 3.7 forwards
+// a promotion without the caller, which auth refuses, and retries until the timeout.
 func toLeader(ctx context.Context, client *clientv3.Client) error {
 	list, err := client.MemberList(ctx)
 	if err != nil {

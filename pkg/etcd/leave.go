@@ -14,10 +14,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Leave removes this host from the list of control planes and from etcd,
-// through the other members, and then calls last with a client of these. It
-// refuses if etcd would lose its quorum. It does nothing if this host is not
-// a member.
+// Leave removes this host from the list of control planes and from etcd, if it is a
+// member, and then calls last with a client of the other members. It refuses if etcd
+// would lose its quorum.
 func (m Member) Leave(ctx context.Context, last func(context.Context, *clientv3.Client) error) error {
 	client, err := m.peers(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,9 +82,8 @@ func cannotLeave(err error) error {
 	return p
 }
 
-// Forget removes a dead host from the list of control planes and from etcd. A
-// host that runs must leave by itself. It returns the host's address, or ""
-// if the host is in neither.
+// Forget removes a dead host from the list of control planes and from etcd. It returns
+// the host's address, or "" if the host is in neither.
 func (m Member) Forget(ctx context.Context, name string) (ip string, err error) {
 	all, err := m.Status(ctx)
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,12 +20,10 @@ const listPrefix = "/kube-bootstrap/control-planes/"
 
 // Entry is a control plane in the list.
 type Entry struct {
-	Name string `json:"name"`
-	IP   string `json:"ip"`
-	// Addresses are further addresses of the host, from which it may connect.
-	Addresses []string `json:"addresses,omitempty"`
-	// Joining is set while the control plane is joining and does not answer yet.
-	Joining bool `json:"joining,omitempty"`
+	Name      string   `json:"name"`
+	IP        string   `json:"ip"`
+	Addresses []string `json:"addresses,omitempty"` // further ones, from which it may connect
+	Joining   bool     `json:"joining,omitempty"`   // it does not answer yet
 }
 
 func (e Entry) key() string { return listPrefix + e.Name }
@@ -76,35 +77,35 @@ func (m Member) announce(ctx context.Context) error {
 // List is the step that adds this host to the list of control planes once its
 // servers are ready. The balancers of other hosts then use it.
 func (m Member) List() step.Step {
-	return step.Step{Name: "list this control plane", Check: m.checkListed, Apply: m.list}
-}
-
-func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP, Addresses: m.Addresses} }
-
-func (m Member) checkListed(ctx context.Context) (step.Diff, error) {
+	key, value := m.entry().key(), encode(m.entry())
 	missing := step.Diff{"list " + m.Name + " as a control plane at " + m.IP}
-	return m.Look(ctx, missing, func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
-		found, err := client.Get(ctx, m.entry().key())
+	listed := func(ctx context.Context, client *clientv3.Client) (step.Diff, error) {
+		found, err := client.Get(ctx, key)
 		if err != nil {
 			return nil, fmt.Errorf("read the list of control planes: %w", err)
 		}
-		if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == encode(m.entry()) {
+		if len(found.Kvs) == 1 && string(found.Kvs[0].Value) == value {
 			return nil, nil
 		}
 		return missing, nil
-	})
+	}
+	return step.Step{
+		Name:  "list this control plane",
+		Check: func(ctx context.Context) (step.Diff, error) { return m.Look(ctx, missing, listed) },
+		Apply: func(ctx context.Context) error {
+			ctx, cancel := step.Limited(ctx)
+			defer cancel()
+			return m.Do(ctx, func(client *clientv3.Client) error {
+				if _, err := client.Put(ctx, key, value); err != nil {
+					return fmt.Errorf("write the list of control planes: %w", err)
+				}
+				return nil
+			})
+		},
+	}
 }
 
-func (m Member) list(ctx context.Context) error {
-	ctx, cancel := step.Limited(ctx)
-	defer cancel()
-	return m.Do(ctx, func(client *clientv3.Client) error {
-		if _, err := client.Put(ctx, m.entry().key(), encode(m.entry())); err != nil {
-			return fmt.Errorf("write the list of control planes: %w", err)
-		}
-		return nil
-	})
-}
+func (m Member) entry() Entry { return Entry{Name: m.Name, IP: m.IP, Addresses: m.Addresses} }
 
 // Listed returns the list of control planes, sorted by name.
 func Listed(ctx context.Context, client *clientv3.Client) ([]Entry, error) {
@@ -129,8 +130,7 @@ func entries(kvs []*mvccpb.KeyValue) (all []Entry) {
 // WatchListed calls tell with the list of control planes now and after every
 // change, until ctx ends or the watch breaks.
 func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry)) error {
-	// With a required leader, the watch of a partitioned member fails instead of
-	// staying silent.
+	// With a required leader, the watch of a partitioned member fails.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	found, err := client.Get(ctx, listPrefix, clientv3.WithPrefix())
@@ -147,6 +147,77 @@ func WatchListed(ctx context.Context, client *clientv3.Client, tell func([]Entry
 			return err
 		}
 		tell(now)
+	}
+	return ctx.Err()
+}
+
+// removedPrefix is the prefix of one key per removed worker.
+const removedPrefix = "/kube-bootstrap/removed/"
+
+// Removed is a worker that was removed from the cluster. Its kubelet's certificates
+// are valid until they expire, so the API servers must refuse them.
+type Removed struct {
+	Host     string    `json:"-"`
+	Until    time.Time `json:"until"`              // the last of these certificates expires
+	Accepted []string  `json:"accepted,omitempty"` // SHA-256 of certificates of a later worker with this name
+}
+
+// NoteRemoved records that a worker was removed.
+func NoteRemoved(ctx context.Context, client *clientv3.Client, r Removed) error {
+	if _, err := client.Put(ctx, removedPrefix+r.Host, encode(r)); err != nil {
+		return fmt.Errorf("record that host %s was removed: %w", r.Host, err)
+	}
+	return nil
+}
+
+// DropRemoved makes the API servers accept all certificates of a host again.
+func DropRemoved(ctx context.Context, client *clientv3.Client, host string) error {
+	_, err := client.Delete(ctx, removedPrefix+host)
+	return err
+}
+
+// Accept adds an accepted certificate, unless the record has changed since r was read.
+func (r Removed) Accept(ctx context.Context, client *clientv3.Client, certificate string) error {
+	key := removedPrefix + r.Host
+	now, err := client.Get(ctx, key)
+	if err != nil || len(now.Kvs) == 0 || json.Unmarshal(now.Kvs[0].Value, &r) != nil || slices.Contains(r.Accepted, certificate) {
+		return err
+	}
+	r.Accepted = append(r.Accepted, certificate)
+	same := clientv3.Compare(clientv3.ModRevision(key), "=", now.Kvs[0].ModRevision)
+	_, err = client.Txn(ctx).If(same).Then(clientv3.OpPut(key, encode(r))).Commit()
+	return err
+}
+
+// ListRemoved returns the removed workers. It deletes records that have expired.
+func ListRemoved(ctx context.Context, client *clientv3.Client, now time.Time) (all []Removed, err error) {
+	found, err := client.Get(ctx, removedPrefix, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", removedPrefix, err)
+	}
+	for _, kv := range found.Kvs {
+		r := Removed{Host: strings.TrimPrefix(string(kv.Key), removedPrefix)}
+		if err := json.Unmarshal(kv.Value, &r); err == nil && now.After(r.Until) {
+			if err := DropRemoved(ctx, client, r.Host); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// FollowRemoved calls tell at its start and whenever a record changes, until
+// ctx ends or the watch breaks.
+func FollowRemoved(ctx context.Context, client *clientv3.Client, tell func()) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for answer := range client.Watch(ctx, removedPrefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
+		if err := answer.Err(); err != nil {
+			return fmt.Errorf("watch %s: %w", removedPrefix, err)
+		}
+		tell()
 	}
 	return ctx.Err()
 }

@@ -27,9 +27,8 @@ type diagnosis struct {
 	replicated bool // other members have the data
 }
 
-// ended returns the problem that prevents etcd from starting, from the log of
-// its last run. It returns nil if etcd runs or was stopped, or if the log has
-// no reason [etcd-data, etcd-disk, etcd-start].
+// ended returns the problem that prevents etcd from starting, from the log of its last
+// run, or nil if etcd runs or was stopped [etcd-data, etcd-disk, etcd-start].
 func (d diagnosis) ended(ctx context.Context) error {
 	log, failed, err := d.service.LastRun(ctx)
 	if err != nil || !failed {
@@ -113,7 +112,6 @@ func lostEntries(log string) (wal, database int64, is bool) {
 	return wal, database, is
 }
 
-// line is a line of etcd's log.
 type line struct {
 	Level  string `json:"level"`
 	Msg    string `json:"msg"`
@@ -129,8 +127,7 @@ func (l line) String() string {
 	return l.Msg + ": " + l.Error
 }
 
-// badFlag returns the complaint about a flag or its value. etcd then prints its
-// usage.
+// badFlag returns etcd's complaint about a flag or its value.
 func badFlag(log string) string {
 	for text := range strings.Lines(log) {
 		var l line
@@ -145,8 +142,7 @@ func badFlag(log string) string {
 	return ""
 }
 
-// lastComplaint returns the last fatal line or panic of a log, else the last
-// error.
+// lastComplaint returns the last fatal line or panic of a log, else the last error.
 func lastComplaint(log string) string {
 	var failed, fatal string
 	for text := range strings.Lines(log) {

@@ -1,5 +1,4 @@
-// Package etcd runs etcd as a container of the bootstrap Docker, with TLS on
-// every port and users by certificate.
+// Package etcd runs etcd in the bootstrap Docker, with TLS and users by certificate.
 //
 //	kube-apiserver ──CN root───────▶ :2379 ◀──CN flannel── flanneld (only /coreos.com/network/)
 //	other members  ──CN etcd-peer──▶ :2380 (an authority that only control planes know)
@@ -34,8 +33,7 @@ const (
 	defaultQuota int64 = 2 << 30         // bytes; a 32-bit host cannot map more
 )
 
-// Server is the container that runs the member of this host. Paths are paths
-// of the host.
+// Server is the container of this host's member. Paths are paths of the host.
 type Server struct {
 	Member
 	Docker        func() (*docker.Engine, error) // the bootstrap Docker
@@ -78,8 +76,8 @@ func (s Server) check(ctx context.Context) (step.Diff, error) {
 	return s.checkAnswers(ctx)
 }
 
-// checkAnswers reads from etcd. If etcd listens and is silent, it waits some
-// seconds longer for the reason, because etcd may be about to end.
+// checkAnswers reads from etcd. If etcd is silent, it waits some seconds longer for the
+// reason, because etcd may be about to end.
 func (s Server) checkAnswers(ctx context.Context) (step.Diff, error) {
 	var reason error
 	err := step.Watching(ctx, func(ctx context.Context) error {
@@ -172,9 +170,8 @@ func (s Server) container() (docker.Container, error) {
 	}, nil
 }
 
-// command returns the command of a member. cluster is the value of
-// --initial-cluster, "name=https://ip:2380,...", with this member; "" creates
-// a new cluster.
+// command returns the command of a member. cluster is the value of --initial-cluster,
+// "name=https://ip:2380,...", with this member; "" creates a new cluster.
 func (s Server) command(cluster string) []string {
 	state := "existing"
 	if cluster == "" {
@@ -217,9 +214,8 @@ func (s Server) quota() int64 {
 	return defaultQuota
 }
 
-// env contains a hash of the certificates, so that renewed certificates
-// replace the container. It also allows architectures that etcd does not
-// test.
+// env contains a hash of the certificates, so that renewed certificates replace the
+// container. It also allows architectures that etcd does not test.
 func env(print string) []string {
 	env := []string{"KUBE_BOOTSTRAP_CERTIFICATES=" + print}
 	if !slices.Contains([]string{"amd64", "arm64", "ppc64le", "s390x"}, runtime.GOARCH) {

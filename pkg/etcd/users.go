@@ -30,8 +30,7 @@ type grant struct {
 // root is the user of the API server.
 var root = user{name: "root", role: "root"}
 
-// EnableAuth is the step that creates etcd's users and enables
-// authentication.
+// EnableAuth is the step that creates etcd's users and enables authentication.
 func (e Endpoint) EnableAuth() step.Step {
 	all := step.Diff{"add etcd user " + root.name, "enable etcd auth"}
 	return step.Step{
@@ -117,8 +116,7 @@ func (u user) missing(ctx context.Context, client *clientv3.Client) ([]change, e
 	return role, nil
 }
 
-// missingRole compares the permissions of a role with the grants, and also
-// revokes others.
+// missingRole returns the calls that give a role its grants and no others.
 func (u user) missingRole(ctx context.Context, client *clientv3.Client) (changes []change, err error) {
 	now, err := client.RoleGet(ctx, u.role)
 	if errors.Is(err, rpctypes.ErrRoleNotFound) {
@@ -155,8 +153,7 @@ func (g grant) is(p *authpb.Permission) bool {
 	return p.PermType == g.kind && string(p.Key) == g.key && string(p.RangeEnd) == g.end
 }
 
-// unless returns nil if err is done, which means that the change was made
-// meanwhile.
+// unless returns nil if err is done: the change was made meanwhile.
 func unless(err, done error) error {
 	if errors.Is(err, done) {
 		return nil
@@ -164,27 +161,23 @@ func unless(err, done error) error {
 	return err
 }
 
-// networkPrefix is the prefix of flannel's network configuration,
-// reservations and leases. Every host may read it.
+// networkPrefix is the prefix of all keys of flannel. Every host may read them.
 const networkPrefix = "/coreos.com/network/"
 
-// HostUser returns the etcd role of a host, which is also its user on a
-// control plane. A host name contains no colon, so that no host has the user
-// of another one.
+// HostUser returns the etcd role of a host, which is also its user on a control
+// plane. A host name contains no colon, so that no host has the user of another one.
 func HostUser(host string) string { return "flannel:" + host }
 
-// CertificateUser returns the etcd user of one certificate of a worker. A
-// worker that was removed and joins again gets another user, so that its old
-// certificates are useless.
+// CertificateUser returns the etcd user of one certificate of a worker. A worker that
+// joins again gets another user, so that its old certificates are useless.
 func CertificateUser(host, certificate string) string { return HostUser(host) + ":" + certificate }
 
 func belongsTo(user, host string) bool {
 	return user == HostUser(host) || strings.HasPrefix(user, CertificateUser(host, ""))
 }
 
-// hostUser returns a user that may write one key, the host's lease, or none
-// if key is empty. A host can therefore change neither the network nor the
-// lease of another host.
+// hostUser returns a user that may only write key, the host's lease, or nothing if key
+// is empty: not the network, nor the lease of another host.
 func hostUser(host, name, key string) user {
 	u := user{name: name, role: HostUser(host), grants: []grant{
 		{networkPrefix, clientv3.GetPrefixRangeEnd(networkPrefix), authpb.READ},
@@ -196,7 +189,7 @@ func hostUser(host, name, key string) user {
 	return u
 }
 
-// MissingHost returns the changes that Admit would make.
+// MissingHost lists the changes that Admit would make.
 func MissingHost(ctx context.Context, client *clientv3.Client, host, user, key string) (step.Diff, error) {
 	return texts(hostUser(host, user, key).missing(ctx, client))
 }
@@ -220,8 +213,7 @@ func usersOf(ctx context.Context, client *clientv3.Client, host string) ([]strin
 	return slices.DeleteFunc(list.Users, func(user string) bool { return !belongsTo(user, host) }), nil
 }
 
-// Revoke deletes the users and the role of a host, so that its certificates
-// are useless.
+// Revoke deletes the users and the role of a host: its certificates become useless.
 func Revoke(ctx context.Context, client *clientv3.Client, host string) error {
 	all, err := usersOf(ctx, client, host)
 	if err != nil {
