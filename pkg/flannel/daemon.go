@@ -20,6 +20,7 @@ import (
 
 const (
 	container    = "flannel"
+	leaseFile    = "subnet.env"
 	wireguardKey = "wireguard.key"
 )
 
@@ -36,8 +37,7 @@ type Daemon struct {
 	SubnetDir     string // directory of subnet.env; on disk, so that the subnet survives a reboot
 	RestartPolicy string // "unless-stopped"
 
-	// Network is the network that the lease must belong to, if it is known. A
-	// change replaces the container.
+	// Network is the network of the lease, if it is known. A change replaces the container.
 	Network netip.Prefix
 	// KeepModule reports whether something other than flanneld needs a kernel
 	// module, so that Undo must not unload it. It may be nil.
@@ -51,11 +51,8 @@ func (d Daemon) Start() step.Step {
 
 func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	diff, err := d.service().Diff(ctx)
-	if err != nil {
-		return nil, err
-	}
-	record, err := modulesDiff(d.Files)
-	if err != nil {
+	record, recordErr := modulesDiff(d.Files)
+	if err = errors.Join(err, recordErr); err != nil {
 		return nil, err
 	}
 	diff = append(diff, record...)
@@ -122,9 +119,8 @@ func (d Daemon) command() []string {
 	return args
 }
 
-// env contains a hash or the value of each input that is not an argument, so
-// that a change replaces the container. It also places the WireGuard key
-// outside of the container.
+// env contains a hash or the value of each input that is not an argument, so that a
+// change replaces the container. The WireGuard key outlives the container.
 func (d Daemon) env() ([]string, error) {
 	certificates, err := d.Files.Fingerprint(d.Etcd.CA, d.Etcd.Cert)
 	if err != nil {
@@ -156,14 +152,20 @@ func (d Daemon) mounts() []docker.Mount {
 	return mounts
 }
 
-// undo stops flanneld and removes what it leaves behind: link, routes,
-// firewall rules and the lease. It removes subnet.env last, because that file
-// identifies flanneld's routes.
+// undo stops flanneld and removes its link, routes, firewall rules and lease. It
+// removes subnet.env last, because that file identifies the routes.
 func (d Daemon) undo(ctx context.Context) error {
 	if err := d.service().Remove(ctx); err != nil {
 		return err
 	}
-	errs := []error{removeRules(ctx)}
+	errs := []error{
+		netfilter.DeleteNftTable(ctx, "ip", "flannel-ipv4"),
+		netfilter.DeleteNftTable(ctx, "ip6", "flannel-ipv6"),
+	}
+	if host.HasProgram("iptables") {
+		isFlannels := func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }
+		errs = append(errs, netfilter.DeleteChains(ctx, isFlannels))
+	}
 	for _, names := range overlayLinks {
 		for _, name := range names {
 			errs = append(errs, links.Delete(name))
@@ -207,19 +209,5 @@ func (d Daemon) release(ctx context.Context, lease Lease) {
 		return
 	}
 	defer client.Close()
-	_, _ = client.Delete(ctx, lease.key())
+	_, _ = client.Delete(ctx, LeaseKey(lease.Subnet))
 }
-
-// removeRules removes flanneld's chains of nftables and iptables.
-func removeRules(ctx context.Context) error {
-	errs := []error{
-		netfilter.DeleteNftTable(ctx, "ip", "flannel-ipv4"),
-		netfilter.DeleteNftTable(ctx, "ip6", "flannel-ipv6"),
-	}
-	if host.HasProgram("iptables") {
-		errs = append(errs, netfilter.DeleteChains(ctx, isFlannels))
-	}
-	return errors.Join(errs...)
-}
-
-func isFlannels(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }

@@ -36,20 +36,18 @@ const (
 // It uses nftables, which filters packets in addition to the rules of
 // iptables-nft and iptables-legacy. Without nftables it does nothing.
 type HostFilter struct {
-	Etcd     Etcd
-	PublicIP string         // of this host
-	Backend  string         // as in Network
-	Network  netip.Prefix   // of pods and containers
-	Trusted  []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
-	// KubeletPort is the kubelet's port. PeerPort is etcd's port for members, or 0
-	// on a worker.
-	KubeletPort, PeerPort int
-	// ControlPlanes reads all addresses of the control planes from etcd. The list
-	// includes joining control planes.
+	Etcd        Etcd
+	PublicIP    string         // of this host
+	Backend     string         // as in Network
+	Network     netip.Prefix   // of pods and containers
+	Trusted     []netip.Prefix // further networks; 0.0.0.0/0 removes the filter
+	KubeletPort int
+	PeerPort    int // etcd's port for members; 0 on a worker
+	// ControlPlanes reads all addresses of control planes, also joining ones, from etcd.
 	ControlPlanes func(ctx context.Context, client *clientv3.Client) ([]string, error)
 }
 
-// filterState is the nftables table and its sets that HostFilter requires.
+// filterState is the table of nftables and its sets that HostFilter requires.
 type filterState struct {
 	table netfilter.NftTable
 	sets  map[string][]string
@@ -58,19 +56,17 @@ type filterState struct {
 // Step is the step that establishes the filter, and removes it with Undo.
 func (g HostFilter) Step() step.Step {
 	return step.Step{
-		Name:  "filter the ports between hosts",
-		Check: g.check,
+		Name: "filter the ports between hosts",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, diff, err := g.look(ctx)
+			if errors.Is(err, fs.ErrNotExist) {
+				return diff, nil // this host has no certificate for etcd yet
+			}
+			return diff, err
+		},
 		Apply: func(ctx context.Context) error { return step.Until(ctx, g.pass, nil) },
 		Undo:  func(ctx context.Context) error { return netfilter.DeleteNftTable(ctx, filterFamily, filterTable) },
 	}
-}
-
-func (g HostFilter) check(ctx context.Context) (step.Diff, error) {
-	_, diff, err := g.look(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return diff, nil // this host has no certificate for etcd yet
-	}
-	return diff, err
 }
 
 // pass sets the table if it differs, and returns the difference as an error,
@@ -105,8 +101,7 @@ func (g HostFilter) Refresh(ctx context.Context) error {
 	return netfilter.ReplaceNftTable(ctx, want.table)
 }
 
-// look returns the wanted state, without sets if no filter is wanted, and the
-// difference of the host.
+// look returns the wanted state, without sets if it is no filter, and the difference.
 func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff, err error) {
 	exists, err := filterExists(ctx)
 	if err != nil || !host.HasProgram("nft") {
@@ -125,7 +120,6 @@ func (g HostFilter) look(ctx context.Context) (want filterState, diff step.Diff,
 	return want, diff, err
 }
 
-// wanted reads the addresses from etcd.
 func (g HostFilter) wanted(ctx context.Context) (filterState, error) {
 	client, err := g.Etcd.client(ctx)
 	if err != nil {
@@ -182,8 +176,7 @@ type filterChain struct {
 	rules      []string
 }
 
-// rules returns the chains. nft requires that a chain is defined before a rule
-// jumps to it.
+// rules returns the chains, each before those that jump to it, as nft requires.
 func (g HostFilter) rules() []filterChain {
 	trusted := filterChain{name: "trusted"}
 	for _, p := range g.Trusted {

@@ -89,7 +89,7 @@ func TestHostFilterIsRemoved(t *testing.T) {
 	appliedFilter(t)
 	g := testFilter()
 	g.Trusted = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
-	if diff, err := g.check(t.Context()); err != nil || diff.String() != "remove the filter of hosts" {
+	if diff, err := g.Step().Check(t.Context()); err != nil || diff.String() != "remove the filter of hosts" {
 		t.Errorf("got %q, %v", diff, err)
 	}
 	if err := g.Step().Apply(t.Context()); err != nil {

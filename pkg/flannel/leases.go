@@ -2,7 +2,6 @@ package flannel
 
 import (
 	"context"
-
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -52,8 +51,7 @@ func (e Etcd) client(ctx context.Context) (*clientv3.Client, error) {
 	})
 }
 
-// leases reads the leases of all hosts. The read is serializable, so that it
-// works without a leader.
+// leases reads the leases of all hosts. It works without a leader of etcd.
 func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
 	found, err := client.Get(ctx, subnetsKey, clientv3.WithPrefix(), clientv3.WithSerializable())
 	if err != nil {
@@ -68,8 +66,7 @@ func leases(ctx context.Context, client *clientv3.Client) ([]hostLease, error) {
 	return all, nil
 }
 
-// parseHostLease parses an IPv4 lease. Like flanneld, it skips everything
-// else.
+// parseHostLease parses an IPv4 lease. Like flanneld, it skips everything else.
 func parseHostLease(key string, value []byte) (hostLease, bool) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(key, subnetsKey), "&") // the part after & is for IPv6
 	subnet, err := netip.ParsePrefix(strings.Replace(name, "-", "/", 1))
@@ -87,10 +84,9 @@ func parseHostLease(key string, value []byte) (hostLease, bool) {
 	return hostLease{key, subnet, host, v.BackendType, v.BackendData.VtepMAC}, err == nil
 }
 
-// WatchLeases calls tell when the watch begins and after each change of a lease in
-// etcd, until ctx ends. flanneld watches the leases too. But after a lost
-// connection flanneld 0.28.4 requests the changes since its own start, and gets
-// no events if etcd has compacted that revision.
+// WatchLeases calls tell when the watch begins and after each change of a lease, until
+// ctx ends. flanneld watches too. But after a lost connection flanneld 0.28.4 requests
+// the changes since its start, and gets none if etcd has compacted that revision.
 func (e Etcd) WatchLeases(ctx context.Context, tell func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -107,8 +103,6 @@ func (e Etcd) WatchLeases(ctx context.Context, tell func()) error {
 	}
 	return ctx.Err()
 }
-
-const leaseFile = "subnet.env"
 
 // Lease is this host's subnet of the network.
 type Lease struct {
@@ -154,8 +148,7 @@ func parseLease(text string) (Lease, error) {
 	return l, l.validate()
 }
 
-// parseEnv parses KEY=VALUE lines. It rejects other lines and duplicate keys,
-// because then the file was damaged.
+// parseEnv parses KEY=VALUE lines. Other lines and duplicate keys are damages.
 func parseEnv(text string) (map[string]string, error) {
 	values := map[string]string{}
 	if !strings.HasSuffix(text, "\n") {
@@ -189,6 +182,3 @@ func (l Lease) validate() error {
 	}
 	return nil
 }
-
-// key returns the etcd key of the lease.
-func (l Lease) key() string { return LeaseKey(l.Subnet) }

@@ -25,8 +25,8 @@ func TestReadLease(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got.key() != "/coreos.com/network/subnets/10.1.3.0-24" {
-		t.Errorf("key %s", got.key())
+	if LeaseKey(got.Subnet) != "/coreos.com/network/subnets/10.1.3.0-24" {
+		t.Errorf("key %s", LeaseKey(got.Subnet))
 	}
 }
 

@@ -16,8 +16,7 @@ import (
 // bridgeNetfilter is the module without which flanneld does not start.
 const bridgeNetfilter = "br_netfilter"
 
-// linkModules maps a backend to the kernel module of its link. host-gw needs
-// none.
+// linkModules maps a backend to the kernel module of its link. host-gw needs none.
 var linkModules = map[string]string{"vxlan": "vxlan", "wireguard": "wireguard", "ipip": "ipip", "udp": "tun"}
 
 // moduleRecord lists the kernel modules that were loaded for flanneld. An
@@ -47,7 +46,7 @@ func (n Network) ModuleProblems(ctx context.Context) error {
 		Remedy: "install the module, or choose another backend on all hosts: host-gw needs none"}))
 }
 
-// missing returns the problem if this host does not have a module.
+// missing returns p if this host does not have a module.
 func missing(ctx context.Context, module string, p step.Problem) error {
 	if ok, err := kernel.OffersModule(ctx, module); err != nil || ok {
 		return err
@@ -55,8 +54,8 @@ func missing(ctx context.Context, module string, p step.Problem) error {
 	return &p
 }
 
-// loadModules loads the module that flanneld cannot load itself, and the
-// module of its link, so that moduleRecord lists them for Undo.
+// loadModules loads the module that flanneld cannot load itself, and the module of its
+// link, which moduleRecord then lists for Undo.
 func loadModules(ctx context.Context, files host.Files, backend string) error {
 	if !kernel.HasBridgeNetfilter() {
 		if err := load(ctx, files, bridgeNetfilter); err != nil {

@@ -1,6 +1,5 @@
-// Package flannel sets up the cluster's overlay network: it writes flannel's
-// network configuration to etcd, and runs flanneld, which leases a subnet for
-// this host.
+// Package flannel sets up the cluster's overlay network: it writes flannel's network
+// configuration to etcd, and runs flanneld, which leases a subnet for this host.
 //
 //	etcd /coreos.com/network/config       written once per cluster by Publish
 //	etcd /coreos.com/network/subnets/...  one lease per host, 24 h, renewed by flanneld
@@ -8,6 +7,7 @@
 package flannel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,21 +22,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-const defaultSubnetLen = 24
-
 // Network is the cluster's container network.
 type Network struct {
 	CIDR      netip.Prefix
 	SubnetLen int    // prefix length of a host's subnet; 0 is 24
 	Backend   string // "vxlan", "host-gw", "wireguard", "ipip" or "udp"; empty is vxlan
-	MTU       int    // of the tunnel; 0: flanneld determines it
-	// Own is the address of this host, whose own lease does not prevent a change
-	// of the network.
+
+	// Own is the address of this host, whose lease does not prevent another network.
 	Own netip.Addr
 }
 
-// overlayLinks maps a backend to the interfaces that it creates. host-gw creates
-// routes only.
+// overlayLinks maps a backend to the interfaces that it creates.
 var overlayLinks = map[string][]string{
 	"vxlan":     {"flannel.1"},
 	"host-gw":   nil,
@@ -54,8 +50,7 @@ func Link(backend string) string {
 	return ""
 }
 
-// Validate returns a problem if flanneld would refuse the network or fail
-// with it later.
+// Validate returns a problem if flanneld would refuse the network, or fail later.
 func (n Network) Validate() error {
 	if !n.CIDR.IsValid() || !n.CIDR.Addr().Is4() || n.CIDR != n.CIDR.Masked() {
 		return &step.Problem{Name: "flannel-network", Text: fmt.Sprintf("the flannel network %q is not an IPv4 network", n.CIDR),
@@ -67,8 +62,7 @@ func (n Network) Validate() error {
 	return validateBackend(n.backend(), runtime.GOARCH)
 }
 
-// validateSize applies flanneld's rule: the network must have four subnets,
-// of which it never uses the first.
+// validateSize applies flanneld's rule of four subnets. It never uses the first.
 func (n Network) validateSize() error {
 	length := n.subnetLen()
 	if length > 30 {
@@ -95,37 +89,23 @@ func validateBackend(backend, arch string) error {
 	return nil
 }
 
-func (n Network) backend() string {
-	if n.Backend == "" {
-		return "vxlan"
-	}
-	return n.Backend
-}
+func (n Network) backend() string { return cmp.Or(n.Backend, "vxlan") }
 
-func (n Network) subnetLen() int {
-	if n.SubnetLen == 0 {
-		return defaultSubnetLen
-	}
-	return n.SubnetLen
-}
+func (n Network) subnetLen() int { return cmp.Or(n.SubnetLen, 24) }
 
 // networkConfig is the JSON value at /coreos.com/network/config.
 type networkConfig struct {
 	Network   string
 	SubnetLen int
-	Backend   backendConfig
-}
-
-type backendConfig struct {
-	Type string
-	MTU  int `json:",omitempty"`
+	Backend   struct {
+		Type string
+		MTU  int `json:",omitempty"` // never written: flanneld determines it
+	}
 }
 
 func (n Network) config() networkConfig {
-	c := networkConfig{Network: n.CIDR.String(), SubnetLen: n.subnetLen(), Backend: backendConfig{Type: n.backend()}}
-	if n.backend() == "vxlan" || n.backend() == "wireguard" {
-		c.Backend.MTU = n.MTU
-	}
+	c := networkConfig{Network: n.CIDR.String(), SubnetLen: n.subnetLen()}
+	c.Backend.Type = n.backend()
 	return c
 }
 
@@ -145,7 +125,8 @@ const (
 
 // Store is the etcd that stores the network configuration.
 type Store interface {
-	Client(context.Context) (*clientv3.Client, error)
+	// Do calls do with a client.
+	Do(ctx context.Context, do func(*clientv3.Client) error) error
 	// Look calls ask, or returns new if etcd has never run on this host.
 	Look(ctx context.Context, new step.Diff, ask func(context.Context, *clientv3.Client) (step.Diff, error)) (step.Diff, error)
 }
@@ -183,23 +164,17 @@ func (n Network) check(ctx context.Context, etcd Store) (step.Diff, error) {
 func (n Network) apply(ctx context.Context, etcd Store) error {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	client, err := etcd.Client(ctx)
-	if err != nil {
+	return etcd.Do(ctx, func(client *clientv3.Client) error {
+		now, err := published(ctx, client)
+		if err != nil || n.same(now) {
+			return err
+		}
+		if err := n.free(ctx, client, now); err != nil {
+			return err
+		}
+		_, err = client.Put(ctx, configKey, n.json())
 		return err
-	}
-	defer client.Close()
-	now, err := published(ctx, client)
-	if err != nil {
-		return err
-	}
-	if n.same(now) {
-		return nil
-	}
-	if err := n.free(ctx, client, now); err != nil {
-		return err
-	}
-	_, err = client.Put(ctx, configKey, n.json())
-	return err
+	})
 }
 
 func published(ctx context.Context, client *clientv3.Client) (string, error) {
@@ -218,9 +193,8 @@ func (n Network) same(text string) bool {
 	return json.Unmarshal([]byte(text), &now) == nil && now == n.config()
 }
 
-// free returns a problem if another host has a lease of the current
-// configuration, because its containers would keep addresses that the cluster
-// no longer routes.
+// free returns a problem if another host has a lease of the current configuration: its
+// containers would keep addresses that the cluster no longer routes.
 func (n Network) free(ctx context.Context, client *clientv3.Client, now string) error {
 	if now == "" {
 		return nil
@@ -230,24 +204,16 @@ func (n Network) free(ctx context.Context, client *clientv3.Client, now string) 
 		return fmt.Errorf("read %s: %w", subnetsKey, err)
 	}
 	for _, kv := range leases.Kvs {
-		by := holder(kv.Value)
-		if n.Own.IsValid() && by == n.Own.String() {
+		var lease struct{ PublicIP string }
+		_ = json.Unmarshal(kv.Value, &lease) // without an address: the lease of an unknown host
+		if n.Own.IsValid() && lease.PublicIP == n.Own.String() {
 			continue
 		}
 		return &step.Problem{
 			Name:   "flannel-network-in-use",
-			Text:   fmt.Sprintf("host %s has a subnet under another flannel network, %s, and this one is %s", by, now, n.json()),
+			Text:   fmt.Sprintf("host %s has a subnet under another flannel network, %s, and this one is %s", lease.PublicIP, now, n.json()),
 			Remedy: "use the current network, or run `kube-bootstrap turndown` on the other hosts first",
 		}
 	}
 	return nil
-}
-
-// holder returns the public IP of a lease, or "" if the value is not a lease.
-func holder(lease []byte) string {
-	var l struct{ PublicIP string }
-	if json.Unmarshal(lease, &l) != nil {
-		return ""
-	}
-	return l.PublicIP
 }

@@ -130,10 +130,9 @@ func (d Daemon) view(ctx context.Context, client *clientv3.Client) (view, error)
 // vtepVNI is flanneld's default VXLAN network identifier.
 const vtepVNI = 1
 
-// vtepMAC derives the MAC address of a host's VXLAN link from its public IP.
-// The address is then the same after a reboot, so that the other hosts reach
-// this host before they learn a new address from etcd. The first byte marks
-// it as locally administered.
+// vtepMAC derives the MAC address of a host's VXLAN link from its public IP, so that
+// other hosts reach this host after a reboot before they learn a new address from etcd.
+// The first byte marks it as locally administered.
 func vtepMAC(publicIP string) string {
 	addr, err := netip.ParseAddr(publicIP)
 	if err != nil || !addr.Is4() {
@@ -149,11 +148,10 @@ type VTEP struct {
 	PublicIP string // of this host
 }
 
-// Create creates the VXLAN link before flanneld does, because flanneld
-// would give it a random MAC address (0.28.4). flanneld adopts an existing
-// link. flanneld needs etcd to create a link, so Create must run before the
-// balancer, which forwards its requests to etcd. It does nothing for other
-// backends, or if no interface has this host's address.
+// Create creates the VXLAN link, which flanneld adopts. flanneld would give it a random
+// MAC address (0.28.4), and needs etcd for it. Create must therefore run before the
+// balancer, which forwards the requests to etcd. It does nothing for other backends, or
+// if no interface has this host's address.
 func (v VTEP) Create() error {
 	mac := vtepMAC(v.PublicIP)
 	if v.Backend != "vxlan" || mac == "" {

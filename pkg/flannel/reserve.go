@@ -38,8 +38,7 @@ func (n Network) Reserve(ctx context.Context, client *clientv3.Client, host stri
 	return subnet, nil
 }
 
-// errMeanwhile is returned if the reservations have changed since they were
-// read.
+// errMeanwhile is returned if the reservations have changed since they were read.
 var errMeanwhile = errors.New("another subnet was reserved meanwhile")
 
 func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
@@ -71,8 +70,7 @@ func (n Network) tryReserve(ctx context.Context, client *clientv3.Client, host s
 	return subnet, err
 }
 
-// Reserved returns the subnet that is reserved for a host. It is invalid if
-// there is none in the network.
+// Reserved returns the subnet that is reserved for a host, if it is in the network.
 func (n Network) Reserved(ctx context.Context, client *clientv3.Client, host string) (netip.Prefix, error) {
 	subnet, err := reserved(ctx, client, host)
 	if !n.fits(subnet) {
@@ -97,8 +95,7 @@ func reservations(ctx context.Context, client *clientv3.Client) (*clientv3.GetRe
 	return now, nil
 }
 
-// Holders returns the addresses of the hosts that have leased their reserved
-// subnet, by host name.
+// Holders returns, by name, the addresses of the hosts that have leased their subnet.
 func Holders(ctx context.Context, client *clientv3.Client) (map[string]netip.Addr, error) {
 	now, err := reservations(ctx, client)
 	if err != nil {
@@ -187,10 +184,9 @@ func (n Network) subnet(number int) netip.Prefix {
 // leaseSeconds is the duration of flanneld's leases: 24 hours.
 const leaseSeconds = 24 * 60 * 60
 
-// claim leases the reserved subnet of this host before flanneld starts,
-// because flanneld would choose a subnet itself. flanneld adopts the lease
-// that has its public IP, and completes it. This host's etcd user may write
-// no other lease.
+// claim leases the reserved subnet of this host before flanneld starts, because
+// flanneld would choose a subnet itself. flanneld adopts the lease that has its
+// public IP, and completes it. This host's etcd user may write no other lease.
 func claim(ctx context.Context, etcd Etcd, host, publicIP string) error {
 	client, err := etcd.client(ctx)
 	if err != nil {
@@ -202,7 +198,8 @@ func claim(ctx context.Context, etcd Etcd, host, publicIP string) error {
 		return err
 	}
 	if !subnet.IsValid() {
-		return noSubnet(host)
+		return &step.Problem{Name: "no-subnet", Firm: true, Text: "no subnet is reserved for host " + host + ", because it was removed from the cluster",
+			Remedy: "run `kube-bootstrap turndown`, and join it again"}
 	}
 	all, err := leases(ctx, client)
 	if err != nil {
@@ -229,9 +226,8 @@ func lend(ctx context.Context, client *clientv3.Client, subnet netip.Prefix, pub
 	return nil
 }
 
-// elsewhere returns the problem that another host still has a lease with the
-// address of this one, because flanneld would adopt that lease. The other
-// host is gone, as an address belongs to one host.
+// elsewhere returns the problem that another host, which is gone, still has a lease
+// with the address of this one: flanneld would adopt that lease.
 func elsewhere(ctx context.Context, client *clientv3.Client, lease hostLease) error {
 	found, err := client.Get(ctx, reservationOf(lease.subnet))
 	if err != nil {
@@ -243,9 +239,4 @@ func elsewhere(ctx context.Context, client *clientv3.Client, lease hostLease) er
 	}
 	return &step.Problem{Name: "address-leased", Firm: true, Text: fmt.Sprintf("%s had the address %s and still has the subnet %s", other, lease.host, lease.subnet),
 		Remedy: "if that host is gone for good, run `kube-bootstrap forget " + other + "` on a control plane"}
-}
-
-func noSubnet(host string) error {
-	return &step.Problem{Name: "no-subnet", Firm: true, Text: "no subnet is reserved for host " + host + ", because it was removed from the cluster",
-		Remedy: "run `kube-bootstrap turndown`, and join it again"}
 }

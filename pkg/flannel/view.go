@@ -18,11 +18,6 @@ type view struct {
 	leases   []hostLease // of all hosts
 }
 
-// ours reports whether a lease belongs to this host.
-func (v view) ours(l hostLease) bool {
-	return l.key == v.own.key() && l.host.String() == v.publicIP
-}
-
 func (v view) diff() (step.Diff, error) {
 	diff, err := v.linkDiff()
 	if err != nil || len(diff) > 0 {
@@ -68,7 +63,9 @@ func (v view) removeStale() error {
 // linkDiff compares the overlay link with this host's lease.
 func (v view) linkDiff() (step.Diff, error) {
 	var diff step.Diff
-	at := slices.IndexFunc(v.leases, v.ours)
+	at := slices.IndexFunc(v.leases, func(l hostLease) bool {
+		return l.key == LeaseKey(v.own.Subnet) && l.host.String() == v.publicIP
+	})
 	if at < 0 {
 		diff = append(diff, fmt.Sprintf("lease the subnet %s in etcd", v.own.Subnet.Masked()))
 	}
@@ -122,7 +119,7 @@ func (v view) routesDiff() (step.Diff, error) {
 		}
 		if !routed {
 			diff = append(diff, fmt.Sprintf("route %s to %s", l.subnet, l.host))
-		} else if v.backend == "vxlan" && !known(neighbours, l) {
+		} else if v.backend == "vxlan" && (neighbours.MACs[l.subnet.Addr()] != l.mac || neighbours.Hosts[l.mac] != l.host) {
 			diff = append(diff, fmt.Sprintf("add %s at %s as a neighbour of %s", l.mac, l.host, Link(v.backend)))
 		}
 	}
@@ -134,10 +131,6 @@ func (v view) neighbours() (links.Neighbours, error) {
 		return links.Neighbours{}, nil
 	}
 	return links.PermanentNeighbours(Link(v.backend))
-}
-
-func known(n links.Neighbours, l hostLease) bool {
-	return n.MACs[l.subnet.Addr()] == l.mac && n.Hosts[l.mac] == l.host
 }
 
 // routed reports whether packets to a host's subnet leave by the overlay

@@ -12,17 +12,18 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// runAndWait watches the directory before it starts flanneld, so that it
-// misses no write. The slow tick covers a container that was started in
-// between. If the host has no inotify instance left, a quick tick replaces
-// the watch.
+// runAndWait watches the directory before it starts flanneld, so that it misses no
+// write. The slow tick covers a container that was started in between. A quick tick
+// replaces the watch if the host has no inotify instance left.
 func (d Daemon) runAndWait(ctx context.Context) error {
-	tick := time.Second
-	events, stop, err := watch(d.Files.Path(d.SubnetDir))
-	if err != nil {
-		events, stop, tick = nil, func() {}, time.Second/10
+	var events <-chan fsnotify.Event
+	tick := time.Second / 10
+	if watcher, err := fsnotify.NewWatcher(); err == nil {
+		defer watcher.Close()
+		if watcher.Add(d.Files.Path(d.SubnetDir)) == nil {
+			events, tick = watcher.Events, time.Second
+		}
 	}
-	defer stop()
 	if err := d.run(ctx); err != nil {
 		return err
 	}
@@ -30,21 +31,8 @@ func (d Daemon) runAndWait(ctx context.Context) error {
 	return step.Watching(ctx, d.service().Watch, func(ctx context.Context) error { return d.wait(ctx, events, tick) })
 }
 
-func watch(dir string) (events <-chan fsnotify.Event, stop func(), err error) {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := watcher.Add(dir); err != nil {
-		watcher.Close()
-		return nil, nil, err
-	}
-	return watcher.Events, func() { watcher.Close() }, nil
-}
-
-// run restarts a flanneld that has run for CheckLimit without a valid lease,
-// because flanneld writes the file only when it starts. A flanneld that
-// cannot reach etcd loses nothing by this.
+// run restarts a flanneld that has run for CheckLimit without a valid lease, because
+// it writes the file only when it starts. One that cannot reach etcd loses nothing.
 func (d Daemon) run(ctx context.Context) error {
 	// If this fails, flanneld creates the link, and Overlay corrects it.
 	if err := d.vtep().Create(); err != nil {
@@ -102,18 +90,14 @@ func (d Daemon) wait(ctx context.Context, events <-chan fsnotify.Event, every ti
 		}
 		select {
 		case <-limited.Done():
-			return d.gaveUp(ctx, err)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("no subnet within %s: %w; the end of flanneld's log:\n%s", step.Limit(ctx), err, d.service().Tail(ctx, 15))
 		case <-events:
 		case <-tick.C:
 		}
 	}
-}
-
-func (d Daemon) gaveUp(ctx context.Context, last error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("no subnet within %s: %w; the end of flanneld's log:\n%s", step.Limit(ctx), last, d.service().Tail(ctx, 15))
 }
 
 // lease returns the lease that the current flanneld has written. An older
@@ -136,8 +120,7 @@ func (d Daemon) lease(ctx context.Context) (Lease, error) {
 	return d.readLease()
 }
 
-// clockGrain is the maximum lag of file times behind the clock.
-const clockGrain = 20 * time.Millisecond
+const clockGrain = 20 * time.Millisecond // the maximum lag of file times behind the clock
 
 func (d Daemon) readLease() (Lease, error) {
 	lease, err := ReadLease(d.Files, d.SubnetDir)
