@@ -77,11 +77,7 @@ func (c Configuration) encode(resolv string, controlPlane bool) ([]byte, error) 
 	if err := c.Own.apply(&k); err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)
 	}
-	data, err := yaml.Marshal(k)
-	if err != nil {
-		return nil, fmt.Errorf("kubelet configuration: %w", err)
-	}
-	return data, nil
+	return yaml.Marshal(k)
 }
 
 // After a partition the node turns Ready at the next update of its status, and a

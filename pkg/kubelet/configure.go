@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"strings"
@@ -14,9 +15,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Configure is the step that writes the files that the kubelet reads. Undo removes
-// all files, mounts and rules of the kubelet and of kube-proxy. It must run after the
-// removal of the pods, which use them.
+// Configure is the step that writes the files that the kubelet reads. Undo removes all
+// files, mounts and rules of the kubelet and of kube-proxy, after the pods are removed.
 func (k Kubelet) Configure() step.Step {
 	return step.Step{
 		Name: "configure the kubelet",
@@ -26,16 +26,9 @@ func (k Kubelet) Configure() step.Step {
 				return nil, err
 			}
 			diff, err := k.Files.Missing(tree)
-			if err != nil {
-				return nil, err
-			}
-			record, err := foundRecord.Diff(k.Files)
-			if err != nil {
-				return nil, err
-			}
-			diff = append(diff, record...)
-			identity, err := k.Identity.diff()
-			return append(diff, identity...), err
+			record, recordErr := foundRecord.Diff(k.Files)
+			identity, identityErr := k.Identity.diff()
+			return append(append(diff, record...), identity...), errors.Join(err, recordErr, identityErr)
 		},
 		Apply: func(ctx context.Context) error {
 			if err := rememberFound(ctx, k.Files); err != nil {
@@ -82,18 +75,18 @@ func resolv(files host.Files) (path string, own []byte) {
 		return resolvFile, nil
 	}
 	kept, dropped := withoutLoopback(string(data))
+	info, err := os.Lstat(files.Path(hostResolv))
+	plain := err == nil && info.Mode().IsRegular() // a link leads elsewhere inside of a container
 	switch {
 	case dropped && files.Exists(systemResolv):
 		return systemResolv, nil // kept up to date by systemd-resolved
-	case !dropped && plainFile(files, hostResolv):
+	case !dropped && plain:
 		return hostEtc + "/resolv.conf", nil
 	}
 	return resolvFile, []byte(kept)
 }
 
-// HasResolver reports whether pods of this host can resolve the outside world:
-// whether any name server is left once those on a loopback address are not
-// counted.
+// HasResolver reports whether this host has a name server that pods reach, see resolv.
 func HasResolver(files host.Files) bool {
 	path, text := resolv(files)
 	if path != resolvFile {
@@ -105,12 +98,6 @@ func HasResolver(files host.Files) bool {
 		}
 	}
 	return false
-}
-
-// plainFile is false for a link, which leads elsewhere inside of a container.
-func plainFile(files host.Files, path string) bool {
-	info, err := os.Lstat(files.Path(path))
-	return err == nil && info.Mode().IsRegular()
 }
 
 func withoutLoopback(conf string) (kept string, dropped bool) {
@@ -130,15 +117,13 @@ func withoutLoopback(conf string) (kept string, dropped bool) {
 	return b.String(), dropped
 }
 
-// credentialsPath is where the kubelet looks for credentials of its own, in
-// the form of Docker's configuration.
+// credentialsPath is the kubelet's file of credentials, in the form of Docker's.
 const credentialsPath = "/var/lib/kubelet/config.json"
 
-// RegistryFiles returns the kubelet's credentials for a private registry, which
-// it gives to containerd with each pull. A registry with a token server needs
-// them also for the upstream names that it replaces, because containerd asks a
-// token server with these credentials only. Other registries must not have them
-// there: without its hosts.toml, containerd would send them to the upstream.
+// RegistryFiles returns the kubelet's credentials for a private registry, which it gives
+// to containerd with each pull. They are also for the names that the registry replaces
+// if it has a token server, which containerd asks with these credentials only. Otherwise
+// containerd would send them to the upstream if its hosts.toml is missing.
 func RegistryFiles(to *registry.Registry, upstreams []string) ([]host.File, error) {
 	if to.Auth.Username == "" {
 		return nil, nil

@@ -2,20 +2,22 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const container = "kubelet"
 
-// Container is the container of the kubelet that runs on this host. Only
-// Kubelet creates it.
+// Container is the container of the kubelet on this host. Only Kubelet creates it.
 type Container struct{ docker.Service }
 
 // ContainerIn returns the container of the kubelet in the main Docker.
@@ -65,15 +67,14 @@ const (
 	explained = 15  // lines that are told
 )
 
-// consequences are complaints that only follow from others, and are repeated
-// for every pod and second as long as the API server does not answer.
+// consequences are complaints that follow from others, and are repeated for every pod
+// and second while the API server does not answer.
 var consequences = []string{
 	"mirror pod", "Unable to write event", "Server rejected event", "Error getting the current node from lister",
 	"Nameserver limits exceeded", "node status will not be updated",
 }
 
-// complaints returns the last warnings and errors of a log, each once. A log
-// without any is told as it ends.
+// complaints returns the last warnings and errors of a log, each once, or its end.
 func complaints(log string, count int) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	var kept []string
@@ -101,8 +102,7 @@ func isComplaint(line string) bool {
 	return line != "" && !info && !slices.ContainsFunc(consequences, func(c string) bool { return strings.Contains(line, c) })
 }
 
-// messageOf is a line without its time and place, and without numbers: an
-// interval that grows makes no other message.
+// messageOf is a line without time, place and numbers: an interval may grow.
 func messageOf(line string) string {
 	if _, message, ok := strings.Cut(line, "] "); ok {
 		line = message
@@ -113,4 +113,43 @@ func messageOf(line string) string {
 		}
 		return r
 	}, line)
+}
+
+// kubectlPath is the path of kubectl in the kubelet's container, and on the host
+// that of a script that calls it. The script is not a link to a program: a
+// download to its path would overwrite the program.
+const kubectlPath = "/usr/local/bin/kubectl"
+
+func kubectlScript(binary string) []byte {
+	return []byte("#!/bin/sh\n# Installed by kube-bootstrap, removed by `kube-bootstrap turndown`.\nexec " + binary + " kubectl \"$@\"\n")
+}
+
+// InstallKubectl installs a kubectl, which runs `binary kubectl`, on a host without one.
+func InstallKubectl(files host.Files, binary string) step.Step {
+	script := kubectlScript(binary)
+	return step.Step{
+		Name: "install kubectl",
+		Check: func(context.Context) (step.Diff, error) {
+			if host.FindProgram(files, "kubectl") != "" {
+				return nil, nil
+			}
+			return step.Diff{"write " + kubectlPath}, nil
+		},
+		Apply: func(context.Context) error {
+			if host.FindProgram(files, "kubectl") != "" {
+				return nil
+			}
+			return files.Write(kubectlPath, script, 0o755)
+		},
+		Undo: func(context.Context) error {
+			now, err := files.Read(kubectlPath)
+			if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != string(script) {
+				return nil // the user has installed another kubectl since
+			}
+			if err != nil {
+				return err
+			}
+			return files.Remove(kubectlPath)
+		},
+	}
 }

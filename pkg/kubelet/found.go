@@ -33,30 +33,20 @@ func (f found) valid() error {
 	return nil
 }
 
-// rememberFound records the state of the host before the kubelet starts. After the
-// loss of the record, everything in Dir, and all tables and chains, count as created
-// by the kubelet: no other program uses Dir, and only empty tables and chains are
-// removed.
+// rememberFound records the state of the host before the kubelet starts. After the loss
+// of the record, everything in Dir and all tables and chains count as the kubelet's: no
+// other program uses Dir, and only empty tables and chains are removed.
 func rememberFound(ctx context.Context, files host.Files) error {
 	return foundRecord.Ensure(files, func(lost error) (found, error) {
 		if host.IsDamaged(lost) || hasBeen(files) {
 			return found{Entries: []string{}, Tables: []string{}, Chains: []string{}}, nil
 		}
-		return look(ctx, files)
+		entries, err := files.Entries(Dir)
+		tables, tablesErr := netfilter.NftTables(ctx)
+		chains, chainsErr := netfilter.NftBaseChains(ctx)
+		before := found{append([]string{}, entries...), append([]string{}, tables...), append([]string{}, chains...)}
+		return before, errors.Join(err, tablesErr, chainsErr)
 	})
-}
-
-func look(ctx context.Context, files host.Files) (f found, err error) {
-	entries, err := files.Entries(Dir)
-	if err != nil {
-		return f, err
-	}
-	tables, err := netfilter.NftTables(ctx)
-	if err != nil {
-		return f, err
-	}
-	chains, err := netfilter.NftBaseChains(ctx)
-	return found{append([]string{}, entries...), append([]string{}, tables...), append([]string{}, chains...)}, err
 }
 
 // restoreFound removes everything that the kubelet and kube-proxy have created.
@@ -101,8 +91,7 @@ func removeNew(ctx context.Context, before []string, list func(context.Context) 
 	return remove(ctx, slices.DeleteFunc(now, func(name string) bool { return !ofIptables(name) || slices.Contains(before, name) }))
 }
 
-// ofIptables reports whether iptables creates this table, or the table of this
-// chain.
+// ofIptables reports whether iptables creates this table, or this chain's table.
 func ofIptables(name string) bool {
 	family, rest, _ := strings.Cut(name, " ")
 	table, _, _ := strings.Cut(rest, " ")

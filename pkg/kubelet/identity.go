@@ -17,18 +17,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Identity is the certificate with which the API server knows the kubelet, and
-// its kubeconfig.
+// Identity is the kubelet's certificate for the API server, and its kubeconfig.
 type Identity struct {
 	Files        host.Files
 	HostName     string
 	ControlPlane bool
 	Server       string // the URL of the API server, which the kubeconfig names
 
-	// Certificate issues the first certificate of a control plane's kubelet, with
-	// its key, in PEM. A worker's kubelet gets its first one by the token in
-	// BootstrapConfig, and another one from Certificate after a change of the
-	// authority.
+	// Certificate issues a certificate and its key, in PEM: the first one of a control
+	// plane's kubelet, and another one of a worker's after a change of the authority. A
+	// worker's kubelet gets its first one by the token in BootstrapConfig.
 	Certificate func(context.Context) ([]byte, error)
 
 	Now func() time.Time // the clock; nil: the host's
@@ -41,8 +39,7 @@ func (i Identity) now() time.Time {
 	return time.Now()
 }
 
-// diff returns what must change so that the API server accepts the credentials of
-// the kubelet.
+// diff returns what must change so that the API server accepts the kubelet.
 func (i Identity) diff() (step.Diff, error) {
 	if i.ControlPlane {
 		return i.diffFor(i.pairProblem())
@@ -50,8 +47,7 @@ func (i Identity) diff() (step.Diff, error) {
 	return i.workerDiff()
 }
 
-// diffFor compares the kubeconfig. reason is why the kubelet needs a new
-// certificate.
+// diffFor compares the kubeconfig. reason is why the kubelet needs a new certificate.
 func (i Identity) diffFor(reason string, err error) (step.Diff, error) {
 	if err != nil {
 		return nil, err
@@ -63,9 +59,8 @@ func (i Identity) diffFor(reason string, err error) (step.Diff, error) {
 	return diff, err
 }
 
-// workerDiff compares the kubeconfig of a worker that has joined. The kubelet gets
-// its first certificate from the API server by a token. If this certificate has
-// expired, workerDiff returns a problem, because the kubelet needs another token.
+// workerDiff compares the kubeconfig of a worker that has joined. It returns a problem if
+// the kubelet's certificate has expired: it then needs another token.
 func (i Identity) workerDiff() (step.Diff, error) {
 	if i.Files.Exists(BootstrapConfig) {
 		return nil, nil
@@ -193,36 +188,32 @@ func currentCertificate(files host.Files) (*x509.Certificate, error) {
 	return pki.ParseCertificate(data)
 }
 
-// FollowAuthority has the kubelet trust the authorities in the file of this host,
-// and gives it a certificate of the first one. The step that starts the kubelet
-// then replaces its container.
+// FollowAuthority has the kubelet trust the authorities of this host, and gives it a
+// certificate of the first one. The step that starts the kubelet replaces its container.
 func (i Identity) FollowAuthority() step.Step {
 	return step.Step{
 		Name:  "have the kubelet follow the certificate authority",
 		Check: func(context.Context) (step.Diff, error) { return i.diffFor(signerProblem(i.Files)) },
-		Apply: i.followAuthority,
+		Apply: func(ctx context.Context) error {
+			reason, err := signerProblem(i.Files)
+			if err != nil {
+				return err
+			}
+			if reason != "" {
+				if err := i.writePair(ctx); err != nil {
+					return err
+				}
+				// A control plane that has not reached this phase may have signed it.
+				if reason, err = signerProblem(i.Files); err != nil || reason != "" {
+					return errors.Join(err, fmt.Errorf("the new %s: %s", currentPair, reason))
+				}
+			}
+			return i.writeKubeconfig()
+		},
 	}
 }
 
-func (i Identity) followAuthority(ctx context.Context) error {
-	reason, err := signerProblem(i.Files)
-	if err != nil {
-		return err
-	}
-	if reason != "" {
-		if err := i.writePair(ctx); err != nil {
-			return err
-		}
-		// A control plane that has not reached this phase may have signed it.
-		if reason, err = signerProblem(i.Files); err != nil || reason != "" {
-			return errors.Join(err, fmt.Errorf("the new %s: %s", currentPair, reason))
-		}
-	}
-	return i.writeKubeconfig()
-}
-
-// signerProblem states why the certificate does not belong to the authority in the
-// file of this host; "" if it does.
+// signerProblem states why the certificate is not of the authority of this host, or "".
 func signerProblem(files host.Files) (string, error) {
 	data, err := files.Read(clientCA)
 	if errors.Is(err, fs.ErrNotExist) {

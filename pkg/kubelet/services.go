@@ -67,8 +67,7 @@ func (r ServiceRoute) diff() (step.Diff, error) {
 	return routeRecord.Diff(r.Files)
 }
 
-// createdIn reports whether kube-bootstrap created a route to Services: only this
-// route leads to loopback.
+// createdIn reports whether kube-bootstrap created a route: only its own leads to lo.
 func (r ServiceRoute) createdIn(routes []links.Route) bool {
 	own := func(to links.Route) bool { return to.Link == "lo" && to.Dst == r.Services }
 	return r.Files.Exists(routeRecord.Path) || slices.ContainsFunc(routes, own)
@@ -91,8 +90,7 @@ func (r ServiceRoute) add() error {
 	return links.AddLocalRoute(r.Services, source)
 }
 
-// remove also removes the route to a network that the record names: the
-// settings may have been lost.
+// remove relies on the record for the network: the settings may have been lost.
 func (r ServiceRoute) remove() error {
 	if routes, err := links.Routes(); err != nil || !r.createdIn(routes) {
 		return err

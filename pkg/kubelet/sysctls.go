@@ -14,21 +14,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// sysctlRecord contains the former kernel settings by name; none if the record was
-// lost.
-var sysctlRecord = host.Record[map[string]string]{Path: host.StateDir + "/sysctls.json", Valid: validSysctls}
-
-func validSysctls(values map[string]string) error {
+// sysctlRecord contains the former kernel settings by name; none if it was lost.
+var sysctlRecord = host.Record[map[string]string]{Path: host.StateDir + "/sysctls.json", Valid: func(values map[string]string) error {
 	for name, value := range values {
 		if _, err := strconv.Atoi(value); err != nil || !slices.Contains(sysctls, name) {
 			return fmt.Errorf("%q = %q is not a kernel setting that was kept", name, value)
 		}
 	}
 	return nil
-}
+}}
 
-// sysctls are the kernel settings that the kubelet, kube-proxy, flanneld, CNI
-// plugins and Docker change.
+// sysctls are what the kubelet, kube-proxy, flanneld, CNI plugins and Docker change.
 var sysctls = []string{
 	"kernel.panic", "kernel.panic_on_oops", "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
 	"vm.overcommit_memory", "vm.panic_on_oom",
@@ -46,30 +42,25 @@ func RememberSysctls(files host.Files) step.Step {
 	return step.Step{
 		Name:  "remember kernel settings",
 		Check: func(context.Context) (step.Diff, error) { return sysctlRecord.Diff(files) },
-		Apply: func(context.Context) error { return rememberSysctls(files) },
-		Undo:  func(ctx context.Context) error { return restoreSysctls(ctx, files) },
+		Apply: func(context.Context) error {
+			return sysctlRecord.Ensure(files, func(lost error) (map[string]string, error) {
+				values := map[string]string{}
+				if host.IsDamaged(lost) || hasBeen(files) {
+					return values, nil // the kernel settings may have changed already
+				}
+				for _, name := range sysctls {
+					if value, ok := kernel.Sysctl(files, name); ok {
+						values[name] = value
+					}
+				}
+				return values, nil
+			})
+		},
+		Undo: func(ctx context.Context) error { return restoreSysctls(ctx, files) },
 	}
 }
 
-// rememberSysctls saves no values if the kernel settings have changed already: if
-// the record was damaged, or a kubelet has run on this host.
-func rememberSysctls(files host.Files) error {
-	return sysctlRecord.Ensure(files, func(lost error) (map[string]string, error) {
-		values := map[string]string{}
-		if host.IsDamaged(lost) || hasBeen(files) {
-			return values, nil
-		}
-		for _, name := range sysctls {
-			if value, ok := kernel.Sysctl(files, name); ok {
-				values[name] = value
-			}
-		}
-		return values, nil
-	})
-}
-
-// hasBeen reports whether kube-bootstrap has set up a kubelet here, wholly or
-// partly.
+// hasBeen reports whether kube-bootstrap has set up a kubelet here, at least partly.
 func hasBeen(files host.Files) bool { return files.Exists(Kubeconfig) || files.Exists(BootstrapConfig) }
 
 func leaveSysctls(ctx context.Context) {
@@ -99,11 +90,9 @@ func restoreSysctls(ctx context.Context, files host.Files) error {
 	return files.Remove(sysctlRecord.Path)
 }
 
-// KeepSysctls sets the kernel settings that packets between pods, containers
-// and hosts depend on. Docker, flanneld and kube-proxy set them when they start,
-// and do not notice when somebody changes them. Packets are
-// forwarded between the links; a missing link is skipped. RememberSysctls restores
-// the previous values.
+// KeepSysctls sets the kernel settings that packets between pods, containers and hosts
+// depend on. Docker, flanneld and kube-proxy set them when they start, and do not notice
+// a change. Packets are forwarded between the links; a missing link is skipped.
 func KeepSysctls(files host.Files, links ...string) step.Step {
 	names := []string{"net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"}
 	for _, link := range links {
