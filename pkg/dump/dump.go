@@ -1,12 +1,12 @@
 // Package dump writes the logs and the state of a host into a directory, for a bug
-// report, without secrets. The host may be this machine or a node of a cluster: only
-// Exec differs.
+// report, without secrets. The host is this machine or a node of a cluster.
 //
 //	sources ──▶ Exec on the host, several at a time ──▶ Redact ──▶ a file each
 //	               └── what fails ──▶ errors.txt
 package dump
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,23 +22,27 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ErrorsFile is the file of a dump that says what was not collected, and why.
-const ErrorsFile = "errors.txt"
+const (
+	// ErrorsFile is the file of a dump that says what was not collected, and why.
+	ErrorsFile = "errors.txt"
 
-// parallel is how many scripts run on a host at the same time.
-const parallel = 8
+	parallel = 8           // scripts that run on a host at the same time
+	limit    = time.Minute // of a script
+	// grace is how long an ended script may need until it is left alone: nothing
+	// ends a process that waits for a dead disk.
+	grace = 10 * time.Second
+
+	maxFile   = 32 << 20 // bytes of a file
+	maxReason = 2 << 10  // bytes of an error message
+)
 
 // Host is the host of a dump.
 type Host struct {
 	// Exec runs a command on the host. It ends the command when ctx ends.
-	Exec func(ctx context.Context, args []string, stdout, stderr io.Writer) error
-	// Program is the path of kube-bootstrap on the host.
-	Program string
-	// Workloads adds what the pods and containers of users print, which may contain
-	// anything.
-	Workloads bool
-	// Objects adds the objects of the cluster, if the host is a control plane.
-	Objects bool
+	Exec      func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+	Program   string // the path of kube-bootstrap on the host
+	Workloads bool   // also what the pods and containers of users print, which may be anything
+	Objects   bool   // also the objects of the cluster, if the host is a control plane
 
 	limit time.Duration // of a script; 0 is the usual one
 }
@@ -52,9 +56,8 @@ func Here(program string) Host {
 	return Host{Exec: run, Program: program, Objects: true}
 }
 
-// Collect writes a dump of a host into the directory dir, which exists. It returns
-// the files that are missing or incomplete; ErrorsFile has the reasons. If ctx ends,
-// the files of what has ended by then remain.
+// Collect writes a dump of a host into an existing directory. It returns the files that
+// are missing or incomplete; ErrorsFile has the reasons. If ctx ends, the others remain.
 func Collect(ctx context.Context, h Host, dir string) (failed []string, err error) {
 	return collect(ctx, h, dir, sources)
 }
@@ -124,7 +127,6 @@ func (c *collection) note(ctx context.Context, file string, err error) {
 	c.write(ErrorsFile, Redact(fmt.Appendf(nil, "%s: %v\n", file, err)), os.O_APPEND)
 }
 
-// write writes a file, or appends to it, as flag says.
 func (c *collection) write(file string, text []byte, flag int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,4 +156,87 @@ func (c *collection) report(ctx context.Context, begins, ends string) {
 	}
 	c.running = slices.DeleteFunc(c.running, func(file string) bool { return file == ends })
 	step.Report(ctx, strings.Join(c.running, ", "), 0, 0)
+}
+
+// run runs a script of a source on the host, with a name as its first argument. It
+// returns what the script printed, also if it failed.
+func (c *collection) run(ctx context.Context, file, script, name string) ([]byte, error) {
+	select {
+	case c.room <- struct{}{}:
+		defer func() { <-c.room }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c.report(ctx, file, "")
+	defer c.report(ctx, "", file)
+	said, told := &output{most: maxFile}, &output{most: maxReason}
+	err := c.await(ctx, said, told, []string{"/bin/sh", "-c", prelude + script, c.Program, name})
+	text, whole := said.taken()
+	if !whole {
+		err = errors.Join(err, fmt.Errorf("more than %d MiB were printed, and the rest is left out", maxFile>>20))
+	}
+	reason, _ := told.taken()
+	return text, withReason(err, string(reason))
+}
+
+// await runs a command to its end, or to its limit.
+func (c *collection) await(ctx context.Context, said, told *output, args []string) error {
+	most := cmp.Or(c.limit, limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it did not end within %s", most))
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- c.Exec(ctx, args, said, told) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+		return context.Cause(ctx)
+	}
+}
+
+// withReason returns the error of a script, with what it wrote to stderr, not the script.
+func withReason(err error, reason string) error {
+	if err == nil {
+		return nil
+	}
+	var command *host.CommandError
+	if errors.As(err, &command) {
+		err = command.Err
+	}
+	if reason = strings.TrimSpace(reason); reason == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, strings.Join(strings.Split(reason, "\n"), "; "))
+}
+
+// output keeps the first bytes that a command writes, which may still run when it is read.
+type output struct {
+	most int
+
+	mu   sync.Mutex
+	kept []byte
+	cut  bool
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	room := o.most - len(o.kept)
+	o.kept = append(o.kept, p[:min(room, len(p))]...)
+	o.cut = o.cut || room < len(p)
+	return len(p), nil
+}
+
+// taken returns what was written, and whether it is whole. Later output is dropped.
+func (o *output) taken() (text []byte, whole bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text, whole = o.kept, !o.cut
+	o.kept, o.most = nil, 0
+	return text, whole
 }
