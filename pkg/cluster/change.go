@@ -44,6 +44,17 @@ func onNodes(ctx context.Context, options Options, emit func(session.Event), do 
 	})
 }
 
+// onNode calls do for one node of a cluster.
+func onNode(ctx context.Context, options Options, name string, emit func(session.Event), do func(change, topology.Node) error) error {
+	return onNodes(ctx, options, emit, func(c change) error {
+		n, err := c.nodes.Pick(name)
+		if err != nil {
+			return err
+		}
+		return do(c, n)
+	})
+}
+
 // recorded returns the options with the existing nodes, and with the subnet, the
 // host image, the API port, the local registry and the addresses for load
 // balancers of the cluster.
@@ -77,15 +88,12 @@ func (c change) turndown(n topology.Node) step.Step {
 	return step.Step{
 		Name:  "turn " + n.Name + " down",
 		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
+		Check: session.DiffIf("run kube-bootstrap turndown on "+n.Name, func(ctx context.Context) (bool, error) {
 			state, err := c.session.Observe(ctx)
-			if err != nil || !state.Runs(n.Name) {
-				return nil, err
-			}
-			return step.Diff{"run kube-bootstrap turndown on " + n.Name}, nil
-		},
+			return state.Runs(n.Name), err
+		}),
 		Apply: func(ctx context.Context) error {
-			return remote.Run(ctx, c.session, n.Name, []string{"turndown", "--yes", "--progress", "json", "--keep-images"}, nil)
+			return remote.Run(ctx, c.session, n.Name, []string{"turndown", "--yes", "--keep-images"}, nil)
 		},
 	}
 }

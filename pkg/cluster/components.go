@@ -13,7 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -103,25 +102,22 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 	}
 	return step.Step{
 		Name: "remember the programs of the checkout",
-		Check: func(ctx context.Context) (step.Diff, error) {
+		Check: session.DiffIf("note the versions of the programs", func(ctx context.Context) (bool, error) {
 			notes, err := s.Cluster().Notes(ctx)
-			if err != nil || o.Components.equal(notes[session.ComponentsNote]) {
-				return nil, err
-			}
-			return step.Diff{"note the versions of the programs"}, nil
-		},
+			return !o.Components.equal(notes[session.ComponentsNote]), err
+		}),
 		Apply: func(ctx context.Context) error {
 			return s.Cluster().Note(ctx, session.ComponentsNote, o.Components.note())
 		},
 	}
 }
 
-// dropOldComponents removes the bundles of former components. The node is used
-// with a remote engine.
-func dropOldComponents(ctx context.Context, s *session.Session, note string, node driver.Node) error {
+// dropOldComponents removes the bundles of former components, on a node if the
+// engine is remote.
+func dropOldComponents(ctx context.Context, s *session.Session, note, node string) error {
 	keep := componentsName(note)
 	if s.Engine.Remote() {
-		return node.Exec(ctx, driver.Exec{Args: []string{"find", testhost.SharedDir, "-name", "programs-*", "!", "-name", keep, "-delete"}})
+		return s.Node(node).Run(ctx, "find", testhost.SharedDir, "-name", "programs-*", "!", "-name", keep, "-delete")
 	}
 	all, err := filepath.Glob(filepath.Join(s.SharedDir(), "programs-*"))
 	for _, path := range all {
@@ -140,24 +136,23 @@ type Made struct {
 }
 
 // WhatIsUp returns what a cluster that is up was made of.
-func WhatIsUp(ctx context.Context, options session.Options) (made Made, err error) {
+func WhatIsUp(ctx context.Context, options session.Options) (Made, error) {
 	scope := session.Scope{Needs: session.ACluster}
-	err = session.Do(ctx, options, scope, func(s *session.Session, _ topology.State) error {
+	return session.Get(ctx, options, scope, func(s *session.Session, _ topology.State) (made Made, err error) {
 		if _, err := s.RunningMaster(ctx, ""); err != nil {
-			return err
+			return made, err
 		}
 		record, err := s.UpRecord(ctx)
 		if err != nil {
-			return err
+			return made, err
 		}
 		if made.Kubernetes = record.Version(); made.Kubernetes == "" {
-			return &step.Problem{Name: "cluster-unfinished", Text: "cluster " + s.Name + " has never been up", Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` first"}
+			return made, &step.Problem{Name: "cluster-unfinished", Text: "cluster " + s.Name + " has never been up", Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` first"}
 		}
 		made.Components, err = notedComponents(ctx, s)
 		made.Bundle = sharedBundle(s.Options)
-		return err
+		return made, err
 	})
-	return made, err
 }
 
 // sharedBundle returns the path of the bundle that the hosts share; "" if this

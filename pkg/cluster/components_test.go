@@ -36,7 +36,7 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	}
 	share("v1.36.3+aaa")
 	components := share("v1.36.3+bbb")
-	must.NoError(t, dropOldComponents(t.Context(), s, components.note(), nil))
+	must.NoError(t, dropOldComponents(t.Context(), s, components.note(), ""))
 	found, err := filepath.Glob(filepath.Join(s.SharedDir(), "*"))
 	if err != nil || len(found) != 2 {
 		t.Errorf("hosts see %q, %v", found, err)

@@ -64,11 +64,89 @@ func removeImages(ctx context.Context, s *session.Session) error {
 	return errors.Join(errs...)
 }
 
-// RestoreSnapshot replaces all hosts by those of a snapshot.
-func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
-	options, err := options.withDefaults()
+// replaceHosts removes all hosts, and records that the cluster next is created
+// after them.
+func replaceHosts(ctx context.Context, s *session.Session, next session.Record) error {
+	next.Phase = session.Removing
+	if err := s.WriteRecord(ctx, &next); err != nil {
+		return err
+	}
+	for _, key := range []string{session.RestoringNote, session.ComponentsNote} {
+		if err := s.Cluster().Forget(ctx, key); err != nil {
+			return err
+		}
+	}
+	if err := snapshot.RemoveHosts(ctx, s); err != nil {
+		return err
+	}
+	next.Phase = session.Creating
+	return s.WriteRecord(ctx, &next)
+}
+
+// remove removes the cluster with its snapshots. If it is killed, the record
+// tells the next `cluster up` to remove the rest first.
+func remove(ctx context.Context, s *session.Session) error {
+	if err := s.WriteRecord(ctx, &session.Record{Phase: session.Removing}); err != nil {
+		return err
+	}
+	return errors.Join(snapshot.ForgetAll(ctx, s), s.Cluster().Remove(ctx, session.RecordNote),
+		os.RemoveAll(s.SharedDir()), os.RemoveAll(s.ComponentsPath()))
+}
+
+// removeBegun removes what a failed run of Up has created. The record of a
+// cluster that was to be created again stays, and so do snapshots of an earlier
+// cluster of this name.
+func removeBegun(ctx context.Context, s *session.Session) error {
+	r, err := s.Record(ctx)
 	if err != nil {
 		return err
 	}
-	return snapshot.Restore(ctx, options.Options, options.setup(options.Topology(options.Name, topology.State{})), name, emit)
+	if r != nil {
+		return replaceHosts(ctx, s, *r)
+	}
+	kept, err := snapshot.Names(ctx, s)
+	if err != nil {
+		return err
+	}
+	if len(kept) == 0 {
+		return remove(ctx, s)
+	}
+	if err := replaceHosts(ctx, s, session.Record{}); err != nil {
+		return err
+	}
+	return s.WriteRecord(ctx, nil)
 }
+
+// CleanLosses lists what Clean removes for good: hosts, snapshots and the images
+// of the local registry. Remains of an interrupted run are no loss.
+func CleanLosses(ctx context.Context, options Options) ([]string, error) {
+	return session.Get(ctx, options.Options, session.Scope{Needs: session.ACluster}, func(s *session.Session, state topology.State) ([]string, error) {
+		all, err := losses(ctx, s, state, func(string) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		volumes, err := s.Cluster().Volumes(ctx)
+		if slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == testhost.RegistryName(s.Name) }) {
+			all = append(all, "the images of the local registry")
+		}
+		return all, err
+	})
+}
+
+// RecreateLosses lists what Up with Options.Recreate removes for good.
+func RecreateLosses(ctx context.Context, options Options) ([]string, error) {
+	return session.Get(ctx, options.Options, session.Scope{}, func(s *session.Session, state topology.State) ([]string, error) {
+		return losses(ctx, s, state, func(name string) bool { return name == snapshot.First })
+	})
+}
+
+// losses lists all hosts, and the snapshots that are removed with them.
+func losses(ctx context.Context, s *session.Session, state topology.State, goes func(snapshot string) bool) (all []string, err error) {
+	for _, name := range state.Names() {
+		all = append(all, hostLoss(name))
+	}
+	snapshots, err := snapshot.Losses(ctx, s, goes)
+	return append(all, snapshots...), err
+}
+
+func hostLoss(name string) string { return "host " + name + " with its volumes" }

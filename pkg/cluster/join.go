@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,7 +91,7 @@ func roleStep(n topology.Node, run func(context.Context, topology.Node) error) s
 }
 
 func (j *joining) firstMaster(ctx context.Context, n topology.Node) error {
-	args := append([]string{"master", "--progress", "json"}, j.source.args()...)
+	args := append([]string{"master"}, j.source.args()...)
 	if j.nodes.OnlyMasters() {
 		args = append(args, "--no-dedicated")
 	}
@@ -129,13 +128,13 @@ func (j *joining) worker(ctx context.Context, n topology.Node) error {
 // own kubelet may not change, and remember them, so that later settings can
 // remove them.
 func (j *joining) mark(ctx context.Context, n topology.Node) error {
-	args := []string{"mark", n.Name, "--progress", "json"}
+	args := []string{"mark", n.Name}
 	for _, arg := range n.Spec.Args {
 		if strings.HasPrefix(arg, "--node-label=") || strings.HasPrefix(arg, "--node-taint=") {
 			args = append(args, arg)
 		}
 	}
-	if len(args) == 4 {
+	if len(args) == 2 {
 		return nil
 	}
 	return remote.Run(ctx, j.session, j.master.Name, args, nil)
@@ -146,19 +145,16 @@ func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, co
 	if err := node.Put(ctx, tokenPath, 0o600, strings.NewReader(token.Token+"\n")); err != nil {
 		return err
 	}
-	args := append(command, "--progress", "json", "--master-ip", j.master.Addr.String(),
-		"--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
+	args := append(command, "--master-ip", j.master.Addr.String(), "--token-file", tokenPath, "--ca-cert-hash", token.CACertHash)
 	err := remote.Run(ctx, j.session, n.Name, slices.Concat(args, j.source.args(), n.Spec.Args), env)
-	removed := node.Exec(context.WithoutCancel(ctx), driver.Exec{Args: []string{"rm", "-f", tokenPath}})
+	removed := node.Run(context.WithoutCancel(ctx), "rm", "-f", tokenPath)
 	return errors.Join(err, removed)
 }
 
 // onMaster runs kube-bootstrap on the control plane that the others join, and
 // returns its output.
-func (j *joining) onMaster(ctx context.Context, args ...string) ([]byte, error) {
-	var out bytes.Buffer
-	err := j.session.Node(j.master.Name).Exec(ctx, driver.Exec{Args: append([]string{remote.BinaryPath}, args...), Stdout: &out})
-	return out.Bytes(), err
+func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) {
+	return j.session.Node(j.master.Name).Output(ctx, append([]string{remote.BinaryPath}, args...)...)
 }
 
 // createToken creates a token for the nodes in scope.
@@ -168,7 +164,7 @@ func (j *joining) createToken(ctx context.Context, scope ...string) (token joinT
 	if err != nil {
 		return token, err
 	}
-	if err := json.Unmarshal(out, &token); err != nil {
+	if err := json.Unmarshal([]byte(out), &token); err != nil {
 		return token, fmt.Errorf("answer of token create on %s: %w", j.master.Name, err)
 	}
 	return token, nil
@@ -219,8 +215,7 @@ func (j *joining) revoke(ctx context.Context) {
 func (j *joining) spreadDNS() step.Step {
 	return step.Always("spread CoreDNS over the nodes", func(ctx context.Context) error {
 		_, err := j.onMaster(ctx, "keep")
-		var exit *driver.ExitError
-		if errors.As(err, &exit) {
+		if _, failed := errors.AsType[*driver.ExitError](err); failed {
 			step.Report(ctx, "left for later: "+err.Error(), 0, 0)
 			return nil
 		}

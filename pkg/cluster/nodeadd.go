@@ -14,7 +14,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -77,7 +76,7 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 		return nil, err
 	}
 	source := c.source
-	source.shared = c.options.Bundle != "" || hasBundle(ctx, c.session.Node(master.Name))
+	source.shared = c.options.Bundle != "" || c.session.Node(master.Name).Run(ctx, "test", "-e", testhost.SharedDir+"/"+bundleName) == nil
 	return &joining{session: c.session, options: c.options, nodes: c.nodes, source: source, master: master.Node}, nil
 }
 
@@ -140,9 +139,4 @@ func (c change) takeBack(ctx context.Context, n topology.Node) error {
 	ctx, cancel := step.Limited(context.WithoutCancel(ctx))
 	defer cancel()
 	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, {c.machine(n).Remove()}})
-}
-
-// hasBundle reports whether the hosts share a bundle.
-func hasBundle(ctx context.Context, node driver.Node) bool {
-	return node.Exec(ctx, driver.Exec{Args: []string{"test", "-e", testhost.SharedDir + "/" + bundleName}}) == nil
 }

@@ -105,11 +105,10 @@ func (o Options) record() (session.Record, error) {
 
 // setup returns what the hosts of a topology have in common.
 func (o Options) setup(t topology.Topology) testhost.Setup {
-	setup := testhost.Setup{Topology: t, Files: o.sharedFiles(), Binary: o.Binary, APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry}
 	if len(o.Hosts) > 0 {
-		setup.Binary = ""
+		o.Binary = ""
 	}
-	return setup
+	return testhost.Setup{Topology: t, Files: o.sharedFiles(), Binary: o.Binary, APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry}
 }
 
 func (o Options) preflight(t topology.Topology) preflight.Up {

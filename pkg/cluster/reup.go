@@ -44,7 +44,7 @@ func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale
 		if err != nil {
 			return err
 		}
-		return dropOldComponents(ctx, c.session, c.source.components, c.session.Node(master.Name))
+		return dropOldComponents(ctx, c.session, c.source.components, master.Name)
 	})
 	return stale, err
 }
@@ -90,7 +90,7 @@ func (c change) restartPlan(nodes []topology.Node) step.Plan {
 
 // restart runs a host command with the settings that are stored on the host.
 func (c change) restart(ctx context.Context, n topology.Node) error {
-	return remote.Run(ctx, c.session, n.Name, append([]string{string(n.Role), "--progress", "json"}, c.source.args()...), nil)
+	return remote.Run(ctx, c.session, n.Name, append([]string{string(n.Role)}, c.source.args()...), nil)
 }
 
 // await returns the step that waits until each of these nodes reports the wanted

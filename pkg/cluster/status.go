@@ -1,33 +1,102 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"net/netip"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/localregistry"
 )
+
+// Summary describes a cluster of an engine in a few words.
+type Summary struct {
+	Name    string `json:"name"`
+	Masters int    `json:"masters"`
+	Workers int    `json:"workers"`
+	Running int    `json:"running"`
+	Subnet  string `json:"subnet"`
+}
+
+// List returns the clusters of an engine in alphabetical order.
+func List(ctx context.Context, options session.Options) ([]Summary, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]Summary, error) {
+		machines, err := s.Engine.Machines(ctx)
+		if err != nil {
+			return nil, s.NoAnswer(err)
+		}
+		networks, err := s.Engine.Networks(ctx)
+		return summaries(networks, machines), err
+	})
+}
+
+func summaries(networks []docker.Network, machines []docker.FoundMachine) []Summary {
+	var all []Summary
+	for _, n := range networks {
+		if n.Cluster == "" || len(n.Subnets) == 0 {
+			continue
+		}
+		state := topology.Observed(n.Cluster, machines)
+		s := Summary{Name: n.Cluster, Subnet: n.Subnets[0].String(), Running: len(state.Running())}
+		for _, node := range state.Nodes() {
+			switch node.Role {
+			case topology.Master:
+				s.Masters++
+			case topology.Worker:
+				s.Workers++
+			}
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// HostNode is a node as the engine reports it.
+type HostNode struct {
+	Name  string        `json:"name"`
+	Role  topology.Role `json:"role"`
+	Addr  netip.Addr    `json:"address"`
+	State string        `json:"state"`
+	Image string        `json:"hostImage"` // of its container
+}
+
+// NodeNames returns the nodes of a cluster without asking any of them.
+func NodeNames(ctx context.Context, options session.Options) ([]HostNode, error) {
+	scope := session.Scope{Needs: session.ACluster}
+	return session.Get(ctx, options, scope, func(_ *session.Session, state topology.State) (all []HostNode, err error) {
+		for _, n := range state.ByAddress() {
+			all = append(all, HostNode{n.Name, n.Role, n.Addr, n.State, n.Image})
+		}
+		slices.SortStableFunc(all, func(a, b HostNode) int { return cmp.Compare(a.Role, b.Role) })
+		return all, nil
+	})
+}
 
 // Status returns the hosts of a cluster in the order of their addresses and, for
 // each running kube-bootstrap host, its own report. Names in only restrict the
 // result to these hosts.
-func Status(ctx context.Context, options session.Options, only ...string) (all []remote.HostStatus, err error) {
-	err = session.Do(ctx, options, session.Scope{Needs: session.Nodes}, func(s *session.Session, state topology.State) error {
+func Status(ctx context.Context, options session.Options, only ...string) ([]remote.HostStatus, error) {
+	scope := session.Scope{Needs: session.Nodes}
+	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) ([]remote.HostStatus, error) {
 		nodes := state.ByAddress()
 		for _, name := range only {
 			n, err := state.Topology(s.Name).Pick(name)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			one, _ := state.Node(n.Name)
 			nodes = []topology.NodeState{one}
 		}
-		all = remote.Statuses(ctx, s, nodes)
-		return nil
+		return remote.Statuses(ctx, s, nodes), nil
 	})
-	return all, err
 }
 
 // LocalRegistry is the observed registry of a cluster.
@@ -39,20 +108,58 @@ type LocalRegistry struct {
 
 // RegistryStatus returns the local registry that a cluster should have; nil for
 // none.
-func RegistryStatus(ctx context.Context, options session.Options) (r *LocalRegistry, err error) {
-	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
+func RegistryStatus(ctx context.Context, options session.Options) (*LocalRegistry, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (*LocalRegistry, error) {
 		record, err := s.UpRecord(ctx)
 		if err != nil || record == nil {
-			return err
+			return nil, err
 		}
 		port := testhost.RegistryOf(record.Settings).Port
 		if port == 0 {
-			return nil
+			return nil, nil
 		}
 		name := testhost.RegistryName(s.Name)
 		now, _, err := s.Cluster().Attached(ctx, name)
-		r = &LocalRegistry{localregistry.Name(port), name, now.Running}
-		return err
+		return &LocalRegistry{localregistry.Name(port), name, now.Running}, err
 	})
-	return r, err
+}
+
+// Recorded returns the settings that a cluster was created with. For a cluster
+// that is not finished it returns the known part, and nil if no cluster exists.
+func Recorded(ctx context.Context, options session.Options) (*session.Record, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (*session.Record, error) {
+		r, err := s.Record(ctx)
+		if err != nil || r.Removing() {
+			return r, err
+		}
+		notes, err := s.Cluster().Notes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if name := notes[session.RestoringNote]; name != "" { // the next run continues the restore, so the snapshot's settings apply
+			if r, err = snapshot.Settings(ctx, s, name); err != nil {
+				return nil, err
+			}
+		}
+		if r == nil {
+			return unfinished(ctx, s)
+		}
+		r.Bundle = sharedBundle(s.Options)
+		return r, nil
+	})
+}
+
+// unfinished returns the record of a cluster that has never been up: only the
+// subnet of its network is known.
+func unfinished(ctx context.Context, s *session.Session) (*session.Record, error) {
+	subnet, err := s.Subnet(ctx)
+	if !subnet.IsValid() {
+		return nil, err
+	}
+	return &session.Record{Settings: config.Made{Given: map[string]string{"dindSubnet": subnet.String()}}}, err
+}
+
+// Exists reports whether any part of a cluster exists.
+func Exists(ctx context.Context, options session.Options) (bool, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (bool, error) { return s.Exists(ctx) })
 }

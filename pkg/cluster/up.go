@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -74,9 +75,7 @@ func (u up) create(ctx context.Context) error {
 
 // bootPlan returns the plan that creates and starts all hosts of a topology.
 func bootPlan(s *session.Session, o Options, t topology.Topology) step.Plan {
-	setup := o.setup(t)
-	boot := testhost.BootPlan(s, t, []step.Step{setup.Share(s), o.noteComponents(s)}, setup.Front(s, t.Subnet()), preflight.DiskSpace)
-	return append(boot, setup.LocalRegistry(s, t.Subnet())).Compact()
+	return o.setup(t).BootPlan(s, preflight.DiskSpace, o.noteComponents(s))
 }
 
 // begin checks and applies a plan that creates hosts. If the plan fails, begin
@@ -129,4 +128,76 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) ([]to
 		return begin(ctx, s, options, nodes, bootPlan(s, options, nodes))
 	})
 	return nodes.Nodes(), err
+}
+
+// recreates reports whether Up removes all hosts first: by option, or because a
+// run that did so was interrupted. Hosts of the former cluster would otherwise
+// become part of the new one.
+func recreates(ctx context.Context, s *session.Session, o Options) (bool, error) {
+	r, err := s.Record(ctx)
+	return o.Recreate || r.Removing(), err
+}
+
+// resume starts a cluster that is off, or continues an interrupted restore or
+// removal. It reports whether the cluster is complete afterwards. It removes
+// nothing unless the options say so.
+func (u up) resume(ctx context.Context, state topology.State) (complete bool, err error) {
+	notes, err := u.session.Cluster().Notes(ctx)
+	if err != nil {
+		return false, u.session.NoAnswer(err)
+	}
+	requested := u.options.Topology(u.session.Name, topology.State{})
+	if u.options.Recreate {
+		if err := u.options.preflight(requested).Check(ctx, u.session); err != nil {
+			return false, err
+		}
+		return false, u.removeFormer(ctx)
+	}
+	if name := notes[session.RestoringNote]; name != "" {
+		plan, err := snapshot.RestorePlan(ctx, u.session, u.options.setup(requested), name)
+		if err != nil {
+			return false, err
+		}
+		return true, u.session.Run(ctx, plan)
+	}
+	then, err := u.session.UpRecord(ctx)
+	if err != nil || then == nil || !state.AllOff() {
+		return false, err
+	}
+	// Another version of kube-bootstrap has other host commands, which must run.
+	same := then.Program == u.record.Program && u.options.Components.equal(notes[session.ComponentsNote]) &&
+		!then.Asks(u.record) && len(requested.Missing(state)) == 0
+	return same, u.session.Run(ctx, u.options.setup(requested).StartPlan(u.session, requested.Subnet(), state.Names()))
+}
+
+// removeFormer removes the cluster before it is created again. Its snapshots
+// stay, except the first, which Up saves again.
+func (u up) removeFormer(ctx context.Context) error {
+	kept, err := snapshot.Names(ctx, u.session)
+	if err != nil {
+		return err
+	}
+	return u.session.Run(ctx, step.Plan{
+		{step.Always(removalTitle(u.session.Name, kept), func(ctx context.Context) error { return replaceHosts(ctx, u.session, u.record) })},
+		{step.Always("remove snapshot "+snapshot.First, func(ctx context.Context) error { return snapshot.Drop(ctx, u.session, snapshot.First) })},
+	})
+}
+
+// removalTitle states what is removed and which snapshots stay.
+func removalTitle(cluster string, snapshots []string) string {
+	kept := slices.DeleteFunc(snapshots, func(name string) bool { return name == snapshot.First })
+	title := "remove the hosts of cluster " + cluster + " and everything on them"
+	if len(kept) > 0 {
+		title += ", keep snapshots " + strings.Join(kept, ", ")
+	}
+	return title
+}
+
+// RestoreSnapshot replaces all hosts by those of a snapshot.
+func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	return snapshot.Restore(ctx, options.Options, options.setup(options.Topology(options.Name, topology.State{})), name, emit)
 }

@@ -1,33 +1,25 @@
-// Package driver reaches the nodes of a cluster. A driver has four operations
-// only, so that a further kind of node needs little code: everything else is done
-// by the kube-bootstrap on the node.
+// Package driver reaches the nodes of a cluster. Node has few operations, so that
+// a further kind of node needs little code: everything else is done by the
+// kube-bootstrap on the node.
 package driver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Node is a machine of a cluster, independent of how it is reached.
-type Node interface {
-	// Exec runs a command to its end. A command that fails is an *ExitError;
-	// one whose context ends is interrupted, as by Ctrl-C.
-	Exec(ctx context.Context, cmd Exec) error
-	// Put writes a file in one move, making directories that are missing.
-	Put(ctx context.Context, path string, mode os.FileMode, content io.Reader) error
-	// Get reads a file. The error for a missing file is fs.ErrNotExist.
-	Get(ctx context.Context, path string) (io.ReadCloser, error)
-	Close() error
-}
-
-// Exec is a command to run on a node.
-type Exec struct {
-	Args   []string // Args[0] is looked up in the node's PATH
-	Env    []string // KEY=VALUE
-	Stdin  io.Reader
-	Stdout io.Writer // nil: dropped
-	Stderr io.Writer // nil: kept for the error
+// Node is the access to a machine of a cluster that is a container.
+type Node struct {
+	Engine *docker.Engine // the caller closes it
+	Name   string         // of the container
 }
 
 // ExitError tells which command failed on which node and how.
@@ -40,3 +32,67 @@ type ExitError struct {
 func (e *ExitError) Error() string { return e.Node + ": " + e.Err.Error() }
 
 func (e *ExitError) Unwrap() error { return e.Err }
+
+// Exec runs a command to its end. A command that fails is an *ExitError; one
+// whose context ends is interrupted, as by Ctrl-C.
+func (n Node) Exec(ctx context.Context, cmd host.Command) error {
+	err := n.Engine.ExecIn(ctx, n.Name, cmd)
+	if code, ok := errors.AsType[docker.ExitCode](err); ok {
+		return &ExitError{Node: n.Name, Code: int(code), Err: err}
+	}
+	return err
+}
+
+// Run runs a command and drops its output.
+func (n Node) Run(ctx context.Context, args ...string) error {
+	return n.Exec(ctx, host.Command{Args: args})
+}
+
+// Output runs a command and returns its output.
+func (n Node) Output(ctx context.Context, args ...string) (string, error) {
+	var out strings.Builder
+	err := n.Exec(ctx, host.Command{Args: args, Stdout: &out})
+	return out.String(), err
+}
+
+// Script returns the command that runs a shell script with arguments.
+func Script(script string, args ...string) []string {
+	return append([]string{"/bin/sh", "-c", script, "sh"}, args...)
+}
+
+// A file goes through a command and not through the engine's own copy, which
+// does not see what is mounted inside: /run is a tmpfs.
+const putScript = `set -e
+umask 077
+mkdir -p -m 755 "$(dirname "$1")"
+trap 'rm -f "$1.new$$"' EXIT
+cat >"$1.new$$"
+chmod "$2" "$1.new$$"
+mv -f "$1.new$$" "$1"`
+
+// Put writes a file in one move, and creates missing directories.
+func (n Node) Put(ctx context.Context, path string, mode os.FileMode, content io.Reader) error {
+	args := Script(putScript, path, fmt.Sprintf("%04o", mode.Perm()))
+	if err := n.Exec(ctx, host.Command{Args: args, Stdin: content}); err != nil {
+		return fmt.Errorf("put %s: %w", path, err)
+	}
+	return nil
+}
+
+const noSuchFile = 44
+
+// Get reads a file. The error for a missing file is fs.ErrNotExist.
+func (n Node) Get(ctx context.Context, path string) (io.ReadCloser, error) {
+	err := n.Run(ctx, Script(fmt.Sprintf(`[ -e "$1" ] || exit %d`, noSuchFile), path)...)
+	if exit, ok := errors.AsType[*ExitError](err); ok && exit.Code == noSuchFile {
+		return nil, &fs.PathError{Op: "get", Path: n.Name + ":" + path, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return nil, err
+	}
+	reader, writer := io.Pipe()
+	go func() {
+		writer.CloseWithError(n.Exec(ctx, host.Command{Args: []string{"cat", path}, Stdout: writer}))
+	}()
+	return reader, nil
+}

@@ -24,12 +24,8 @@ func FrontName(cluster string) string { return cluster + ".api" }
 
 // URL returns the URL at which this machine reaches the API server of a
 // cluster, whichever control planes run.
-func URL(ctx context.Context, options session.Options) (url string, err error) {
-	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
-		url, err = urlOf(ctx, s)
-		return err
-	})
-	return url, err
+func URL(ctx context.Context, options session.Options) (string, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (string, error) { return urlOf(ctx, s) })
 }
 
 // urlOf returns the front's own address if this machine has a route to the

@@ -20,12 +20,8 @@ const AdminKubeconfig = "/etc/kubernetes/admin.conf"
 const certName = "kubernetes"
 
 // Kubeconfig returns the admin kubeconfig of a cluster for use on this machine.
-func Kubeconfig(ctx context.Context, options session.Options) (data []byte, err error) {
-	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
-		data, err = Read(ctx, s, "")
-		return err
-	})
-	return data, err
+func Kubeconfig(ctx context.Context, options session.Options) ([]byte, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]byte, error) { return Read(ctx, s, "") })
 }
 
 // Read reads the admin kubeconfig from the first running control plane other

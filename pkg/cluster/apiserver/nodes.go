@@ -1,10 +1,10 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,18 +34,17 @@ func (n Node) Status() string {
 }
 
 // Nodes returns the nodes of a cluster as its API server reports them.
-func Nodes(ctx context.Context, options session.Options) (all []Node, err error) {
+func Nodes(ctx context.Context, options session.Options) ([]Node, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (all []Node, err error) {
 		found, err := list(ctx, s)
 		for _, n := range found {
 			all = append(all, NodeOf(n))
 		}
-		return err
+		slices.SortFunc(all, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+		return all, err
 	})
-	slices.SortFunc(all, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
-	return all, err
 }
 
 // NodeNames returns the names of the nodes that the API server has.

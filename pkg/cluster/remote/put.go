@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,13 +30,10 @@ func PutBinary(s *session.Session, node, binary string) step.Step {
 func Put(s *session.Session, name, node string, f File) step.Step {
 	return step.Step{
 		Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) {
+		Check: session.DiffIf("write "+node+":"+f.To, func(ctx context.Context) (bool, error) {
 			same, err := f.same(ctx, s.Node(node))
-			if err != nil || same {
-				return nil, err
-			}
-			return step.Diff{"write " + node + ":" + f.To}, nil
-		},
+			return !same, err
+		}),
 		Apply: func(ctx context.Context) error {
 			file, err := os.Open(f.From)
 			if err != nil {
@@ -55,13 +51,11 @@ func (f File) same(ctx context.Context, node driver.Node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var have bytes.Buffer
-	err = node.Exec(ctx, driver.Exec{Args: []string{"sha256sum", f.To}, Stdout: &have})
-	var exit *driver.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	have, err := node.Output(ctx, "sha256sum", f.To)
+	if _, missing := errors.AsType[*driver.ExitError](err); err != nil && !missing {
 		return false, err
 	}
-	return strings.HasPrefix(have.String(), want), nil
+	return strings.HasPrefix(have, want), nil
 }
 
 // Sum returns the SHA-256 checksum of a file of this machine.

@@ -1,5 +1,5 @@
 // Package remote runs kube-bootstrap on the nodes of a cluster and copies files
-// to them. It needs only access to a node: Exec, Put, Get and Close.
+// to them. It needs only access to a node: Exec, Put and Get.
 //
 //	kube-bootstrap on a node --progress json -> stderr -> relay -> session.Event
 package remote
@@ -7,9 +7,11 @@ package remote
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -20,8 +22,7 @@ const (
 	KeptLines = 20
 
 	// busy is the exit code of kube-bootstrap while another run is active on its
-	// host. A run on a host continues for some time after the run that started it was
-	// killed.
+	// host, such as one that goes on after the run that started it was killed.
 	busy = 4
 )
 
@@ -30,9 +31,8 @@ const (
 func Run(ctx context.Context, s *session.Session, node string, args, env []string) error {
 	var failed error
 	err := step.Until(ctx, func(context.Context) error { // the limit applies to the wait for another run, not to the run itself
-		var exit *driver.ExitError
 		failed = run(ctx, s, node, args, env)
-		if errors.As(failed, &exit) && exit.Code == busy {
+		if exit, ok := errors.AsType[*driver.ExitError](failed); ok && exit.Code == busy {
 			return failed
 		}
 		return nil
@@ -42,10 +42,10 @@ func Run(ctx context.Context, s *session.Session, node string, args, env []strin
 
 func run(ctx context.Context, s *session.Session, node string, args, env []string) error {
 	relay := &relay{emit: func(e step.Event) { s.Emit(session.Event{Host: node, Event: e}) }}
-	err := s.Node(node).Exec(ctx, driver.Exec{Args: append([]string{BinaryPath}, args...), Env: env, Stderr: relay})
+	args = slices.Concat([]string{BinaryPath}, args, []string{"--progress", "json"})
+	err := s.Node(node).Exec(ctx, host.Command{Args: args, Env: env, Stderr: relay})
 	relay.flush()
-	var exit *driver.ExitError
-	if errors.As(err, &exit) && exit.Code != busy {
+	if exit, ok := errors.AsType[*driver.ExitError](err); ok && exit.Code != busy {
 		return relay.explain(exit)
 	}
 	return err

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/netip"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 )
 
 // HostStatus is the status of one host of a cluster.
@@ -41,11 +39,10 @@ func Status(ctx context.Context, s *session.Session, n topology.NodeState) HostS
 	if !n.Running() || n.Role == topology.Bare {
 		return status
 	}
-	var out bytes.Buffer
 	// The command exits with an error if something is missing, and writes a report nevertheless.
-	err := s.Node(n.Name).Exec(ctx, driver.Exec{Args: []string{BinaryPath, "status", "-o", "json"}, Stdout: &out})
-	if json.Valid(out.Bytes()) {
-		status.Report = out.Bytes()
+	out, err := s.Node(n.Name).Output(ctx, BinaryPath, "status", "-o", "json")
+	if json.Valid([]byte(out)) {
+		status.Report = json.RawMessage(out)
 	} else if err != nil {
 		status.Error = err.Error()
 	}

@@ -77,23 +77,27 @@ func Do(ctx context.Context, options Options, scope Scope, do func(*Session, top
 	}
 	defer s.Close()
 	state, err := s.look(ctx, scope.Needs)
-	if err != nil || scope.Lock == none {
-		return orDo(err, func() error { return do(s, state) })
+	if err == nil && scope.Lock != none {
+		release, errLock := s.Hold(ctx, scope.Lock)
+		if errLock != nil {
+			return errLock
+		}
+		defer release()
+		state, err = s.look(ctx, scope.Needs) // another run may have changed the cluster in between
 	}
-	release, err := s.Hold(ctx, scope.Lock)
 	if err != nil {
 		return err
 	}
-	defer release()
-	state, err = s.look(ctx, scope.Needs) // another run may have changed the cluster in between
-	return orDo(err, func() error { return do(s, state) })
+	return do(s, state)
 }
 
-func orDo(err error, do func() error) error {
-	if err != nil {
+// Get is Do for a function that returns a value.
+func Get[T any](ctx context.Context, options Options, scope Scope, get func(*Session, topology.State) (T, error)) (got T, err error) {
+	err = Do(ctx, options, scope, func(s *Session, state topology.State) error {
+		got, err = get(s, state)
 		return err
-	}
-	return do()
+	})
+	return got, err
 }
 
 // look observes the nodes and checks the needs of a command.
@@ -125,7 +129,7 @@ func (s *Session) Cluster() docker.Cluster { return s.Engine.Cluster(s.Name) }
 func (s *Session) Machines() docker.Machines { return docker.Machines(s.Cluster()) }
 
 // Node returns the access to a node by its host name.
-func (s *Session) Node(name string) driver.Node { return driver.OpenDocker(s.Engine, name) }
+func (s *Session) Node(name string) driver.Node { return driver.Node{Engine: s.Engine, Name: name} }
 
 // Emit passes an event on to the caller of the command.
 func (s *Session) Emit(e Event) { s.emit(e) }
@@ -134,6 +138,16 @@ func (s *Session) Emit(e Event) { s.emit(e) }
 func (s *Session) Run(ctx context.Context, plan step.Plan) error {
 	runner := &step.Runner{Emit: func(e step.Event) { s.emit(Event{Event: e}) }}
 	return runner.Do(ctx, plan)
+}
+
+// DiffIf returns the Check of a step that is necessary under one condition.
+func DiffIf(diff string, necessary func(context.Context) (bool, error)) func(context.Context) (step.Diff, error) {
+	return func(ctx context.Context) (step.Diff, error) {
+		if necessary, err := necessary(ctx); err != nil || !necessary {
+			return nil, err
+		}
+		return step.Diff{diff}, nil
+	}
 }
 
 // oneByOne serializes the calls of emit, because hosts work concurrently.

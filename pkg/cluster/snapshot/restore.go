@@ -30,13 +30,9 @@ func Restore(ctx context.Context, options session.Options, setup testhost.Setup,
 // RestorePlan returns the plan that restores a snapshot. A note with the name of
 // the snapshot makes the next run continue if this one is killed.
 func RestorePlan(ctx context.Context, s *session.Session, setup testhost.Setup, name string) (step.Plan, error) {
-	all, err := contentsOf(ctx, s)
+	c, err := contentsNamed(ctx, s, name)
 	if err != nil {
 		return nil, err
-	}
-	c, ok := all[name]
-	if !ok {
-		return nil, missing(s.Name, name, all)
 	}
 	if c.Format > format {
 		return nil, &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
@@ -79,7 +75,7 @@ func (r restoring) plan() step.Plan {
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
 			return r.session.Cluster().Forget(ctx, session.RestoringNote)
 		})},
-	}, testhost.StartPlan(r.session, hosts, r.setup.Front(r.session, r.contents.Subnet), r.setup.LocalRegistry(r.session, r.contents.Subnet))...)
+	}, r.setup.StartPlan(r.session, r.contents.Subnet, hosts)...)
 }
 
 func (r restoring) begin(ctx context.Context) error {

@@ -57,16 +57,15 @@ func copyOf(volume, snapshot string) string { return volume + ".snapshot." + sna
 func rootOf(host, snapshot string) string { return imagePrefix + host + "." + snapshot }
 
 // List returns the snapshots of a cluster, oldest first.
-func List(ctx context.Context, options session.Options) (all []Snapshot, err error) {
-	err = session.Do(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, _ topology.State) error {
+func List(ctx context.Context, options session.Options) ([]Snapshot, error) {
+	return session.Get(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, _ topology.State) (all []Snapshot, err error) {
 		kept, err := contentsOf(ctx, s)
 		for _, c := range kept {
 			all = append(all, c.Snapshot)
 		}
 		slices.SortFunc(all, func(a, b Snapshot) int { return a.Made.Compare(b.Made) })
-		return err
+		return all, err
 	})
-	return all, err
 }
 
 // Names returns the names of the snapshots in alphabetical order.
@@ -169,10 +168,62 @@ func sweep(ctx context.Context, s *session.Session) error {
 	return errors.Join(errs...)
 }
 
+// contentsNamed returns the contents of one snapshot.
+func contentsNamed(ctx context.Context, s *session.Session, name string) (contents, error) {
+	all, err := contentsOf(ctx, s)
+	c, ok := all[name]
+	if err == nil && !ok {
+		err = missing(s.Name, name, all)
+	}
+	return c, err
+}
+
 func missing(cluster, name string, all map[string]contents) error {
 	remedy := "save one with `kube-bootstrap cluster snapshot save " + name + " --name " + cluster + "`"
 	if len(all) > 0 {
 		remedy = "use one of " + strings.Join(slices.Sorted(maps.Keys(all)), ", ")
 	}
 	return &step.Problem{Name: "snapshot-missing", Text: "cluster " + cluster + " has no snapshot " + name, Remedy: remedy}
+}
+
+// Losses returns what a removal of all snapshots removes for good. It skips
+// snapshots for which goes returns false.
+func Losses(ctx context.Context, s *session.Session, goes func(snapshot string) bool) ([]string, error) {
+	all, err := contentsOf(ctx, s)
+	var losses []string
+	for name, c := range all {
+		if goes(name) {
+			losses = append(losses, c.Snapshot.loss())
+		}
+	}
+	slices.Sort(losses)
+	return losses, err
+}
+
+func (s Snapshot) loss() string { return "snapshot " + s.Name + " of " + s.Made.Format(time.DateTime) }
+
+// RemoveLosses lists what Remove removes for good.
+func RemoveLosses(ctx context.Context, options session.Options, name string) ([]string, error) {
+	return lossesOf(ctx, options, name, func(s Snapshot, _ topology.State) []string { return []string{s.loss()} })
+}
+
+// RestoreLosses lists what Restore removes for good: the present state of all
+// hosts.
+func RestoreLosses(ctx context.Context, options session.Options, name string) ([]string, error) {
+	return lossesOf(ctx, options, name, func(s Snapshot, state topology.State) (losses []string) {
+		for _, host := range state.Names() {
+			losses = append(losses, "what changed on host "+host+" since "+s.Made.Format(time.DateTime))
+		}
+		return losses
+	})
+}
+
+func lossesOf(ctx context.Context, options session.Options, name string, losses func(Snapshot, topology.State) []string) ([]string, error) {
+	return session.Get(ctx, options, session.Scope{Needs: session.ACluster}, func(s *session.Session, state topology.State) ([]string, error) {
+		c, err := contentsNamed(ctx, s, name)
+		if err != nil {
+			return nil, err
+		}
+		return losses(c.Snapshot, state), nil
+	})
 }

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -79,19 +79,19 @@ func (s *run) load(name string) step.Step {
 			reader, writer := io.Pipe()
 			go func() { writer.CloseWithError(e2e.WriteLayout(writer, images)) }()
 			defer reader.Close()
-			return node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: reader})
+			return node.Exec(ctx, host.Command{Args: []string{"ctr", "-n", "k8s.io", "images", "import", "-"}, Stdin: reader})
 		},
 	}
 }
 
 // imagesOn lists the images of a node with their manifest digests.
 func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error) {
-	var out bytes.Buffer
-	if err := node.Exec(ctx, driver.Exec{Args: []string{"ctr", "-n", "k8s.io", "images", "ls"}, Stdout: &out}); err != nil {
+	out, err := node.Output(ctx, "ctr", "-n", "k8s.io", "images", "ls")
+	if err != nil {
 		return nil, err
 	}
 	all := map[string]v1.Hash{}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) > 2 {
 			if digest, err := v1.NewHash(fields[2]); err == nil {
 				all[fields[0]] = digest
@@ -132,8 +132,8 @@ func (s *run) mirrorFor(node string) step.Step {
 	return step.Always("let "+node+" pull the images of the tests from "+s.master.Name, func(ctx context.Context) error {
 		for _, registry := range registriesOf(s.Images) {
 			hosts := fmt.Sprintf("%s\nserver = \"https://%s\"\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirrorMark, registry, s.mirror())
-			args := []string{"/bin/sh", "-c", mirrorScript, "sh", registry}
-			if err := s.session.Node(node).Exec(ctx, driver.Exec{Args: args, Stdin: strings.NewReader(hosts)}); err != nil {
+			write := host.Command{Args: driver.Script(mirrorScript, registry), Stdin: strings.NewReader(hosts)}
+			if err := s.session.Node(node).Exec(ctx, write); err != nil {
 				return err
 			}
 		}
@@ -177,22 +177,28 @@ kubectl wait --for=delete --timeout=2m $left >/dev/null`
 const leftScript = `docker ps -aq --filter name=^/` + suiteContainer + `$
 docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig + ` get namespaces -l e2e-run -o name`
 
+// mirrorsScript lists what removeMirrorScript removes.
+const mirrorsScript = "grep -ls '^" + mirrorMark + "' /etc/containerd/certs.d/*/hosts.toml || true"
+
 const removeMirrorScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
 	if grep -qs '^` + mirrorMark + `' "$f"; then rm "$f" && { rmdir "${f%/*}" 2>/dev/null || true; }; fi
 done`
 
 // tidy returns the step that removes the remains of a run.
 func (s *run) tidy(name string) step.Step {
+	return undo(name, s.onMaster(), leftScript, endScript)
+}
+
+// undo returns the step that runs the script remove on a node if the script left
+// prints lines there.
+func undo(name string, node driver.Node, left, remove string) step.Step {
 	return step.Step{
 		Name: name, Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			var out bytes.Buffer
-			err := s.onMaster().Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", leftScript}, Stdout: &out})
-			return strings.Fields(out.String()), err
+			out, err := node.Output(ctx, driver.Script(left)...)
+			return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' }), err
 		},
-		Apply: func(ctx context.Context) error {
-			return s.onMaster().Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", endScript}})
-		},
+		Apply: func(ctx context.Context) error { return node.Run(ctx, driver.Script(remove)...) },
 	}
 }
 
@@ -207,17 +213,7 @@ func (s *run) leave(ctx context.Context) error {
 	return s.session.Run(ctx, step.Plan{stage})
 }
 
+// removeMirror returns the step that undoes mirrorFor.
 func (s *run) removeMirror(name string) step.Step {
-	node := s.session.Node(name)
-	return step.Step{
-		Name: "let " + name + " pull from where it did", Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			var out bytes.Buffer
-			err := node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", "grep -ls '^" + mirrorMark + "' /etc/containerd/certs.d/*/hosts.toml || true"}, Stdout: &out})
-			return strings.Fields(out.String()), err
-		},
-		Apply: func(ctx context.Context) error {
-			return node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", removeMirrorScript}})
-		},
-	}
+	return undo("let "+name+" pull from where it did", s.session.Node(name), mirrorsScript, removeMirrorScript)
 }

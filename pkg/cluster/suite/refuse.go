@@ -1,9 +1,7 @@
 package suite
 
 import (
-	"bytes"
 	"context"
-	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
@@ -30,29 +28,21 @@ done`
 // acceptScript deletes the rules, whatever their network is.
 const acceptScript = `iptables -w -S | sed -n '/--comment ` + rejectMark + ` /s/^-A/iptables -w -D/p' | sh -e`
 
+// rejectedScript lists the rules that acceptScript deletes.
+const rejectedScript = "iptables -w -S | grep -e '--comment " + rejectMark + " ' || true"
+
 // reject returns the step that rejects packets to unknown Services on a node.
 func (s *run) reject(name string) step.Step {
 	return step.Always("reject packets to unknown Services on "+name, func(ctx context.Context) error {
-		var network bytes.Buffer
-		if err := s.onMaster().Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", networkScript}, Stdout: &network}); err != nil {
+		network, err := s.onMaster().Output(ctx, driver.Script(networkScript)...)
+		if err != nil {
 			return err
 		}
-		return s.session.Node(name).Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", rejectScript, "sh", network.String()}})
+		return s.session.Node(name).Run(ctx, driver.Script(rejectScript, network)...)
 	})
 }
 
 // accept returns the step that undoes reject.
 func (s *run) accept(name string) step.Step {
-	node := s.session.Node(name)
-	return step.Step{
-		Name: "accept packets to unknown Services on " + name, Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			var out bytes.Buffer
-			err := node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", "iptables -w -S | grep -e '--comment " + rejectMark + " ' || true"}, Stdout: &out})
-			return strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' }), err
-		},
-		Apply: func(ctx context.Context) error {
-			return node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", acceptScript}})
-		},
-	}
+	return undo("accept packets to unknown Services on "+name, s.session.Node(name), rejectedScript, acceptScript)
 }

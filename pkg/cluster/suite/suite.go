@@ -21,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -93,21 +94,19 @@ func (s Suite) labels() string {
 // returns an error only if the suite could not run; failed tests are in the
 // result. Everything that the run creates is removed, even after an interrupt.
 // Remains of a run that was killed are removed first.
-func Run(ctx context.Context, options session.Options, suite Suite, emit func(session.Event)) (result Result, err error) {
+func Run(ctx context.Context, options session.Options, suite Suite, emit func(session.Event)) (Result, error) {
 	scope := session.Scope{Needs: session.Nodes, Lock: session.SuiteLock, Emit: emit}
-	err = session.Do(ctx, options, scope, func(s *session.Session, state topology.State) error {
+	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) (Result, error) {
 		master, ok := state.RunningMaster("")
 		if !ok {
-			return s.NoMaster()
+			return Result{}, s.NoMaster()
 		}
 		r := &run{session: s, Suite: suite, master: master.Node, nodes: state.Running()}
 		if r.Serial {
 			r.Processes = 1
 		}
-		result, err = r.do(ctx)
-		return err
+		return r.do(ctx)
 	})
-	return result, err
 }
 
 func (s *run) do(ctx context.Context) (result Result, err error) {
@@ -132,29 +131,24 @@ exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -
 // fail.
 func (s *run) tests(result *Result) step.Step {
 	const name = "run the tests"
-	return step.Step{
-		Name: name, Waits: true,
-		Check: func(context.Context) (step.Diff, error) { return step.Diff{name}, nil },
-		Apply: func(ctx context.Context) error {
-			progress := newProgress(len(s.Tests), time.Now, func(line string, running []string) {
-				s.session.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Progress, Message: line, Doing: running}})
-			}, func(text string) {
-				s.session.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
-			})
-			var last bytes.Buffer
-			err := s.onMaster().Exec(ctx, driver.Exec{Args: s.command(), Stdout: progress, Stderr: &last})
-			*result = progress.result()
-			result.Processes = s.Processes
-			var exit *driver.ExitError
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case err != nil && !errors.As(err, &exit):
-				return err
-			}
-			return s.finish(ctx, result, err, last.String())
-		},
-	}
+	return step.Always(name, func(ctx context.Context) error {
+		progress := newProgress(len(s.Tests), time.Now, func(line string, running []string) {
+			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Progress, Message: line, Doing: running}})
+		}, func(text string) {
+			s.session.Emit(session.Event{Event: step.Event{At: time.Now(), Step: name, Kind: step.Note, Message: text}})
+		})
+		var last bytes.Buffer
+		err := s.onMaster().Exec(ctx, host.Command{Args: s.command(), Stdout: progress, Stderr: &last})
+		*result = progress.result()
+		result.Processes = s.Processes
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if _, ran := errors.AsType[*driver.ExitError](err); err != nil && !ran {
+			return err
+		}
+		return s.finish(ctx, result, err, last.String())
+	})
 }
 
 func (s *run) command() []string {
@@ -163,8 +157,8 @@ func (s *run) command() []string {
 	if err != nil {
 		panic(err) // strings only
 	}
-	args := []string{"/bin/sh", "-c", suiteScript, "sh", string(settings), suiteDir + "/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
-		"--junit-report=" + suiteReport, "--output-dir=" + suiteDir}
+	args := driver.Script(suiteScript, string(settings), suiteDir+"/ginkgo", "run", "--no-color", "--silence-skips", "--timeout=24h",
+		"--junit-report="+suiteReport, "--output-dir="+suiteDir)
 	if s.Processes > 1 {
 		args = append(args, "--procs="+strconv.Itoa(s.Processes))
 	}
@@ -184,9 +178,8 @@ func (s *run) finish(ctx context.Context, result *Result, failed error, said str
 	if failed == nil || len(result.Failed) > 0 {
 		return err
 	}
-	var log bytes.Buffer
-	_ = s.onMaster().Exec(ctx, driver.Exec{Args: []string{"tail", "-n", strconv.Itoa(remote.KeptLines), suiteDir + "/" + suiteLog}, Stdout: &log})
-	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log.String()+said)))
+	log, _ := s.onMaster().Output(ctx, "tail", "-n", strconv.Itoa(remote.KeptLines), suiteDir+"/"+suiteLog)
+	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log+said)))
 }
 
 // copyOut copies a file of the run to this machine.

@@ -24,13 +24,10 @@ func ImageStep(s *session.Session, name string) step.Step {
 	image := variants[name].reference(name)
 	return step.Step{
 		Name: "make host image " + name,
-		Check: func(ctx context.Context) (step.Diff, error) {
+		Check: session.DiffIf("import image "+image, func(ctx context.Context) (bool, error) {
 			has, err := s.Engine.Images().Has(ctx, image)
-			if err != nil || has {
-				return nil, err
-			}
-			return step.Diff{"import image " + image}, nil
-		},
+			return !has, err
+		}),
 		Apply: func(ctx context.Context) error { return makeImage(ctx, s, name, image) },
 	}
 }

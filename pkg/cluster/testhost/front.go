@@ -20,23 +20,25 @@ import (
 // planes there are. It runs this program from an image of its own, without
 // credentials, without capabilities, and with a read-only file system.
 type front struct {
-	session     *session.Session
-	subnet      netip.Prefix // of the cluster's network
-	binary      string       // kube-bootstrap
-	port        int          // of the API server
-	publishSame bool         // publish port under the same number; otherwise under a free one
+	Setup
+	session *session.Session
+	subnet  netip.Prefix // of the cluster's network
 }
 
-// step returns the step that starts the front.
-func (f front) step() step.Step {
+// Front returns the step that starts the front in a network.
+func (u Setup) Front(s *session.Session, subnet netip.Prefix) step.Step {
+	if u.Binary == "" {
+		return step.Step{}
+	}
+	f := front{u, s, subnet}
 	return step.Step{
-		Name: "lead to the control planes of " + f.session.Name,
+		Name: "lead to the control planes of " + s.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			c, _, err := f.container(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return f.session.Engine.Running(ctx, c)
+			return s.Engine.Running(ctx, c)
 		},
 		Apply: f.start,
 	}
@@ -45,7 +47,7 @@ func (f front) step() step.Step {
 // container describes the front. An existing front keeps its published ports,
 // because not every command knows the settings of the cluster.
 func (f front) container(ctx context.Context) (docker.Container, programImage, error) {
-	image, err := newProgramImage("kube-bootstrap/front:", f.session.Name, f.binary, nil)
+	image, err := newProgramImage("kube-bootstrap/front:", f.session.Name, f.Binary, nil)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
@@ -54,13 +56,13 @@ func (f front) container(ctx context.Context) (docker.Container, programImage, e
 	if err != nil {
 		return docker.Container{}, image, err
 	}
-	port, ports, on := uint16(f.port), now.Ports, now.HostIP
+	port, ports, on := uint16(f.APIPort), now.Ports, now.HostIP
 	if !on.IsValid() {
 		if on, err = f.session.Engine.PublishAddr(ctx); err != nil {
 			return docker.Container{}, image, err
 		}
 	}
-	if f.publishSame && !exists {
+	if f.Publish && !exists {
 		ports = map[uint16]uint16{port: port}
 	}
 	for inside := range ports {
@@ -97,7 +99,7 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 	ports := rand.New(rand.NewPCG(choice.Sum64(), 0)) //nolint:gosec // no secret
 	for try := 1; ; try++ {
 		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
-		c.On.Ports = map[uint16]uint16{uint16(f.port): uint16(20000 + ports.IntN(10000))}
+		c.On.Ports = map[uint16]uint16{uint16(f.APIPort): uint16(20000 + ports.IntN(10000))}
 		err := f.run(ctx, c)
 		if !errors.Is(err, docker.ErrPortTaken) || try == tries {
 			return err

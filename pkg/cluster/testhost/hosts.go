@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -17,23 +18,36 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// BootPlan returns the plan that creates and starts all hosts of a topology at
-// once, after their images, network and shared files.
-func BootPlan(s *session.Session, t topology.Topology, shared, front []step.Step, check func(free int64, missing []topology.Node) error) step.Plan {
+// Setup describes what the hosts of a cluster have in common.
+type Setup struct {
+	Topology topology.Topology
+	Files    []SharedFile
+	Binary   string // kube-bootstrap; "": a cluster of bare hosts, without front and registry
+	APIPort  int
+	Publish  bool // publish APIPort on the engine's machine
+	Registry RegistrySettings
+}
+
+// BootPlan returns the plan that creates and starts all hosts of the topology at
+// once, after their images, network and shared files, and the containers beside
+// them. The steps of also run with the network.
+func (u Setup) BootPlan(s *session.Session, check func(free int64, missing []topology.Node) error, also ...step.Step) step.Plan {
 	facts := new(docker.EngineHost)
 	var boot, images []step.Step
 	var names []string
-	for _, n := range t.Nodes() {
-		boot = append(boot, NewMachine(s, t, n).Boot(facts))
-		if name := t.Variant(n); !slices.Contains(names, name) {
+	for _, n := range u.Topology.Nodes() {
+		boot = append(boot, NewMachine(s, u.Topology, n).Boot(facts))
+		if name := u.Topology.Variant(n); !slices.Contains(names, name) {
 			names = append(names, name)
 			images = append(images, ImageStep(s, name))
 		}
 	}
+	subnet := u.Topology.Subnet()
 	return step.Plan{
 		images,
-		append([]step.Step{Network(s, t.Subnet()), EngineFacts(s, t, facts, check)}, shared...),
-		append(boot, front...),
+		append([]step.Step{Network(s, subnet), EngineFacts(s, u.Topology, facts, check), u.Share(s)}, also...),
+		append(boot, u.Front(s, subnet)),
+		{u.LocalRegistry(s, subnet)},
 	}.Compact()
 }
 
@@ -41,9 +55,51 @@ func BootPlan(s *session.Session, t topology.Topology, shared, front []step.Step
 // them, and waits until each node has reported Ready since, and until the DNS
 // serves. It runs no command on the hosts, because they start their services
 // themselves.
-func StartPlan(s *session.Session, hosts []string, front, registry []step.Step) step.Plan {
+func (u Setup) StartPlan(s *session.Session, subnet netip.Prefix, hosts []string) step.Plan {
 	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return s.Machines().SwitchOn(ctx, hosts...) })
-	return step.Plan{append(front, start), registry, apiserver.NewWaiter(s).Steps(hosts)}.Compact()
+	return step.Plan{{u.Front(s, subnet), start}, {u.LocalRegistry(s, subnet)}, apiserver.NewWaiter(s).Steps(hosts)}.Compact()
+}
+
+// Network returns the step that creates the network of a cluster.
+func Network(s *session.Session, subnet netip.Prefix) step.Step {
+	name := "make network " + s.Name
+	return step.Step{
+		Name: name,
+		Check: session.DiffIf(name+" with "+subnet.String(), func(ctx context.Context) (bool, error) {
+			networks, err := s.Engine.Networks(ctx)
+			return !slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == s.Name }), err
+		}),
+		Apply: func(ctx context.Context) error { return s.Cluster().MakeNetwork(ctx, s.Name, subnet) },
+	}
+}
+
+// EngineFacts returns the step that reads the facts of the engine's machine
+// before the first host is created there, and checks its free disk space.
+func EngineFacts(s *session.Session, t topology.Topology, facts *docker.EngineHost, check func(free int64, missing []topology.Node) error) step.Step {
+	return step.Step{
+		Name:  "inspect the host of the engine",
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			state, err := s.Observe(ctx)
+			missing := t.Missing(state)
+			if len(missing) == 0 {
+				return nil, err
+			}
+			return step.Diff{fmt.Sprintf("look whether there is room for %d hosts", len(missing))}, err
+		},
+		Apply: func(ctx context.Context) error {
+			found, err := s.Cluster().EngineHost(ctx, Image(t))
+			if err != nil {
+				return err
+			}
+			*facts = found
+			state, err := s.Observe(ctx)
+			if err != nil {
+				return err
+			}
+			return check(found.FreeBytes, t.Missing(state))
+		},
+	}
 }
 
 // Existing returns the machines of a cluster in the order of their names.

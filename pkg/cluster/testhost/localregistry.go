@@ -48,26 +48,30 @@ func RegistryName(cluster string) string { return cluster + ".registry" }
 // localRegistry is a container in the network of a cluster, with a fixed address
 // and a volume. Like the front, it has no credentials and no capabilities.
 type localRegistry struct {
-	session  *session.Session
-	binary   string // kube-bootstrap
-	subnet   netip.Prefix
-	settings RegistrySettings
+	Setup
+	session *session.Session
+	subnet  netip.Prefix
 }
 
-// step returns the step that starts the registry, or removes the container if the
-// cluster has no registry any more. The volume stays until the cluster is removed.
-func (r localRegistry) step() step.Step {
-	if r.settings.Port == 0 {
-		return step.Step{Name: "remove the local registry of " + r.session.Name, Check: r.exists, Apply: r.remove}
+// LocalRegistry returns the step that starts the registry in a network, or removes
+// the container if the cluster has no registry any more. The volume stays until the
+// cluster is removed.
+func (u Setup) LocalRegistry(s *session.Session, subnet netip.Prefix) step.Step {
+	r := localRegistry{u, s, subnet}
+	switch {
+	case u.Binary == "":
+		return step.Step{}
+	case u.Registry.Port == 0:
+		return step.Step{Name: "remove the local registry of " + s.Name, Check: r.exists, Apply: r.remove}
 	}
 	return step.Step{
-		Name: "start the local registry of " + r.session.Name,
+		Name: "start the local registry of " + s.Name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			c, _, err := r.container()
 			if err != nil {
 				return nil, err
 			}
-			return r.session.Engine.Running(ctx, c)
+			return s.Engine.Running(ctx, c)
 		},
 		Apply: r.start,
 	}
@@ -90,17 +94,17 @@ func (r localRegistry) remove(ctx context.Context) error {
 // other settings replace the container.
 func (r localRegistry) container() (docker.Container, programImage, error) {
 	const authorities = "authorities.crt"
-	image, err := newProgramImage("kube-bootstrap/registry:", r.session.Name, r.binary, []docker.ImageFile{
+	image, err := newProgramImage("kube-bootstrap/registry:", r.session.Name, r.Binary, []docker.ImageFile{
 		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody}, // a new volume gets this owner
 		{Name: authorities, Data: trustedAuthorities(), Mode: 0o644},
 	})
 	name := RegistryName(r.session.Name)
-	command := []string{"/kube-bootstrap", "registry", "--name", localregistry.Name(r.settings.Port)}
-	for _, mirror := range r.settings.Mirrors {
+	command := []string{"/kube-bootstrap", "registry", "--name", localregistry.Name(r.Registry.Port)}
+	for _, mirror := range r.Registry.Mirrors {
 		command = append(command, "--mirror", mirror)
 	}
-	if r.settings.Cache > 0 {
-		command = append(command, "--cache", strconv.FormatInt(r.settings.Cache, 10))
+	if r.Registry.Cache > 0 {
+		command = append(command, "--cache", strconv.FormatInt(r.Registry.Cache, 10))
 	}
 	return docker.Container{
 		Name: name, Image: image.name, Command: command,
@@ -109,7 +113,7 @@ func (r localRegistry) container() (docker.Container, programImage, error) {
 		Restart: "unless-stopped",
 		On: docker.Attachment{
 			Cluster: r.session.Name, Network: r.session.Name, Addr: topology.RegistryAddr(r.subnet),
-			Ports: map[uint16]uint16{localregistry.Port: uint16(r.settings.Port)}, HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+			Ports: map[uint16]uint16{localregistry.Port: uint16(r.Registry.Port)}, HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 		},
 	}, image, err
 }
@@ -125,7 +129,7 @@ func (r localRegistry) start(ctx context.Context) error {
 		}
 		err := r.session.Engine.Run(ctx, c)
 		if errors.Is(err, docker.ErrPortTaken) {
-			return RegistryPortTaken(r.settings.Port, err)
+			return RegistryPortTaken(r.Registry.Port, err)
 		}
 		return err
 	})

@@ -20,7 +20,7 @@ func registryContainer(t *testing.T, made config.Made) docker.Container {
 	if err := os.WriteFile(binary, []byte("a program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := localRegistry{&session.Session{Options: session.Options{Name: "k"}}, binary, netip.MustParsePrefix("10.192.0.0/16"), RegistryOf(made)}
+	r := localRegistry{Setup{Binary: binary, Registry: RegistryOf(made)}, &session.Session{Options: session.Options{Name: "k"}}, netip.MustParsePrefix("10.192.0.0/16")}
 	c, _, err := r.container()
 	if err != nil {
 		t.Fatal(err)

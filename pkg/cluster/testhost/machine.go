@@ -2,9 +2,11 @@ package testhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
@@ -94,18 +96,91 @@ func (m Machine) Boot(facts *docker.EngineHost) step.Step {
 	}
 }
 
+// bootUp starts a host and waits until it is ready. A host that a killed run was
+// stopping goes off meanwhile, and is started again.
+func (m Machine) bootUp(ctx context.Context, config docker.Machine) error {
+	const tries = 3
+	for try := 1; ; try++ {
+		if err := m.session.Machines().Start(ctx, config); err != nil {
+			return err
+		}
+		err := m.ready(ctx)
+		if err == nil || try == tries || !goesOff(err) {
+			return err
+		}
+		if off := m.awaitOff(ctx); off != nil {
+			return errors.Join(err, off)
+		}
+	}
+}
+
+// goesOff reports whether a command ended as on a host that stops: by a signal,
+// or together with the host.
+func goesOff(err error) bool {
+	exit, ok := errors.AsType[*driver.ExitError](err)
+	return !ok || exit.Code > 128
+}
+
+func (m Machine) awaitOff(ctx context.Context) error {
+	return step.Until(ctx, func(ctx context.Context) error {
+		now, err := m.session.Machines().Kept(ctx, m.config.Name, false)
+		if err == nil && now.Running {
+			err = fmt.Errorf("%s is stopping", m.config.Name)
+		}
+		return err
+	}, nil)
+}
+
+// readyScript waits on the host itself. Running one command per check would cost
+// the engine more than the check.
+const readyScript = `i=0
+until curl -sf --max-time 20 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null; do
+	i=$((i+1)); [ $i -lt "$1" ] || { echo "Docker does not answer on this host" >&2; exit 1; }
+	sleep 0.05
+done
+[ ! -d /run/systemd/system ] || [ "$(systemctl is-system-running --wait)" != stopping ] || exit 143`
+
+func (m Machine) ready(ctx context.Context) error {
+	limit := step.Limit(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("Docker on %s does not answer within %s", m.config.Name, limit))
+	defer cancel()
+	step.Report(ctx, "wait for its Docker", 0, 0)
+	err := m.node.Run(ctx, driver.Script(readyScript, "5000")...)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(m.session.Engine.Tail(context.WithoutCancel(ctx), m.config.Name, 20)))
+}
+
+// bootedScript exits with 143, like a stopped process, on a host that is
+// stopping.
+const bootedScript = `[ ! -d /run/systemd/system ] || case $(systemctl is-system-running) in
+initializing|starting) exit 1;;
+stopping) exit 143;;
+esac
+curl -sf --max-time 5 --unix-socket /var/run/docker.sock http://docker/_ping >/dev/null`
+
+// boots reports whether a running host is booting or stopping, because a killed
+// run started or stopped it. It returns false if Docker on the host is down for
+// another reason.
+func (m Machine) boots(ctx context.Context) bool {
+	err := m.node.Run(ctx, driver.Script(bootedScript)...)
+	if err == nil || goesOff(err) {
+		return err != nil
+	}
+	now, err := m.session.Machines().Kept(ctx, m.config.Name, false)
+	return err == nil && time.Since(now.Started) < step.Limit(ctx)
+}
+
 // Stop returns the step that shuts the machine down.
 func (m Machine) Stop() step.Step {
 	name := "switch " + m.config.Name + " off"
 	return step.Step{
 		Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) {
+		Check: session.DiffIf(name, func(ctx context.Context) (bool, error) {
 			state, err := m.session.Observe(ctx)
-			if err != nil || !state.Runs(m.config.Name) {
-				return nil, err
-			}
-			return step.Diff{name}, nil
-		},
+			return state.Runs(m.config.Name), err
+		}),
 		Apply: func(ctx context.Context) error { return m.session.Machines().SwitchOff(ctx, m.config.Name) },
 	}
 }
@@ -115,13 +190,10 @@ func (m Machine) Stop() step.Step {
 func (m Machine) Remove() step.Step {
 	return step.Step{
 		Name: "remove host " + m.config.Name,
-		Check: func(ctx context.Context) (step.Diff, error) {
+		Check: session.DiffIf("remove host "+m.config.Name+" and its volumes", func(ctx context.Context) (bool, error) {
 			state, err := m.session.Observe(ctx)
-			if err != nil || !state.Has(m.config.Name) {
-				return nil, err
-			}
-			return step.Diff{"remove host " + m.config.Name + " and its volumes"}, nil
-		},
+			return state.Has(m.config.Name), err
+		}),
 		Apply: func(ctx context.Context) error {
 			if err := m.session.DropNode(ctx, m.config.Name); err != nil { // first: if it is killed, `cluster up` does not create the node again
 				return err
@@ -138,64 +210,14 @@ func (m Machine) RemoveOldVolume() step.Step {
 	volume := m.config.Volumes[dataPath]
 	return step.Step{
 		Name: "remove what a former " + m.config.Name + " left",
-		Check: func(ctx context.Context) (step.Diff, error) {
+		Check: session.DiffIf("remove volume "+volume, func(ctx context.Context) (bool, error) {
 			state, err := m.session.Observe(ctx)
 			if err != nil || state.Has(m.config.Name) {
-				return nil, err
+				return false, err
 			}
 			volumes, err := m.session.Cluster().Volumes(ctx)
-			if err != nil || !slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }) {
-				return nil, err
-			}
-			return step.Diff{"remove volume " + volume}, nil
-		},
+			return slices.ContainsFunc(volumes, func(v docker.Volume) bool { return v.Name == volume }), err
+		}),
 		Apply: func(ctx context.Context) error { return m.session.Cluster().RemoveVolume(ctx, volume) },
-	}
-}
-
-// Network returns the step that creates the network of a cluster.
-func Network(s *session.Session, subnet netip.Prefix) step.Step {
-	name := "make network " + s.Name
-	return step.Step{
-		Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			networks, err := s.Engine.Networks(ctx)
-			if slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Name == s.Name }) {
-				return nil, err
-			}
-			return step.Diff{name + " with " + subnet.String()}, err
-		},
-		Apply: func(ctx context.Context) error {
-			return s.Cluster().MakeNetwork(ctx, s.Name, subnet)
-		},
-	}
-}
-
-// EngineFacts returns the step that reads the facts of the engine's machine
-// before the first host is created there, and checks its free disk space.
-func EngineFacts(s *session.Session, t topology.Topology, facts *docker.EngineHost, check func(free int64, missing []topology.Node) error) step.Step {
-	return step.Step{
-		Name:  "inspect the host of the engine",
-		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			state, err := s.Observe(ctx)
-			missing := t.Missing(state)
-			if len(missing) == 0 {
-				return nil, err
-			}
-			return step.Diff{fmt.Sprintf("look whether there is room for %d hosts", len(missing))}, err
-		},
-		Apply: func(ctx context.Context) error {
-			found, err := s.Cluster().EngineHost(ctx, Image(t))
-			if err != nil {
-				return err
-			}
-			*facts = found
-			state, err := s.Observe(ctx)
-			if err != nil {
-				return err
-			}
-			return check(found.FreeBytes, t.Missing(state))
-		},
 	}
 }

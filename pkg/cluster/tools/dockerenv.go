@@ -45,21 +45,20 @@ var portScope = session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
 
 // OpenDockerEnv gives this user's docker client access to the Docker of a node,
 // with certificates that only this cluster accepts.
-func OpenDockerEnv(ctx context.Context, options session.Options, name string) (env DockerEnv, err error) {
-	err = session.Do(ctx, options, portScope, func(s *session.Session, state topology.State) error {
+func OpenDockerEnv(ctx context.Context, options session.Options, name string) (DockerEnv, error) {
+	return session.Get(ctx, options, portScope, func(s *session.Session, state topology.State) (env DockerEnv, err error) {
 		n, err := state.Topology(s.Name).PickRunning(name, state)
 		if err != nil {
-			return err
+			return env, err
 		}
 		if s.Engine.Remote() {
-			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
+			return env, &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
 				Remedy: "run this on the engine's machine"}
 		}
 		p := dockerPortOf(s, n)
 		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs.dir, Engine: s.Engine.Address}
-		return p.open(ctx)
+		return env, p.open(ctx)
 	})
-	return env, err
 }
 
 // dockerTLS is the TLS port of a node's Docker.
@@ -117,8 +116,7 @@ func (p dockerTLS) putCertificates(ctx context.Context) error {
 
 // run runs dockerPortScript on the node; do is "open" or "close".
 func (p dockerTLS) run(ctx context.Context, do string) error {
-	args := []string{"/bin/sh", "-c", dockerPortScript, "sh", do, dockerTLSDir, strconv.Itoa(dockerPort)}
-	if err := p.access.Exec(ctx, driver.Exec{Args: args}); err != nil {
+	if err := p.access.Run(ctx, driver.Script(dockerPortScript, do, dockerTLSDir, strconv.Itoa(dockerPort))...); err != nil {
 		return fmt.Errorf("%s the TLS port of %s: %w", do, p.node.Name, err)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/dump"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -54,7 +55,7 @@ func dumpStep(s *session.Session, n topology.NodeState, dir string, objects bool
 
 func dumped(node driver.Node, objects bool) dump.Host {
 	run := func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-		return node.Exec(ctx, driver.Exec{Args: args, Stdout: stdout, Stderr: stderr})
+		return node.Exec(ctx, host.Command{Args: args, Stdout: stdout, Stderr: stderr})
 	}
 	return dump.Host{Exec: run, Program: remote.BinaryPath, Workloads: true, Objects: objects}
 }

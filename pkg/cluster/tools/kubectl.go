@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,41 +22,40 @@ type Kubectl struct{ Program, Kubeconfig string }
 
 // OpenKubectl copies kubectl from a control plane into the cache, once per image
 // of the kubelet, and writes the kubeconfig to a file that only this user reads.
-func OpenKubectl(ctx context.Context, options session.Options) (k Kubectl, err error) {
-	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
+func OpenKubectl(ctx context.Context, options session.Options) (Kubectl, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (k Kubectl, err error) {
 		master, err := s.RunningMaster(ctx, "")
 		if err != nil {
-			return err
+			return k, err
 		}
 		dir, err := copyKubectl(ctx, s.CacheDir, s.Node(master.Name))
 		if err != nil {
-			return fmt.Errorf("copy kubectl from %s: %w", master.Name, err)
+			return k, fmt.Errorf("copy kubectl from %s: %w", master.Name, err)
 		}
 		data, err := apiserver.Read(ctx, s, "")
 		if err != nil {
-			return err
+			return k, err
 		}
 		k = Kubectl{filepath.Join(dir, "kubectl"), filepath.Join(s.PrivateDir(), "admin.conf")}
 		if err := os.MkdirAll(s.PrivateDir(), 0o700); err != nil {
-			return err
+			return k, err
 		}
-		return host.WriteFile(k.Kubeconfig, data, 0o600)
+		return k, host.WriteFile(k.Kubeconfig, data, 0o600)
 	})
-	return k, err
 }
 
-func copyKubectl(ctx context.Context, cacheDir string, from driver.Node) (dir string, err error) {
-	var id bytes.Buffer
-	if err := from.Exec(ctx, driver.Exec{Args: []string{"docker", "inspect", "-f", "{{.Image}}", "kubelet"}, Stdout: &id}); err != nil {
+func copyKubectl(ctx context.Context, cacheDir string, from driver.Node) (string, error) {
+	id, err := from.Output(ctx, "docker", "inspect", "-f", "{{.Image}}", "kubelet")
+	if err != nil {
 		return "", err
 	}
-	sum := strings.TrimPrefix(strings.TrimSpace(id.String()), "sha256:")
+	sum := strings.TrimPrefix(strings.TrimSpace(id), "sha256:")
 	return cache.Get(ctx, cacheDir, "kubectl-"+sum[:min(16, len(sum))], func(dir string) error {
 		file, err := os.OpenFile(filepath.Join(dir, "kubectl"), os.O_CREATE|os.O_WRONLY, 0o755)
 		if err != nil {
 			return err
 		}
-		err = from.Exec(ctx, driver.Exec{Args: []string{"docker", "exec", "kubelet", "cat", "/usr/local/bin/kubectl"}, Stdout: file})
+		err = from.Exec(ctx, host.Command{Args: []string{"docker", "exec", "kubelet", "cat", "/usr/local/bin/kubectl"}, Stdout: file})
 		return errors.Join(err, file.Close())
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -64,15 +65,14 @@ func sourceOf(s *session.Session, name string, state topology.State) (imageSourc
 	return imageSource{
 		name: "node " + n.Name,
 		has: func(ctx context.Context, image string) (bool, error) {
-			err := node.Exec(ctx, driver.Exec{Args: []string{"docker", "image", "inspect", "--format", "{{.Id}}", image}})
-			var exit *driver.ExitError
-			if errors.As(err, &exit) {
+			err := node.Run(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", image)
+			if _, missing := errors.AsType[*driver.ExitError](err); missing {
 				return false, nil
 			}
 			return err == nil, err
 		},
 		save: func(ctx context.Context, to io.Writer, images ...string) error {
-			return node.Exec(ctx, driver.Exec{Args: append([]string{"docker", "save"}, images...), Stdout: to})
+			return node.Exec(ctx, host.Command{Args: append([]string{"docker", "save"}, images...), Stdout: to})
 		},
 	}, err
 }
@@ -103,7 +103,7 @@ func (s imageSource) copyTo(ctx context.Context, nodes []driver.Node, images []s
 		reader, writer := io.Pipe()
 		writers, pipes = append(writers, &untilError{to: writer}), append(pipes, writer)
 		wg.Go(func() {
-			errs[i] = node.Exec(ctx, driver.Exec{Args: []string{"/bin/sh", "-c", loadScript}, Stdin: reader})
+			errs[i] = node.Exec(ctx, host.Command{Args: driver.Script(loadScript), Stdin: reader})
 			reader.CloseWithError(io.ErrClosedPipe)
 		})
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
@@ -15,14 +16,42 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// StopNode moves a node's pods away and shuts the node down. With force it shuts
+// the node down at once.
+func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
+	return onNode(ctx, options, name, emit, func(c change, n topology.Node) error {
+		stop := c.machine(n).Stop()
+		if force || !c.state.Runs(n.Name) {
+			return c.session.Run(ctx, step.Plan{{stop}})
+		}
+		if err := errors.Join(preflight.CanStop(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
+			return err
+		}
+		return c.session.Run(ctx, step.Plan{{c.object(ctx, n).Drain(drain)}, {stop}})
+	})
+}
+
+// StartNode starts a node and waits until it accepts pods again.
+func StartNode(ctx context.Context, options Options, name string, emit func(session.Event)) error {
+	return onNode(ctx, options, name, emit, func(c change, n topology.Node) error {
+		if err := preflight.CanStart(c.nodes, c.state, n); err != nil {
+			return err
+		}
+		boot := c.machine(n).Boot(new(docker.EngineHost))
+		setup, subnet := c.options.setup(c.nodes), c.nodes.Subnet()
+		return c.session.Run(ctx, step.Plan{
+			{setup.Front(c.session, subnet), boot},
+			{setup.LocalRegistry(c.session, subnet)},
+			{apiserver.NewWaiter(c.session).Step(n.Name)},
+			{node.Node{API: apiserver.Connect(ctx, c.session, ""), Name: n.Name}.Uncordon()},
+		}.Compact())
+	})
+}
+
 // RemoveNode removes a node from its cluster together with its host. With force
 // it does not move the pods first, and the node need not run.
 func RemoveNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
-	return onNodes(ctx, options, emit, func(c change) error {
-		n, err := c.nodes.Pick(name)
-		if err != nil {
-			return err
-		}
+	return onNode(ctx, options, name, emit, func(c change, n topology.Node) error {
 		if force {
 			return c.removeAtOnce(ctx, n)
 		}
@@ -34,6 +63,29 @@ func RemoveNode(ctx context.Context, options Options, name string, force bool, d
 			{m.Boot(new(docker.EngineHost))}, {c.object(ctx, n).Drain(drain)}, {c.turndown(n)}, {c.object(ctx, n).Forget()}, {m.Remove()},
 		})
 	})
+}
+
+// NodeLosses lists what RemoveNode removes for good. It returns the problems
+// that RemoveNode returns before it changes anything.
+func NodeLosses(ctx context.Context, options Options, name string, force bool, drain node.Drain) (losses []string, err error) {
+	err = onNode(ctx, options, name, nil, func(c change, n topology.Node) error {
+		losses = []string{hostLoss(n.Name)}
+		if force {
+			return nil
+		}
+		return c.removable(ctx, n, drain)
+	})
+	return losses, err
+}
+
+// removable returns the problems of a removal of n that moves its pods away
+// first.
+func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain) error {
+	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
+		return err
+	}
+	_, err := c.object(ctx, n).Drain(drain).Check(ctx) // before a stopped node is started
+	return err
 }
 
 func (c change) removeAtOnce(ctx context.Context, n topology.Node) error {
@@ -72,7 +124,7 @@ func (c change) forgetFrom(n topology.Node) step.Step {
 			if err != nil {
 				return err
 			}
-			return remote.Run(ctx, c.session, master.Name, []string{"forget", n.Name, "--progress", "json"}, nil)
+			return remote.Run(ctx, c.session, master.Name, []string{"forget", n.Name}, nil)
 		},
 	}
 }
