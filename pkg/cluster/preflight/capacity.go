@@ -3,10 +3,8 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -25,29 +23,40 @@ const (
 
 // engineMachine describes the machine that the engine runs on.
 type engineMachine struct {
-	name, root string
-	cpus       int
-	memory     int64
-	remote     bool
+	version string // of the engine
+	root    string // directory of the engine's data
+	cpus    int
+	memory  int64
+	here    bool // it is this machine, by its name: a virtual machine has another one
+	remote  bool
+}
+
+func machineOf(ctx context.Context, s *session.Session) (engineMachine, error) {
+	info, err := s.Engine.Facts(ctx)
+	if err != nil {
+		return engineMachine{}, s.NoAnswer(err)
+	}
+	name, err := host.HostName()
+	here := err == nil && name == strings.ToLower(info.Name)
+	return engineMachine{info.ServerVersion, info.DockerRootDir, info.NCPU, info.MemTotal, here, s.Engine.Remote()}, nil
 }
 
 // capacity returns the resources that the machine of the engine lacks for the
 // missing nodes.
-func (u Up) capacity(ctx context.Context, s *session.Session, state topology.State, on engineMachine) ([]error, error) {
-	missing := u.Topology.Missing(state)
+func (c checks) capacity(ctx context.Context) ([]error, error) {
+	missing := c.Topology.Missing(c.state)
 	if len(missing) == 0 {
 		return nil, nil
 	}
-	errs := tooMuch(missing, on)
-	errs = append(errs, memory(missing, on), disk(missing, on), u.portTaken(ctx, s))
+	errs := append(tooMuch(missing, c.engine), memory(missing, c.engine), disk(missing, c.engine), c.portTaken(ctx))
 	errs = append(errs, portsTwice(missing)...)
-	if on.here() {
+	if c.engine.here {
 		errs = append(errs, mountsMissing(missing))
 	}
-	if on.here() && !u.Recreate { // the cluster that is removed first may have the ports
+	if c.engine.here && !c.Recreate { // the cluster that is removed first may have the ports
 		errs = append(errs, portsTaken(missing))
 	}
-	return slices.DeleteFunc(errs, func(err error) bool { return err == nil }), nil
+	return errs, nil
 }
 
 // tooMuch compares the limits of single nodes with the machine.
@@ -80,7 +89,7 @@ func memory(missing []topology.Node, on engineMachine) error {
 		need += max(own, m.Spec.Memory)
 	}
 	have := on.memory
-	if free, err := kernel.MemoryAvailable(); err == nil && on.here() {
+	if free, err := kernel.MemoryAvailable(); err == nil && on.here {
 		have = min(have, free)
 	}
 	if need <= have {
@@ -94,7 +103,7 @@ func memory(missing []topology.Node, on engineMachine) error {
 // disk checks the disk of the engine if it is on this machine. Otherwise
 // testhost.EngineFacts checks it once the engine has an image.
 func disk(missing []topology.Node, on engineMachine) error {
-	if on.remote || !on.here() {
+	if on.remote || !on.here {
 		return nil
 	}
 	free, err := filesystem.FreeBytes(host.Files{}, on.root)
@@ -117,28 +126,4 @@ func DiskSpace(free int64, missing []topology.Node) error {
 	return &step.Problem{Name: "disk-space",
 		Text:   fmt.Sprintf("the machine of the engine has %d MiB free, %d hosts need %d MiB", free>>20, len(missing), need>>20),
 		Remedy: "free some space there (`docker system prune`), make fewer hosts, or give them less disk"}
-}
-
-// here reports whether the engine runs on this machine, by the name of the
-// machine: a virtual machine has another name.
-func (on engineMachine) here() bool {
-	name, err := host.HostName()
-	return err == nil && name == strings.ToLower(on.name)
-}
-
-// portTaken checks that the requested API port is free, unless the front
-// already has it.
-func (u Up) portTaken(ctx context.Context, s *session.Session) error {
-	if !u.Publish {
-		return nil
-	}
-	if _, there, err := s.Cluster().Attached(ctx, apiserver.FrontName(s.Name)); err != nil || there {
-		return err
-	}
-	err := host.PortFree(u.APIPort)
-	if err == nil {
-		return nil
-	}
-	return &step.Problem{Name: "cluster-port", Text: fmt.Sprintf("--api-server-port %d is taken on this machine: %v", u.APIPort, err),
-		Remedy: "use another one, or leave it out"}
 }

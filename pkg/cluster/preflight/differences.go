@@ -19,21 +19,21 @@ import (
 // differs lists the differences between the existing and the requested cluster that
 // `cluster up` cannot change. With --recreate there are none, because
 // the cluster is removed first.
-func (u Up) differs(ctx context.Context, s *session.Session, state topology.State) ([]error, error) {
-	notes, err := s.Cluster().Notes(ctx)
-	if err != nil || u.Recreate || notes[session.RestoringNote] != "" {
+func (c checks) differs(ctx context.Context) ([]error, error) {
+	notes, err := c.session.Cluster().Notes(ctx)
+	if err != nil || c.Recreate || notes[session.RestoringNote] != "" {
 		return nil, err
 	}
-	then, err := s.UpRecord(ctx)
+	then, err := c.session.UpRecord(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if then != nil && state.Empty() {
-		return []error{s.HostsGone()}, nil
+	if then != nil && c.state.Empty() {
+		return []error{c.session.HostsGone()}, nil
 	}
-	errs := changed(u.Topology, state)
+	errs := changed(c.Topology, c.state)
 	if then != nil {
-		errs = append(errs, grown(u.Topology, state, then.Nodes)...)
+		errs = append(errs, grown(c.Topology, c.state, then.Nodes)...)
 	}
 	return errs, nil
 }

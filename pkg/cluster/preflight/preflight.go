@@ -4,10 +4,11 @@ package preflight
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
@@ -26,29 +27,33 @@ type Up struct {
 	RegistryPort int // of the local registry on the engine's machine; 0: none
 }
 
+// checks are the checks of one run.
+type checks struct {
+	Up
+	session *session.Session
+	state   topology.State
+	engine  engineMachine
+}
+
 // Check returns all problems that would stop `cluster up`.
 func (u Up) Check(ctx context.Context, s *session.Session) error {
-	info, err := s.Engine.Facts(ctx)
+	engine, err := machineOf(ctx, s)
 	if err != nil {
-		return s.NoAnswer(err)
+		return err
 	}
 	state, err := s.Observe(ctx)
 	if err != nil {
 		return err
 	}
+	c := checks{u, s, state, engine}
 	var errs []error
-	for _, check := range []func() ([]error, error){
-		func() ([]error, error) { return u.overlaps(ctx, s) },
-		func() ([]error, error) { return u.clashes(ctx, s) },
-		func() ([]error, error) { return u.differs(ctx, s, state) },
-		func() ([]error, error) { return engineFit(info.ServerVersion), nil },
-		func() ([]error, error) { return programFit(u.Program) },
-		func() ([]error, error) { return u.registryPort(ctx, s, engineMachine{name: info.Name}.here()) },
-		func() ([]error, error) {
-			return u.capacity(ctx, s, state, engineMachine{info.Name, info.DockerRootDir, info.NCPU, info.MemTotal, s.Engine.Remote()})
-		},
+	for _, check := range []func(context.Context) ([]error, error){
+		c.overlaps, c.clashes, c.differs,
+		func(context.Context) ([]error, error) { return engineFit(engine.version), nil },
+		func(context.Context) ([]error, error) { return programFit(u.Program) },
+		c.registryPort, c.capacity,
 	} {
-		found, err := check()
+		found, err := check(ctx)
 		if err != nil {
 			return err
 		}
@@ -58,45 +63,48 @@ func (u Up) Check(ctx context.Context, s *session.Session) error {
 }
 
 // engineFit returns the problem that the engine has no cgroup namespaces, which
-// the hosts need.
-func engineFit(version string) []error {
-	if olderThan(version, 20, 10) {
-		return []error{&step.Problem{
-			Name: "engine-version", Text: "the Docker engine is " + version + ", test hosts need 20.10", Remedy: "update Docker",
-		}}
+// the hosts need. An engine that was built from source may have any version.
+func engineFit(engine string) []error {
+	if v, err := version.ParseGeneric(engine); err != nil || v.AtLeast(version.MajorMinor(20, 10)) {
+		return nil
 	}
-	return nil
+	return []error{&step.Problem{Name: "engine-version", Text: "the Docker engine is " + engine + ", test hosts need 20.10", Remedy: "update Docker"}}
 }
 
-func olderThan(version string, major, minor int) bool {
-	words := strings.SplitN(version, ".", 3)
-	if len(words) < 2 {
-		return false // a build from source calls itself anything
+// programFit returns the problem that a program needs the C library of the machine.
+// It also runs in the container at the address of the cluster, which contains
+// nothing else. `go install` links it so where a C compiler is installed.
+func programFit(path string) ([]error, error) {
+	program, err := elf.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	haveMajor, errMajor := strconv.Atoi(words[0])
-	haveMinor, errMinor := strconv.Atoi(words[1])
-	if errMajor != nil || errMinor != nil {
-		return false
+	defer program.Close()
+	if !slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return nil, nil
 	}
-	return haveMajor < major || haveMajor == major && haveMinor < minor
+	return []error{&step.Problem{
+		Name: "program-dynamic", Text: "this program was built to need the C library, which the containers of a cluster need not have",
+		Remedy: "build it with CGO_ENABLED=0, as `make build` does",
+	}}, nil
 }
 
 // clashes returns the containers and networks of others that have the names of
 // this cluster.
-func (u Up) clashes(ctx context.Context, s *session.Session) (errs []error, err error) {
-	machines, err := s.Engine.Machines(ctx)
+func (c checks) clashes(ctx context.Context) (errs []error, err error) {
+	machines, err := c.session.Engine.Machines(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range machines {
-		if (u.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(s.Name), m.Name)) && m.Cluster != s.Name {
-			errs = append(errs, clash(s.Name, "container "+m.Name))
+		if (c.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(c.session.Name), m.Name)) && m.Cluster != c.session.Name {
+			errs = append(errs, clash(c.session.Name, "container "+m.Name))
 		}
 	}
-	networks, err := s.Engine.Networks(ctx)
+	networks, err := c.session.Engine.Networks(ctx)
 	for _, n := range networks {
-		if n.Name == s.Name && n.Cluster != s.Name {
-			errs = append(errs, clash(s.Name, "network "+n.Name))
+		if n.Name == c.session.Name && n.Cluster != c.session.Name {
+			errs = append(errs, clash(c.session.Name, "network "+n.Name))
 		}
 	}
 	return errs, err

@@ -8,12 +8,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-func TestOlderThan(t *testing.T) {
+func TestEngineFit(t *testing.T) {
 	for version, want := range map[string]bool{
 		"19.3.1": true, "20.10.24+dfsg1": false, "20.9": true, "28.5.2": false, "library-import": false, "": false,
 	} {
-		if olderThan(version, 20, 10) != want {
-			t.Errorf("olderThan(%q) is not %v", version, want)
+		if errs := engineFit(version); len(errs) > 0 != want {
+			t.Errorf("%q: %v", version, errs)
 		}
 	}
 	problems := step.Problems(errors.Join(engineFit("19.03.15")...))

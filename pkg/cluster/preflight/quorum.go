@@ -1,8 +1,13 @@
 package preflight
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -25,31 +30,24 @@ func LastMaster(t topology.Topology, is topology.State, n topology.Node) bool {
 	return n.Role == topology.Master && mastersOn(t, is, n) == 0
 }
 
-func lastProblem(cluster string, n topology.Node, verb string) error {
-	return &step.Problem{Name: "last-control-plane", Text: n.Name + " is the last control plane that runs: without it there is no cluster",
-		Remedy: "use `kube-bootstrap cluster down --name " + cluster + "`, or " + verb + " it with --force"}
-}
-
 // CanStop returns the problem that the API server would not answer without a
 // control plane.
 func CanStop(t topology.Topology, is topology.State, n topology.Node) error {
-	if LastMaster(t, is, n) {
-		return lastProblem(t.Cluster(), n, "stop")
-	}
-	return keepsQuorum(t, is, n, t.Masters(), "stop")
+	return canMiss(t, is, n, t.Masters(), "stop")
 }
 
 // CanRemove returns the problem that the remaining control planes would have no
 // quorum without n. etcd itself would refuse the removal too, but only after
 // the node was drained.
 func CanRemove(t topology.Topology, is topology.State, n topology.Node) error {
-	if LastMaster(t, is, n) {
-		return lastProblem(t.Cluster(), n, "remove")
-	}
-	return keepsQuorum(t, is, n, t.Masters()-1, "remove")
+	return canMiss(t, is, n, t.Masters()-1, "remove")
 }
 
-func keepsQuorum(t topology.Topology, is topology.State, n topology.Node, members int, verb string) error {
+func canMiss(t topology.Topology, is topology.State, n topology.Node, members int, verb string) error {
+	if LastMaster(t, is, n) {
+		return &step.Problem{Name: "last-control-plane", Text: n.Name + " is the last control plane that runs: without it there is no cluster",
+			Remedy: "use `kube-bootstrap cluster down --name " + t.Cluster() + "`, or " + verb + " it with --force"}
+	}
 	left := mastersOn(t, is, n)
 	if n.Role != topology.Master || left >= majority(members) {
 		return nil
@@ -76,4 +74,45 @@ func CanStart(t topology.Topology, is topology.State, n topology.Node) error {
 		Text:   fmt.Sprintf("cluster %s is off: with %s %d of %d control planes would run, and etcd needs %d", t.Cluster(), n.Name, on, members, majority(members)),
 		Remedy: "run `kube-bootstrap cluster up --name " + t.Cluster() + "`, which starts all nodes",
 	}
+}
+
+// LostQuorum returns the problem that too many control planes are off for etcd
+// to have a quorum [etcd-quorum]. It asks a running control plane, because only
+// etcd knows which of the hosts that are off are members.
+func LostQuorum(ctx context.Context, s *session.Session, is topology.State) error {
+	var on []topology.NodeState
+	var off []string
+	for _, n := range is.Nodes() {
+		switch {
+		case n.Role != topology.Master:
+		case n.Running():
+			on = append(on, n)
+		default:
+			off = append(off, n.Name)
+		}
+	}
+	lacks := majority(len(on)+len(off)) - len(on)
+	if len(on) == 0 || lacks <= 0 {
+		return nil
+	}
+	var report struct{ Quorum string }
+	if err := json.Unmarshal(remote.Status(ctx, s, on[0]).Report, &report); err != nil || report.Quorum == "" {
+		return nil
+	}
+	remedy := "run `kube-bootstrap cluster up --name " + s.Name + "`, which starts all nodes"
+	if lacks == 1 {
+		remedy = "run `kube-bootstrap node start " + off[0] + " --cluster " + s.Name + "`"
+	}
+	return &step.Problem{
+		Name:   "etcd-quorum",
+		Text:   fmt.Sprintf("etcd of cluster %s has no quorum: %s off, and %d of %d control planes must run", s.Name, areOff(off), len(on)+lacks, len(on)+len(off)),
+		Remedy: remedy,
+	}
+}
+
+func areOff(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is"
+	}
+	return strings.Join(names, ", ") + " are"
 }

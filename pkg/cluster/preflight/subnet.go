@@ -3,12 +3,13 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -16,27 +17,27 @@ import (
 
 // overlaps compares the subnet with the engine's networks, except the cluster's
 // own, and with the routes of this machine if the engine runs on it.
-func (u Up) overlaps(ctx context.Context, s *session.Session) ([]error, error) {
-	networks, err := s.Engine.Networks(ctx)
+func (c checks) overlaps(ctx context.Context) ([]error, error) {
+	networks, err := c.session.Engine.Networks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range networks {
-		if n.Name != s.Name || n.Cluster != s.Name {
+		if n.Name != c.session.Name || n.Cluster != c.session.Name {
 			continue
 		}
 		switch {
-		case len(n.Subnets) == 0 || n.Subnets[0] == u.Topology.Subnet():
+		case len(n.Subnets) == 0 || n.Subnets[0] == c.Topology.Subnet():
 			return nil, nil // the overlapping route is the cluster's own
-		case u.Recreate:
-			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == s.Name })
-			return u.overlapping(s.Engine.Remote(), others, n.Subnets[0])
+		case c.Recreate:
+			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == c.session.Name })
+			return c.overlapping(others, n.Subnets[0])
 		}
-		return []error{Differs(s.Name, []config.Difference{{
-			Given: u.Topology.Subnet().String(), InForce: n.Subnets[0].String(), From: config.Origin{Source: config.FromFlag, Where: "--dind-subnet"},
+		return []error{Differs(c.session.Name, []config.Difference{{
+			Given: c.Topology.Subnet().String(), InForce: n.Subnets[0].String(), From: config.Origin{Source: config.FromFlag, Where: "--dind-subnet"},
 		}})}, nil
 	}
-	return u.overlapping(s.Engine.Remote(), networks, netip.Prefix{})
+	return c.overlapping(networks, netip.Prefix{})
 }
 
 // neighbour is a network that the engine's machine already reaches.
@@ -47,9 +48,9 @@ type neighbour struct {
 
 // overlapping compares the subnet with all networks and routes, except with the
 // subnet gone, which is about to be removed.
-func (u Up) overlapping(remote bool, networks []docker.Network, gone netip.Prefix) ([]error, error) {
+func (c checks) overlapping(networks []docker.Network, gone netip.Prefix) ([]error, error) {
 	all := ofDocker(networks)
-	if !remote { // otherwise the routes of this machine are not those of the engine's machine
+	if !c.engine.remote { // otherwise the routes of this machine are not those of the engine's machine
 		routes, err := links.Routes()
 		if err != nil {
 			return nil, err
@@ -58,8 +59,8 @@ func (u Up) overlapping(remote bool, networks []docker.Network, gone netip.Prefi
 	}
 	var errs []error
 	for _, n := range all {
-		if n.subnet.Overlaps(u.Topology.Subnet()) {
-			errs = append(errs, u.overlap(n, all))
+		if n.subnet.Overlaps(c.Topology.Subnet()) {
+			errs = append(errs, c.overlap(n, all))
 		}
 	}
 	return errs, nil
@@ -85,13 +86,13 @@ func ofRoutes(routes []links.Route, known []neighbour) (all []neighbour) {
 	return all
 }
 
-func (u Up) overlap(with neighbour, all []neighbour) error {
+func (c checks) overlap(with neighbour, all []neighbour) error {
 	remedy := "use another --dind-subnet"
 	if free, found := freeSubnet(all); found {
 		remedy += ", such as " + free.String()
 	}
 	return &step.Problem{
-		Name: "cluster-subnet-overlap", Text: fmt.Sprintf("--dind-subnet %s overlaps with %s of %s", u.Topology.Subnet(), with.subnet, with.owner),
+		Name: "cluster-subnet-overlap", Text: fmt.Sprintf("--dind-subnet %s overlaps with %s of %s", c.Topology.Subnet(), with.subnet, with.owner),
 		Remedy: remedy,
 	}
 }
@@ -107,4 +108,24 @@ func freeSubnet(all []neighbour) (netip.Prefix, bool) {
 		}
 	}
 	return netip.Prefix{}, false
+}
+
+// Balanced returns the problem that a container of the cluster has an address for
+// Services of type LoadBalancer.
+func Balanced(t topology.Topology, ranges []addresses.Range) error {
+	owners := map[netip.Addr]string{
+		topology.FrontAddr(t.Subnet()):    "the API server",
+		topology.RegistryAddr(t.Subnet()): "the local registry",
+	}
+	for _, n := range t.Nodes() {
+		owners[n.Addr] = "node " + n.Name
+	}
+	for _, addr := range slices.SortedFunc(maps.Keys(owners), netip.Addr.Compare) {
+		if i := slices.IndexFunc(ranges, func(r addresses.Range) bool { return r.Contains(addr) }); i >= 0 {
+			return &step.Problem{Name: "load-balancer-addresses",
+				Text:   fmt.Sprintf("loadBalancerAddresses: %s has the address of %s, %s", ranges[i], owners[addr], addr),
+				Remedy: "choose addresses that no node gets, or a larger --dind-subnet"}
+		}
+	}
+	return nil
 }

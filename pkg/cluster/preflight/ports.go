@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/apiserver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -17,15 +21,16 @@ const portRemedy = "give the node another port"
 
 // NewNode returns the problems of the ports and mounts of a node that is added.
 func NewNode(ctx context.Context, s *session.Session, n topology.Node) error {
-	info, err := s.Engine.Facts(ctx)
+	engine, err := machineOf(ctx, s)
 	if err != nil {
-		return s.NoAnswer(err)
+		return err
 	}
 	one := []topology.Node{n}
-	if on := (engineMachine{name: info.Name}); !on.here() {
-		return errors.Join(portsTwice(one)...)
+	errs := portsTwice(one)
+	if engine.here {
+		errs = append(errs, mountsMissing(one), portsTaken(one))
 	}
-	return errors.Join(append(portsTwice(one), mountsMissing(one), portsTaken(one))...)
+	return errors.Join(errs...)
 }
 
 // portsTwice returns a problem for each port of the engine's machine that two new
@@ -83,4 +88,57 @@ func mountsMissing(missing []topology.Node) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// portTaken checks that the requested API port is free, unless the front
+// already has it.
+func (c checks) portTaken(ctx context.Context) error {
+	if !c.Publish {
+		return nil
+	}
+	if _, there, err := c.session.Cluster().Attached(ctx, apiserver.FrontName(c.session.Name)); err != nil || there {
+		return err
+	}
+	err := host.PortFree(c.APIPort)
+	if err == nil {
+		return nil
+	}
+	return &step.Problem{Name: "cluster-port", Text: fmt.Sprintf("--api-server-port %d is taken on this machine: %v", c.APIPort, err),
+		Remedy: "use another one, or leave it out"}
+}
+
+// registryPort returns the problem that the port of the local registry is in use,
+// unless the registry itself has it.
+func (c checks) registryPort(ctx context.Context) ([]error, error) {
+	if c.RegistryPort == 0 {
+		return nil, nil
+	}
+	taken := c.samePort()
+	if taken == nil {
+		now, _, err := c.session.Cluster().Attached(ctx, testhost.RegistryName(c.session.Name))
+		own := now.Running && slices.Contains(slices.Collect(maps.Values(now.Ports)), uint16(c.RegistryPort))
+		if err != nil || !c.engine.here || own {
+			return nil, err
+		}
+		taken = host.PortFree(c.RegistryPort)
+	}
+	if taken == nil {
+		return nil, nil
+	}
+	return []error{testhost.RegistryPortTaken(c.RegistryPort, taken)}, nil
+}
+
+// samePort returns what else of the cluster is to have the port of the registry.
+func (c checks) samePort() error {
+	if c.Publish && c.APIPort == c.RegistryPort {
+		return errors.New("it is the port of the API server too")
+	}
+	for _, n := range c.Topology.Nodes() {
+		for _, text := range n.Spec.Ports {
+			if p, err := config.ParsePort(text); err == nil && p.Protocol == "tcp" && int(p.Port) == c.RegistryPort {
+				return fmt.Errorf("it is a port of node %s too", n.Name)
+			}
+		}
+	}
+	return nil
 }
