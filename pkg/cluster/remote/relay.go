@@ -1,13 +1,11 @@
 package remote
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -16,36 +14,16 @@ import (
 // relay parses the stderr of kube-bootstrap on a host into events. It keeps the
 // errors and the last other lines, which explain a failure.
 type relay struct {
-	emit func(step.Event)
-
-	mu     sync.Mutex
-	rest   []byte
+	Lines
+	emit   func(step.Event)
 	failed []error  // errors of the host's steps
 	other  []string // lines that are no events
 }
 
-func (r *relay) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.rest = append(r.rest, p...)
-	for {
-		text, rest, found := bytes.Cut(r.rest, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		r.line(text)
-		r.rest = rest
-	}
-}
-
-// flush parses a last line without a newline.
-func (r *relay) flush() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.rest) > 0 {
-		r.line(r.rest)
-		r.rest = nil
-	}
+func newRelay(emit func(step.Event)) *relay {
+	r := &relay{emit: emit}
+	r.Do = r.line
+	return r
 }
 
 func (r *relay) line(text []byte) {
@@ -87,8 +65,6 @@ func (r *Refused) Error() string {
 
 // explain returns the error that kube-bootstrap on the host reported.
 func (r *relay) explain(exit *driver.ExitError) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if found := step.Problems(errors.Join(r.failed...)); exit.Code == refuses && len(found) > 0 {
 		return &Refused{exit.Node, found}
 	}

@@ -15,7 +15,7 @@ func TestAHostThatRefusesIsToldByItsProblems(t *testing.T) {
 	line, err := json.Marshal(step.Event{Kind: step.Failed, Step: "preflight", Err: &step.Problem{Name: "swap", Text: "swap is on", Remedy: "turn it off"}})
 	must.NoError(t, err)
 	for code, want := range map[int]bool{refuses: true, 1: false} {
-		r := &relay{emit: func(step.Event) {}}
+		r := newRelay(func(step.Event) {})
 		if _, err := r.Write(append(line, '\n')); err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestAHostThatRefusesIsToldByItsProblems(t *testing.T) {
 
 func TestRelay(t *testing.T) {
 	var got []step.Event
-	r := &relay{emit: func(e step.Event) { got = append(got, e) }}
+	r := newRelay(func(e step.Event) { got = append(got, e) })
 	// Pieces as a stream cuts them, a line that is no event, and no last newline.
 	for _, piece := range []string{
 		`{"at":"2026-01-02T03:04:05Z","stage":1,"step":"start etcd","ki`,
@@ -44,7 +44,7 @@ func TestRelay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.flush()
+	r.Flush()
 	if len(got) != 2 || got[0].Step != "start etcd" || got[0].Bytes != 5 || got[0].Total != 10 || got[0].At.IsZero() {
 		t.Fatalf("events %+v", got)
 	}

@@ -18,9 +18,6 @@ import (
 const (
 	// BinaryPath is the path of kube-bootstrap on every node.
 	BinaryPath = "/usr/local/bin/kube-bootstrap"
-	// KeptLines is the number of output lines that an error contains.
-	KeptLines = 20
-
 	// busy is the exit code of kube-bootstrap while another run is active on its
 	// host, such as one that goes on after the run that started it was killed.
 	busy = 4
@@ -41,10 +38,10 @@ func Run(ctx context.Context, s *session.Session, node string, args, env []strin
 }
 
 func run(ctx context.Context, s *session.Session, node string, args, env []string) error {
-	relay := &relay{emit: func(e step.Event) { s.Emit(session.Event{Host: node, Event: e}) }}
+	relay := newRelay(func(e step.Event) { s.Emit(session.Event{Host: node, Event: e}) })
 	args = slices.Concat([]string{BinaryPath}, args, []string{"--progress", "json"})
 	err := s.Node(node).Exec(ctx, host.Command{Args: args, Env: env, Stderr: relay})
-	relay.flush()
+	relay.Flush()
 	if exit, ok := errors.AsType[*driver.ExitError](err); ok && exit.Code != busy {
 		return relay.explain(exit)
 	}

@@ -1,46 +1,38 @@
 package suite
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 )
 
 // progress reads the events of the tests, one per line, while they run.
 type progress struct {
+	remote.Lines
 	now    func() time.Time
 	report func(line string, running []string) // called with the progress of the run and the names of the running tests
 	tell   func(text string)                   // called for each failure
 
 	total   int // number of tests to run
 	started time.Time
-	partial []byte
 	running []string // in the order of their start
 	counts  Result
 }
 
 func newProgress(total int, now func() time.Time, report func(string, []string), tell func(string)) *progress {
-	return &progress{total: total, now: now, report: report, tell: tell, started: now()}
-}
-
-func (p *progress) Write(data []byte) (int, error) {
-	p.partial = append(p.partial, data...)
-	for {
-		line, rest, found := bytes.Cut(p.partial, []byte("\n"))
-		if !found {
-			return len(data), nil
-		}
+	p := &progress{total: total, now: now, report: report, tell: tell, started: now()}
+	p.Do = func(line []byte) {
 		var e e2e.Event
 		if json.Unmarshal(line, &e) == nil { // skip a truncated line
 			p.event(e)
 		}
-		p.partial = bytes.Clone(rest)
 	}
+	return p
 }
 
 func (p *progress) event(e e2e.Event) {

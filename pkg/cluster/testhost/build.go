@@ -1,7 +1,6 @@
 package testhost
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -110,15 +109,20 @@ func (v variant) bootstrap(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer os.Remove(overlay)
-	reports, done := reportLines(ctx)
-	defer done()
 	mirror, err := host.DebianMirror()
 	if err != nil {
 		return err
 	}
+	var last []string
+	reports := &remote.Lines{Do: func(line []byte) {
+		text := strings.TrimSpace(string(line))
+		last = append(last[max(0, len(last)-remote.KeptLines+1):], text)
+		step.Report(ctx, strings.TrimPrefix(text, "I: "), 0, 0)
+	}}
 	_, err = host.Command{Args: v.args(overlay, mirror), Stdout: out, Stderr: reports}.Run(ctx)
+	reports.Flush()
 	if err != nil {
-		return fmt.Errorf("make a root file system from Debian packages (is mmdebstrap installed?): %w\n%s", err, reports.tail())
+		return fmt.Errorf("make a root file system from Debian packages (is mmdebstrap installed?): %w\n%s", err, strings.Join(last, "\n"))
 	}
 	return nil
 }
@@ -135,37 +139,4 @@ func (v variant) args(overlay, mirror string) []string {
 	}
 	args = append(args, "--customize-hook=tar-in "+overlay+" /", suite, "-")
 	return append(args, sources...)
-}
-
-// lines reports each line that is written to it, and keeps the last ones.
-type lines struct {
-	*io.PipeWriter
-	last []string
-	end  chan struct{}
-}
-
-func reportLines(ctx context.Context) (*lines, func()) {
-	reader, writer := io.Pipe()
-	l := &lines{PipeWriter: writer, end: make(chan struct{})}
-	go func() {
-		defer close(l.end)
-		scanner := bufio.NewScanner(reader)
-		scanner.Buffer(nil, 1<<20)
-		for scanner.Scan() {
-			text := strings.TrimSpace(scanner.Text())
-			l.last = append(l.last[max(0, len(l.last)-remote.KeptLines+1):], text)
-			step.Report(ctx, strings.TrimPrefix(text, "I: "), 0, 0)
-		}
-		_, _ = io.Copy(io.Discard, reader)
-	}()
-	return l, func() {
-		writer.Close()
-		<-l.end
-	}
-}
-
-func (l *lines) tail() string {
-	l.Close()
-	<-l.end
-	return strings.Join(l.last, "\n")
 }
