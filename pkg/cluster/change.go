@@ -60,9 +60,12 @@ func onNode(ctx context.Context, options Options, name string, emit func(session
 // balancers of the cluster.
 func (o Options) recorded(ctx context.Context, s *session.Session, state topology.State) (Options, error) {
 	o.Request = o.Of(state)
-	var err error
-	if o.Subnet, err = o.ownSubnet(ctx, s); err != nil {
+	subnet, err := s.Subnet(ctx)
+	if err != nil {
 		return o, err
+	}
+	if subnet.IsValid() {
+		o.Subnet = subnet
 	}
 	r, err := s.UpRecord(ctx)
 	if err == nil && r != nil {

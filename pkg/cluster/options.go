@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
@@ -127,14 +126,4 @@ func Preflight(ctx context.Context, options Options) error {
 		}
 		return options.preflight(options.Topology(s.Name, topology.State{})).Check(ctx, s)
 	})
-}
-
-// ownSubnet returns the subnet of the cluster's network, or of the options if
-// there is no network.
-func (o Options) ownSubnet(ctx context.Context, s *session.Session) (netip.Prefix, error) {
-	subnet, err := s.Subnet(ctx)
-	if !subnet.IsValid() {
-		subnet = o.Subnet
-	}
-	return subnet, err
 }

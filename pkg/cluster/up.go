@@ -65,22 +65,16 @@ func (u up) create(ctx context.Context) error {
 	}
 	nodes := options.Topology(u.session.Name, state)
 	join := &joining{session: u.session, options: options, nodes: nodes, state: state, source: source, master: nodes.Leader(state)}
-	plan := append(bootPlan(u.session, options, nodes), join.plan()...)
-	if err := begin(ctx, u.session, options, nodes, plan); err != nil {
+	if err := begin(ctx, u.session, options, nodes, join.plan()); err != nil {
 		join.revoke(ctx)
 		return err
 	}
 	return u.finish(ctx)
 }
 
-// bootPlan returns the plan that creates and starts all hosts of a topology.
-func bootPlan(s *session.Session, o Options, t topology.Topology) step.Plan {
-	return o.setup(t).BootPlan(s, preflight.DiskSpace, o.noteComponents(s))
-}
-
-// begin checks and applies a plan that creates hosts. If the plan fails, begin
-// removes everything that it created, unless there were hosts before or
-// Options.Retain is set.
+// begin creates and starts all hosts of a topology and applies a plan to them. If
+// that fails, begin removes everything that it created, unless there were hosts
+// before or Options.Retain is set.
 func begin(ctx context.Context, s *session.Session, o Options, t topology.Topology, plan step.Plan) error {
 	if err := o.preflight(t).Check(ctx, s); err != nil {
 		return err
@@ -89,7 +83,8 @@ func begin(ctx context.Context, s *session.Session, o Options, t topology.Topolo
 	if err != nil {
 		return err
 	}
-	err = s.Run(ctx, plan)
+	boot := o.setup(t).BootPlan(s, preflight.DiskSpace, o.noteComponents(s))
+	err = s.Run(ctx, append(boot, plan...))
 	if err == nil || o.Retain || !before.Empty() {
 		return err
 	}
@@ -125,7 +120,7 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) ([]to
 	}
 	nodes := options.Topology(options.Name, topology.State{})
 	err = session.Do(ctx, options.Options, session.Scope{Emit: emit}, func(s *session.Session, _ topology.State) error {
-		return begin(ctx, s, options, nodes, bootPlan(s, options, nodes))
+		return begin(ctx, s, options, nodes, nil)
 	})
 	return nodes.Nodes(), err
 }

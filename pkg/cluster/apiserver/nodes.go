@@ -37,14 +37,7 @@ func (n Node) Status() string {
 func Nodes(ctx context.Context, options session.Options) ([]Node, error) {
 	ctx, cancel := step.Checking(ctx)
 	defer cancel()
-	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (all []Node, err error) {
-		found, err := list(ctx, s)
-		for _, n := range found {
-			all = append(all, NodeOf(n))
-		}
-		slices.SortFunc(all, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
-		return all, err
-	})
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) ([]Node, error) { return list(ctx, s) })
 }
 
 // NodeNames returns the names of the nodes that the API server has.
@@ -58,7 +51,7 @@ func NodeNames(ctx context.Context, s *session.Session) (names []string, err err
 	return names, err
 }
 
-func list(ctx context.Context, s *session.Session) ([]corev1.Node, error) {
+func list(ctx context.Context, s *session.Session) (all []Node, err error) {
 	client, err := Connect(ctx, s, "").Client()
 	if err != nil {
 		return nil, err
@@ -67,7 +60,11 @@ func list(ctx context.Context, s *session.Session) ([]corev1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	return found.Items, nil
+	for _, n := range found.Items {
+		all = append(all, NodeOf(n))
+	}
+	slices.SortFunc(all, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 // NodeOf converts a node object.

@@ -40,23 +40,21 @@ func (f files) entry() string { return "kube-bootstrap-" + f.Name }
 
 // Merge adds the cluster to the user's kubeconfig at path, makes it the current
 // context, and returns the name of the context.
-func Merge(ctx context.Context, options session.Options, path string) (name string, err error) {
-	err = session.Do(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) error {
+func Merge(ctx context.Context, options session.Options, path string) (string, error) {
+	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (string, error) {
 		own, err := load(ctx, s)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if err := Unmerge(ctx, s.Options); err != nil { // of another file, or of an earlier cluster
-			return err
+			return "", err
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
+			return "", err
 		}
 		f := files{s.Options}
-		name = f.entry()
-		return locked(ctx, path, func() error { return f.merge(path, own) })
+		return f.entry(), locked(ctx, path, func() error { return f.merge(path, own) })
 	})
-	return name, err
 }
 
 // load returns the admin kubeconfig of the cluster.
@@ -106,10 +104,8 @@ func (f files) noteMerged(note merged) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(f.PrivateDir(), 0o700); err != nil {
-		return err
-	}
-	return host.WriteFile(filepath.Join(f.PrivateDir(), mergedFile), data, 0o600)
+	_, err = f.WritePrivate(mergedFile, data)
+	return err
 }
 
 // Unmerge removes the entries that Merge added and restores the current context.
@@ -186,11 +182,11 @@ func Update(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	return locked(ctx, note.Path, func() error { return f.renew(*note, own) })
+	return locked(ctx, note.Path, func() error { return f.renew(note.Path, own) })
 }
 
-func (f files) renew(note merged, own *api.Config) error {
-	return edit(note.Path, func(config *api.Config) error {
+func (f files) renew(path string, own *api.Config) error {
+	return edit(path, func(config *api.Config) error {
 		if config.Contexts[f.entry()] != nil {
 			f.enter(config, own)
 		}

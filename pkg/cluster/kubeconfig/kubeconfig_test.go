@@ -110,7 +110,7 @@ func TestAMergedKubeconfigIsRenewed(t *testing.T) {
 	if err != nil || note == nil {
 		t.Fatal(note, err)
 	}
-	must.NoError(t, f.renew(*note, other))
+	must.NoError(t, f.renew(note.Path, other))
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil || string(config.Clusters["kube-bootstrap-k"].CertificateAuthorityData) != "another" || config.AuthInfos["kube-bootstrap-k"].Username != "another" {
 		t.Errorf("renewed: %+v, %v", config, err)
@@ -124,7 +124,7 @@ func TestAContextThatTheUserRemovedStaysRemoved(t *testing.T) {
 	must.Write(t, path, someones)
 	note, err := f.merged()
 	must.NoError(t, err)
-	must.NoError(t, f.renew(*note, api.NewConfig()))
+	must.NoError(t, f.renew(note.Path, api.NewConfig()))
 	if got, err := os.ReadFile(path); err != nil || string(got) != someones {
 		t.Errorf("it is now %q, %v", got, err)
 	}

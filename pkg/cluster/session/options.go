@@ -8,7 +8,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // DefaultName is the default name of a cluster.
@@ -54,16 +54,17 @@ func (o Options) SharedDir() string { return filepath.Join(o.CacheDir, "clusters
 // do not mount it.
 func (o Options) PrivateDir() string { return filepath.Join(o.CacheDir, "private", o.Name) }
 
+// WritePrivate writes a file below PrivateDir, and returns its path.
+func (o Options) WritePrivate(name string, data []byte) (string, error) {
+	path := filepath.Join(o.PrivateDir(), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	return path, host.WriteFile(path, data, 0o600)
+}
+
 // ComponentsPath is the bundle of the components that were built from a
 // checkout, before the nodes get it.
 func (o Options) ComponentsPath() string {
 	return filepath.Join(o.CacheDir, "clusters", o.Name+"-programs.tar.zst")
-}
-
-func (o Options) open() (*docker.Engine, error) {
-	engine, err := o.Engine.Open()
-	if err != nil {
-		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "put --docker-host, --docker-context or DOCKER_HOST right"}
-	}
-	return engine, nil
 }

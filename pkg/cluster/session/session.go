@@ -60,9 +60,9 @@ func Open(options Options, emit func(Event)) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := options.open()
+	engine, err := options.Engine.Open()
 	if err != nil {
-		return nil, err
+		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "put --docker-host, --docker-context or DOCKER_HOST right"}
 	}
 	if emit == nil {
 		emit = func(Event) {}

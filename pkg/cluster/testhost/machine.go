@@ -21,7 +21,6 @@ import (
 type Machine struct {
 	session *session.Session
 	config  docker.Machine
-	node    driver.Node
 }
 
 const (
@@ -54,7 +53,7 @@ func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machin
 		made.Mounts = []docker.Mount{{Source: s.SharedDir(), Target: SharedDir, ReadOnly: true}}
 	}
 	made.Mounts = append(made.Mounts, mounts(n.Spec)...)
-	return Machine{session: s, config: made, node: s.Node(n.Name)}
+	return Machine{session: s, config: made}
 }
 
 // publishedPorts returns the ports of a node, which are valid in a Spec.
@@ -145,7 +144,7 @@ func (m Machine) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("Docker on %s does not answer within %s", m.config.Name, limit))
 	defer cancel()
 	step.Report(ctx, "wait for its Docker", 0, 0)
-	err := m.node.Run(ctx, driver.Script(readyScript, "5000")...)
+	err := m.session.Node(m.config.Name).Run(ctx, driver.Script(readyScript, "5000")...)
 	if err == nil {
 		return nil
 	}
@@ -164,7 +163,7 @@ curl -sf --max-time 5 --unix-socket /var/run/docker.sock http://docker/_ping >/d
 // run started or stopped it. It returns false if Docker on the host is down for
 // another reason.
 func (m Machine) boots(ctx context.Context) bool {
-	err := m.node.Run(ctx, driver.Script(bootedScript)...)
+	err := m.session.Node(m.config.Name).Run(ctx, driver.Script(bootedScript)...)
 	if err == nil || goesOff(err) {
 		return err != nil
 	}

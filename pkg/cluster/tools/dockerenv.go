@@ -3,10 +3,12 @@ package tools
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	_ "embed" // docker-tls.sh
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -56,7 +58,7 @@ func OpenDockerEnv(ctx context.Context, options session.Options, name string) (D
 				Remedy: "run this on the engine's machine"}
 		}
 		p := dockerPortOf(s, n)
-		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs.dir, Engine: s.Engine.Address}
+		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs.dir(), Engine: s.Engine.Address}
 		return env, p.open(ctx)
 	})
 }
@@ -69,7 +71,7 @@ type dockerTLS struct {
 }
 
 func dockerPortOf(s *session.Session, n topology.Node) dockerTLS {
-	return dockerTLS{n, s.Node(n.Name), certsOf(s.Options)}
+	return dockerTLS{n, s.Node(n.Name), dockerCerts{s.Options}}
 }
 
 // open opens the port with a new certificate, unless it answers already.
@@ -132,7 +134,7 @@ func CloseDockerEnv(ctx context.Context, options session.Options, name string, e
 	}
 	if name == "" {
 		options.Name = filepath.Base(filepath.Dir(env.CertPath))
-		if env.CertPath != certsOf(options).dir {
+		if env.CertPath != (dockerCerts{options}).dir() {
 			return nil // env leads to no node of a cluster
 		}
 	}
@@ -196,4 +198,62 @@ func (p dockerTLS) answers(ctx context.Context, client *tls.Config) error {
 	}
 	_, err = conn.Read(make([]byte, 1))
 	return err
+}
+
+// dockerCerts are the certificates of the TLS ports of a cluster's nodes, in a
+// directory that only this user can read.
+type dockerCerts struct{ session.Options }
+
+func (c dockerCerts) dir() string { return filepath.Join(c.PrivateDir(), "docker") }
+
+// authority returns the certificate authority of the cluster's TLS ports. It is
+// created once.
+func (c dockerCerts) authority() (*pki.Authority, error) {
+	cert, errCert := os.ReadFile(filepath.Join(c.dir(), "ca.pem"))
+	key, errKey := os.ReadFile(filepath.Join(c.dir(), "ca-key.pem"))
+	if err := errors.Join(errCert, errKey); err == nil {
+		return pki.ParseAuthority(pki.Pair{Cert: cert, Key: key})
+	}
+	ca, err := pki.NewAuthority("docker of "+c.Name, nil, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return ca, c.write(map[string][]byte{"ca-key.pem": ca.PEM().Key, "ca.pem": ca.PEM().Cert})
+}
+
+// client returns the TLS configuration of this user. The certificate is in the
+// files that a docker client reads.
+func (c dockerCerts) client() (*tls.Config, error) {
+	ca, err := c.authority()
+	if err != nil {
+		return nil, err
+	}
+	request := pki.Request{CommonName: "client", Client: true}
+	pair := pki.Pair{}
+	pair.Cert, _ = os.ReadFile(filepath.Join(c.dir(), "cert.pem"))
+	pair.Key, _ = os.ReadFile(filepath.Join(c.dir(), "key.pem"))
+	if ca.Stale(pair, request, time.Now()) != "" { // also if pair is empty
+		if pair, err = ca.Issue(request, time.Now()); err != nil {
+			return nil, err
+		}
+		if err := c.write(map[string][]byte{"key.pem": pair.Key, "cert.pem": pair.Cert}); err != nil {
+			return nil, err
+		}
+	}
+	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.Cert)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}, nil
+}
+
+func (c dockerCerts) write(files map[string][]byte) error {
+	for name, data := range files {
+		if _, err := c.WritePrivate(filepath.Join("docker", name), data); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -36,11 +36,8 @@ func OpenKubectl(ctx context.Context, options session.Options) (Kubectl, error) 
 		if err != nil {
 			return k, err
 		}
-		k = Kubectl{filepath.Join(dir, "kubectl"), filepath.Join(s.PrivateDir(), "admin.conf")}
-		if err := os.MkdirAll(s.PrivateDir(), 0o700); err != nil {
-			return k, err
-		}
-		return k, host.WriteFile(k.Kubeconfig, data, 0o600)
+		config, err := s.WritePrivate("admin.conf", data)
+		return Kubectl{filepath.Join(dir, "kubectl"), config}, err
 	})
 }
 
