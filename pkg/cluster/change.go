@@ -15,12 +15,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// change is one command that changes nodes of an existing cluster.
+// change is one command that creates or changes nodes of a cluster.
 type change struct {
 	session *session.Session
 	options Options // with the recorded settings
 	nodes   topology.Topology
-	state   topology.State
+	state   topology.State // before the run
 	source  source
 }
 
@@ -55,9 +55,7 @@ func onNode(ctx context.Context, options Options, name string, emit func(session
 	})
 }
 
-// recorded returns the options with the existing nodes, and with the subnet, the
-// host image, the API port, the local registry and the addresses for load
-// balancers of the cluster.
+// recorded returns the options with the existing nodes and with what else the cluster has.
 func (o Options) recorded(ctx context.Context, s *session.Session, state topology.State) (Options, error) {
 	o.Request = o.Of(state)
 	subnet, err := s.Subnet(ctx)
@@ -76,7 +74,6 @@ func (o Options) recorded(ctx context.Context, s *session.Session, state topolog
 	return o, err
 }
 
-// machine returns the machine of a node.
 func (c change) machine(n topology.Node) testhost.Machine {
 	return testhost.NewMachine(c.session, c.nodes, n)
 }
@@ -86,7 +83,6 @@ func (c change) object(ctx context.Context, n topology.Node) node.Node {
 	return node.Node{API: apiserver.Connect(ctx, c.session, n.Name), Name: n.Name}
 }
 
-// turndown returns the step that runs `kube-bootstrap turndown` on a node.
 func (c change) turndown(n topology.Node) step.Step {
 	return step.Step{
 		Name:  "turn " + n.Name + " down",

@@ -22,7 +22,6 @@ type Components struct {
 	Versions map[string]string // of the components that differ from the release
 }
 
-// bundleName is the name of the cluster's bundle in the shared directory.
 const bundleName = "bundle.tar.zst"
 
 // note returns the text that records the versions on the engine.
@@ -34,8 +33,7 @@ func (c Components) note() string {
 	return string(text)
 }
 
-// equal reports whether the recorded components are the requested ones, if any
-// are requested.
+// equal reports whether the requested components, if any, are the recorded ones.
 func (c Components) equal(note string) bool { return c.Bundle == "" || note == c.note() }
 
 // componentsName returns the name of the bundle with the recorded components in
@@ -65,7 +63,6 @@ type source struct {
 	components string // note of the components that were built from a checkout; "": none
 }
 
-// args returns the arguments of kube-bootstrap on a node.
 func (s source) args() []string {
 	if !s.shared {
 		return nil
@@ -112,8 +109,7 @@ func (o Options) noteComponents(s *session.Session) step.Step {
 	}
 }
 
-// dropOldComponents removes the bundles of former components, on a node if the
-// engine is remote.
+// dropOldComponents removes bundles of former components, on a node if the engine is remote.
 func dropOldComponents(ctx context.Context, s *session.Session, note, node string) error {
 	keep := componentsName(note)
 	if s.Engine.Remote() {
@@ -155,8 +151,7 @@ func WhatIsUp(ctx context.Context, options session.Options) (Made, error) {
 	})
 }
 
-// sharedBundle returns the path of the bundle that the hosts share; "" if this
-// machine does not have it.
+// sharedBundle returns the path of the shared bundle; "" if this machine does not have it.
 func sharedBundle(o session.Options) string {
 	path := filepath.Join(o.SharedDir(), bundleName)
 	if !session.FileExists(path) {

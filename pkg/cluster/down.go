@@ -14,8 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 )
 
-// alone is the scope of commands on an existing cluster that no other run may
-// change meanwhile.
+// alone keeps other runs out of an existing cluster.
 var alone = session.Scope{Needs: session.ACluster, Lock: session.ClusterLock}
 
 // Down stops all hosts of a cluster at the same time. Their data stays, so that
@@ -45,8 +44,7 @@ func Clean(ctx context.Context, options Options) error {
 	})
 }
 
-// removeImages removes the host images, unless there is another cluster that may
-// be about to use them.
+// removeImages removes the host images, unless another cluster may be about to use them.
 func removeImages(ctx context.Context, s *session.Session) error {
 	machines, err := s.Engine.Machines(ctx)
 	if err != nil || slices.ContainsFunc(machines, func(m docker.FoundMachine) bool { return m.Cluster != "" }) {
@@ -64,8 +62,7 @@ func removeImages(ctx context.Context, s *session.Session) error {
 	return errors.Join(errs...)
 }
 
-// replaceHosts removes all hosts, and records that the cluster next is created
-// after them.
+// replaceHosts removes all hosts, and records that next is created after them.
 func replaceHosts(ctx context.Context, s *session.Session, next session.Record) error {
 	next.Phase = session.Removing
 	if err := s.WriteRecord(ctx, &next); err != nil {

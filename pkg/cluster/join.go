@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -21,13 +20,9 @@ import (
 // its node only. The further control planes join with one token that is deleted
 // at the end.
 type joining struct {
-	session *session.Session
-	options Options
-	nodes   topology.Topology
-	state   topology.State // before the run
-	source  source
-	master  topology.Node // that the others join
-	token   joinToken     // of the further control planes
+	change
+	master topology.Node // that the others join
+	token  joinToken     // of the further control planes
 }
 
 // joinToken is the output of `kube-bootstrap token create -o json`.
@@ -68,7 +63,6 @@ func (j *joining) plan() step.Plan {
 	return append(plan, []step.Step{j.openMasters()}, joins, []step.Step{j.spreadDNS(), j.closeMasters()})
 }
 
-// step returns the step by which a node joins.
 func (j *joining) step(n topology.Node) step.Step {
 	if n.Role == topology.Master {
 		return roleStep(n, j.furtherMaster)
@@ -151,8 +145,7 @@ func (j *joining) join(ctx context.Context, n topology.Node, token joinToken, co
 	return errors.Join(err, removed)
 }
 
-// onMaster runs kube-bootstrap on the control plane that the others join, and
-// returns its output.
+// onMaster returns the output of kube-bootstrap on the control plane that the others join.
 func (j *joining) onMaster(ctx context.Context, args ...string) (string, error) {
 	return j.session.Node(j.master.Name).Output(ctx, append([]string{remote.BinaryPath}, args...)...)
 }
@@ -181,8 +174,6 @@ func (j *joining) deleteToken(ctx context.Context, token joinToken) error {
 	return err
 }
 
-// openMasters returns the step that creates the token of the further control
-// planes.
 func (j *joining) openMasters() step.Step {
 	return step.Always("create the token of the control planes", func(ctx context.Context) (err error) {
 		j.token, err = j.createToken(ctx, "--control-plane", "--reusable")
@@ -190,7 +181,6 @@ func (j *joining) openMasters() step.Step {
 	})
 }
 
-// closeMasters returns the step that deletes that token.
 func (j *joining) closeMasters() step.Step {
 	return step.Always("delete the token of the control planes", func(ctx context.Context) error {
 		if err := j.deleteToken(ctx, j.token); err != nil {

@@ -75,12 +75,11 @@ func (c change) joining(ctx context.Context) (*joining, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := c.source
-	source.shared = c.options.Bundle != "" || c.session.Node(master.Name).Run(ctx, "test", "-e", testhost.SharedDir+"/"+bundleName) == nil
-	return &joining{session: c.session, options: c.options, nodes: c.nodes, source: source, master: master.Node}, nil
+	c.source.shared = c.options.Bundle != "" || c.session.Node(master.Name).Run(ctx, "test", "-e", testhost.SharedDir+"/"+bundleName) == nil
+	c.state = topology.State{} // a node that a killed run did not finish counts as new
+	return &joining{change: c, master: master.Node}, nil
 }
 
-// addPlan returns the plan by which one node joins.
 func (c change) addPlan(n topology.Node, join *joining) step.Plan {
 	facts := new(docker.EngineHost)
 	m := c.machine(n)
@@ -96,8 +95,7 @@ func (c change) addPlan(n topology.Node, join *joining) step.Plan {
 	return append(plan, []step.Step{join.openMasters()}, []step.Step{join.step(n)}, []step.Step{join.closeMasters()})
 }
 
-// complete reports whether nothing is missing on a node. A node that is off has
-// been complete before.
+// complete reports whether a node lacks nothing. A node that is off was complete before.
 func complete(ctx context.Context, s *session.Session, n topology.NodeState) bool {
 	if !n.Running() {
 		return true
@@ -106,8 +104,7 @@ func complete(ctx context.Context, s *session.Session, n topology.NodeState) boo
 	return json.Unmarshal(remote.Status(ctx, s, n).Report, &report) == nil && report.UpToDate
 }
 
-// nextName returns the name of a node; for a node without a name, its role with
-// the next free number.
+// nextName returns the name of a node, by default its role with the next free number.
 func nextName(cluster string, s topology.Spec, joined []string) string {
 	for n := 1; s.Name == ""; n++ {
 		name := fmt.Sprintf("%s-%d", s.Role, n)

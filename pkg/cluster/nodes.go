@@ -16,8 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// StopNode moves a node's pods away and shuts the node down. With force it shuts
-// the node down at once.
+// StopNode moves a node's pods away, unless force is set, and shuts the node down.
 func StopNode(ctx context.Context, options Options, name string, force bool, drain node.Drain, emit func(session.Event)) error {
 	return onNode(ctx, options, name, emit, func(c change, n topology.Node) error {
 		stop := c.machine(n).Stop()
@@ -78,8 +77,7 @@ func NodeLosses(ctx context.Context, options Options, name string, force bool, d
 	return losses, err
 }
 
-// removable returns the problems of a removal of n that moves its pods away
-// first.
+// removable returns the problems of a removal of n that moves its pods away first.
 func (c change) removable(ctx context.Context, n topology.Node, drain node.Drain) error {
 	if err := errors.Join(preflight.CanRemove(c.nodes, c.state, n), preflight.LostQuorum(ctx, c.session, c.state)); err != nil {
 		return err
@@ -102,8 +100,7 @@ func (c change) removeAtOnce(ctx context.Context, n topology.Node) error {
 	return c.session.Run(ctx, step.Plan{{c.turndown(n)}, {c.object(ctx, n).Forget()}, remove})
 }
 
-// forgetFrom returns the step by which a running control plane removes a node
-// that is off from the cluster.
+// forgetFrom returns the step by which a control plane removes a node that is off.
 func (c change) forgetFrom(n topology.Node) step.Step {
 	return step.Step{
 		Name:  "forget " + n.Name,

@@ -93,7 +93,6 @@ func (o Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// record returns the record of a cluster with these options.
 func (o Options) record() (session.Record, error) {
 	program, err := remote.Sum(o.Binary)
 	return session.Record{

@@ -59,8 +59,7 @@ func (c change) stale(ctx context.Context) (stale []topology.Node) {
 	return slices.DeleteFunc(c.nodes.Nodes(), func(n topology.Node) bool { return !outdated[n.Name] })
 }
 
-// upToDate reports whether a node runs the components with these versions, and
-// nothing is missing on it.
+// upToDate reports whether a node runs these components and lacks nothing.
 func upToDate(components map[string]string, status remote.HostStatus) bool {
 	var report struct {
 		UpToDate bool
@@ -93,8 +92,7 @@ func (c change) restart(ctx context.Context, n topology.Node) error {
 	return remote.Run(ctx, c.session, n.Name, append([]string{string(n.Role)}, c.source.args()...), nil)
 }
 
-// await returns the step that waits until each of these nodes reports the wanted
-// components.
+// await returns the step that waits until these nodes report the wanted components.
 func (c change) await(ctx context.Context, nodes []topology.Node) []step.Step {
 	if len(nodes) == 0 {
 		return nil
@@ -157,8 +155,7 @@ func runs(m topology.Node, want image.Versions, nodes []corev1.Node, pods []core
 	return nil
 }
 
-// runsPod returns an error unless a node runs a component from an image in a
-// pod.
+// runsPod returns an error unless a pod of a node runs a component from an image.
 func runsPod(m topology.Node, program, ref string, pods []corev1.Pod) error {
 	err := fmt.Errorf("%s runs no %s", m.Name, program)
 	for _, p := range pods {

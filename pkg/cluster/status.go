@@ -106,8 +106,7 @@ type LocalRegistry struct {
 	Running   bool   `json:"running"`
 }
 
-// RegistryStatus returns the local registry that a cluster should have; nil for
-// none.
+// RegistryStatus returns the local registry that a cluster should have; nil for none.
 func RegistryStatus(ctx context.Context, options session.Options) (*LocalRegistry, error) {
 	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (*LocalRegistry, error) {
 		record, err := s.UpRecord(ctx)
@@ -149,8 +148,7 @@ func Recorded(ctx context.Context, options session.Options) (*session.Record, er
 	})
 }
 
-// unfinished returns the record of a cluster that has never been up: only the
-// subnet of its network is known.
+// unfinished returns the record of a cluster that has never been up: only its subnet is known.
 func unfinished(ctx context.Context, s *session.Session) (*session.Record, error) {
 	subnet, err := s.Subnet(ctx)
 	if !subnet.IsValid() {

@@ -15,7 +15,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// up is one run of Up.
 type up struct {
 	session *session.Session
 	options Options
@@ -64,7 +63,7 @@ func (u up) create(ctx context.Context) error {
 		return err
 	}
 	nodes := options.Topology(u.session.Name, state)
-	join := &joining{session: u.session, options: options, nodes: nodes, state: state, source: source, master: nodes.Leader(state)}
+	join := &joining{change: change{u.session, options, nodes, state, source}, master: nodes.Leader(state)}
 	if err := begin(ctx, u.session, options, nodes, join.plan()); err != nil {
 		join.revoke(ctx)
 		return err
@@ -111,8 +110,7 @@ func (u up) finish(ctx context.Context) error {
 	return u.session.Run(ctx, step.Plan{{first}})
 }
 
-// Hosts creates bare hosts and waits until each runs its init and its Docker. It
-// runs no kube-bootstrap on them.
+// Hosts creates bare hosts without kube-bootstrap, and waits until each runs its Docker.
 func Hosts(ctx context.Context, options Options, emit func(session.Event)) ([]topology.Node, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -178,7 +176,6 @@ func (u up) removeFormer(ctx context.Context) error {
 	})
 }
 
-// removalTitle states what is removed and which snapshots stay.
 func removalTitle(cluster string, snapshots []string) string {
 	kept := slices.DeleteFunc(snapshots, func(name string) bool { return name == snapshot.First })
 	title := "remove the hosts of cluster " + cluster + " and everything on them"

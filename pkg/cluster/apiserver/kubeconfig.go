@@ -84,8 +84,7 @@ func Connect(ctx context.Context, s *session.Session, except string) kube.Connec
 // It contains a dot, which no host name does.
 func FrontName(cluster string) string { return cluster + ".api" }
 
-// URL returns the URL at which this machine reaches the API server of a
-// cluster, whichever control planes run.
+// URL returns the URL at which this machine reaches the API servers of a cluster.
 func URL(ctx context.Context, options session.Options) (string, error) {
 	return session.Get(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State) (string, error) { return urlOf(ctx, s) })
 }

@@ -90,7 +90,6 @@ func reportsReady(n *corev1.Node, since time.Time) error {
 	return fmt.Errorf("node %s has not reported yet", n.Name)
 }
 
-// dnsSelector is the label of the DNS pods of every cluster.
 const dnsSelector = "k8s-app=kube-dns"
 
 func (w *Waiter) dns(ctx context.Context) error {
@@ -104,8 +103,7 @@ func (w *Waiter) dns(ctx context.Context) error {
 	return kube.Await(ctx, open, func(o runtime.Object) error { return w.serves(ctx, o.(*corev1.Pod)) }, nil)
 }
 
-// serves returns an error unless the pod is Ready with containers that were
-// started after its host.
+// serves returns an error unless the pod is Ready, with containers that are younger than its host.
 func (w *Waiter) serves(ctx context.Context, p *corev1.Pod) error {
 	machine, err := w.session.Machines().Kept(ctx, p.Spec.NodeName, false)
 	if err != nil {

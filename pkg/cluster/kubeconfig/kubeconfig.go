@@ -22,8 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// merged records what Unmerge needs to restore the kubeconfig. It is stored in the
-// private directory of the cluster.
+// merged is what Unmerge needs to restore a kubeconfig, in the cluster's private directory.
 type merged struct {
 	Path    string `json:"path"`
 	Created bool   `json:"created"` // Merge created the file

@@ -13,15 +13,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Memory and disk that a node needs before any pod of a user runs: for its init,
-// two Dockers, the components, and the images that it loads.
+// Memory and disk that a node needs before any pod of a user runs.
 const (
 	masterMemory = 900 << 20
 	workerMemory = 400 << 20
 	nodeDisk     = 2 << 30
 )
 
-// engineMachine describes the machine that the engine runs on.
 type engineMachine struct {
 	version string // of the engine
 	root    string // directory of the engine's data
@@ -41,8 +39,7 @@ func machineOf(ctx context.Context, s *session.Session) (engineMachine, error) {
 	return engineMachine{info.ServerVersion, info.DockerRootDir, info.NCPU, info.MemTotal, here, s.Engine.Remote()}, nil
 }
 
-// capacity returns the resources that the machine of the engine lacks for the
-// missing nodes.
+// capacity returns the resources that the engine's machine lacks for the missing nodes.
 func (c checks) capacity(ctx context.Context) ([]error, error) {
 	missing := c.Topology.Missing(c.state)
 	if len(missing) == 0 {
@@ -77,8 +74,7 @@ func tooMuch(missing []topology.Node, on engineMachine) []error {
 	return errs
 }
 
-// memory compares the nodes with the free memory if the engine runs on this
-// machine, otherwise with all of its memory.
+// memory compares the nodes with the memory of the machine, the free memory if it is this machine.
 func memory(missing []topology.Node, on engineMachine) error {
 	var need int64
 	for _, m := range missing {
@@ -113,8 +109,7 @@ func disk(missing []topology.Node, on engineMachine) error {
 	return DiskSpace(free, missing)
 }
 
-// DiskSpace returns the problem that the missing nodes need more than the free
-// bytes.
+// DiskSpace returns the problem that the missing nodes need more than the free bytes.
 func DiskSpace(free int64, missing []topology.Node) error {
 	var need int64
 	for _, m := range missing {

@@ -16,9 +16,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// differs lists the differences between the existing and the requested cluster that
-// `cluster up` cannot change. With --recreate there are none, because
-// the cluster is removed first.
+// differs lists the differences from the existing cluster that `cluster up` cannot change. With
+// --recreate there are none, because the cluster is removed first.
 func (c checks) differs(ctx context.Context) ([]error, error) {
 	notes, err := c.session.Cluster().Notes(ctx)
 	if err != nil || c.Recreate || notes[session.RestoringNote] != "" {
@@ -58,8 +57,7 @@ func grown(t topology.Topology, state topology.State, recorded []topology.Spec) 
 	}}
 }
 
-// changed lists settings of existing hosts that can only change when the hosts
-// are created again.
+// changed lists the settings that differ and that only new hosts can have.
 func changed(t topology.Topology, state topology.State) (errs []error) {
 	for _, n := range t.Nodes() {
 		is, ok := state.Node(n.Name)
@@ -110,8 +108,7 @@ func size(bytes int64) string {
 	return resource.NewQuantity(bytes, resource.BinarySI).String()
 }
 
-// Differs returns the problem that the existing cluster has other settings than
-// the given ones; nil if there are no differences.
+// Differs returns the problem that the existing cluster has other settings; nil if it has not.
 func Differs(cluster string, all []config.Difference) error {
 	if len(all) == 0 {
 		return nil

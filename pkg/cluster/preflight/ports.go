@@ -33,8 +33,7 @@ func NewNode(ctx context.Context, s *session.Session, n topology.Node) error {
 	return errors.Join(errs...)
 }
 
-// portsTwice returns a problem for each port of the engine's machine that two new
-// nodes have.
+// portsTwice returns a problem for each port of the engine's machine that two nodes have.
 func portsTwice(missing []topology.Node) (errs []error) {
 	owner := map[config.PublishedPort]string{}
 	for _, n := range missing {
@@ -54,8 +53,7 @@ func portsTwice(missing []topology.Node) (errs []error) {
 	return errs
 }
 
-// portsTaken returns a problem for each TCP port that a program of this machine
-// has.
+// portsTaken returns a problem for each TCP port that a program of this machine has.
 func portsTaken(missing []topology.Node) error {
 	var errs []error
 	for _, n := range missing {
@@ -72,8 +70,7 @@ func portsTaken(missing []topology.Node) error {
 	return errors.Join(errs...)
 }
 
-// mountsMissing returns a problem for each path to mount that does not exist on
-// this machine.
+// mountsMissing returns a problem for each path to mount that this machine does not have.
 func mountsMissing(missing []topology.Node) error {
 	var errs []error
 	for _, n := range missing {
@@ -90,8 +87,7 @@ func mountsMissing(missing []topology.Node) error {
 	return errors.Join(errs...)
 }
 
-// portTaken checks that the requested API port is free, unless the front
-// already has it.
+// portTaken checks that the requested API port is free, unless the front has it.
 func (c checks) portTaken(ctx context.Context) error {
 	if !c.Publish {
 		return nil
@@ -107,8 +103,7 @@ func (c checks) portTaken(ctx context.Context) error {
 		Remedy: "use another one, or leave it out"}
 }
 
-// registryPort returns the problem that the port of the local registry is in use,
-// unless the registry itself has it.
+// registryPort checks that the port of the local registry is free, unless the registry has it.
 func (c checks) registryPort(ctx context.Context) ([]error, error) {
 	if c.RegistryPort == 0 {
 		return nil, nil

@@ -89,8 +89,7 @@ func programFit(path string) ([]error, error) {
 	}}, nil
 }
 
-// clashes returns the containers and networks of others that have the names of
-// this cluster.
+// clashes returns the containers and networks of others that have the names of this cluster.
 func (c checks) clashes(ctx context.Context) (errs []error, err error) {
 	machines, err := c.session.Engine.Machines(ctx)
 	if err != nil {

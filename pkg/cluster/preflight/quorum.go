@@ -30,8 +30,7 @@ func LastMaster(t topology.Topology, is topology.State, n topology.Node) bool {
 	return n.Role == topology.Master && mastersOn(t, is, n) == 0
 }
 
-// CanStop returns the problem that the API server would not answer without a
-// control plane.
+// CanStop returns the problem that the API server would not answer without n.
 func CanStop(t topology.Topology, is topology.State, n topology.Node) error {
 	return canMiss(t, is, n, t.Masters(), "stop")
 }

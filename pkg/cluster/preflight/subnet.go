@@ -46,8 +46,7 @@ type neighbour struct {
 	owner  string
 }
 
-// overlapping compares the subnet with all networks and routes, except with the
-// subnet gone, which is about to be removed.
+// overlapping compares the subnet with all networks and routes, except gone, which is removed first.
 func (c checks) overlapping(networks []docker.Network, gone netip.Prefix) ([]error, error) {
 	all := ofDocker(networks)
 	if !c.engine.remote { // otherwise the routes of this machine are not those of the engine's machine
@@ -75,8 +74,7 @@ func ofDocker(networks []docker.Network) (all []neighbour) {
 	return all
 }
 
-// ofRoutes returns the networks of routes, except for default routes and for routes
-// to networks that are known.
+// ofRoutes returns the networks of routes, without default routes and known networks.
 func ofRoutes(routes []links.Route, known []neighbour) (all []neighbour) {
 	for _, r := range routes {
 		if r.Dst.Bits() > 0 && !slices.ContainsFunc(known, func(n neighbour) bool { return n.subnet == r.Dst }) {
@@ -97,8 +95,7 @@ func (c checks) overlap(with neighbour, all []neighbour) error {
 	}
 }
 
-// freeSubnet returns the first network after the default one that overlaps with no
-// other.
+// freeSubnet returns the first network after the default one that overlaps with no other.
 func freeSubnet(all []neighbour) (netip.Prefix, bool) {
 	base := topology.DefaultSubnet.Addr().As4()
 	for second := int(base[1]); second <= 255; second++ {
@@ -110,8 +107,7 @@ func freeSubnet(all []neighbour) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// Balanced returns the problem that a container of the cluster has an address for
-// Services of type LoadBalancer.
+// Balanced returns the problem that a Service of type LoadBalancer could get a container's address.
 func Balanced(t topology.Topology, ranges []addresses.Range) error {
 	owners := map[netip.Addr]string{
 		topology.FrontAddr(t.Subnet()):    "the API server",

@@ -25,8 +25,7 @@ func PutBinary(s *session.Session, node, binary string) step.Step {
 	return Put(s, "put kube-bootstrap on "+node, node, File{binary, BinaryPath, 0o755})
 }
 
-// Put returns the step that copies a file to a node, unless the node has a file
-// with the same content.
+// Put returns the step that copies a file to a node, unless the node has the same content.
 func Put(s *session.Session, name, node string, f File) step.Step {
 	return step.Step{
 		Name: name,
@@ -45,7 +44,6 @@ func Put(s *session.Session, name, node string, f File) step.Step {
 	}
 }
 
-// same compares the checksums of the two files.
 func (f File) same(ctx context.Context, node driver.Node) (bool, error) {
 	want, err := Sum(f.From)
 	if err != nil {

@@ -44,12 +44,10 @@ func (r *relay) line(text []byte) {
 	r.emit(e)
 }
 
-// refuses is the exit code of a host command whose preflight found problems. It
-// changed nothing.
+// refuses is the exit code of a host command that changed nothing, because of problems.
 const refuses = 3
 
-// Refused lists the problems that a host must solve before it can join a
-// cluster.
+// Refused lists the problems that a host must solve before it can join a cluster.
 type Refused struct {
 	Host     string
 	Problems []*step.Problem

@@ -23,8 +23,7 @@ const (
 	busy = 4
 )
 
-// Run runs kube-bootstrap on a node, after other runs on the node have ended,
-// and emits its events.
+// Run runs kube-bootstrap on a node, after other runs there, and emits its events.
 func Run(ctx context.Context, s *session.Session, node string, args, env []string) error {
 	var failed error
 	err := step.Until(ctx, func(context.Context) error { // the limit applies to the wait for another run, not to the run itself

@@ -32,8 +32,7 @@ func Statuses(ctx context.Context, s *session.Session, nodes []topology.NodeStat
 	return all
 }
 
-// Status returns the status of a node, with the report of kube-bootstrap on it
-// if it runs.
+// Status returns the status of a node, with the report of kube-bootstrap if the node runs.
 func Status(ctx context.Context, s *session.Session, n topology.NodeState) HostStatus {
 	status := HostStatus{Name: n.Name, Role: n.Role, Addr: n.Addr, State: n.State, Image: n.Image}
 	if !n.Running() || n.Role == topology.Bare {

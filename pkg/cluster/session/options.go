@@ -33,8 +33,7 @@ func (o Options) WithDefaults() (Options, error) {
 	return o, topology.BadName(o.Name)
 }
 
-// defaultCacheDir is outside of any checkout, so that a clean clone finds what
-// was built before.
+// defaultCacheDir is outside of any checkout, so that a clean clone finds earlier builds.
 func defaultCacheDir() (string, error) {
 	if dir := os.Getenv("KUBE_BOOTSTRAP_CACHE"); dir != "" {
 		return dir, nil
@@ -46,12 +45,10 @@ func defaultCacheDir() (string, error) {
 	return filepath.Join(dir, "kube-bootstrap"), nil
 }
 
-// SharedDir is the directory that all nodes of a local engine mount, see
-// HostDir. It is a directory so that a new bundle reaches running nodes.
+// SharedDir is mounted by all nodes of a local engine, so that a new bundle reaches running nodes.
 func (o Options) SharedDir() string { return filepath.Join(o.CacheDir, "clusters", o.Name) }
 
-// PrivateDir holds files of the cluster that only this user may read. The nodes
-// do not mount it.
+// PrivateDir holds files that only this user may read. The nodes do not mount it.
 func (o Options) PrivateDir() string { return filepath.Join(o.CacheDir, "private", o.Name) }
 
 // WritePrivate writes a file below PrivateDir, and returns its path.
@@ -63,8 +60,7 @@ func (o Options) WritePrivate(name string, data []byte) (string, error) {
 	return path, host.WriteFile(path, data, 0o600)
 }
 
-// ComponentsPath is the bundle of the components that were built from a
-// checkout, before the nodes get it.
+// ComponentsPath is the bundle of components from a checkout, before the nodes get it.
 func (o Options) ComponentsPath() string {
 	return filepath.Join(o.CacheDir, "clusters", o.Name+"-programs.tar.zst")
 }

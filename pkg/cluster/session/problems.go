@@ -20,8 +20,7 @@ func (s *Session) NoAnswer(err error) error {
 	}
 }
 
-// engineRemedy returns a remedy for the kind of the engine's address and for
-// the error of the connection.
+// engineRemedy returns a remedy for the kind of the address and for the error.
 func engineRemedy(address, text string) string {
 	way, _, _ := strings.Cut(address, "://")
 	switch {
@@ -46,15 +45,13 @@ func (s *Session) NoNodes(ctx context.Context) error {
 	return s.HostsGone()
 }
 
-// HostsGone returns the problem that only the settings and snapshots of the
-// cluster exist.
+// HostsGone returns the problem that only the settings and snapshots of the cluster exist.
 func (s *Session) HostsGone() error {
 	return &step.Problem{Name: "cluster-hosts", Text: "the hosts of cluster " + s.Name + " are gone; its settings and snapshots are not",
 		Remedy: "restore one of `kube-bootstrap cluster snapshot list --name " + s.Name + "`, or add --recreate to create new hosts"}
 }
 
-// interrupted returns the problem that a run was interrupted while it created or
-// removed the cluster; nil if none was.
+// interrupted returns the problem that a killed run was creating or removing the cluster; or nil.
 func (s *Session) interrupted(ctx context.Context) error {
 	r, err := s.Record(ctx)
 	if err != nil || r == nil || r.Phase == "" {
@@ -64,8 +61,7 @@ func (s *Session) interrupted(ctx context.Context) error {
 		Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "` to finish, or `kube-bootstrap cluster clean --name " + s.Name + "`"}
 }
 
-// RunningMaster observes the nodes and returns the running control plane with
-// the lowest address, other than the node named except.
+// RunningMaster observes the nodes and returns State.RunningMaster, or a problem.
 func (s *Session) RunningMaster(ctx context.Context, except string) (topology.NodeState, error) {
 	state, err := s.look(ctx, Nodes)
 	if err != nil {
@@ -86,8 +82,7 @@ func (s *Session) Off(text string) error {
 	return &step.Problem{Name: "cluster-off", Text: text, Remedy: "run `kube-bootstrap cluster up --name " + s.Name + "`"}
 }
 
-// MustExist returns a problem if neither the engine nor this machine has any
-// part of the cluster.
+// MustExist returns a problem if neither the engine nor this machine has any part of the cluster.
 func (s *Session) MustExist(ctx context.Context) error {
 	exists, err := s.Exists(ctx)
 	if err != nil {
@@ -103,8 +98,7 @@ func (s *Session) MustExist(ctx context.Context) error {
 	return s.unknown(all)
 }
 
-// unknown returns the problem that no cluster has this name, and lists the
-// others.
+// unknown returns the problem that no cluster has this name, and lists the others.
 func (s *Session) unknown(others []string) error {
 	remedy := "this engine has none; create one with `kube-bootstrap cluster up --name " + s.Name + "`"
 	if len(others) > 0 {
@@ -113,8 +107,7 @@ func (s *Session) unknown(others []string) error {
 	return &step.Problem{Name: "cluster-missing", Text: "cluster " + s.Name + " does not exist", Remedy: remedy, Firm: true}
 }
 
-// Exists reports whether any part of the cluster exists, including remains of a
-// run that was killed while it created or removed the cluster.
+// Exists reports whether any part of the cluster exists, also remains of a killed run.
 func (s *Session) Exists(ctx context.Context) (bool, error) {
 	if FileExists(s.SharedDir()) || FileExists(s.PrivateDir()) {
 		return true, nil
@@ -130,8 +123,7 @@ func (s *Session) Exists(ctx context.Context) (bool, error) {
 	return len(images) > 0, err
 }
 
-// clusters returns the names of all clusters that have hosts or networks on the
-// engine.
+// clusters returns the names of all clusters that have hosts or networks on the engine.
 func (s *Session) clusters(ctx context.Context) ([]string, error) {
 	machines, err := s.Engine.Machines(ctx)
 	if err != nil {

@@ -78,8 +78,7 @@ func (s *Session) Record(ctx context.Context) (*Record, error) {
 	return ParseRecord(s.Name, notes[RecordNote])
 }
 
-// UpRecord reads the record of a cluster that has been up; nil if it has not,
-// or if a run is creating it again.
+// UpRecord reads the record of a cluster that has been up and is not being created again, or nil.
 func (s *Session) UpRecord(ctx context.Context) (*Record, error) {
 	r, err := s.Record(ctx)
 	if r != nil && r.Phase != "" {
@@ -113,8 +112,7 @@ func (s *Session) WriteRecord(ctx context.Context, r *Record) error {
 	return s.Cluster().Note(ctx, RecordNote, string(text))
 }
 
-// DropNode deletes a removed node from the record, so that `cluster up` does
-// not create it again.
+// DropNode deletes a removed node from the record: `cluster up` shall not create it again.
 func (s *Session) DropNode(ctx context.Context, hostName string) error {
 	r, err := s.UpRecord(ctx)
 	if err != nil || r == nil {
@@ -128,8 +126,7 @@ func (s *Session) DropNode(ctx context.Context, hostName string) error {
 	return s.WriteRecord(ctx, r)
 }
 
-// Subnet returns the subnet of the cluster's network; the zero value if there is
-// none.
+// Subnet returns the subnet of the cluster's network; the zero value if there is none.
 func (s *Session) Subnet(ctx context.Context) (netip.Prefix, error) {
 	networks, err := s.Engine.Networks(ctx)
 	for _, n := range networks {

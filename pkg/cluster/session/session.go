@@ -53,8 +53,7 @@ type Scope struct {
 	Emit  func(Event) // nil: drop the events
 }
 
-// Open connects to the engine of a cluster. The caller closes the session. Most
-// callers use Do.
+// Open connects to the engine of a cluster. The caller closes the session; Do does both.
 func Open(options Options, emit func(Event)) (*Session, error) {
 	options, err := options.WithDefaults()
 	if err != nil {
@@ -194,8 +193,7 @@ func (s *Session) Hold(ctx context.Context, l Lock) (release func(), err error) 
 	return release, nil
 }
 
-// HoldCache waits for the lock of one file in the cache, so that only one run
-// at a time creates it.
+// HoldCache waits for the lock of one file in the cache, so that only one run creates it.
 func (s *Session) HoldCache(ctx context.Context, name string) (release func(), err error) {
 	path, err := s.lockFile(name)
 	if err != nil {

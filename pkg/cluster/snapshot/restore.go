@@ -47,7 +47,6 @@ func RestorePlan(ctx context.Context, s *session.Session, setup testhost.Setup, 
 	return restoring{s, c, setup, new(docker.EngineHost)}.plan(), nil
 }
 
-// restoring is the restore of one snapshot.
 type restoring struct {
 	session  *session.Session
 	contents contents
@@ -90,8 +89,7 @@ func (r restoring) readFacts(ctx context.Context) (err error) {
 	return err
 }
 
-// copyBack returns the step that creates and starts a host from its part of the
-// snapshot.
+// copyBack returns the step that creates and starts a host from its part of the snapshot.
 func (r restoring) copyBack(m docker.Machine) step.Step {
 	name := r.contents.Snapshot.Name
 	again := m

@@ -63,7 +63,6 @@ func SaveFirst(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-// saving is a snapshot while it is saved.
 type saving struct {
 	session *session.Session
 	name    string
@@ -95,8 +94,7 @@ func (s *saving) check(ctx context.Context) error {
 	return s.checkSpace(ctx)
 }
 
-// Bytes that stay free on the engine's disk. More stay free after a snapshot
-// that the user did not request.
+// Bytes that stay free on the engine's disk, more of them if the user requested no snapshot.
 const (
 	spare      = 2 << 30
 	spareFirst = 4 << 30

@@ -49,11 +49,9 @@ const (
 	imagePrefix = "kube-bootstrap/snapshot:"
 )
 
-// copyOf returns the name of the copy of a volume in a snapshot.
 func copyOf(volume, snapshot string) string { return volume + ".snapshot." + snapshot }
 
-// rootOf returns the name of the image of a host's root file system in a
-// snapshot.
+// rootOf returns the name of the image of a host's root file system in a snapshot.
 func rootOf(host, snapshot string) string { return imagePrefix + host + "." + snapshot }
 
 // List returns the snapshots of a cluster, oldest first.
@@ -74,8 +72,7 @@ func Names(ctx context.Context, s *session.Session) ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), err
 }
 
-// Settings returns the recorded settings of the cluster in a snapshot; nil if
-// the cluster was not finished.
+// Settings returns the record of the cluster in a snapshot; nil if it was not finished.
 func Settings(ctx context.Context, s *session.Session, name string) (*session.Record, error) {
 	all, err := contentsOf(ctx, s)
 	return all[name].Settings, err
@@ -95,8 +92,7 @@ func Remove(ctx context.Context, options session.Options, name string) error {
 	})
 }
 
-// Drop removes a snapshot if it exists. It removes the note first, because parts
-// without a note are no snapshot.
+// Drop removes a snapshot if it exists, its note first: parts without a note are no snapshot.
 func Drop(ctx context.Context, s *session.Session, name string) error {
 	if err := s.Cluster().Forget(ctx, noteKey+name); err != nil {
 		return err
@@ -104,8 +100,7 @@ func Drop(ctx context.Context, s *session.Session, name string) error {
 	return sweep(ctx, s)
 }
 
-// ForgetAll removes the notes of all snapshots, so that none is left when their
-// parts are removed with the cluster.
+// ForgetAll removes the notes of all snapshots, before their parts are removed with the cluster.
 func ForgetAll(ctx context.Context, s *session.Session) error {
 	notes, err := s.Cluster().Notes(ctx)
 	errs := []error{err}
@@ -117,8 +112,7 @@ func ForgetAll(ctx context.Context, s *session.Session) error {
 	return errors.Join(errs...)
 }
 
-// RemoveHosts removes all hosts and the network of a cluster, but not its
-// snapshots.
+// RemoveHosts removes all hosts and the network of a cluster, but not its snapshots.
 func RemoveHosts(ctx context.Context, s *session.Session) error {
 	return testhost.RemoveAll(ctx, s, func(v docker.Volume) bool { return v.Labels[label] != "" })
 }
@@ -168,7 +162,6 @@ func sweep(ctx context.Context, s *session.Session) error {
 	return errors.Join(errs...)
 }
 
-// contentsNamed returns the contents of one snapshot.
 func contentsNamed(ctx context.Context, s *session.Session, name string) (contents, error) {
 	all, err := contentsOf(ctx, s)
 	c, ok := all[name]
@@ -186,8 +179,7 @@ func missing(cluster, name string, all map[string]contents) error {
 	return &step.Problem{Name: "snapshot-missing", Text: "cluster " + cluster + " has no snapshot " + name, Remedy: remedy}
 }
 
-// Losses returns what a removal of all snapshots removes for good. It skips
-// snapshots for which goes returns false.
+// Losses lists the snapshots for which goes returns true, as something that is lost.
 func Losses(ctx context.Context, s *session.Session, goes func(snapshot string) bool) ([]string, error) {
 	all, err := contentsOf(ctx, s)
 	var losses []string
@@ -207,8 +199,7 @@ func RemoveLosses(ctx context.Context, options session.Options, name string) ([]
 	return lossesOf(ctx, options, name, func(s Snapshot, _ topology.State) []string { return []string{s.loss()} })
 }
 
-// RestoreLosses lists what Restore removes for good: the present state of all
-// hosts.
+// RestoreLosses lists what Restore removes for good: the present state of all hosts.
 func RestoreLosses(ctx context.Context, options session.Options, name string) ([]string, error) {
 	return lossesOf(ctx, options, name, func(s Snapshot, state topology.State) (losses []string) {
 		for _, host := range state.Names() {

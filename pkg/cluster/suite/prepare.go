@@ -26,8 +26,7 @@ const (
 	mirrorMark = "# written by kube-bootstrap cluster e2e"
 )
 
-// stages returns the steps that copy the programs to the control plane and the
-// images to every node.
+// stages returns the steps that copy the programs to the control plane and the images to all nodes.
 func (s *run) stages() step.Plan {
 	stage := []step.Step{
 		s.put("put the tests on ", s.Programs.Test, "e2e.test"),
@@ -40,12 +39,10 @@ func (s *run) stages() step.Plan {
 	return step.Plan{stage, append(mirrors, s.digest())}
 }
 
-// put returns the step that copies a program to the control plane.
 func (s *run) put(name, from, to string) step.Step {
 	return remote.Put(s.session, name+s.master.Name, s.master.Name, remote.File{From: from, To: suiteDir + "/" + to, Mode: 0o755})
 }
 
-// load returns the step that loads the test images into a node.
 func (s *run) load(name string) step.Step {
 	node := s.session.Node(name)
 	missing := func(ctx context.Context) (images []e2e.Image, refs step.Diff, err error) {
@@ -101,8 +98,7 @@ func imagesOn(ctx context.Context, node driver.Node) (map[string]v1.Hash, error)
 	return all, nil
 }
 
-// digest returns the step that determines which manifests the control plane
-// serves.
+// digest returns the step that determines which manifests the control plane serves.
 func (s *run) digest() step.Step {
 	return step.Step{
 		Name: "look up the images of the tests on " + s.master.Name, Waits: true,
@@ -184,13 +180,11 @@ const removeMirrorScript = `for f in /etc/containerd/certs.d/*/hosts.toml; do
 	if grep -qs '^` + mirrorMark + `' "$f"; then rm "$f" && { rmdir "${f%/*}" 2>/dev/null || true; }; fi
 done`
 
-// tidy returns the step that removes the remains of a run.
 func (s *run) tidy(name string) step.Step {
 	return undo(name, s.onMaster(), leftScript, endScript)
 }
 
-// undo returns the step that runs the script remove on a node if the script left
-// prints lines there.
+// undo returns the step that runs the script remove on a node if left prints lines there.
 func undo(name string, node driver.Node, left, remove string) step.Step {
 	return step.Step{
 		Name: name, Waits: true,
@@ -226,7 +220,6 @@ func (s *run) removeMirror(name string) step.Step {
 
 const rejectMark = "kube-bootstrap-e2e"
 
-// networkScript prints the network of the Services.
 const networkScript = `docker exec kubelet kubectl --kubeconfig ` + apiserver.AdminKubeconfig + ` get servicecidrs kubernetes -o 'jsonpath={.spec.cidrs[0]}'`
 
 // rejectScript adds the rules for the network $1.
@@ -241,7 +234,6 @@ const acceptScript = `iptables -w -S | sed -n '/--comment ` + rejectMark + ` /s/
 // rejectedScript lists the rules that acceptScript deletes.
 const rejectedScript = "iptables -w -S | grep -e '--comment " + rejectMark + " ' || true"
 
-// reject returns the step that rejects packets to unknown Services on a node.
 func (s *run) reject(name string) step.Step {
 	return step.Always("reject packets to unknown Services on "+name, func(ctx context.Context) error {
 		network, err := s.onMaster().Output(ctx, driver.Script(networkScript)...)

@@ -67,8 +67,7 @@ const (
 	suiteContainer = "kube-bootstrap-e2e"
 )
 
-// Choice returns the arguments that select the tests, with the prefix that the
-// program's flags have.
+// Choice returns the arguments that select the tests; prefix is that of the program's flags.
 func (s Suite) Choice(prefix string) []string {
 	args := []string{prefix + "label-filter=" + s.labels()}
 	if s.Focus != "" {
@@ -77,7 +76,6 @@ func (s Suite) Choice(prefix string) []string {
 	return args
 }
 
-// labels returns the label filter for the parallel or the serial tests.
 func (s Suite) labels() string {
 	labels := "!Serial && !Disruptive && !Flaky"
 	if s.Serial {
@@ -127,8 +125,7 @@ exec docker run --rm --name ` + suiteContainer + ` --network host -e HOME=/tmp -
 	-v /usr/bin/diff:/usr/bin/diff:ro -v ` + apiserver.AdminKubeconfig + `:` + apiserver.AdminKubeconfig + `:ro "$image" \
 	/bin/sh -c 'exec 3>&1 >` + suiteLog + ` 2>&1; ` + remote.BinaryPath + ` serve-images "$0" & exec "$@"' "$@"`
 
-// tests returns the step that runs the tests. Failed tests do not make the step
-// fail.
+// tests returns the step that runs the tests. It succeeds even if tests fail.
 func (s *run) tests(result *Result) step.Step {
 	const name = "run the tests"
 	return step.Always(name, func(ctx context.Context) error {
@@ -166,8 +163,7 @@ func (s *run) command() []string {
 		"--provider=local", "--kubeconfig="+apiserver.AdminKubeconfig, "--disable-log-dump", "--dump-logs-on-failure=false")
 }
 
-// finish keeps the report and the log. If the run failed although no test did,
-// finish returns an error.
+// finish keeps the report and the log. A run that failed although no test did is an error.
 func (s *run) finish(ctx context.Context, result *Result, failed error, said string) error {
 	var err error
 	if s.ReportDir != "" {
@@ -182,7 +178,6 @@ func (s *run) finish(ctx context.Context, result *Result, failed error, said str
 	return errors.Join(err, fmt.Errorf("%w\n%s", failed, strings.TrimSpace(log+said)))
 }
 
-// copyOut copies a file of the run to this machine.
 func (s *run) copyOut(ctx context.Context, name, to string) error {
 	from, err := s.onMaster().Get(ctx, suiteDir+"/"+name)
 	if err != nil {
@@ -197,7 +192,6 @@ func (s *run) copyOut(ctx context.Context, name, to string) error {
 	return errors.Join(err, file.Close())
 }
 
-// run is one run of the tests.
 type run struct {
 	session *session.Session
 	Suite

@@ -17,8 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ImageStep returns the step that imports the host image of a variant into the
-// engine, from the cache or from Debian's packages.
+// ImageStep returns the step that imports a host image from the cache or from Debian's packages.
 func ImageStep(s *session.Session, name string) step.Step {
 	image := variants[name].reference(name)
 	return step.Step{

@@ -35,17 +35,7 @@ func (u Setup) Front(s *session.Session, subnet netip.Prefix) step.Step {
 		return step.Step{}
 	}
 	f := front{u, s, subnet}
-	return step.Step{
-		Name: "lead to the control planes of " + s.Name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			c, _, err := f.container(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return s.Engine.Running(ctx, c)
-		},
-		Apply: f.start,
-	}
+	return runStep("lead to the control planes of "+s.Name, s, f.container, f.publish)
 }
 
 // container describes the front. An existing front keeps its published ports,
@@ -79,14 +69,6 @@ func (f front) container(ctx context.Context) (docker.Container, programImage, e
 		Restart: "unless-stopped",
 		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.subnet), Ports: ports, HostIP: on},
 	}, image, nil
-}
-
-func (f front) start(ctx context.Context) error {
-	c, image, err := f.container(ctx)
-	if err != nil {
-		return err
-	}
-	return image.use(ctx, f.session, func() error { return f.publish(ctx, c) })
 }
 
 // publish publishes the front's port on the engine's machine, for clients
@@ -126,6 +108,28 @@ func (f front) run(ctx context.Context, c docker.Container) error {
 	}
 	c.On.HostIP = netip.IPv4Unspecified()
 	return f.session.Engine.Run(ctx, c)
+}
+
+// runStep returns the step that runs a container of a programImage.
+func runStep(name string, s *session.Session, describe func(context.Context) (docker.Container, programImage, error),
+	run func(context.Context, docker.Container) error) step.Step {
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			c, _, err := describe(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return s.Engine.Running(ctx, c)
+		},
+		Apply: func(ctx context.Context) error {
+			c, image, err := describe(ctx)
+			if err != nil {
+				return err
+			}
+			return image.use(ctx, s, func() error { return run(ctx, c) })
+		},
+	}
 }
 
 // programImage is an image of a cluster with this program, and with other files.

@@ -43,15 +43,13 @@ const (
 	newerSuite = "forky"
 )
 
-// common are the packages of every host besides its init: Docker, and tools for
-// troubleshooting.
+// common are the packages of every host: Docker, and tools for troubleshooting.
 const common = "docker.io,docker-cli,iptables,nftables,iproute2,conntrack,ethtool,iputils-ping,curl,ca-certificates," +
 	"kmod,procps,tcpdump,socat"
 
 const systemdInit = "systemd,systemd-sysv,dbus"
 
-// devices are init scripts that would set the clock and scan the devices of the
-// engine's machine.
+// devices are init scripts that would set the clock and scan the devices of the machine.
 const devices = "udev hwclock.sh brightness checkroot.sh checkfs.sh umountroot"
 
 var variants = map[string]variant{
@@ -95,8 +93,7 @@ func Image(t topology.Topology) string {
 	return variants[name].reference(name)
 }
 
-// reference returns the name of the image. It contains a hash of everything that
-// goes into the image.
+// reference returns the name of the image, with a hash of everything that goes into it.
 func (v variant) reference(name string) string {
 	data, err := json.Marshal([]any{v, suite, newerSuite, hooks})
 	if err != nil {
@@ -141,8 +138,7 @@ var systemdFiles = append([]file{
 	{Path: "/etc/default/docker", Content: "DOCKER_OPTS=--ip6tables=false\n", Mode: 0o644},
 }, masked()...)
 
-// idle units have nothing to do in a container and come before Docker, or
-// would fetch packages by themselves.
+// idle units have nothing to do in a container and delay Docker, or would fetch packages.
 var idle = []string{
 	"dev-hugepages.mount", "dev-mqueue.mount", "run-lock.mount", "sys-kernel-config.mount", "sys-fs-fuse-connections.mount",
 	"modprobe@.service", "systemd-remount-fs.service", "systemd-tmpfiles-setup-dev-early.service", "systemd-tmpfiles-setup-dev.service",

@@ -57,42 +57,27 @@ type localRegistry struct {
 // the container if the cluster has no registry any more. The volume stays until the
 // cluster is removed.
 func (u Setup) LocalRegistry(s *session.Session, subnet netip.Prefix) step.Step {
-	r := localRegistry{u, s, subnet}
-	switch {
-	case u.Binary == "":
+	if u.Binary == "" {
 		return step.Step{}
-	case u.Registry.Port == 0:
-		return step.Step{Name: "remove the local registry of " + s.Name, Check: r.exists, Apply: r.remove}
 	}
+	if u.Registry.Port > 0 {
+		r := localRegistry{u, s, subnet}
+		return runStep("start the local registry of "+s.Name, s, r.container, r.run)
+	}
+	name := RegistryName(s.Name)
 	return step.Step{
-		Name: "start the local registry of " + s.Name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			c, _, err := r.container()
-			if err != nil {
-				return nil, err
-			}
-			return s.Engine.Running(ctx, c)
-		},
-		Apply: r.start,
+		Name: "remove the local registry of " + s.Name,
+		Check: session.DiffIf("remove container "+name, func(ctx context.Context) (bool, error) {
+			_, exists, err := s.Cluster().Attached(ctx, name)
+			return exists, err
+		}),
+		Apply: func(ctx context.Context) error { return s.Engine.Remove(ctx, name) },
 	}
-}
-
-func (r localRegistry) exists(ctx context.Context) (step.Diff, error) {
-	name := RegistryName(r.session.Name)
-	_, exists, err := r.session.Cluster().Attached(ctx, name)
-	if err != nil || !exists {
-		return nil, err
-	}
-	return step.Diff{"remove container " + name}, nil
-}
-
-func (r localRegistry) remove(ctx context.Context) error {
-	return r.session.Engine.Remove(ctx, RegistryName(r.session.Name))
 }
 
 // container describes the registry. The command contains all settings, so that
 // other settings replace the container.
-func (r localRegistry) container() (docker.Container, programImage, error) {
+func (r localRegistry) container(context.Context) (docker.Container, programImage, error) {
 	const authorities = "authorities.crt"
 	image, err := newProgramImage("kube-bootstrap/registry:", r.session.Name, r.Binary, []docker.ImageFile{
 		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody}, // a new volume gets this owner
@@ -118,21 +103,15 @@ func (r localRegistry) container() (docker.Container, programImage, error) {
 	}, image, err
 }
 
-func (r localRegistry) start(ctx context.Context) error {
-	c, image, err := r.container()
-	if err != nil {
+func (r localRegistry) run(ctx context.Context, c docker.Container) error {
+	if err := r.session.Cluster().MakeVolume(ctx, c.Name, nil); err != nil {
 		return err
 	}
-	return image.use(ctx, r.session, func() error {
-		if err := r.session.Cluster().MakeVolume(ctx, c.Name, nil); err != nil {
-			return err
-		}
-		err := r.session.Engine.Run(ctx, c)
-		if errors.Is(err, docker.ErrPortTaken) {
-			return RegistryPortTaken(r.Registry.Port, err)
-		}
-		return err
-	})
+	err := r.session.Engine.Run(ctx, c)
+	if errors.Is(err, docker.ErrPortTaken) {
+		return RegistryPortTaken(r.Registry.Port, err)
+	}
+	return err
 }
 
 // RegistryPortTaken returns the problem that the port of the registry is in use.

@@ -21,7 +21,7 @@ func registryContainer(t *testing.T, made config.Made) docker.Container {
 		t.Fatal(err)
 	}
 	r := localRegistry{Setup{Binary: binary, Registry: RegistryOf(made)}, &session.Session{Options: session.Options{Name: "k"}}, netip.MustParsePrefix("10.192.0.0/16")}
-	c, _, err := r.container()
+	c, _, err := r.container(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,6 @@ func NewMachine(s *session.Session, t topology.Topology, n topology.Node) Machin
 	return Machine{session: s, config: made}
 }
 
-// publishedPorts returns the ports of a node, which are valid in a Spec.
 func publishedPorts(s topology.Spec) (all []docker.PublishedPort) {
 	for _, text := range s.Ports {
 		if p, err := config.ParsePort(text); err == nil {
@@ -113,8 +112,7 @@ func (m Machine) bootUp(ctx context.Context, config docker.Machine) error {
 	}
 }
 
-// goesOff reports whether a command ended as on a host that stops: by a signal,
-// or together with the host.
+// goesOff reports whether a command ended by a signal or with its host, as on a host that stops.
 func goesOff(err error) bool {
 	exit, ok := errors.AsType[*driver.ExitError](err)
 	return !ok || exit.Code > 128
@@ -151,8 +149,7 @@ func (m Machine) ready(ctx context.Context) error {
 	return fmt.Errorf("%w\n%s", err, strings.TrimSpace(m.session.Engine.Tail(context.WithoutCancel(ctx), m.config.Name, 20)))
 }
 
-// bootedScript exits with 143, like a stopped process, on a host that is
-// stopping.
+// bootedScript exits with 143, like a stopped process, on a host that is stopping.
 const bootedScript = `[ ! -d /run/systemd/system ] || case $(systemctl is-system-running) in
 initializing|starting) exit 1;;
 stopping) exit 143;;
@@ -184,8 +181,7 @@ func (m Machine) Stop() step.Step {
 	}
 }
 
-// Remove returns the step that removes the machine with its volume and its
-// entry in the record.
+// Remove returns the step that removes the machine, its volume and its entry in the record.
 func (m Machine) Remove() step.Step {
 	return step.Step{
 		Name: "remove host " + m.config.Name,

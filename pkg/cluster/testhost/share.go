@@ -18,12 +18,10 @@ import (
 // remote engine it is a volume.
 const SharedDir = "/opt/kube-bootstrap"
 
-// sharedVolume returns the name of the volume for shared files on a remote
-// engine.
+// sharedVolume returns the name of the volume for shared files on a remote engine.
 func sharedVolume(cluster string) string { return cluster + "-shared" }
 
-// SharedFile is a file of this machine that all hosts see under a name in
-// SharedDir.
+// SharedFile is a file of this machine that all hosts see under Name in SharedDir.
 type SharedFile struct{ From, Name string }
 
 // Share returns the step that gives the shared files to all hosts of a cluster.

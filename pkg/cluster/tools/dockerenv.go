@@ -22,7 +22,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// dockerPort is the port on which a node's Docker accepts TLS clients.
 const dockerPort = 2376
 
 const dockerTLSDir = "/etc/kube-bootstrap-docker-tls"
@@ -206,8 +205,7 @@ type dockerCerts struct{ session.Options }
 
 func (c dockerCerts) dir() string { return filepath.Join(c.PrivateDir(), "docker") }
 
-// authority returns the certificate authority of the cluster's TLS ports. It is
-// created once.
+// authority returns the certificate authority of the TLS ports, which is created once.
 func (c dockerCerts) authority() (*pki.Authority, error) {
 	cert, errCert := os.ReadFile(filepath.Join(c.dir(), "ca.pem"))
 	key, errKey := os.ReadFile(filepath.Join(c.dir(), "ca-key.pem"))
@@ -221,8 +219,7 @@ func (c dockerCerts) authority() (*pki.Authority, error) {
 	return ca, c.write(map[string][]byte{"ca-key.pem": ca.PEM().Key, "ca.pem": ca.PEM().Cert})
 }
 
-// client returns the TLS configuration of this user. The certificate is in the
-// files that a docker client reads.
+// client returns the TLS configuration of this user. A docker client reads the same files.
 func (c dockerCerts) client() (*tls.Config, error) {
 	ca, err := c.authority()
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
-// Kubectl is a kubectl of the cluster's version on this machine, and the admin's
-// kubeconfig for it.
+// Kubectl is a kubectl of the cluster's version, and the admin's kubeconfig for it.
 type Kubectl struct{ Program, Kubeconfig string }
 
 // OpenKubectl copies kubectl from a control plane into the cache, once per image

@@ -54,8 +54,7 @@ type imageSource struct {
 	save func(ctx context.Context, to io.Writer, images ...string) error
 }
 
-// sourceOf returns the engine if name is empty, otherwise the Docker of the node
-// of that name.
+// sourceOf returns the engine, or the Docker of a node if name is not empty.
 func sourceOf(s *session.Session, name string, state topology.State) (imageSource, error) {
 	if name == "" {
 		return imageSource{"the engine", s.Engine.Images().Has, s.Engine.Images().Save}, nil

@@ -19,8 +19,7 @@ func ShellOn(ctx context.Context, options session.Options, name string, shell do
 	return onRunning(ctx, options, name, func(s *session.Session, n topology.Node) error { return s.Engine.ShellIn(ctx, n.Name, shell) })
 }
 
-// onRunning calls do with a running node. It takes no lock, because it does not
-// change the cluster.
+// onRunning calls do with a running node, without a lock: it does not change the cluster.
 func onRunning(ctx context.Context, options session.Options, name string, do func(*session.Session, topology.Node) error) error {
 	return session.Do(ctx, options, session.Scope{Needs: session.Nodes}, func(s *session.Session, state topology.State) error {
 		n, err := state.Topology(s.Name).PickRunning(name, state)

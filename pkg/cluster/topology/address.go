@@ -3,8 +3,7 @@ package topology
 import "net/netip"
 
 const (
-	// firstIndex is the index in the subnet of the first control plane; the
-	// engine has the address before it.
+	// firstIndex is the index of the first control plane. The engine has the address before it.
 	firstIndex = 2
 	// masterAddrs is the number of addresses that are reserved for control planes,
 	// the front and the local registry, so that a worker keeps its address when a

@@ -50,8 +50,7 @@ func fewer(cluster, text, omit, node string) error {
 		Remedy: omit + ", or run `kube-bootstrap node remove " + node + " --cluster " + cluster + "`"}
 }
 
-// resize appends or drops nodes of a role until there are count of them. It
-// also returns the previous number.
+// resize changes the number of nodes of a role to count, and returns the previous one.
 func resize(nodes []Spec, role Role, count int) ([]Spec, int) {
 	var has int
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(s Spec) bool {

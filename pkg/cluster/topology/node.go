@@ -45,8 +45,7 @@ func (s Spec) Labels() map[string]string {
 	return map[string]string{specLabel: string(data)}
 }
 
-// HostName returns the name of a node for the engine, the host itself and the
-// API server.
+// HostName returns a node's name for the engine, the host itself and the API server.
 func (s Spec) HostName(cluster string) string {
 	if s.Role == Bare {
 		return s.Name
@@ -72,8 +71,7 @@ type NodeState struct {
 // Running reports whether the node's container runs.
 func (n NodeState) Running() bool { return n.State == "running" }
 
-// StateOf converts a container to an observed node. A container without a Spec
-// is a bare host.
+// StateOf converts a container to an observed node, a bare host if it has no Spec.
 func StateOf(m docker.FoundMachine) NodeState {
 	s := Spec{Name: m.Name, Role: Bare}
 	_ = json.Unmarshal([]byte(m.Labels[specLabel]), &s)

@@ -58,8 +58,7 @@ func (s State) Running() []NodeState {
 	return slices.DeleteFunc(s.Nodes(), func(n NodeState) bool { return !n.Running() })
 }
 
-// AllOff reports whether the cluster has nodes and none of them runs or is
-// paused.
+// AllOff reports whether the cluster has nodes and none of them runs or is paused.
 func (s State) AllOff() bool {
 	on := func(n NodeState) bool { return n.Running() || n.State == "paused" }
 	return len(s.nodes) > 0 && !slices.ContainsFunc(s.nodes, on)

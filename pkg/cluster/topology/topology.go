@@ -136,8 +136,7 @@ func (t Topology) Masters() (n int) {
 	return n
 }
 
-// OnlyMasters reports whether there is no worker, so that control planes must
-// run the pods.
+// OnlyMasters reports whether there is no worker, so that control planes must run the pods.
 func (t Topology) OnlyMasters() bool {
 	return !slices.ContainsFunc(t.nodes, func(n Node) bool { return n.Role == Worker })
 }
