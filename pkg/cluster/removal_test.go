@@ -32,7 +32,7 @@ func noHosts(t *testing.T) (*session.Session, Options, session.Record) {
 		if err := s.Cluster().Remove(context.Background(), session.RecordNote); err != nil {
 			t.Error(err)
 		}
-		s.Close()
+		s.Engine.Close()
 	})
 	r, err := options.record()
 	must.NoError(t, err)

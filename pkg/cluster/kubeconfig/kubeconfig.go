@@ -74,7 +74,11 @@ func (f files) merge(path string, own *api.Config) error {
 		f.enter(config, own)
 		config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 		config.CurrentContext = name
-		return f.noteMerged(note)
+		data, err := json.Marshal(note)
+		if err == nil {
+			_, err = f.WritePrivate(mergedFile, data)
+		}
+		return err
 	})
 }
 
@@ -96,15 +100,6 @@ func edit(path string, change func(*api.Config) error) error {
 		return err
 	}
 	return host.WriteFile(path, data, 0o600)
-}
-
-func (f files) noteMerged(note merged) error {
-	data, err := json.Marshal(note)
-	if err != nil {
-		return err
-	}
-	_, err = f.WritePrivate(mergedFile, data)
-	return err
 }
 
 // Unmerge removes the entries that Merge added and restores the current context.

@@ -6,8 +6,11 @@ package remote
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
@@ -45,4 +48,68 @@ func run(ctx context.Context, s *session.Session, node string, args, env []strin
 		return relay.explain(exit)
 	}
 	return err
+}
+
+// relay parses the stderr of kube-bootstrap on a host into events. It keeps the
+// errors and the last other lines, which explain a failure.
+type relay struct {
+	Lines
+	emit   func(step.Event)
+	failed []error  // errors of the host's steps
+	other  []string // lines that are no events
+}
+
+func newRelay(emit func(step.Event)) *relay {
+	r := &relay{emit: emit}
+	r.Do = r.line
+	return r
+}
+
+func (r *relay) line(text []byte) {
+	var e step.Event
+	if err := json.Unmarshal(text, &e); err != nil || e.Kind == "" {
+		if plain := strings.TrimSpace(string(text)); plain != "" {
+			r.other = append(r.other[max(0, len(r.other)-KeptLines+1):], plain)
+		}
+		return
+	}
+	if e.Kind == step.Result {
+		return // the exit code says the same
+	}
+	known := func(err error) bool { return err.Error() == e.Err.Error() }
+	if e.Kind == step.Failed && e.Err != nil && !slices.ContainsFunc(r.failed, known) {
+		r.failed = append(r.failed, e.Err)
+	}
+	r.emit(e)
+}
+
+// refuses is the exit code of a host command that changed nothing, because of problems.
+const refuses = 3
+
+// Refused lists the problems that a host must solve before it can join a cluster.
+type Refused struct {
+	Host     string
+	Problems []*step.Problem
+}
+
+func (r *Refused) Error() string {
+	var all []string
+	for _, p := range r.Problems {
+		all = append(all, p.Error())
+	}
+	return r.Host + ": " + strings.Join(all, "; ")
+}
+
+// explain returns the error that kube-bootstrap on the host reported.
+func (r *relay) explain(exit *driver.ExitError) error {
+	if found := step.Problems(errors.Join(r.failed...)); exit.Code == refuses && len(found) > 0 {
+		return &Refused{exit.Node, found}
+	}
+	if len(r.failed) > 0 {
+		return fmt.Errorf("%s: %s", exit.Node, strings.ReplaceAll(errors.Join(r.failed...).Error(), "\n", "; "))
+	}
+	if len(r.other) > 0 {
+		return fmt.Errorf("%s: %s", exit.Node, strings.Join(r.other, "\n"))
+	}
+	return exit
 }

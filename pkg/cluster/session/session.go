@@ -33,7 +33,7 @@ type Event struct {
 type Session struct {
 	Engine *docker.Engine
 	Options
-	emit func(Event)
+	Emit func(Event) // passes an event on to the caller of the command
 }
 
 // Needs states what must exist before a command starts.
@@ -53,7 +53,7 @@ type Scope struct {
 	Emit  func(Event) // nil: drop the events
 }
 
-// Open connects to the engine of a cluster. The caller closes the session; Do does both.
+// Open connects to the engine of a cluster. The caller closes the engine; Do does both.
 func Open(options Options, emit func(Event)) (*Session, error) {
 	options, err := options.WithDefaults()
 	if err != nil {
@@ -63,14 +63,15 @@ func Open(options Options, emit func(Event)) (*Session, error) {
 	if err != nil {
 		return nil, &step.Problem{Name: "engine", Text: err.Error(), Remedy: "put --docker-host, --docker-context or DOCKER_HOST right"}
 	}
-	if emit == nil {
-		emit = func(Event) {}
-	}
-	return &Session{Engine: engine, Options: options, emit: oneByOne(emit)}, nil
+	var mu sync.Mutex // hosts work concurrently
+	return &Session{engine, options, func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if emit != nil {
+			emit(e)
+		}
+	}}, nil
 }
-
-// Close closes the connection to the engine.
-func (s *Session) Close() { s.Engine.Close() }
 
 // Do opens a cluster, calls do with its observed nodes, and closes it.
 func Do(ctx context.Context, options Options, scope Scope, do func(*Session, topology.State) error) error {
@@ -78,9 +79,9 @@ func Do(ctx context.Context, options Options, scope Scope, do func(*Session, top
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.Engine.Close()
 	state, err := s.look(ctx, scope.Needs)
-	if err == nil && scope.Lock != none {
+	if err == nil && scope.Lock != (Lock{}) {
 		release, errLock := s.Hold(ctx, scope.Lock)
 		if errLock != nil {
 			return errLock
@@ -134,12 +135,9 @@ func (s *Session) Machines() docker.Machines { return docker.Machines(s.Cluster(
 // Node returns the access to a node by its host name.
 func (s *Session) Node(name string) driver.Node { return driver.Node{Engine: s.Engine, Name: name} }
 
-// Emit passes an event on to the caller of the command.
-func (s *Session) Emit(e Event) { s.emit(e) }
-
 // Run applies a plan. If it fails, the next run continues.
 func (s *Session) Run(ctx context.Context, plan step.Plan) error {
-	runner := &step.Runner{Emit: func(e step.Event) { s.emit(Event{Event: e}) }}
+	runner := &step.Runner{Emit: func(e step.Event) { s.Emit(Event{Event: e}) }}
 	return runner.Do(ctx, plan)
 }
 
@@ -153,16 +151,6 @@ func DiffIf(diff string, necessary func(context.Context) (bool, error)) func(con
 	}
 }
 
-// oneByOne serializes the calls of emit, because hosts work concurrently.
-func oneByOne(emit func(Event)) func(Event) {
-	var mu sync.Mutex
-	return func(e Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		emit(e)
-	}
-}
-
 // Lock names the runs that exclude one another on the same cluster.
 type Lock struct {
 	kind  string
@@ -171,7 +159,6 @@ type Lock struct {
 
 // The locks of a cluster.
 var (
-	none          = Lock{}
 	ClusterLock   = Lock{kind: "cluster"}
 	SuiteLock     = Lock{kind: "e2e"}
 	SnapshotsLock = Lock{kind: "snapshot", waits: true}

@@ -56,26 +56,23 @@ func OpenDockerEnv(ctx context.Context, options session.Options, name string) (D
 			return env, &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
 				Remedy: "run this on the engine's machine"}
 		}
-		p := dockerPortOf(s, n)
-		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs.dir(), Engine: s.Engine.Address}
+		p := dockerTLS{s, n}
+		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs().dir(), Engine: s.Engine.Address}
 		return env, p.open(ctx)
 	})
 }
 
 // dockerTLS is the TLS port of a node's Docker.
 type dockerTLS struct {
-	node   topology.Node
-	access driver.Node
-	certs  dockerCerts
+	session *session.Session
+	node    topology.Node
 }
 
-func dockerPortOf(s *session.Session, n topology.Node) dockerTLS {
-	return dockerTLS{n, s.Node(n.Name), dockerCerts{s.Options}}
-}
+func (p dockerTLS) certs() dockerCerts { return dockerCerts{p.session.Options} }
 
 // open opens the port with a new certificate, unless it answers already.
 func (p dockerTLS) open(ctx context.Context) error {
-	client, err := p.certs.client()
+	client, err := p.certs().client()
 	if err != nil {
 		return err
 	}
@@ -99,7 +96,7 @@ func (p dockerTLS) open(ctx context.Context) error {
 }
 
 func (p dockerTLS) putCertificates(ctx context.Context) error {
-	ca, err := p.certs.authority()
+	ca, err := p.certs().authority()
 	if err != nil {
 		return err
 	}
@@ -108,7 +105,7 @@ func (p dockerTLS) putCertificates(ctx context.Context) error {
 		return err
 	}
 	for path, data := range map[string][]byte{"server.pem": append(pair.Cert, pair.Key...), "ca.pem": ca.PEM().Cert} {
-		if err := p.access.Put(ctx, dockerTLSDir+"/"+path, 0o600, strings.NewReader(string(data))); err != nil {
+		if err := p.session.Node(p.node.Name).Put(ctx, dockerTLSDir+"/"+path, 0o600, strings.NewReader(string(data))); err != nil {
 			return err
 		}
 	}
@@ -117,7 +114,7 @@ func (p dockerTLS) putCertificates(ctx context.Context) error {
 
 // run runs dockerPortScript on the node; do is "open" or "close".
 func (p dockerTLS) run(ctx context.Context, do string) error {
-	if err := p.access.Run(ctx, driver.Script(dockerPortScript, do, dockerTLSDir, strconv.Itoa(dockerPort))...); err != nil {
+	if err := p.session.Node(p.node.Name).Run(ctx, driver.Script(dockerPortScript, do, dockerTLSDir, strconv.Itoa(dockerPort))...); err != nil {
 		return fmt.Errorf("%s the TLS port of %s: %w", do, p.node.Name, err)
 	}
 	return nil
@@ -143,10 +140,10 @@ func CloseDockerEnv(ctx context.Context, options session.Options, name string, e
 			if err != nil {
 				return err
 			}
-			return dockerPortOf(s, n).run(ctx, "close")
+			return dockerTLS{s, n}.run(ctx, "close")
 		}
 		for _, n := range state.Running() {
-			if p := dockerPortOf(s, n.Node); env.Host == "tcp://"+p.address() {
+			if p := (dockerTLS{s, n.Node}); env.Host == "tcp://"+p.address() {
 				return p.run(ctx, "close")
 			}
 		}

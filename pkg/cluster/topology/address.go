@@ -1,6 +1,9 @@
 package topology
 
-import "net/netip"
+import (
+	"encoding/binary"
+	"net/netip"
+)
 
 const (
 	// firstIndex is the index of the first control plane. The engine has the address before it.
@@ -35,11 +38,6 @@ func HasRoom(subnet netip.Prefix, addr netip.Addr) bool {
 	return subnet.Contains(addr) && subnet.Contains(addr.Next())
 }
 
-func (s State) address(name string) netip.Addr {
-	n, _ := s.Node(name)
-	return n.Addr
-}
-
 func free(subnet netip.Prefix, role Role, taken map[netip.Addr]bool) netip.Addr {
 	first := firstIndex
 	if role == Worker {
@@ -54,21 +52,6 @@ func free(subnet netip.Prefix, role Role, taken map[netip.Addr]bool) netip.Addr 
 
 func addrAt(subnet netip.Prefix, n int) netip.Addr {
 	b := subnet.Masked().Addr().As4()
-	v := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
-	v += uint32(n)
-	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
-}
-
-// last returns the highest address that the nodes and the front need.
-func (t Topology) last() netip.Addr {
-	var last netip.Addr
-	if t.Masters() > 0 {
-		last = FrontAddr(t.subnet)
-	}
-	for _, n := range t.nodes {
-		if !last.IsValid() || last.Less(n.Addr) {
-			last = n.Addr
-		}
-	}
-	return last
+	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(n))
+	return netip.AddrFrom4(b)
 }

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -57,7 +58,7 @@ func (r Request) Specs() []Spec {
 			all[i].Name = fmt.Sprintf("%s-%d", s.Role, number[s.Role])
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Spec) int { return strings.Compare(string(a.Role), string(b.Role)) })
+	slices.SortStableFunc(all, func(a, b Spec) int { return cmp.Compare(a.Role, b.Role) })
 	return all
 }
 
@@ -71,7 +72,8 @@ func (r Request) Topology(cluster string, is State) Topology {
 	}
 	for _, s := range r.Specs() {
 		n := Node{Name: s.HostName(cluster), Role: s.Role, Spec: s}
-		if n.Addr = is.address(n.Name); !n.Addr.IsValid() {
+		existing, _ := is.Node(n.Name)
+		if n.Addr = existing.Addr; !n.Addr.IsValid() {
 			n.Addr = free(r.Subnet, s.Role, taken)
 		}
 		taken[n.Addr] = true

@@ -86,7 +86,16 @@ func (r Request) badSubnet(cluster string) []error {
 		return []error{problem("cluster-subnet", "use one like "+DefaultSubnet.String(), "--dind-subnet %s is not an IPv4 network", r.Subnet)}
 	}
 	t := r.Topology(cluster, State{})
-	if last := t.last(); last.IsValid() && !HasRoom(r.Subnet, last) {
+	var last netip.Addr // the highest address that is necessary
+	if t.Masters() > 0 {
+		last = FrontAddr(r.Subnet)
+	}
+	for _, n := range t.nodes {
+		if last.Less(n.Addr) {
+			last = n.Addr
+		}
+	}
+	if last.IsValid() && !HasRoom(r.Subnet, last) {
 		return []error{problem("cluster-subnet", "use a larger one", "--dind-subnet %s has no room for %d hosts", r.Subnet, len(t.nodes))}
 	}
 	return nil
