@@ -114,10 +114,7 @@ func (d Daemon) install(ctx context.Context, tree []host.File) error {
 }
 
 func answers(ctx context.Context) error {
-	docker, err := docker.Open(Socket)
-	if err != nil {
-		return err
-	}
+	docker := docker.Open(Socket)
 	defer docker.Close()
 	return docker.Answers(ctx)
 }

@@ -24,10 +24,15 @@ type Engine struct {
 	Address string // "unix:///run/docker.sock"
 }
 
-// Open returns the engine behind a socket of this host,
-// "/run/docker.sock". It does not connect yet.
-func Open(socket string) (*Engine, error) {
-	return Choice{Address: "unix://" + socket}.Open()
+// Open returns the engine behind a socket of this host, "/run/docker.sock". It
+// does not connect yet.
+func Open(socket string) *Engine {
+	address := "unix://" + socket
+	api, err := client.New(client.WithHost(address))
+	if err != nil {
+		panic(err) // impossible: the path of a socket is short
+	}
+	return &Engine{api, address}
 }
 
 // Answers returns nil once the engine answers. A refused connection is a

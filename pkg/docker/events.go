@@ -11,10 +11,7 @@ import (
 // changed when a container of kube-bootstrap starts, exits or is removed, and when
 // an image is removed. It returns when ctx is done or the engine stops.
 func Follow(ctx context.Context, socket string, up, changed func()) error {
-	engine, err := Open(socket)
-	if err != nil {
-		return err
-	}
+	engine := Open(socket)
 	defer engine.Close()
 	if err := engine.Answers(ctx); err != nil {
 		return err

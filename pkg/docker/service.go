@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -12,37 +11,29 @@ import (
 
 // Service is a container of kube-bootstrap that a step keeps running.
 type Service struct {
-	Docker    func() (*Engine, error) // the engine that runs it
+	Docker    func() *Engine // the engine that runs it
 	Name      string
 	Container func() (Container, error) // the required container of that name
 }
 
 // Diff lists what Run would do, as [Engine.Running] does.
 func (s Service) Diff(ctx context.Context) ([]string, error) {
-	docker, err := s.Docker()
-	if err != nil {
-		return nil, err
-	}
 	c, err := s.Container()
 	if err != nil {
 		return nil, err
 	}
-	return docker.Running(ctx, c)
+	return s.Docker().Running(ctx, c)
 }
 
 // Run makes the container run as described, as [Engine.Run] does.
 func (s Service) Run(ctx context.Context) error {
-	docker, err := s.Docker()
-	if err != nil {
-		return err
-	}
 	c, err := s.Container()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	return docker.Run(ctx, c)
+	return s.Docker().Run(ctx, c)
 }
 
 // Restart stops the container if it runs, and starts it. The engine may still be
@@ -50,63 +41,43 @@ func (s Service) Run(ctx context.Context) error {
 // a start fails, and the one after it does not. Its own restart has this fault
 // as well.
 func (s Service) Restart(ctx context.Context) error {
-	docker, err := s.Docker()
-	if err != nil {
-		return err
-	}
+	docker := s.Docker()
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
 	if _, err := docker.ContainerStop(ctx, s.Name, client.ContainerStopOptions{}); err != nil {
-		return fmt.Errorf("stop container %s: %w", s.Name, err)
+		return doing("stop container", s.Name, err)
 	}
 	return step.Until(ctx, func(ctx context.Context) error {
-		if _, err := docker.ContainerStart(ctx, s.Name, client.ContainerStartOptions{}); err != nil {
-			return fmt.Errorf("start container %s: %w", s.Name, err)
-		}
-		return nil
+		_, err := docker.ContainerStart(ctx, s.Name, client.ContainerStartOptions{})
+		return doing("start container", s.Name, err)
 	}, nil)
 }
 
 // Remove stops and removes the container, as [Engine.Remove] does.
 func (s Service) Remove(ctx context.Context) error {
-	docker, err := s.Docker()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
-	return docker.Remove(ctx, s.Name)
+	return s.Docker().Remove(ctx, s.Name)
 }
 
 // StartedAt returns when the container was started last, as [Engine.StartedAt]
 // does.
 func (s Service) StartedAt(ctx context.Context) (at time.Time, ok bool, err error) {
-	docker, err := s.Docker()
-	if err != nil {
-		return at, false, err
-	}
-	return docker.StartedAt(ctx, s.Name)
+	return s.Docker().StartedAt(ctx, s.Name)
 }
 
 // Tail returns the last lines that the container wrote, for an error that
 // explains. The context may have ended.
 func (s Service) Tail(ctx context.Context, lines int) string {
-	docker, err := s.Docker()
-	if err != nil {
-		return ""
-	}
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
-	return docker.Tail(ctx, s.Name, lines)
+	return s.Docker().Tail(ctx, s.Name, lines)
 }
 
 // LastRun returns what the container wrote since it was started last; failed is
 // false while it runs, and if somebody has stopped it.
 func (s Service) LastRun(ctx context.Context) (log string, failed bool, err error) {
-	docker, err := s.Docker()
-	if err != nil {
-		return "", false, err
-	}
+	docker := s.Docker()
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()
 	now, err := docker.ContainerInspect(ctx, s.Name, client.ContainerInspectOptions{})
@@ -122,10 +93,7 @@ func (s Service) LastRun(ctx context.Context) (log string, failed bool, err erro
 
 // Log returns what the container wrote since it was started last.
 func (s Service) Log(ctx context.Context) (string, error) {
-	docker, err := s.Docker()
-	if err != nil {
-		return "", err
-	}
+	docker := s.Docker()
 	at, _, err := docker.StartedAt(ctx, s.Name)
 	if err != nil {
 		return "", err

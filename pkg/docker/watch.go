@@ -14,10 +14,7 @@ import (
 // Watch returns an error, with the last line of the log, once the container has
 // exited for good or crashes repeatedly; nil when ctx ends.
 func (s Service) Watch(ctx context.Context) error {
-	docker, err := s.Docker()
-	if err != nil {
-		return err
-	}
+	docker := s.Docker()
 	return step.WatchEnds(ctx, func(ctx context.Context, since time.Time) (step.End, bool) {
 		last, ended := lastEnd(ctx, docker.Client, s.Name, since)
 		last.LastLine = func(ctx context.Context) string { return lastLine(s.Tail(ctx, 1)) }

@@ -31,7 +31,7 @@ func TestWatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Service{
-				Docker: func() (*Engine, error) { return engine, nil }, Name: "kube-bootstrap-test-watch",
+				Docker: func() *Engine { return engine }, Name: "kube-bootstrap-test-watch",
 				Container: func() (Container, error) {
 					var programs []Mount
 					for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {

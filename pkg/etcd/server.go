@@ -36,7 +36,7 @@ const (
 // Server is the container of this host's member. Paths are paths of the host.
 type Server struct {
 	Member
-	Docker        func() (*docker.Engine, error) // the bootstrap Docker
+	Docker        func() *docker.Engine // the bootstrap Docker
 	Image         string
 	Version       string // of the etcd in Image
 	RestartPolicy string // "unless-stopped"

@@ -26,7 +26,7 @@ const (
 
 // Daemon is the flanneld of this host. Paths are paths of the host.
 type Daemon struct {
-	Docker        func() (*docker.Engine, error) // the bootstrap Docker
+	Docker        func() *docker.Engine // the bootstrap Docker
 	Files         host.Files
 	Image         string
 	Etcd          Etcd

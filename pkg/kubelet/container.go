@@ -21,7 +21,7 @@ const container = "kubelet"
 type Container struct{ docker.Service }
 
 // ContainerIn returns the container of the kubelet in the main Docker.
-func ContainerIn(engine func() (*docker.Engine, error)) Container {
+func ContainerIn(engine func() *docker.Engine) Container {
 	return Container{docker.Service{Docker: engine, Name: container}}
 }
 
@@ -34,11 +34,7 @@ func (c Container) Explain() string {
 // kubectl of the container; running is false if there is no container. The
 // program is static, so it works on the files and the terminal of the host.
 func (c Container) Kubectl(ctx context.Context) (path string, running bool, err error) {
-	engine, err := c.Docker()
-	if err != nil {
-		return "", false, err
-	}
-	pid, running, err := engine.Process(ctx, container)
+	pid, running, err := c.Docker().Process(ctx, container)
 	return fmt.Sprintf("/proc/%d/root%s", pid, kubectlPath), running, err
 }
 

@@ -3,21 +3,29 @@ package kubelet
 import (
 	"errors"
 	"fmt"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestNoOutageNeedsNoDocker: the zero time requires nothing, so that the step
 // asks Docker only after an outage.
 func TestNoOutageNeedsNoDocker(t *testing.T) {
-	down := errors.New("Docker is down")
-	c := ContainerIn(func() (*docker.Engine, error) { return nil, down })
-	for end, want := range map[time.Time]error{{}: nil, time.Unix(1, 0): down} {
+	down := filepath.Join(t.TempDir(), "d.sock") // a socket on which nobody listens
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: down, Net: "unix"})
+	must.NoError(t, err)
+	socket.SetUnlinkOnClose(false)
+	must.NoError(t, socket.Close())
+	c := ContainerIn(func() *docker.Engine { return docker.Open(down) })
+	for end, asks := range map[time.Time]bool{{}: false, time.Unix(1, 0): true} {
 		diff, err := c.RestartAfter(func() time.Time { return end }).Check(t.Context())
-		if len(diff) > 0 || !errors.Is(err, want) {
+		if len(diff) > 0 || step.IsUnanswered(err) != asks {
 			t.Errorf("%s: got %q, %v", end, diff, err)
 		}
 	}

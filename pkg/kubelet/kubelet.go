@@ -37,8 +37,8 @@ const (
 type Kubelet struct {
 	Identity
 	Config        Configuration
-	Docker        func() (*docker.Engine, error) // the main one
-	Image         string                         // of hyperkube
+	Docker        func() *docker.Engine // the main one
+	Image         string                // of hyperkube
 	NodeIP        string
 	RestartPolicy string // "unless-stopped"
 	ExtraArgs     config.Arguments

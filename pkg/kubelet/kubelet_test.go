@@ -33,7 +33,7 @@ func fresh(t *testing.T, controlPlane bool) Kubelet {
 	files := host.Files{Root: t.TempDir()}
 	must.NoError(t, os.MkdirAll(files.Path(host.StateDir), 0o700))
 	k := Kubelet{
-		Docker:   func() (*docker.Engine, error) { return docker.Open(files.Path("/run/docker.sock")) }, // none runs
+		Docker:   func() *docker.Engine { return docker.Open(files.Path("/run/docker.sock")) }, // none runs
 		Identity: Identity{Files: files, HostName: "node-1", ControlPlane: controlPlane},
 		Config: Configuration{
 			ClusterDNS: "10.96.0.10", DNSDomain: "cluster.local", CgroupDriver: "systemd", CRISocket: "/run/containerd/containerd.sock",

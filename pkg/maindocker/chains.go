@@ -110,10 +110,7 @@ func forwards(chains *netfilter.Chains) (bool, error) {
 // missingPorts lists the published ports of docker0's containers for which
 // there is no rule.
 func (d Daemon) missingPorts(ctx context.Context, chains *netfilter.Chains) (missing []string, err error) {
-	docker, err := d.Engine()
-	if err != nil {
-		return nil, err
-	}
+	docker := d.Engine()
 	published, err := docker.Published(ctx, "bridge")
 	if err != nil {
 		return nil, err

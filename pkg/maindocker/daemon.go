@@ -16,7 +16,7 @@ import (
 type Daemon struct {
 	Files  host.Files
 	Units  initsystem.Units
-	Engine func() (*docker.Engine, error)
+	Engine func() *docker.Engine
 }
 
 // runningDiff compares the settings of the running Docker with the lease,
@@ -39,10 +39,7 @@ func (d Daemon) runningDiff(ctx context.Context, lease Lease) (step.Diff, error)
 
 // networkDiff compares Docker's own description of its bridge network.
 func (d Daemon) networkDiff(ctx context.Context, lease Lease) (step.Diff, error) {
-	docker, err := d.Engine()
-	if err != nil {
-		return nil, err
-	}
+	docker := d.Engine()
 	if err := docker.Answers(ctx); err != nil {
 		return step.DiffOf(err, "start Docker")
 	}
@@ -71,10 +68,7 @@ func (d Daemon) NeedsNetfilter(ctx context.Context) bool {
 	if err != nil || owner["icc"] == false || owner["userland-proxy"] == false {
 		return true
 	}
-	docker, err := d.Engine()
-	if err != nil {
-		return true
-	}
+	docker := d.Engine()
 	networks, err := docker.Networks(ctx)
 	if err != nil {
 		return true

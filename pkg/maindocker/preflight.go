@@ -33,10 +33,7 @@ func (d Daemon) problem(ctx context.Context) error {
 	if host.FindProgram(d.Files, "dockerd") == "" {
 		return &step.Problem{Name: "docker-missing", Text: "dockerd is not installed on this host", Remedy: "install Docker (docker.io or docker-ce)"}
 	}
-	docker, err := d.Engine()
-	if err != nil {
-		return err
-	}
+	docker := d.Engine()
 	if docker.Answers(ctx) != nil {
 		if isPending(d.Files) {
 			return nil // an interrupted run has stopped it: Resume starts it

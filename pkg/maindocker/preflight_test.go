@@ -54,7 +54,7 @@ func TestTooOld(t *testing.T) {
 }
 
 func TestDockerThatIsNotThere(t *testing.T) {
-	d := Daemon{Units: initsystem.Open(), Engine: func() (*docker.Engine, error) { return docker.Open(t.TempDir() + "/none.sock") }}
+	d := Daemon{Units: initsystem.Open(), Engine: func() *docker.Engine { return docker.Open(t.TempDir() + "/none.sock") }}
 	problems := step.Problems(d.problem(t.Context()))
 	if len(problems) != 1 || problems[0].Name != "docker-stopped" && problems[0].Name != "docker-missing" {
 		t.Errorf("got %v", problems)

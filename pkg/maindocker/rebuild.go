@@ -33,10 +33,7 @@ const (
 // A Docker that refuses the setting, for example in a swarm, is restarted
 // with all its containers.
 func (d Daemon) rebuild(ctx context.Context) error {
-	docker, err := d.Engine()
-	if err != nil {
-		return err
-	}
+	docker := d.Engine()
 	// The user may have edited the file meanwhile.
 	if data, err := d.Files.Read(daemonJSON); err == nil {
 		if err := validate(ctx, data); err != nil {
@@ -112,9 +109,9 @@ func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
 	if err := replaceSettings(d.Files, now); err != nil {
 		return err
 	}
-	docker, err := d.Engine()
-	if err != nil || docker.Answers(ctx) != nil {
-		return err // Docker reads the file when it starts
+	docker := d.Engine()
+	if docker.Answers(ctx) != nil {
+		return nil // Docker reads the file when it starts
 	}
 	if err := process.HangUp(d.Files, pidFile); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 func TestRebuildLeavesLiveRestoreAsItWas(t *testing.T) {
 	for _, owner := range []string{"{}", `{"live-restore": false}`, `{"live-restore": true, "bip": "10.1.7.1/24"}`} {
 		files := host.Files{Root: t.TempDir()}
-		stopped := func() (*docker.Engine, error) { return docker.Open(filepath.Join(files.Root, "none.sock")) }
+		stopped := func() *docker.Engine { return docker.Open(filepath.Join(files.Root, "none.sock")) }
 		d := Daemon{Files: files, Engine: stopped}
 		must.NoError(t, files.Write(daemonJSON, []byte(owner), 0o644))
 		want, err := readSettings(files)

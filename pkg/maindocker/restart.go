@@ -47,10 +47,7 @@ func (d Daemon) Resume() step.Step {
 		if !isPending(d.Files) {
 			return nil, nil
 		}
-		docker, err := d.Engine()
-		if err != nil {
-			return nil, err
-		}
+		docker := d.Engine()
 		return step.DiffOf(docker.Answers(ctx), "start Docker, which a run that was cut short had stopped")
 	}
 	return step.Step{
@@ -116,10 +113,7 @@ func (e startError) Unwrap() error { return e.error }
 func (d Daemon) remember(ctx context.Context, back bool) (pending, error) {
 	p := readPending(d.Files)
 	p.Back = back
-	docker, err := d.Engine()
-	if err != nil {
-		return p, err
-	}
+	docker := d.Engine()
 	if docker.Answers(ctx) != nil {
 		return p, pendingRecord.Write(d.Files, p)
 	}
@@ -180,10 +174,7 @@ func (d Daemon) stopScript(ctx context.Context) error {
 	if err := d.Units.Stop(ctx, "docker"); err != nil {
 		return err
 	}
-	docker, err := d.Engine()
-	if err != nil {
-		return err
-	}
+	docker := d.Engine()
 	return step.Until(ctx, func(ctx context.Context) error {
 		if docker.Answers(ctx) == nil {
 			return errors.New("Docker still answers although its service was stopped; start it by its service, not by hand")
@@ -202,20 +193,14 @@ func (d Daemon) start(ctx context.Context, p pending) error {
 	if err := d.Units.Restart(ctx, "docker"); err != nil {
 		return err
 	}
-	docker, err := d.Engine()
-	if err != nil {
-		return err
-	}
+	docker := d.Engine()
 	return step.Until(ctx, docker.Answers, nil)
 }
 
 // bringBack starts what ran. It reports a container that cannot start once;
 // the next run does not try it again.
 func (d Daemon) bringBack(ctx context.Context, p pending) error {
-	docker, err := d.Engine()
-	if err != nil {
-		return err
-	}
+	docker := d.Engine()
 	started := docker.StartAll(ctx, p.Containers)
 	if ctx.Err() != nil {
 		return started

@@ -15,7 +15,7 @@ func (h *Host) Source() offline.Source {
 	}
 	switch {
 	case h.ByHand:
-		s.Docker = OpenDocker(MainSocket)
+		s.Docker = MainDocker()
 	case h.FromRegistry():
 		s.Registry = h.Registry
 	case s.Path == "":

@@ -3,7 +3,6 @@ package parts
 import (
 	"slices"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
@@ -44,11 +43,11 @@ func DropReplaced(h *local.Host) []step.Step {
 }
 
 func mainStore() imagestore.DockerStore {
-	return imagestore.Docker(image.Main, local.OpenDocker(local.MainSocket))
+	return imagestore.Docker(image.Main, local.MainDocker())
 }
 
 func bootstrapStore() imagestore.DockerStore {
-	return imagestore.Docker(image.Bootstrap, local.OpenDocker(bootstrapdocker.Socket))
+	return imagestore.Docker(image.Bootstrap, local.BootstrapDocker())
 }
 
 // podStore returns the image store of the pods. It shares files with the main Docker,

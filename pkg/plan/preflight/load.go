@@ -44,11 +44,7 @@ func byHandProblem(ctx context.Context, h request) error {
 		return &step.Problem{Name: "bundle", Text: "verifyKey requires a signed bundle, and images that were loaded into Docker have no signature",
 			Remedy: "give a signed bundle with --bundle, or remove the key with --verify-key \"\""}
 	}
-	docker, err := local.MainDocker()
-	if err != nil {
-		return err
-	}
-	missing, err := offline.MissingIn(ctx, docker.Images(), image.OfEveryCluster(h.Images))
+	missing, err := offline.MissingIn(ctx, local.MainDocker().Images(), image.OfEveryCluster(h.Images))
 	if err == nil && len(missing) > 0 {
 		err = &step.Problem{Name: "images", Text: "the main Docker lacks " + strings.Join(missing, ", "),
 			Remedy: "load each by `docker save IMAGE | ssh HOST docker load`, or give --bundle or --registry"}
