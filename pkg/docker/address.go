@@ -23,15 +23,14 @@ import (
 // DefaultAddress is the default address of an engine.
 const DefaultAddress = "unix:///var/run/docker.sock"
 
-// Choice selects an engine. Empty fields are determined as by the docker
-// command: DOCKER_HOST, DOCKER_CONTEXT, the current context.
+// Choice selects an engine. Empty fields are determined as by the docker command:
+// DOCKER_HOST, DOCKER_CONTEXT, the current context.
 type Choice struct {
 	Address string // unix:///path, tcp://host:port or ssh://user@host
 	Context string // a name in `docker context ls`
 }
 
-// Open returns the selected engine, which may be remote, over TLS or SSH. It
-// does not connect yet.
+// Open returns the selected engine, which may be remote. It does not connect yet.
 func (c Choice) Open() (*Engine, error) {
 	endpoint, err := c.endpoint()
 	if err != nil {
@@ -48,9 +47,8 @@ func (c Choice) Open() (*Engine, error) {
 	return &Engine{Client: api, Address: endpoint.Host}, nil
 }
 
-const defaultContext = "default"
-
 func (c Choice) endpoint() (clidocker.Endpoint, error) {
+	const defaultContext = "default"
 	address, name := cmp.Or(c.Address, os.Getenv("DOCKER_HOST")), c.Context
 	if c.Address == "" && name != "" && name != defaultContext {
 		return fromContext(name)
@@ -78,24 +76,21 @@ func fromContext(name string) (clidocker.Endpoint, error) {
 		return clidocker.Endpoint{}, fmt.Errorf("docker context %s does not exist (`docker context ls` lists all contexts)", name)
 	}
 	if err != nil {
-		return clidocker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)
+		return clidocker.Endpoint{}, doing("docker context", name, err)
 	}
 	meta, err := clidocker.EndpointFromContext(found)
 	if err != nil {
-		return clidocker.Endpoint{}, fmt.Errorf("docker context %s: %w", name, err)
+		return clidocker.Endpoint{}, doing("docker context", name, err)
 	}
 	return clidocker.WithTLSData(contexts, name, meta)
 }
 
-var engineSchemes = []string{"unix", "tcp", "ssh"}
-
 // atAddress returns the endpoint of an address. A tcp address uses TLS if
-// DOCKER_CERT_PATH or DOCKER_TLS_VERIFY is set. The engine's certificate is
-// always verified.
+// DOCKER_CERT_PATH or DOCKER_TLS_VERIFY is set. The certificate is always verified.
 func atAddress(address string) (clidocker.Endpoint, error) {
 	endpoint := clidocker.Endpoint{EndpointMeta: clidocker.EndpointMeta{Host: address}}
 	at, err := url.Parse(address)
-	if err != nil || !slices.Contains(engineSchemes, at.Scheme) {
+	if err != nil || !slices.Contains([]string{"unix", "tcp", "ssh"}, at.Scheme) {
 		return endpoint, fmt.Errorf("engine %q: must be unix:///path, tcp://host:port or ssh://user@host", address)
 	}
 	dir := os.Getenv("DOCKER_CERT_PATH")
@@ -105,10 +100,7 @@ func atAddress(address string) (clidocker.Endpoint, error) {
 	dir = cmp.Or(dir, config.Dir())
 	file := func(name string) string { return filepath.Join(dir, name) }
 	endpoint.TLSData, err = dockercontext.TLSDataFromFiles(file("ca.pem"), file("cert.pem"), file("key.pem"))
-	if err != nil {
-		return endpoint, fmt.Errorf("certificates for engine %s: %w", address, err)
-	}
-	return endpoint, nil
+	return endpoint, doing("certificates for engine", address, err)
 }
 
 // Remote reports whether the engine may be on another machine, where the

@@ -2,8 +2,6 @@ package docker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/netip"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/api/types/volume"
 	"github.com/moby/moby/client"
 )
 
@@ -47,8 +44,9 @@ type FoundMachine struct {
 	Labels  map[string]string
 }
 
-// machineOwner is the value of OurLabel for machines.
-const machineOwner = "cluster"
+// clusterOwner is the value of OurLabel for the machines, volumes and networks of
+// a cluster.
+const clusterOwner = "cluster"
 
 // Machines lists all containers of the engine, except helper containers of
 // clusters.
@@ -59,19 +57,19 @@ func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 	}
 	var all []FoundMachine
 	for _, c := range list.Items {
-		if c.Labels[ClusterLabel] == "" || c.Labels[OurLabel] == machineOwner {
-			all = append(all, foundMachine(c))
+		cluster := c.Labels[ClusterLabel]
+		if cluster != "" && c.Labels[OurLabel] != clusterOwner {
+			continue
 		}
+		m := FoundMachine{
+			ID: c.ID, Name: nameOf(c), Cluster: cluster, State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels,
+		}
+		if c.NetworkSettings != nil && cluster != "" {
+			m.Addr = machineAddr(c.NetworkSettings.Networks)
+		}
+		all = append(all, m)
 	}
 	return all, nil
-}
-
-func foundMachine(c container.Summary) FoundMachine {
-	m := FoundMachine{ID: c.ID, Name: nameOf(c), Cluster: c.Labels[ClusterLabel], State: string(c.State), Image: c.Image, Created: c.Created, Labels: c.Labels}
-	if c.NetworkSettings != nil && m.Cluster != "" {
-		m.Addr = machineAddr(c.NetworkSettings.Networks)
-	}
-	return m
 }
 
 // nameOf returns the name of a container, or its ID if it has none.
@@ -97,8 +95,8 @@ func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 }
 
 // Remove removes all containers, then volumes, networks and images of the
-// cluster. It continues after an error, and may run again. It removes the
-// note with the key last only after everything else.
+// cluster. It continues after an error. It removes the note with the key last only
+// after everything else.
 func (c Cluster) Remove(ctx context.Context, last string) error {
 	err := errors.Join(c.removeContainers(ctx, c.filter()), c.removeVolumes(ctx, last), c.removeNetworks(ctx), c.removeImages(ctx))
 	if err != nil {
@@ -116,19 +114,18 @@ func (c Cluster) removeContainers(ctx context.Context, filter client.Filters) er
 }
 
 func (c Cluster) removeVolumes(ctx context.Context, lastNote string) error {
-	list, err := c.api.VolumeList(ctx, client.VolumeListOptions{Filters: c.filter()})
+	all, err := c.Volumes(ctx)
 	if err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(list.Items, func(v volume.Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
-	return Together(others, func(v volume.Volume) error { return c.RemoveVolume(ctx, v.Name) })
+	others := slices.DeleteFunc(all, func(v Volume) bool { return v.Labels[noteKeyLabel] == lastNote })
+	return Together(others, func(v Volume) error { return c.RemoveVolume(ctx, v.Name) })
 }
 
-func hashOf(v any) string {
+func encoded(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings, numbers and bools only
+		panic(err) // strings, numbers, bools and addresses only
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
+	return data
 }

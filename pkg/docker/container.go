@@ -2,6 +2,8 @@ package docker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -58,8 +60,8 @@ func (d *Engine) Running(ctx context.Context, c Container) ([]string, error) {
 	case err != nil:
 		return nil, noAnswer(err)
 	case now.Container.Config.Labels[OurLabel] == "":
-		return nil, fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", c.Name, d.Address)
-	case now.Container.Config.Labels[specLabel] != hashOf(c):
+		return nil, d.foreign(c.Name)
+	case now.Container.Config.Labels[specLabel] != c.hash():
 		return []string{"replace container " + c.Name + ": its settings differ"}, nil
 	case now.Container.State.Restarting: // the engine also reports State.Running for it
 		last, _ := endOf(now.Container)
@@ -97,16 +99,14 @@ func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
 // because the engine would wait for up to a minute.
 func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
-	if err == nil && now.Container.Config.Labels[specLabel] == hashOf(c) {
+	if err == nil && now.Container.Config.Labels[specLabel] == c.hash() {
 		return portError(d.run(ctx, c, now.Container.State))
 	}
 	if err := d.replace(ctx, c); err != nil {
-		return fmt.Errorf("create container %s: %w", c.Name, err)
+		return doing("create container", c.Name, err)
 	}
-	if _, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{}); err != nil {
-		return fmt.Errorf("start container %s: %w", c.Name, portError(err))
-	}
-	return nil
+	_, err = d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
+	return doing("start container", c.Name, portError(err))
 }
 
 func (d *Engine) run(ctx context.Context, c Container, now *container.State) error {
@@ -122,7 +122,6 @@ func (d *Engine) run(ctx context.Context, c Container, now *container.State) err
 	return err
 }
 
-// replace creates the container in place of an earlier one.
 func (d *Engine) replace(ctx context.Context, c Container) error {
 	if c.StopFirst {
 		if _, err := d.ContainerStop(ctx, c.Name, client.ContainerStopOptions{}); err != nil && !errdefs.IsNotFound(err) {
@@ -155,6 +154,11 @@ func whileTaken(ctx context.Context, create func() error) error {
 	}
 }
 
+func (c Container) hash() string {
+	sum := sha256.Sum256(encoded(c))
+	return hex.EncodeToString(sum[:8])
+}
+
 func (c Container) createOptions() client.ContainerCreateOptions {
 	hc := &container.HostConfig{
 		NetworkMode:   "host",
@@ -163,11 +167,10 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(c.Restart)},
 		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "3"}},
 	}
-	if !c.Privileged {
-		hc.CapDrop, hc.CapAdd = []string{"ALL"}, c.Caps
-		hc.SecurityOpt = []string{"no-new-privileges"}
-	} else {
+	if c.Privileged {
 		hc.CgroupnsMode = "host"
+	} else {
+		hc.CapDrop, hc.CapAdd, hc.SecurityOpt = []string{"ALL"}, c.Caps, []string{"no-new-privileges"}
 	}
 	if c.HostPID {
 		hc.PidMode = "host"
@@ -177,23 +180,21 @@ func (c Container) createOptions() client.ContainerCreateOptions {
 		HostConfig: hc,
 		Config: &container.Config{
 			Image: c.Image, Cmd: c.Command, Env: c.Env, Entrypoint: []string{},
-			Labels: map[string]string{OurLabel: c.Name, specLabel: hashOf(c)},
+			Labels: map[string]string{OurLabel: c.Name, specLabel: c.hash()},
 		},
 	}
 }
 
-func (c Container) mounts() []mount.Mount {
-	var all []mount.Mount
+func (c Container) mounts() (all []mount.Mount) {
 	for _, m := range c.Mounts {
-		if m.Volume {
-			all = append(all, mount.Mount{Type: mount.TypeVolume, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
-			continue
+		one := mount.Mount{Type: mount.TypeVolume, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly}
+		if !m.Volume {
+			one.Type, one.BindOptions = mount.TypeBind, &mount.BindOptions{}
+			if m.Shared {
+				one.BindOptions.Propagation = mount.PropagationRShared
+			}
 		}
-		bind := &mount.BindOptions{}
-		if m.Shared {
-			bind.Propagation = mount.PropagationRShared
-		}
-		all = append(all, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, BindOptions: bind})
+		all = append(all, one)
 	}
 	return all
 }
@@ -210,9 +211,13 @@ func (d *Engine) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if now.Container.Config.Labels[OurLabel] == "" {
-		return fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", name, d.Address)
+		return d.foreign(name)
 	}
 	return removeContainer(ctx, d.Client, name)
+}
+
+func (d *Engine) foreign(name string) error {
+	return fmt.Errorf("container %s on %s does not belong to kube-bootstrap; rename or remove it", name, d.Address)
 }
 
 // Tail returns the last lines of a container's log.

@@ -70,18 +70,14 @@ func parseEngineHost(text string) (h EngineHost, err error) {
 	return h, nil
 }
 
-func parseBoundingSet(word string) ([]string, error) {
+func parseBoundingSet(word string) (caps []string, err error) {
 	mask, err := strconv.ParseUint(word, 16, 64)
-	if err != nil {
-		return nil, err
-	}
-	var caps []string
 	for bit, name := range capabilities {
 		if mask>>bit&1 == 1 {
 			caps = append(caps, name)
 		}
 	}
-	return caps, nil
+	return caps, err
 }
 
 // helper is what OurLabel says of a container that only serves for a moment.
@@ -100,29 +96,24 @@ func (c Cluster) withHelper(ctx context.Context, options client.ContainerCreateO
 
 // output runs a helper container to its end and returns what it wrote.
 func (c Cluster) output(ctx context.Context, options client.ContainerCreateOptions) (text string, err error) {
-	err = c.withHelper(ctx, options, func(id string) (err error) {
-		text, err = outputOf(ctx, c.api, id)
+	err = c.withHelper(ctx, options, func(id string) error {
+		wait := c.api.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+		if _, err := c.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+			return err
+		}
+		var code int64
+		select {
+		case end := <-wait.Result:
+			code = end.StatusCode
+		case err := <-wait.Error:
+			return err
+		}
+		text, err = logs(ctx, c.api, id, client.ContainerLogsOptions{})
+		if err == nil && code != 0 {
+			err = fmt.Errorf("%w: %s", ExitCode(code), strings.TrimSpace(text))
+		}
 		return err
 	})
-	return text, err
-}
-
-func outputOf(ctx context.Context, api *client.Client, id string) (string, error) {
-	wait := api.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
-	if _, err := api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
-		return "", err
-	}
-	var code int64
-	select {
-	case end := <-wait.Result:
-		code = end.StatusCode
-	case err := <-wait.Error:
-		return "", err
-	}
-	text, err := logs(ctx, api, id, client.ContainerLogsOptions{})
-	if err == nil && code != 0 {
-		err = fmt.Errorf("%w: %s", ExitCode(code), strings.TrimSpace(text))
-	}
 	return text, err
 }
 
@@ -158,10 +149,12 @@ func (c Cluster) FillVolume(ctx context.Context, volume, image string, file Sent
 			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: target}}},
 	}
 	return c.withHelper(ctx, carrier, func(id string) error {
-		reader, writer := io.Pipe()
-		defer reader.Close()
-		go func() { writer.CloseWithError(file.pack(writer)) }()
-		_, err := c.api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: target, Content: reader})
+		content := packed(func(archive *tar.Writer) error {
+			header := &tar.Header{Typeflag: tar.TypeReg, Name: file.Name, Mode: 0o644, Size: file.Size, ModTime: file.ModTime}
+			return pack(archive, header, file.Content)
+		})
+		defer content.Close()
+		_, err := c.api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: target, Content: content})
 		if err != nil {
 			return fmt.Errorf("copy %s to the engine: %w", file.Name, err)
 		}
@@ -169,14 +162,24 @@ func (c Cluster) FillVolume(ctx context.Context, volume, image string, file Sent
 	})
 }
 
-func (f SentFile) pack(out io.Writer) error {
-	archive := tar.NewWriter(out)
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: 0o644, Size: f.Size, ModTime: f.ModTime}
+// packed returns the archive that write writes.
+func packed(write func(*tar.Writer) error) *io.PipeReader {
+	reader, writer := io.Pipe()
+	go func() {
+		archive := tar.NewWriter(writer)
+		err := write(archive)
+		if err == nil {
+			err = archive.Close()
+		}
+		writer.CloseWithError(err)
+	}()
+	return reader
+}
+
+func pack(archive *tar.Writer, header *tar.Header, content io.Reader) error {
 	if err := archive.WriteHeader(header); err != nil {
 		return err
 	}
-	if _, err := io.Copy(archive, f.Content); err != nil {
-		return err
-	}
-	return archive.Close()
+	_, err := io.Copy(archive, content)
+	return err
 }

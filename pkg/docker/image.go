@@ -3,6 +3,7 @@ package docker
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,22 +26,24 @@ func (d *Engine) Images() Images { return Images{d.Client} }
 
 // Has reports whether the engine holds an image of that reference.
 func (i Images) Has(ctx context.Context, ref string) (bool, error) {
-	_, err := i.api.ImageInspect(ctx, ref)
-	if errdefs.IsNotFound(err) || absent(err) {
-		return false, nil
-	}
-	return err == nil, noAnswer(err)
+	found, err := i.inspect(ctx, ref)
+	return found.ID != "", err
 }
 
-// Layers returns the diff IDs of the image with that reference: none if
-// it, or the engine, is not there. They say what an image holds, whichever
-// kind of store the engine uses.
+// Layers returns the diff IDs of the image with that reference, which identify its
+// content in every kind of store; none if it, or the engine, does not exist.
 func (i Images) Layers(ctx context.Context, ref string) ([]string, error) {
+	found, err := i.inspect(ctx, ref)
+	return found.RootFS.Layers, err
+}
+
+// inspect returns the zero value if the image, or the engine, does not exist.
+func (i Images) inspect(ctx context.Context, ref string) (client.ImageInspectResult, error) {
 	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || absent(err) {
-		return nil, nil
+		return client.ImageInspectResult{}, nil
 	}
-	return found.RootFS.Layers, noAnswer(err)
+	return found, noAnswer(err)
 }
 
 // LayerDirs returns the directories in which the engine has unpacked the layers of
@@ -55,11 +58,10 @@ func (i Images) LayerDirs(ctx context.Context, ref string) (map[string]string, e
 		dirs = append(dirs, strings.Split(lower, ":")...)
 	}
 	slices.Reverse(dirs) // the image lists its lowest layer first
+	layers := found.RootFS.Layers
 	byLayer := map[string]string{}
-	for n, layer := range found.RootFS.Layers {
-		if n < len(dirs) {
-			byLayer[layer] = dirs[n]
-		}
+	for n := range min(len(layers), len(dirs)) {
+		byLayer[layers[n]] = dirs[n]
 	}
 	return byLayer, nil
 }
@@ -97,9 +99,13 @@ func (i Images) Save(ctx context.Context, w io.Writer, refs ...string) error {
 	return attention.explain(ctx, err)
 }
 
-// Import makes an image out of a root file system in a tar stream.
-func (i Images) Import(ctx context.Context, ref string, rootfs io.Reader) error {
-	return importFrom(ctx, i.api, ref, rootfs, client.ImageImportOptions{})
+// Import makes an image out of a root file system in a tar stream. changes are
+// instructions of a Dockerfile.
+func (i Images) Import(ctx context.Context, ref string, rootfs io.Reader, changes ...string) error {
+	return send(ctx, rootfs, "import image", ref, func(ctx context.Context, rootfs io.Reader) (io.ReadCloser, error) {
+		source := client.ImageImportSource{Source: rootfs, SourceName: "-"}
+		return i.api.ImageImport(ctx, source, ref, client.ImageImportOptions{Changes: changes})
+	})
 }
 
 // ImageFile is a file of an image, or a directory if its name ends in a slash.
@@ -115,11 +121,7 @@ func (f ImageFile) write(archive *tar.Writer) error {
 	if strings.HasSuffix(f.Name, "/") {
 		h.Typeflag = tar.TypeDir
 	}
-	if err := archive.WriteHeader(h); err != nil {
-		return err
-	}
-	_, err := archive.Write(f.Data)
-	return err
+	return pack(archive, h, bytes.NewReader(f.Data))
 }
 
 // ImportProgram creates an image for the cluster that contains the executable
@@ -134,27 +136,15 @@ func (c Cluster) ImportProgram(ctx context.Context, ref, path string, others ...
 	if err != nil {
 		return err
 	}
-	reader, writer := io.Pipe()
-	defer reader.Close()
-	go func() {
-		archive := tar.NewWriter(writer)
-		err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "kube-bootstrap", Mode: 0o755, Size: info.Size()})
-		if err == nil {
-			_, err = io.Copy(archive, file)
-		}
+	rootfs := packed(func(archive *tar.Writer) error {
+		err := pack(archive, &tar.Header{Typeflag: tar.TypeReg, Name: "kube-bootstrap", Mode: 0o755, Size: info.Size()}, file)
 		for _, f := range others {
 			err = errors.Join(err, f.write(archive))
 		}
-		writer.CloseWithError(errors.Join(err, archive.Close()))
-	}()
-	label := "LABEL " + ClusterLabel + "=" + c.name
-	return importFrom(ctx, c.api, ref, reader, client.ImageImportOptions{Changes: []string{label}})
-}
-
-func importFrom(ctx context.Context, api *client.Client, ref string, rootfs io.Reader, options client.ImageImportOptions) error {
-	return send(ctx, rootfs, "import image", ref, func(ctx context.Context, rootfs io.Reader) (io.ReadCloser, error) {
-		return api.ImageImport(ctx, client.ImageImportSource{Source: rootfs, SourceName: "-"}, ref, options)
+		return err
 	})
+	defer rootfs.Close()
+	return Images{c.api}.Import(ctx, ref, rootfs, "LABEL "+ClusterLabel+"="+c.name)
 }
 
 // failureIn returns the error in the lines of an answer that began as a success.

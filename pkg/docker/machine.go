@@ -78,14 +78,10 @@ func (c Machines) start(ctx context.Context, m Machine) error {
 			return err
 		}
 	}
-	return c.boot(ctx, m)
-}
-
-// boot requests all capabilities first. If the engine's own machine lacks some, it
-// requests the others.
-func (c Machines) boot(ctx context.Context, m Machine) error {
+	// Request all capabilities first. If the engine's own machine lacks some, request
+	// the others.
 	whole := len(m.EngineHost.Caps) == len(capabilities)
-	err := c.createAndStart(ctx, m, whole)
+	err = c.createAndStart(ctx, m, whole)
 	if err != nil && whole && strings.Contains(err.Error(), "caps") {
 		err = c.createAndStart(ctx, m, false)
 	}
@@ -143,12 +139,9 @@ func (m Machine) createOptions() client.ContainerCreateOptions {
 }
 
 func (m Machine) labels() map[string]string {
-	all := maps.Clone(m.Labels)
-	if all == nil {
-		all = map[string]string{}
-	}
-	all[OurLabel], all[ClusterLabel] = machineOwner, m.Cluster
-	all[machineLabel] = m.madeFrom()
+	all := map[string]string{}
+	maps.Copy(all, m.Labels)
+	all[OurLabel], all[ClusterLabel], all[machineLabel] = clusterOwner, m.Cluster, string(encoded(m))
 	return all
 }
 

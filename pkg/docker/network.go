@@ -50,7 +50,7 @@ func (c Cluster) MakeNetwork(ctx context.Context, name string, subnet netip.Pref
 	_, err := c.api.NetworkCreate(ctx, name, client.NetworkCreateOptions{
 		Driver: "bridge",
 		IPAM:   &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet, Gateway: subnet.Addr().Next()}}},
-		Labels: map[string]string{OurLabel: "cluster", ClusterLabel: c.name},
+		Labels: map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name},
 	})
 	return doing("make network", name, err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 )
 
@@ -57,26 +58,29 @@ func (d *Engine) startEach(ctx context.Context, ids []string) (failed []string, 
 // StartedAt returns the time of a container's last start; ok is false unless it
 // runs.
 func (d *Engine) StartedAt(ctx context.Context, name string) (at time.Time, ok bool, err error) {
-	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-	if errdefs.IsNotFound(err) || absent(err) {
+	now, err := d.state(ctx, name)
+	if absent(err) {
 		return at, false, nil
 	}
-	if err != nil || now.Container.State == nil || !now.Container.State.Running {
-		return at, false, noAnswer(err)
+	if err != nil || !now.Running {
+		return at, false, err
 	}
-	at, err = time.Parse(time.RFC3339Nano, now.Container.State.StartedAt)
+	at, err = time.Parse(time.RFC3339Nano, now.StartedAt)
 	return at, err == nil, err
 }
 
 // Process returns the process ID of a container on the engine's machine;
 // running is false unless the container runs.
 func (d *Engine) Process(ctx context.Context, name string) (pid int, running bool, err error) {
+	now, err := d.state(ctx, name)
+	return now.Pid, now.Running, err
+}
+
+// state returns the zero value if the container does not exist.
+func (d *Engine) state(ctx context.Context, name string) (container.State, error) {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-	if errdefs.IsNotFound(err) {
-		return 0, false, nil
+	if err != nil {
+		return container.State{}, noAnswer(gone(err))
 	}
-	if err != nil || now.Container.State == nil || !now.Container.State.Running {
-		return 0, false, noAnswer(err)
-	}
-	return now.Container.State.Pid, true, nil
+	return *now.Container.State, nil
 }

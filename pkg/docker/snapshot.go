@@ -14,14 +14,6 @@ import (
 // by one who knows the engine alone.
 const machineLabel = "kube-bootstrap.dev/machine"
 
-func (m Machine) madeFrom() string {
-	data, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // strings, numbers and addresses only
-	}
-	return string(data)
-}
-
 // KeptMachine is a machine of the engine: its definition and its present state.
 type KeptMachine struct {
 	Machine

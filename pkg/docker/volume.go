@@ -19,7 +19,7 @@ type Volume struct {
 // MakeVolume makes a volume of the cluster. It does not change an existing volume
 // of that name.
 func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
-	all := map[string]string{OurLabel: "cluster", ClusterLabel: c.name}
+	all := map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name}
 	maps.Copy(all, labels)
 	_, err := c.api.VolumeCreate(ctx, client.VolumeCreateOptions{Name: name, Labels: all})
 	return doing("make volume", name, err)
