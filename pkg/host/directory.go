@@ -54,3 +54,38 @@ func (f Files) Symlink(path, target string) error {
 	}
 	return os.Rename(tmp, f.Path(path))
 }
+
+// MkdirPrivate is MkdirAll with mode 0700 for dir.
+func (f Files) MkdirPrivate(dir string) error {
+	if err := f.MkdirAll(dir); err != nil {
+		return err
+	}
+	return os.Chmod(f.Path(dir), 0o700)
+}
+
+// IsPrivate reports whether dir is a directory with mode 0700.
+func (f Files) IsPrivate(dir string) bool {
+	info, err := os.Lstat(f.Path(dir))
+	return err == nil && info.IsDir() && info.Mode().Perm() == 0o700
+}
+
+// ExistsMatch reports whether a path matches a shell pattern,
+// "/etc/rc2.d/S*name".
+func (f Files) ExistsMatch(pattern string) bool {
+	return len(f.Match(pattern)) > 0
+}
+
+// Match returns the host's paths that match a shell pattern.
+func (f Files) Match(pattern string) []string {
+	found, err := filepath.Glob(f.Path(pattern))
+	if err != nil {
+		return nil
+	}
+	root := f.Path("/")
+	for i, path := range found {
+		if rel, err := filepath.Rel(root, path); err == nil {
+			found[i] = "/" + rel
+		}
+	}
+	return found
+}

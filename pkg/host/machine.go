@@ -1,9 +1,12 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -20,4 +23,34 @@ func PortFree(port int) error {
 		return err
 	}
 	return l.Close()
+}
+
+// InContainer reports whether this machine is itself a container, by the
+// marks of Docker and systemd.
+func InContainer() bool {
+	if _, err := os.Stat("/.dockerenv"); err == nil {
+		return true
+	}
+	env, err := os.ReadFile("/proc/1/environ")
+	return err == nil && bytes.Contains(env, []byte("container="))
+}
+
+// ProgramDirs are the directories in which distributions and Docker's
+// packages install executables, whatever PATH this process has.
+var ProgramDirs = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin", "/opt/bin"}
+
+// FindProgram returns the path of an executable in ProgramDirs, or "".
+func FindProgram(files Files, name string) string {
+	for _, dir := range ProgramDirs {
+		if path := filepath.Join(dir, name); files.Exists(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// HasProgram reports whether PATH contains an executable.
+func HasProgram(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
 }

@@ -4,8 +4,16 @@ package hosttest
 
 import (
 	_ "embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // WorldScript is a shell script that prints a host, one fact a line.
@@ -34,4 +42,36 @@ func Diff(before, after string) []string {
 	}
 	slices.SortFunc(diff, func(a, b string) int { return strings.Compare(a[2:]+a, b[2:]+b) })
 	return diff
+}
+
+// Tree returns a function that prints all files below root with their modes and
+// contents. It omits the list of created directories, which the last of all
+// steps removes.
+func Tree(t *testing.T, root string) func() string {
+	return func() string {
+		var b strings.Builder
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			name := strings.TrimPrefix(path, root)
+			if err != nil || name == host.StateDir+"/made-dirs" || strings.HasPrefix(host.StateDir+"/", name+"/") {
+				return err
+			}
+			return printFile(&b, path, name, d)
+		})
+		must.NoError(t, err)
+		return b.String()
+	}
+}
+
+func printFile(b *strings.Builder, path, name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(b, name, info.Mode())
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	fmt.Fprintf(b, "%s %q\n", name, data)
+	return err
 }

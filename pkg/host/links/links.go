@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 )
@@ -119,4 +121,57 @@ func Delete(name string) error {
 		return err
 	}
 	return netlink.LinkDel(l)
+}
+
+// maxReads bounds the reads of a list that changes all the time. A second read
+// is rarely necessary: each lasts microseconds.
+const maxReads = 100
+
+// consistent reads a list from the kernel until no change interrupted the read.
+// The kernel sends a list in parts; if an entry was added or removed between two
+// of them, the list may lack others, and the library returns it with
+// [netlink.ErrDumpInterrupted].
+func consistent[T any](read func() ([]T, error)) (list []T, err error) {
+	for range maxReads {
+		if list, err = read(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return list, err
+		}
+	}
+	return nil, err
+}
+
+// addrsOf returns the IPv4 addresses of a link, or of all links.
+func addrsOf(l netlink.Link) ([]netlink.Addr, error) {
+	return consistent(func() ([]netlink.Addr, error) { return netlink.AddrList(l, netlink.FAMILY_V4) })
+}
+
+// DeleteInto deletes the veth interfaces whose peers are in the network namespace
+// at path. A path that is not a namespace, for example after a boot, has none.
+//
+// The kernel deletes them with the namespace, but it keeps a namespace while a
+// closed connection in it waits for an answer: up to 102 s (tcp_orphan_retries).
+func DeleteInto(path string) error {
+	namespace, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer namespace.Close()
+	id, err := netlink.GetNetNsIdByFd(int(namespace.Fd()))
+	if errors.Is(err, syscall.EINVAL) || err == nil && id < 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("network namespace %s: %w", path, err)
+	}
+	all, err := consistent(netlink.LinkList)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, l := range all {
+		if l.Type() == "veth" && l.Attrs().NetNsID == id {
+			errs = append(errs, Delete(l.Attrs().Name))
+		}
+	}
+	return errors.Join(errs...)
 }

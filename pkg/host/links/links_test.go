@@ -2,7 +2,10 @@ package links_test
 
 import (
 	"net/netip"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/hosttest"
@@ -86,5 +89,67 @@ func TestSetBridge(t *testing.T) {
 	}
 	if err := links.AttachToBridge("eth1", "none"); err == nil {
 		t.Error("a missing bridge is accepted")
+	}
+}
+
+// Links come and go with every container, also while another list is read.
+func TestListsAreCompleteWhileLinksChange(t *testing.T) {
+	within(t)
+	must.NoError(t, batch(`for i in $(seq 200); do echo "link add d$i type bridge"; echo "addr add 10.6.$i.1/24 dev d$i"; echo "link set d$i up"; done`).Run())
+	changes := batch(`while :; do for i in $(seq 50); do
+		echo "link add c$i type bridge"; echo "addr add 10.8.$i.1/24 dev c$i"; echo "link set c$i up"; echo "link del c$i"; done; done`)
+	must.NoError(t, changes.Start())
+	defer func() {
+		_ = syscall.Kill(-changes.Process.Pid, syscall.SIGKILL)
+		_ = changes.Wait()
+	}()
+	for range 50 {
+		all, err := links.All()
+		must.NoError(t, err)
+		if len(all) < 203 {
+			t.Fatalf("%d links, want at least 203", len(all))
+		}
+		routes, err := links.Routes()
+		must.NoError(t, err)
+		if len(routes) < 200 {
+			t.Fatalf("%d routes, want at least 200", len(routes))
+		}
+		_, ok, err := links.Find("d200")
+		if err != nil || !ok {
+			t.Fatalf("find d200: %v, %v", ok, err)
+		}
+		must.NoError(t, links.SetBridge("br0", netip.MustParsePrefix("10.7.0.1/24"), 1500))
+		_, _, err = links.BridgePorts("br0")
+		must.NoError(t, err)
+	}
+}
+
+// batch gives the lines that a script prints to ip, which runs them in the network
+// namespace of the test.
+func batch(script string) *exec.Cmd {
+	cmd := exec.Command("sh", "-c", "("+script+") | ip -batch -")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that all of it can be killed
+	return cmd
+}
+
+func TestDeleteInto(t *testing.T) {
+	within(t)
+	const name = "kb-links-test"
+	t.Cleanup(func() { hosttest.Shell(t, "ip netns del "+name) })
+	hosttest.Shell(t, `ip netns add `+name+`
+		ip link add pod0 type veth peer name eth0 netns `+name+`
+		ip link add other type veth peer name other0`)
+	for range 2 { // the second time, none is left
+		must.NoError(t, links.DeleteInto("/run/netns/"+name))
+	}
+	if _, ok, err := links.Find("pod0"); ok || err != nil {
+		t.Errorf("the interface of the namespace: %v, %v", ok, err)
+	}
+	find(t, "other")
+	find(t, "eth0")
+
+	stale := must.Write(t, filepath.Join(t.TempDir(), "cni-1"), "")
+	if err := links.DeleteInto(stale); err != nil {
+		t.Errorf("a file that is not a namespace: %v", err)
 	}
 }

@@ -5,6 +5,8 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -72,4 +74,57 @@ func Runs(files host.Files, pid int, path string) (runs, current bool) {
 	}
 	installed, err := os.Stat(files.Path(path))
 	return true, err == nil && os.SameFile(now, installed)
+}
+
+const capSysResource = 24
+
+// CanLowerOOMScore reports whether a process here may have CAP_SYS_RESOURCE,
+// which it needs to lower its OOM score.
+func CanLowerOOMScore() bool {
+	status, err := os.ReadFile("/proc/self/status")
+	return err != nil || mayHave(capSysResource, string(status))
+}
+
+// mayHave reports whether the bounding set in /proc/PID/status has a
+// capability.
+func mayHave(capability int, status string) bool {
+	for line := range strings.Lines(status) {
+		if hex, ok := strings.CutPrefix(line, "CapBnd:"); ok {
+			set, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+			return err != nil || set&(1<<capability) != 0
+		}
+	}
+	return true
+}
+
+// HangUp sends SIGHUP to the daemon whose process ID is in pidFile, so that
+// it reads its settings again.
+func HangUp(files host.Files, pidFile string) error {
+	data, err := files.Read(pidFile)
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || pid <= 1 {
+		return fmt.Errorf("%s contains no process ID: %q", pidFile, data)
+	}
+	return syscall.Kill(pid, syscall.SIGHUP)
+}
+
+// DirReplaced reports whether dir was removed, or removed and created again,
+// since a process started that has dir mounted at the path inside. It returns
+// false if the process has ended.
+func DirReplaced(files host.Files, pid int, dir, inside string) (bool, error) {
+	sees, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", pid, inside))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !sees.IsDir() {
+		return false, err
+	}
+	now, err := os.Stat(files.Path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return err == nil && !os.SameFile(sees, now), err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -40,4 +41,35 @@ func accessTo(path string, fresh access) (access, error) {
 		found.UID, found.GID = int(owner.Uid), int(owner.Gid)
 	}
 	return found, nil
+}
+
+// WriteFile atomically replaces a file of the user. Unlike Files.Write, it
+// does not record created directories. It follows symbolic links, and an
+// existing file keeps its owner.
+func WriteFile(path string, data []byte, mode os.FileMode) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	may, err := accessTo(path, access{})
+	if err != nil {
+		return err
+	}
+	may.Mode = mode
+	return writeAtomic(path, data, may)
+}
+
+// WithTempFile calls do with the path of a temporary file that contains data and
+// that only root may read. The file is removed afterwards. pattern is that of
+// os.CreateTemp.
+func WithTempFile(pattern string, data []byte, do func(path string) error) error {
+	tmp, err := os.CreateTemp("", pattern)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return do(tmp.Name())
 }

@@ -1,0 +1,105 @@
+package kernel
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+)
+
+// MemoryAvailable returns MemAvailable of /proc/meminfo in bytes.
+func MemoryAvailable() (int64, error) { return memory("MemAvailable") }
+
+// MemoryTotal returns MemTotal of /proc/meminfo in bytes.
+func MemoryTotal() (int64, error) { return memory("MemTotal") }
+
+func memory(field string) (int64, error) {
+	file, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		value, ok := strings.CutPrefix(lines.Text(), field+":")
+		if !ok {
+			continue
+		}
+		var kib int64
+		_, err := fmt.Sscan(value, &kib)
+		return kib << 10, err
+	}
+	return 0, errors.Join(lines.Err(), fmt.Errorf("/proc/meminfo has no %s", field))
+}
+
+// SwapOn reports whether this machine uses swap.
+func SwapOn() bool {
+	data, err := os.ReadFile("/proc/swaps")
+	return err == nil && bytes.Count(data, []byte("\n")) > 1 // the first line is the header
+}
+
+// InotifyFree returns how many more inotify instances this user can create,
+// at most limit. All containers of a machine share the kernel's maximum.
+func InotifyFree(limit int) (int, error) {
+	for n := range limit {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		if err == unix.EMFILE {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		defer unix.Close(fd)
+	}
+	return limit, nil
+}
+
+// CgroupV2 reports whether the host uses the unified cgroup hierarchy.
+func CgroupV2() bool {
+	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	return err == nil
+}
+
+// HasCgroup reports whether the kernel offers a cgroup controller, in either
+// version of the hierarchy.
+func HasCgroup(controller string) bool {
+	if data, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		return slices.Contains(strings.Fields(string(data)), controller)
+	}
+	data, err := os.ReadFile("/proc/cgroups")
+	if err != nil {
+		return false
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		f := strings.Fields(line) // name, hierarchy, cgroups, enabled
+		if len(f) == 4 && f[0] == controller {
+			return f[3] == "1"
+		}
+	}
+	return false
+}
+
+// Sysctl returns a kernel setting such as "net.ipv4.ip_forward". ok is false
+// if it cannot be read, for example because this kernel does not have it.
+func Sysctl(files host.Files, name string) (value string, ok bool) {
+	data, err := files.Read(sysctlPath(name))
+	return strings.TrimSpace(string(data)), err == nil
+}
+
+// SetSysctl changes a kernel setting.
+func SetSysctl(files host.Files, name, value string) error {
+	return os.WriteFile(files.Path(sysctlPath(name)), []byte(value+"\n"), 0o644)
+}
+
+// sysctlPath returns the file of a setting. As in sysctl(8), a slash in the
+// name is a dot in the name of an interface.
+func sysctlPath(name string) string {
+	return "/proc/sys/" + strings.NewReplacer(".", "/", "/", ".").Replace(name)
+}
