@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
@@ -24,12 +23,7 @@ const (
 // It runs before anything is loaded into containerd, so that turndown undoes
 // the loads before it stops containerd.
 func (d Daemon) Containerd() step.Step {
-	return step.Step{
-		Name:  "start containerd",
-		Check: d.checkContainerd,
-		Apply: d.startContainerd,
-		Undo:  d.dropContainerd,
-	}
+	return step.Step{Name: "start containerd", Check: d.checkContainerd, Apply: d.startContainerd, Undo: d.dropContainerd}
 }
 
 func (d Daemon) checkContainerd(ctx context.Context) (step.Diff, error) {
@@ -113,8 +107,7 @@ func (d Daemon) noteStore() error {
 	if d.Units.Init() == "systemd" || d.Files.Exists(containerdScript) || d.Files.Exists(storeFile) {
 		return nil
 	}
-	entries, err := os.ReadDir(d.Files.Path(storeDirs[0]))
-	if len(entries) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+	if entries, err := d.Files.Entries(storeDirs[0]); err != nil || len(entries) > 0 {
 		return nil
 	}
 	return d.Files.Write(storeFile, nil, 0o600)

@@ -50,12 +50,11 @@ type Daemon struct {
 
 // Start is the step that installs and enables the daemon.
 func (d Daemon) Start() step.Step {
-	return step.Step{
-		Name:  "start the bootstrap Docker",
-		Check: d.check,
-		Apply: d.apply,
-		Undo:  d.undo,
-	}
+	return step.Step{Name: "start the bootstrap Docker", Check: d.check, Apply: d.apply, Undo: d.undo}
+}
+
+func (d Daemon) enabled() bool {
+	return initsystem.Enabled(d.Files, d.Units, unit, "multi-user.target")
 }
 
 func (d Daemon) check(ctx context.Context) (step.Diff, error) {
@@ -67,7 +66,7 @@ func (d Daemon) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !initsystem.Enabled(d.Files, d.Units, unit, "multi-user.target") {
+	if !d.enabled() {
 		diff = append(diff, "enable "+unit+" at boot")
 	}
 	active, err := d.Units.Active(ctx, unit)
@@ -89,7 +88,7 @@ func (d Daemon) apply(ctx context.Context) error {
 	if err := d.install(ctx, tree); err != nil {
 		return err
 	}
-	if !initsystem.Enabled(d.Files, d.Units, unit, "multi-user.target") {
+	if !d.enabled() {
 		if err := d.Units.Enable(ctx, unit); err != nil {
 			return fmt.Errorf("enable %s: %w", unit, err)
 		}
@@ -122,7 +121,6 @@ func answers(ctx context.Context) error {
 	return docker.Answers(ctx)
 }
 
-// logTail returns the end of the daemon's log.
 func (d Daemon) logTail() string {
 	ctx, cancel := step.Checking(context.Background())
 	defer cancel()
@@ -135,12 +133,12 @@ func (d Daemon) undo(ctx context.Context) error {
 	if err := d.stop(ctx); err != nil {
 		return err
 	}
-	errs := []error{
+	err := errors.Join(
 		emptyNamespaces(ctx),
 		filesystem.UnmountBelow(d.Files.Path(dataRoot)),
 		filesystem.UnmountBelow(d.Files.Path(execRoot)),
-	}
-	if err := errors.Join(errs...); err != nil {
+	)
+	if err != nil {
 		return err
 	}
 	return errors.Join(
@@ -177,12 +175,10 @@ func (d Daemon) dropData() error {
 
 // namespaceDirs returns the empty directories that containerd keeps for a
 // deleted namespace.
-func namespaceDirs() []string {
-	var dirs []string
-	for _, root := range []string{"/run/containerd", "/var/lib/containerd"} {
-		for _, name := range []string{namespace, pluginsNamespace} {
-			dirs = append(dirs, root+"/io.containerd.runtime.v2.task/"+name)
-		}
+func namespaceDirs() (dirs []string) {
+	for _, root := range storeDirs {
+		tasks := root + "/io.containerd.runtime.v2.task/"
+		dirs = append(dirs, tasks+namespace, tasks+pluginsNamespace)
 	}
 	return dirs
 }

@@ -51,15 +51,16 @@ func (d Daemon) tree() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := []host.File{{Path: configFile, Data: []byte(config)}}
+	service := host.File{Path: d.scriptPath(), Mode: 0o755}
 	switch d.Units.Init() {
 	case "systemd":
-		return append(tree, host.File{Path: d.scriptPath(), Data: v.fill(systemdUnit), Mode: 0o644}), nil
+		service.Data, service.Mode = v.fill(systemdUnit), 0o644
 	case "openrc":
-		return append(tree, host.File{Path: d.scriptPath(), Data: v.fill(openrcScript), Mode: 0o755}), nil
+		service.Data = v.fill(openrcScript)
 	default:
-		return append(tree, host.File{Path: d.scriptPath(), Data: v.fill(sysvScript), Mode: 0o755}), nil
+		service.Data = v.fill(sysvScript)
 	}
+	return []host.File{{Path: configFile, Data: []byte(config)}, service}, nil
 }
 
 func (d Daemon) ours(path string) bool {

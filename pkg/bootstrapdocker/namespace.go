@@ -39,10 +39,12 @@ func emptyNamespace(ctx context.Context, c *containerd.Client, name string) erro
 		return ignoreNotFound(err)
 	}
 	in := namespaces.WithNamespace(ctx, name)
-	for _, empty := range []func(context.Context, *containerd.Client) error{removeContainers, imagestore.Empty} {
-		if err := empty(in, c); err != nil {
-			return fmt.Errorf("containerd namespace %s: %w", name, err)
-		}
+	err := removeContainers(in, c)
+	if err == nil {
+		err = imagestore.Empty(in, c)
+	}
+	if err != nil {
+		return fmt.Errorf("containerd namespace %s: %w", name, err)
 	}
 	return ignoreNotFound(c.NamespaceService().Delete(ctx, name))
 }

@@ -3,6 +3,7 @@ package maindocker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -51,13 +52,12 @@ func (d Daemon) networkDiff(ctx context.Context, lease Lease) (step.Diff, error)
 		return step.Diff{"restart Docker: it has no bridge network"}, nil
 	}
 	ipam := net.IPAM.Config[0]
-	agrees := ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() && ipam.IPRange == lowerHalf(lease.Subnet) &&
+	if ipam.Subnet == lease.Subnet.Masked() && ipam.Gateway == lease.Subnet.Addr() && ipam.IPRange == lowerHalf(lease.Subnet) &&
 		net.Options["com.docker.network.driver.mtu"] == fmt.Sprint(lease.MTU) &&
-		net.Options["com.docker.network.bridge.enable_ip_masquerade"] == "false"
-	if !agrees {
-		return step.Diff{fmt.Sprintf("restart Docker: its bridge network is %s", ipam.Subnet)}, nil
+		net.Options["com.docker.network.bridge.enable_ip_masquerade"] == "false" {
+		return nil, nil
 	}
-	return nil, nil
+	return step.Diff{fmt.Sprintf("restart Docker: its bridge network is %s", ipam.Subnet)}, nil
 }
 
 // NeedsNetfilter reports whether Docker needs bridged packets to pass the
@@ -68,15 +68,8 @@ func (d Daemon) NeedsNetfilter(ctx context.Context) bool {
 	if err != nil || owner["icc"] == false || owner["userland-proxy"] == false {
 		return true
 	}
-	docker := d.Engine()
-	networks, err := docker.Networks(ctx)
-	if err != nil {
-		return true
-	}
-	for _, n := range networks {
-		if n.Options["com.docker.network.bridge.enable_icc"] == "false" {
-			return true
-		}
-	}
-	return false
+	networks, err := d.Engine().Networks(ctx)
+	return err != nil || slices.ContainsFunc(networks, func(n docker.Network) bool {
+		return n.Options["com.docker.network.bridge.enable_icc"] == "false"
+	})
 }

@@ -45,13 +45,18 @@ var (
 	rawChain  = place{"raw", "PREROUTING"}
 )
 
-// places are the chains that this kernel has. Without the table raw, Docker
-// drops nothing there.
-func places(chains *netfilter.Chains) []place {
-	if !chains.HasTable(rawChain.table, rawChain.chain) {
-		return []place{userChain}
+// inPlaces calls do for each of the chains that this kernel has. Without the table
+// raw, Docker drops nothing there.
+func inPlaces(do func(place, *netfilter.Chains) error) error {
+	chains, err := netfilter.ReadChains()
+	if err != nil {
+		return err
 	}
-	return []place{userChain, rawChain}
+	err = do(userChain, chains)
+	if chains.HasTable(rawChain.table, rawChain.chain) {
+		err = errors.Join(err, do(rawChain, chains))
+	}
+	return err
 }
 
 // firewall is a set of iptables rules or an nftables table.
@@ -65,7 +70,6 @@ func accept(p place, comment string, match ...string) netfilter.Rule {
 	return netfilter.Rule{Table: p.table, Chain: p.chain, Spec: append(match, "-m", "comment", "--comment", comment, "-j", "ACCEPT")}
 }
 
-// acceptFrom accepts packets of a network.
 func acceptFrom(comment string, from netip.Prefix, to string) []netfilter.Rule {
 	source := from.Masked().String()
 	return []netfilter.Rule{
@@ -124,68 +128,57 @@ func (f firewall) diff(ctx context.Context) (step.Diff, error) {
 }
 
 func (f firewall) rulesDiff() (diff step.Diff, err error) {
-	chains, err := netfilter.ReadChains()
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range places(chains) {
+	err = inPlaces(func(p place, chains *netfilter.Chains) error {
 		for _, r := range f.rulesOf(p) {
 			has, err := chains.Has(r)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if !has {
 				diff = append(diff, "add rule "+p.chain+" "+strings.Join(r.Spec, " "))
 			}
 		}
 		others, err := chains.Others(p.table, p.chain, commentMark, f.rulesOf(p))
-		if err != nil {
-			return nil, err
-		}
 		for _, text := range others {
 			diff = append(diff, "delete rule "+p.chain+" "+text)
 		}
-	}
-	return diff, nil
+		return err
+	})
+	return diff, err
 }
 
-func (f firewall) rulesOf(p place) (all []netfilter.Rule) {
-	for _, r := range f.rules {
-		if r.Table == p.table {
-			all = append(all, r)
-		}
-	}
-	return all
+func (f firewall) rulesOf(p place) []netfilter.Rule {
+	return slices.DeleteFunc(slices.Clone(f.rules), func(r netfilter.Rule) bool { return r.Table != p.table })
 }
 
 func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
+	const name = nftFamily + " " + nftName
 	if f.table == nil {
 		tables, err := netfilter.NftTables(ctx)
-		if err != nil || !slices.Contains(tables, nftFamily+" "+nftName) {
+		if err != nil || !slices.Contains(tables, name) {
 			return nil, err
 		}
-		return step.Diff{"delete table " + nftFamily + " " + nftName + " of nftables"}, nil
+		return step.Diff{"delete table " + name + " of nftables"}, nil
 	}
 	_, whole, err := netfilter.ReadNftTable(ctx, *f.table)
 	if whole || err != nil {
 		return nil, err
 	}
-	return step.Diff{"add table " + nftFamily + " " + nftName + " of nftables"}, nil
+	return step.Diff{"add table " + name + " of nftables"}, nil
 }
 
 // apply adds the new rules before it deletes the old ones, so that traffic is
 // never interrupted.
 func (f firewall) apply(ctx context.Context) error {
-	chains, err := netfilter.ReadChains()
+	err := inPlaces(func(p place, _ *netfilter.Chains) error {
+		var errs []error
+		for _, r := range f.rulesOf(p) {
+			errs = append(errs, netfilter.InsertRule(r))
+		}
+		return errors.Join(errs...)
+	})
 	if err != nil {
 		return err
-	}
-	for _, p := range places(chains) {
-		for _, r := range f.rulesOf(p) {
-			if err := netfilter.InsertRule(r); err != nil {
-				return err
-			}
-		}
 	}
 	if f.table == nil {
 		return errors.Join(f.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftFamily, nftName))
@@ -194,15 +187,9 @@ func (f firewall) apply(ctx context.Context) error {
 }
 
 func (f firewall) removeOtherRules() error {
-	chains, err := netfilter.ReadChains()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, p := range places(chains) {
-		errs = append(errs, netfilter.DeleteOtherRules(p.table, p.chain, commentMark, f.rulesOf(p)))
-	}
-	return errors.Join(errs...)
+	return inPlaces(func(p place, _ *netfilter.Chains) error {
+		return netfilter.DeleteOtherRules(p.table, p.chain, commentMark, f.rulesOf(p))
+	})
 }
 
 // removeFirewall does not need the lease: it finds our rules by the prefix of
@@ -228,18 +215,12 @@ func dropRawTable(ctx context.Context) error {
 
 // Left lists our rules that remain.
 func Left() (left []string, err error) {
-	chains, err := netfilter.ReadChains()
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range places(chains) {
+	err = inPlaces(func(p place, chains *netfilter.Chains) error {
 		rules, err := chains.Others(p.table, p.chain, commentMark, nil)
-		if err != nil {
-			return left, err
-		}
 		for _, rule := range rules {
 			left = append(left, "rule "+p.chain+" "+rule)
 		}
-	}
-	return left, nil
+		return err
+	})
+	return left, err
 }

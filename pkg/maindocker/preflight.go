@@ -1,7 +1,6 @@
 package maindocker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,6 @@ func (d Daemon) Problems(ctx context.Context) error {
 	return errors.Join(d.problem(ctx), err, settingsProblems(now), UnitFlagProblems(commandLine(d.Files)))
 }
 
-// problem returns a problem if Docker is missing, stopped or too old.
 func (d Daemon) problem(ctx context.Context) error {
 	// The Docker that answers may run elsewhere, but the bootstrap Docker needs
 	// the executable on this host.
@@ -73,9 +71,8 @@ func commandLine(files host.Files) []string {
 		if err != nil {
 			continue
 		}
-		line, err := files.Read("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline")
-		if err == nil {
-			return strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+		if line, err := files.Read("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline"); err == nil {
+			return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 		}
 	}
 	return nil
@@ -97,7 +94,8 @@ func UnitFlagProblems(args []string) error {
 		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 			value = args[i+1]
 		}
-		if !slices.Contains(conflicting, name) || harmless(name, value) {
+		harmless := name == "iptables" && value != "false" || name == "config-file" && value == daemonJSON
+		if harmless || !slices.Contains(conflicting, name) {
 			continue
 		}
 		errs = append(errs, &step.Problem{Name: "docker-flags",
@@ -107,12 +105,7 @@ func UnitFlagProblems(args []string) error {
 	return errors.Join(errs...)
 }
 
-func harmless(name, value string) bool {
-	return name == "iptables" && value != "false" || name == "config-file" && value == daemonJSON
-}
-
-// settingsProblems returns a problem for each setting of the user that
-// disables docker0 [docker-flags].
+// settingsProblems returns a problem for each setting that disables docker0.
 func settingsProblems(owner settings) error {
 	var errs []error
 	for _, key := range []string{"bridge", "iptables"} {

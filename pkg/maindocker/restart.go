@@ -47,8 +47,7 @@ func (d Daemon) Resume() step.Step {
 		if !isPending(d.Files) {
 			return nil, nil
 		}
-		docker := d.Engine()
-		return step.DiffOf(docker.Answers(ctx), "start Docker, which a run that was cut short had stopped")
+		return step.DiffOf(d.Engine().Answers(ctx), "start Docker, which a run that was cut short had stopped")
 	}
 	return step.Step{
 		Name:  "start Docker again",
@@ -102,8 +101,7 @@ func (d Daemon) whileStopped(ctx context.Context, back bool, data []byte, change
 	return errors.Join(changed, d.bringBack(startCtx, p))
 }
 
-// startError is the error that Docker did not start with the changed
-// settings.
+// startError is the error that Docker did not start with changed settings.
 type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
@@ -126,13 +124,11 @@ func (d Daemon) remember(ctx context.Context, back bool) (pending, error) {
 			p.Containers = append(p.Containers, id)
 		}
 	}
-	if d.Units.Init() == "systemd" {
-		active, err := d.Units.Active(ctx, "docker.socket")
-		if err != nil {
-			return p, err
-		}
-		p.Socket = p.Socket || active
+	active, err := d.socketActive(ctx)
+	if err != nil {
+		return p, err
 	}
+	p.Socket = p.Socket || active
 	if err := pendingRecord.Write(d.Files, p); err != nil {
 		return p, err
 	}
@@ -154,10 +150,7 @@ func (d Daemon) stopContainers(ctx context.Context, docker *docker.Engine, ids [
 // stop stops Docker and its socket unit, which would start Docker again at
 // the first request.
 func (d Daemon) stop(ctx context.Context) error {
-	if d.Units.Init() != "systemd" {
-		return d.stopScript(ctx)
-	}
-	active, err := d.Units.Active(ctx, "docker.socket")
+	active, err := d.socketActive(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,14 +159,10 @@ func (d Daemon) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.Units.Stop(ctx, "docker")
-}
-
-// stopScript verifies that the init script has stopped the running Docker.
-func (d Daemon) stopScript(ctx context.Context) error {
-	if err := d.Units.Stop(ctx, "docker"); err != nil {
+	if err := d.Units.Stop(ctx, "docker"); err != nil || d.Units.Init() == "systemd" {
 		return err
 	}
+	// The init script may not have stopped the Docker that runs.
 	docker := d.Engine()
 	return step.Until(ctx, func(ctx context.Context) error {
 		if docker.Answers(ctx) == nil {
@@ -181,6 +170,14 @@ func (d Daemon) stopScript(ctx context.Context) error {
 		}
 		return nil
 	}, nil)
+}
+
+// socketActive reports whether systemd listens for Docker.
+func (d Daemon) socketActive(ctx context.Context) (bool, error) {
+	if d.Units.Init() != "systemd" {
+		return false, nil
+	}
+	return d.Units.Active(ctx, "docker.socket")
 }
 
 func (d Daemon) start(ctx context.Context, p pending) error {
@@ -193,15 +190,13 @@ func (d Daemon) start(ctx context.Context, p pending) error {
 	if err := d.Units.Restart(ctx, "docker"); err != nil {
 		return err
 	}
-	docker := d.Engine()
-	return step.Until(ctx, docker.Answers, nil)
+	return step.Until(ctx, d.Engine().Answers, nil)
 }
 
 // bringBack starts what ran. It reports a container that cannot start once;
 // the next run does not try it again.
 func (d Daemon) bringBack(ctx context.Context, p pending) error {
-	docker := d.Engine()
-	started := docker.StartAll(ctx, p.Containers)
+	started := d.Engine().StartAll(ctx, p.Containers)
 	if ctx.Err() != nil {
 		return started
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
@@ -183,7 +184,7 @@ func (d Daemon) restartBack(ctx context.Context, moved bool) error {
 // settingsBefore returns the user's settings with docker0's old address as
 // bip, for one start.
 func settingsBefore(ctx context.Context, files host.Files) ([]byte, error) {
-	back, err := unmerged(files)
+	back, _, err := unmerged(files)
 	if err != nil {
 		return nil, err
 	}
@@ -223,12 +224,10 @@ func addressBefore(ctx context.Context, files host.Files, owner settings) (netip
 // route, from the user's or Docker's address pools.
 func defaultAddress(owner settings, routes []links.Route) netip.Prefix {
 	for _, subnet := range addressPools(owner) {
-		free := true
-		for _, r := range routes {
-			ours := r.Link == linkName || r.Dst.Bits() == 0
-			free = free && (ours || !r.Dst.Overlaps(subnet))
-		}
-		if free {
+		taken := slices.ContainsFunc(routes, func(r links.Route) bool {
+			return r.Link != linkName && r.Dst.Bits() > 0 && r.Dst.Overlaps(subnet)
+		})
+		if !taken {
 			return netip.PrefixFrom(subnet.Addr().Next(), subnet.Bits())
 		}
 	}

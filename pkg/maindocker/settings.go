@@ -134,38 +134,30 @@ func unmerge(now, wrote, owner settings) settings {
 	return back
 }
 
-// unmerged returns the settings of daemon.json without Move's. It returns
-// fs.ErrNotExist if the file was never replaced.
-func unmerged(files host.Files) (settings, error) {
-	original, err := files.UserFile(daemonJSON).Original()
+// unmerged returns the settings of daemon.json without Move's, and the user's
+// before Move. It returns fs.ErrNotExist if the file was never replaced.
+func unmerged(files host.Files) (back, owner settings, err error) {
+	owner, err = original(files)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	wroteData, err := files.UserFile(daemonJSON).Ours()
-	if err != nil {
-		return nil, err
-	}
-	owner, ownerErr := decode(original)
-	wrote, wroteErr := decode(wroteData)
+	ours, oursErr := files.UserFile(daemonJSON).Ours()
+	wrote, wroteErr := decode(ours)
 	now, err := readSettings(files)
-	return unmerge(now, wrote, owner), errors.Join(ownerErr, wroteErr, err)
+	return unmerge(now, wrote, owner), owner, errors.Join(oursErr, wroteErr, err)
 }
 
 // unmergeFile removes Move's keys from daemon.json. If the user has changed
 // nothing else, it restores the original bytes.
 func unmergeFile(files host.Files) error {
-	back, err := unmerged(files)
+	back, owner, err := unmerged(files)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	original, err := files.UserFile(daemonJSON).Original()
-	if err != nil {
-		return err
-	}
-	if owner, err := decode(original); err == nil && reflect.DeepEqual(back, owner) {
+	if reflect.DeepEqual(back, owner) {
 		return files.UserFile(daemonJSON).Restore()
 	}
 	data, err := encode(back)
@@ -226,12 +218,8 @@ func validate(ctx context.Context, data []byte) error {
 // one would not start with it. It asks dockerd instead of comparing versions,
 // because builds of distributions number them differently.
 func allowsDirectRouting(ctx context.Context) bool {
-	return host.HasProgram("dockerd") && knows(ctx, `{"allow-direct-routing": true}`)
-}
-
-func knows(ctx context.Context, text string) bool {
 	args := []string{"dockerd", "--validate", "--config-file", "/dev/stdin"}
-	_, err := host.Command{Args: args, Stdin: strings.NewReader(text)}.Run(ctx)
+	_, err := host.Command{Args: args, Stdin: strings.NewReader(`{"allow-direct-routing": true}`)}.Run(ctx)
 	return err == nil
 }
 
