@@ -42,9 +42,9 @@ func Open() Units {
 		return systemd{}
 	}
 	if _, err := exec.LookPath("rc-service"); err == nil {
-		return openrc{}
+		return openrc
 	}
-	return sysv{}
+	return sysv
 }
 
 type systemd struct{}
@@ -63,10 +63,12 @@ func (systemd) with(ctx context.Context, do func(*dbus.Conn) error) error {
 }
 
 // job queues a job and waits for its result, which systemd sends as a signal.
-func (s systemd) job(ctx context.Context, verb, unit string, queue func(*dbus.Conn, chan<- string) error) error {
+func (s systemd) job(ctx context.Context, verb, unit string,
+	queue func(c *dbus.Conn, ctx context.Context, unit, mode string, result chan<- string) (int, error),
+) error {
 	return s.with(ctx, func(conn *dbus.Conn) error {
 		result := make(chan string, 1)
-		if err := queue(conn, result); err != nil {
+		if _, err := queue(conn, ctx, service(unit), "replace", result); err != nil {
 			return fmt.Errorf("%s %s: %w", verb, unit, err)
 		}
 		select {
@@ -81,14 +83,20 @@ func (s systemd) job(ctx context.Context, verb, unit string, queue func(*dbus.Co
 	})
 }
 
+// reset makes systemd forget that a unit failed. The call fails for a unit that
+// systemd has not loaded.
+func (s systemd) reset(ctx context.Context, unit string) error {
+	return s.with(ctx, func(c *dbus.Conn) error {
+		_ = c.ResetFailedUnitContext(ctx, service(unit))
+		return nil
+	})
+}
+
 func (s systemd) Start(ctx context.Context, unit string) error {
 	if err := s.readChanged(ctx, unit); err != nil {
 		return err
 	}
-	return s.job(ctx, "start", unit, func(c *dbus.Conn, done chan<- string) error {
-		_, err := c.StartUnitContext(ctx, service(unit), "replace", done)
-		return err
-	})
+	return s.job(ctx, "start", unit, (*dbus.Conn).StartUnitContext)
 }
 
 // readChanged makes systemd read its unit files again if it has read another version
@@ -105,30 +113,22 @@ func (s systemd) readChanged(ctx context.Context, unit string) error {
 	})
 }
 
+// Stop also resets the unit: systemd lists a failed unit even after its file was
+// removed.
 func (s systemd) Stop(ctx context.Context, unit string) error {
-	err := s.job(ctx, "stop", unit, func(c *dbus.Conn, done chan<- string) error {
-		_, err := c.StopUnitContext(ctx, service(unit), "replace", done)
-		return err
-	})
-	if err != nil {
+	if err := s.job(ctx, "stop", unit, (*dbus.Conn).StopUnitContext); err != nil {
 		return err
 	}
-	return s.with(ctx, func(c *dbus.Conn) error {
-		// systemd lists a failed unit even after its file was removed. The call
-		// fails for a unit that systemd has not loaded.
-		_ = c.ResetFailedUnitContext(ctx, service(unit))
-		return nil
-	})
+	return s.reset(ctx, unit)
 }
 
+// Restart first resets the unit: a start limit that was reached by earlier crashes
+// would refuse the restart.
 func (s systemd) Restart(ctx context.Context, unit string) error {
-	return s.job(ctx, "restart", unit, func(c *dbus.Conn, done chan<- string) error {
-		// A start limit that was reached by earlier crashes would refuse this
-		// restart.
-		_ = c.ResetFailedUnitContext(ctx, service(unit))
-		_, err := c.RestartUnitContext(ctx, service(unit), "replace", done)
+	if err := s.reset(ctx, unit); err != nil {
 		return err
-	})
+	}
+	return s.job(ctx, "restart", unit, (*dbus.Conn).RestartUnitContext)
 }
 
 func (s systemd) Enable(ctx context.Context, unit string) error {
@@ -160,10 +160,8 @@ func (s systemd) Active(ctx context.Context, unit string) (active bool, err erro
 
 // service adds the suffix .service, unless the name has a suffix.
 func service(unit string) string {
-	for _, suffix := range []string{".service", ".socket"} {
-		if len(unit) > len(suffix) && unit[len(unit)-len(suffix):] == suffix {
-			return unit
-		}
+	if strings.HasSuffix(unit, ".service") || strings.HasSuffix(unit, ".socket") {
+		return unit
 	}
 	return unit + ".service"
 }

@@ -19,7 +19,7 @@ func TestAwaitStopByTheSocket(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	go func() {
-		AwaitStop(ctx, sysv{}, "docker", socket)
+		AwaitStop(ctx, sysv, "docker", socket)
 		close(stopped)
 	}()
 	must.NoError(t, listener.Close())
@@ -31,7 +31,7 @@ func TestAwaitStopByTheSocket(t *testing.T) {
 func TestAwaitStopWithoutASignWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if AwaitStop(ctx, sysv{}, "docker", t.TempDir()); ctx.Err() == nil {
+	if AwaitStop(ctx, sysv, "docker", t.TempDir()); ctx.Err() == nil {
 		t.Error("it did not wait")
 	}
 }

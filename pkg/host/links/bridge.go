@@ -11,11 +11,8 @@ import (
 // BridgePorts reports for each link of this host whether it is a port of the
 // bridge. ok is false if the bridge does not exist.
 func BridgePorts(bridge string) (ports map[string]bool, ok bool, err error) {
-	b, err := netlink.LinkByName(bridge)
-	if errors.As(err, &netlink.LinkNotFoundError{}) {
-		return nil, false, nil
-	}
-	if err != nil {
+	b, ok, err := byName(bridge)
+	if err != nil || !ok {
 		return nil, false, err
 	}
 	all, err := consistent(netlink.LinkList)
@@ -47,9 +44,12 @@ func AttachToBridge(name, bridge string) error {
 // SetBridge creates or changes a bridge: it is up and has the MTU and exactly
 // one IPv4 address.
 func SetBridge(name string, addr netip.Prefix, mtu int) error {
-	l, err := netlink.LinkByName(name)
-	if errors.As(err, &netlink.LinkNotFoundError{}) {
-		l, err = addBridge(name)
+	l, ok, err := byName(name)
+	if err == nil && !ok {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		l = &netlink.Bridge{LinkAttrs: attrs}
+		err = netlink.LinkAdd(l) // also sets the index in l
 	}
 	if err != nil {
 		return fmt.Errorf("bridge %s: %w", name, err)
@@ -63,15 +63,6 @@ func SetBridge(name string, addr netip.Prefix, mtu int) error {
 	return netlink.LinkSetUp(l)
 }
 
-func addBridge(name string) (netlink.Link, error) {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = name
-	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-		return nil, err
-	}
-	return netlink.LinkByName(name)
-}
-
 func setAddr(l netlink.Link, want netip.Prefix) error {
 	goal := &netlink.Addr{IPNet: ipNet(want)}
 	if err := netlink.AddrReplace(l, goal); err != nil {
@@ -81,13 +72,11 @@ func setAddr(l netlink.Link, want netip.Prefix) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, a := range addrs {
-		if prefix(a.IPNet) == want {
-			continue
-		}
-		if err := netlink.AddrDel(l, &a); err != nil {
-			return err
+		if prefix(a.IPNet) != want {
+			errs = append(errs, netlink.AddrDel(l, &a))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
@@ -25,12 +26,9 @@ type Link struct {
 
 // Find returns the interface of that name; ok is false if there is none.
 func Find(name string) (link Link, ok bool, err error) {
-	l, err := netlink.LinkByName(name)
-	if errors.As(err, &netlink.LinkNotFoundError{}) {
-		return Link{}, false, nil
-	}
-	if err != nil {
-		return Link{}, false, fmt.Errorf("link %s: %w", name, err)
+	l, ok, err := byName(name)
+	if err != nil || !ok {
+		return Link{}, false, wrap("link "+name, err)
 	}
 	addrs, err := addrsOf(l)
 	if err != nil {
@@ -39,11 +37,29 @@ func Find(name string) (link Link, ok bool, err error) {
 	return describe(l, addrs), true, nil
 }
 
+// byName returns a link; ok is false if there is none of that name.
+func byName(name string) (l netlink.Link, ok bool, err error) {
+	l, err = netlink.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil, false, nil
+	}
+	return l, err == nil, err
+}
+
+// wrap adds what an error is about.
+func wrap(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // describe states a link with those of the addresses that are its own.
 func describe(l netlink.Link, addrs []netlink.Addr) Link {
-	link := Link{Name: l.Attrs().Name, Type: l.Type(), Up: l.Attrs().Flags&net.FlagUp != 0, MTU: l.Attrs().MTU, MAC: l.Attrs().HardwareAddr.String()}
+	at := l.Attrs()
+	link := Link{Name: at.Name, Type: l.Type(), Up: at.Flags&net.FlagUp != 0, MTU: at.MTU, MAC: at.HardwareAddr.String()}
 	for _, a := range addrs {
-		if a.LinkIndex == l.Attrs().Index {
+		if a.LinkIndex == at.Index {
 			link.Addrs = append(link.Addrs, prefix(a.IPNet))
 		}
 	}
@@ -91,20 +107,13 @@ func Default() (Link, error) {
 			return link, err
 		}
 	}
-	return onlyLink()
-}
-
-func onlyLink() (Link, error) {
-	links, err := All()
+	found, err := All()
 	if err != nil {
 		return Link{}, err
 	}
-	var found []Link
-	for _, l := range links {
-		if l.Up && len(l.Addrs) > 0 && l.Name != "lo" && (l.Type == "device" || l.Type == "veth") {
-			found = append(found, l)
-		}
-	}
+	found = slices.DeleteFunc(found, func(l Link) bool {
+		return !l.Up || len(l.Addrs) == 0 || l.Name == "lo" || l.Type != "device" && l.Type != "veth"
+	})
 	if len(found) != 1 {
 		return Link{}, fmt.Errorf("no default route, and %d interfaces with an address", len(found))
 	}
@@ -113,11 +122,8 @@ func onlyLink() (Link, error) {
 
 // Delete deletes an interface. A missing interface is not an error.
 func Delete(name string) error {
-	l, err := netlink.LinkByName(name)
-	if errors.As(err, &netlink.LinkNotFoundError{}) {
-		return nil
-	}
-	if err != nil {
+	l, ok, err := byName(name)
+	if err != nil || !ok {
 		return err
 	}
 	return netlink.LinkDel(l)

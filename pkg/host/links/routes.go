@@ -2,7 +2,6 @@ package links
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
@@ -18,9 +17,6 @@ type Route struct {
 // Routes returns the IPv4 routes of the main table.
 func Routes() ([]Route, error) {
 	all, err := consistent(mainTable)
-	if err != nil {
-		return nil, err
-	}
 	var routes []Route
 	names := Names{}
 	for _, r := range all {
@@ -28,12 +24,10 @@ func Routes() ([]Route, error) {
 		if r.Dst != nil {
 			route.Dst = prefix(r.Dst)
 		}
-		if name, err := names.of(r.LinkIndex); err == nil {
-			route.Link = name
-		}
+		route.Link, _ = names.of(r.LinkIndex) // the link may have been deleted meanwhile
 		routes = append(routes, route)
 	}
-	return routes, nil
+	return routes, err
 }
 
 func mainTable() ([]netlink.Route, error) {
@@ -44,10 +38,7 @@ func mainTable() ([]netlink.Route, error) {
 // have a gateway. It leaves directly connected routes.
 func DeleteRoutesVia(within netip.Prefix) error {
 	all, err := consistent(mainTable)
-	if err != nil {
-		return err
-	}
-	var errs []error
+	errs := []error{err}
 	for _, r := range all {
 		if r.Dst == nil || len(r.Gw) == 0 {
 			continue
@@ -63,52 +54,49 @@ func DeleteRoutesVia(within netip.Prefix) error {
 // DeleteRoute deletes a route of the main table. A missing route is not an
 // error.
 func DeleteRoute(r Route) error {
-	link, err := netlink.LinkByName(r.Link)
+	// SCOPE_NOWHERE stands for routes of all scopes, such as routes without a gateway.
+	route, err := routeBy(r.Link, r.Dst, netlink.SCOPE_NOWHERE)
 	if err != nil {
 		return err
 	}
-	// SCOPE_NOWHERE stands for routes of all scopes, such as routes without a gateway.
-	err = netlink.RouteDel(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(r.Dst), Scope: netlink.SCOPE_NOWHERE})
-	if err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("remove the route to %s: %w", r.Dst, err)
-	}
-	return nil
+	return wrap("remove the route to "+r.Dst.String(), deleteRoute(route))
 }
 
 // AddLocalRoute routes a network to loopback, with source as the source
 // address. The firewall may then redirect a packet to a backend, which routes
 // it again; every other packet to the network ends at this host.
 func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
-	route, err := localRoute(network)
+	route, err := routeBy("lo", network, netlink.SCOPE_LINK)
 	if err != nil {
 		return err
 	}
 	route.Src = source.AsSlice()
-	if err := netlink.RouteReplace(&route); err != nil {
-		return fmt.Errorf("route %s to loopback: %w", network, err)
-	}
-	return nil
+	return wrap("route "+network.String()+" to loopback", netlink.RouteReplace(route))
 }
 
 // DeleteLocalRoute deletes the route of AddLocalRoute. A missing route is not
 // an error.
 func DeleteLocalRoute(network netip.Prefix) error {
-	route, err := localRoute(network)
+	route, err := routeBy("lo", network, netlink.SCOPE_LINK)
 	if err != nil {
 		return err
 	}
-	if err := netlink.RouteDel(&route); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("remove the route of %s to loopback: %w", network, err)
-	}
-	return nil
+	return wrap("remove the route of "+network.String()+" to loopback", deleteRoute(route))
 }
 
-func localRoute(network netip.Prefix) (netlink.Route, error) {
-	lo, err := netlink.LinkByName("lo")
+func routeBy(link string, to netip.Prefix, scope netlink.Scope) (*netlink.Route, error) {
+	l, err := netlink.LinkByName(link)
 	if err != nil {
-		return netlink.Route{}, err
+		return nil, err
 	}
-	return netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(network), Scope: netlink.SCOPE_LINK}, nil
+	return &netlink.Route{LinkIndex: l.Attrs().Index, Dst: ipNet(to), Scope: scope}, nil
+}
+
+func deleteRoute(route *netlink.Route) error {
+	if err := netlink.RouteDel(route); !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
 }
 
 // Names contains the names of interfaces by index. It reads each name once: 1,000

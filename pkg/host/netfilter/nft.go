@@ -37,10 +37,7 @@ func NftTables(ctx context.Context) ([]string, error) {
 func ReadNftTable(ctx context.Context, t NftTable) (sets map[string][]string, whole bool, err error) {
 	objects, err := nftList(ctx, "table "+t.name())
 	if err != nil {
-		if tables, listErr := NftTables(ctx); listErr == nil && !slices.Contains(tables, t.name()) {
-			err = nil
-		}
-		return nil, false, err
+		return nil, false, t.unlessMissing(ctx, err)
 	}
 	sets, rules := map[string][]string{}, 0
 	for _, object := range objects {
@@ -67,7 +64,11 @@ func SetNftTable(ctx context.Context, t NftTable) error {
 // ReplaceNftTable replaces the table, in one transaction. A missing table is not
 // an error and stays missing, also if it is deleted meanwhile.
 func ReplaceNftTable(ctx context.Context, t NftTable) error {
-	err := loadNft(ctx, t.replacement())
+	return t.unlessMissing(ctx, loadNft(ctx, t.replacement()))
+}
+
+// unlessMissing returns nil instead of the error of a table that does not exist.
+func (t NftTable) unlessMissing(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -100,8 +101,6 @@ func DeleteNftTable(ctx context.Context, family, name string) error {
 
 type nftChain struct{ Family, Table, Name, Hook, Policy string }
 
-func (c nftChain) String() string { return c.Family + " " + c.Table + " " + c.Name }
-
 // NftBaseChains lists the nftables base chains, "ip filter INPUT". The list
 // is empty on a host without nft(8).
 func NftBaseChains(ctx context.Context) ([]string, error) {
@@ -113,7 +112,7 @@ func NftBaseChains(ctx context.Context) ([]string, error) {
 	for _, object := range objects {
 		var c nftChain
 		if json.Unmarshal(object["chain"], &c) == nil && c.Hook != "" {
-			names = append(names, c.String())
+			names = append(names, c.Family+" "+c.Table+" "+c.Name)
 		}
 	}
 	return names, err
@@ -176,7 +175,7 @@ func nftUsed(objects []map[string]json.RawMessage) map[string]bool {
 
 // acceptsAll reports whether an empty chain lets all packets pass.
 func acceptsAll(chain json.RawMessage) bool {
-	var c struct{ Hook, Policy string }
+	var c nftChain
 	return json.Unmarshal(chain, &c) == nil && c.Hook != "" && c.Policy != "drop"
 }
 
