@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Entries lists the names in a directory; none if it does not exist.
@@ -34,8 +35,7 @@ func (f Files) RemoveOthers(dir string, keep []string) error {
 	return errors.Join(append(errs, f.RemoveEmpty(dir))...)
 }
 
-// RemoveEmpty removes a directory and its parents while they are empty and
-// were created by MkdirAll.
+// RemoveEmpty removes a directory and its parents while they are empty and MkdirAll created them.
 func (f Files) RemoveEmpty(dir string) error {
 	return f.removeEmptyParents(filepath.Join(dir, "any"))
 }
@@ -46,7 +46,7 @@ func (f Files) Symlink(path, target string) error {
 		return err
 	}
 	tmp := f.Path(filepath.Join(filepath.Dir(path), ".kube-bootstrap-link"))
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeFile(tmp); err != nil {
 		return err
 	}
 	if err := os.Symlink(target, tmp); err != nil {
@@ -69,23 +69,14 @@ func (f Files) IsPrivate(dir string) bool {
 	return err == nil && info.IsDir() && info.Mode().Perm() == 0o700
 }
 
-// ExistsMatch reports whether a path matches a shell pattern,
-// "/etc/rc2.d/S*name".
-func (f Files) ExistsMatch(pattern string) bool {
-	return len(f.Match(pattern)) > 0
-}
+// ExistsMatch reports whether a path matches a shell pattern, "/etc/rc2.d/S*name".
+func (f Files) ExistsMatch(pattern string) bool { return len(f.Match(pattern)) > 0 }
 
 // Match returns the host's paths that match a shell pattern.
 func (f Files) Match(pattern string) []string {
-	found, err := filepath.Glob(f.Path(pattern))
-	if err != nil {
-		return nil
-	}
-	root := f.Path("/")
+	found, _ := filepath.Glob(f.Path(pattern)) // none for a malformed pattern
 	for i, path := range found {
-		if rel, err := filepath.Rel(root, path); err == nil {
-			found[i] = "/" + rel
-		}
+		found[i] = filepath.Join("/", strings.TrimPrefix(path, f.Path("/")))
 	}
 	return found
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,7 @@ const StateDir = "/var/lib/kube-bootstrap"
 // LogDir contains the logs of the runs that changed the host. turndown removes it.
 const LogDir = "/var/log/kube-bootstrap"
 
-// Files is the file system below Root. An empty Root is the root of the
-// machine.
+// Files is the file system below Root; an empty Root is the root of the machine.
 type Files struct{ Root string }
 
 // Path returns the path of a host's file in the file system of this process.
@@ -36,6 +36,15 @@ func (f Files) Exists(path string) bool {
 	return err == nil
 }
 
+// mode returns the permissions of a file, or 0 if they cannot be read.
+func (f Files) mode(path string) os.FileMode {
+	info, err := os.Stat(f.Path(path))
+	if err != nil {
+		return 0
+	}
+	return info.Mode().Perm()
+}
+
 // Write atomically replaces the file at path: a reader sees the old file or
 // the new one, also after a crash. It creates missing parent directories and
 // records them, so that Remove removes them again.
@@ -43,7 +52,6 @@ func (f Files) Write(path string, data []byte, mode os.FileMode) error {
 	return f.writeAs(path, data, access{Mode: mode})
 }
 
-// writeAs is Write with an owner.
 func (f Files) writeAs(path string, data []byte, may access) error {
 	if err := f.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
@@ -86,15 +94,20 @@ func halfWritten(path string) string { return ".kube-bootstrap-" + filepath.Base
 func (f Files) removeHalfWritten(path string) error {
 	var errs []error
 	for _, left := range f.Match(filepath.Join(filepath.Dir(path), halfWritten(path))) {
-		if err := os.Remove(f.Path(left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, removeFile(f.Path(left)))
 	}
 	return errors.Join(errs...)
 }
 
-// madeDirs is the file that lists the directories that MkdirAll created, one
-// per line, oldest first.
+// removeFile removes a file. A missing file is not an error.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// madeDirs lists the directories that MkdirAll created, one per line, oldest first.
 const madeDirs = StateDir + "/made-dirs"
 
 // MkdirAll creates a directory and its parents with mode 0755, or 0700 for
@@ -104,10 +117,10 @@ func (f Files) MkdirAll(dir string) error {
 	for d := filepath.Clean(dir); d != "/" && !f.Exists(d); d = filepath.Dir(d) {
 		missing = append(missing, d)
 	}
-	slices.Reverse(missing)
 	if len(missing) == 0 {
 		return nil
 	}
+	slices.Reverse(missing)
 	if err := f.noteDirs(missing); err != nil {
 		return err
 	}
@@ -134,17 +147,13 @@ func (f Files) noteDirs(dirs []string) error {
 // Remove removes a file, and then each parent that is empty and was created
 // by MkdirAll. A missing file is not an error.
 func (f Files) Remove(path string) error {
-	if err := os.Remove(f.Path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := f.removeHalfWritten(path); err != nil {
+	if err := errors.Join(removeFile(f.Path(path)), f.removeHalfWritten(path)); err != nil {
 		return err
 	}
 	return f.removeEmptyParents(path)
 }
 
-// RemoveAll removes a directory with its content, and then parents as Remove
-// does.
+// RemoveAll removes a directory with its content, and then parents as Remove does.
 func (f Files) RemoveAll(path string) error {
 	if err := os.RemoveAll(f.Path(path)); err != nil {
 		return err
@@ -154,7 +163,7 @@ func (f Files) RemoveAll(path string) error {
 
 func (f Files) removeEmptyParents(path string) error {
 	made, err := made(f)
-	if err != nil {
+	if err != nil && !Lost(err) {
 		return err
 	}
 	for d := filepath.Dir(path); slices.Contains(made, d); d = filepath.Dir(d) {
@@ -172,15 +181,10 @@ type File struct {
 	Mode os.FileMode // 0 means 0600
 }
 
-func (file File) mode() os.FileMode {
-	if file.Mode == 0 {
-		return 0o600
-	}
-	return file.Mode
-}
+func (file File) mode() os.FileMode { return cmp.Or(file.Mode, 0o600) }
 
-// Missing lists the changes that Put would make, one per line: files that do
-// not exist or differ in content or mode.
+// Missing lists the changes that Put would make: files that do not exist or differ
+// in content or mode.
 func (f Files) Missing(tree []File) ([]string, error) {
 	var diff []string
 	for _, file := range tree {
@@ -192,32 +196,21 @@ func (f Files) Missing(tree []File) ([]string, error) {
 			return nil, err
 		case !bytes.Equal(old, file.Data):
 			diff = append(diff, "change "+file.Path)
-		case modeOf(f.Path(file.Path)) != file.mode():
+		case f.mode(file.Path) != file.mode():
 			diff = append(diff, fmt.Sprintf("chmod %o %s", file.mode(), file.Path))
 		}
 	}
 	return diff, nil
 }
 
-func modeOf(path string) os.FileMode {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Mode().Perm()
-}
-
 // Put writes each file of the tree that does not exist or differs.
 func (f Files) Put(tree []File) error {
 	for _, file := range tree {
 		diff, err := f.Missing([]File{file})
+		if err == nil && len(diff) > 0 {
+			err = f.Write(file.Path, file.Data, file.mode())
+		}
 		if err != nil {
-			return err
-		}
-		if len(diff) == 0 {
-			continue
-		}
-		if err := f.Write(file.Path, file.Data, file.mode()); err != nil {
 			return err
 		}
 	}

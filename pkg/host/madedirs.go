@@ -2,9 +2,7 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,38 +12,27 @@ import (
 
 // Made reports whether MkdirAll created a directory.
 func (f Files) Made(dir string) bool {
-	made, err := made(f)
-	return err == nil && slices.Contains(made, dir)
+	made, _ := made(f)
+	return slices.Contains(made, dir)
 }
 
-// made returns the recorded directories. A damaged line equals none of them.
+// made returns the recorded directories. The error is why the record cannot be used:
+// fs.ErrNotExist, or Damaged beside the lines.
 func made(files Files) ([]string, error) {
 	noted, err := files.Read(madeDirs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return strings.Split(strings.TrimSpace(string(noted)), "\n"), err
-}
-
-// madeProblem returns why the record cannot be used: fs.ErrNotExist or
-// Damaged.
-func madeProblem(files Files) error {
-	if _, err := files.Read(madeDirs); err != nil {
-		return err
-	}
-	lines, err := made(files)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	lines := strings.Split(strings.TrimSpace(string(noted)), "\n")
 	if !slices.Contains(lines, StateDir) {
-		return &Damaged{madeDirs, fmt.Errorf("it does not contain %s", StateDir)}
+		return lines, &Damaged{madeDirs, fmt.Errorf("it does not contain %s", StateDir)}
 	}
 	for _, line := range lines {
 		if !isPath(line) {
-			return &Damaged{madeDirs, fmt.Errorf("%q is not a directory", line)}
+			return lines, &Damaged{madeDirs, fmt.Errorf("%q is not a directory", line)}
 		}
 	}
-	return nil
+	return lines, nil
 }
 
 func isPath(line string) bool { return filepath.IsAbs(line) && filepath.Clean(line) == line }
@@ -56,16 +43,13 @@ func isPath(line string) bool { return filepath.IsAbs(line) && filepath.Clean(li
 // first, because the Undo of all other steps needs the record.
 func MadeDirs(files Files, known []string) step.Step {
 	repair := func() error {
-		if err := madeProblem(files); !Lost(err) {
-			return err
-		}
 		lines, err := made(files)
-		if err != nil {
+		if !Lost(err) {
 			return err
 		}
 		made := []string{StateDir}
-		for _, dir := range append(slices.DeleteFunc(lines, func(line string) bool { return !isPath(line) }), known...) {
-			if files.Exists(dir) && !slices.Contains(made, dir) {
+		for _, dir := range append(lines, known...) {
+			if isPath(dir) && files.Exists(dir) && !slices.Contains(made, dir) {
 				made = append(made, dir)
 			}
 		}
@@ -74,7 +58,7 @@ func MadeDirs(files Files, known []string) step.Step {
 	return step.Step{
 		Name: "remember the directories that were made",
 		Check: func(context.Context) (step.Diff, error) {
-			err := madeProblem(files)
+			_, err := made(files)
 			if Lost(err) {
 				return step.Diff{fmt.Sprintf("write %s again: %v", madeDirs, err)}, nil
 			}
