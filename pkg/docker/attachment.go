@@ -18,8 +18,7 @@ import (
 // Nobody is the user, and the group, of the containers with an Attachment.
 const Nobody = 65534
 
-// Attachment attaches a helper container of a cluster to the network of its
-// machines.
+// Attachment attaches a helper container of a cluster to the network of its machines.
 type Attachment struct {
 	Cluster, Network string
 	Addr             netip.Addr
@@ -27,8 +26,7 @@ type Attachment struct {
 	HostIP           netip.Addr        `json:"-"` // address of the engine's machine on which Ports are published
 }
 
-// apply sets the network, the ports and the confinement of the container: a
-// read-only root file system and an unprivileged user.
+// apply also confines the container: a read-only root file system, an unprivileged user.
 func (a Attachment) apply(o *client.ContainerCreateOptions) {
 	if a.Network == "" {
 		return
@@ -57,9 +55,8 @@ func (a Attachment) published() (all []PublishedPort) {
 	return all
 }
 
-// portError returns ErrPortTaken for the two messages by which an engine
-// reports a port in use: by another container, or by any other process. It
-// returns ErrNoHostIP for the message about a foreign address.
+// portError adds the kind to the messages of an engine about a port that another container
+// or any other process has, and about a foreign address.
 func portError(err error) error {
 	if err == nil {
 		return nil
@@ -74,10 +71,9 @@ func portError(err error) error {
 	return err
 }
 
-// PublishAddr returns the address of the engine's machine on which ports are
-// published: loopback if the engine runs on this machine, and otherwise the
-// address by which this machine reaches the engine. It returns the unspecified
-// address if this machine cannot resolve the engine's, as behind a jump host.
+// PublishAddr returns the address of the engine's machine on which ports are published:
+// loopback on this machine, otherwise the address by which this machine reaches the engine,
+// or the unspecified one if it cannot be resolved, as behind a jump host.
 func (d *Engine) PublishAddr(ctx context.Context) (netip.Addr, error) {
 	name, err := d.MachineName(ctx)
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// ClusterLabel marks the containers, volumes and networks of a cluster. Its
-// value is the name of the cluster.
+// ClusterLabel marks what belongs to a cluster. Its value is the name of the cluster.
 const ClusterLabel = "kube-bootstrap.dev/cluster"
 
 // Cluster is a cluster on an engine: its notes, volumes, networks and images, and
@@ -44,12 +43,10 @@ type FoundMachine struct {
 	Labels  map[string]string
 }
 
-// clusterOwner is the value of OurLabel for the machines, volumes and networks of
-// a cluster.
+// clusterOwner is the value of OurLabel for machines, volumes and networks.
 const clusterOwner = "cluster"
 
-// Machines lists all containers of the engine, except helper containers of
-// clusters.
+// Machines lists all containers of the engine, except helper containers of clusters.
 func (d *Engine) Machines(ctx context.Context) ([]FoundMachine, error) {
 	list, err := d.ContainerList(ctx, client.ContainerListOptions{All: true})
 	if err != nil {
@@ -80,8 +77,7 @@ func nameOf(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
-// machineAddr prefers the configured address, because a stopped container has
-// no other.
+// machineAddr prefers the configured address, the only one of a stopped container.
 func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 	for _, n := range networks {
 		if n != nil && n.IPAMConfig != nil && n.IPAMConfig.IPv4Address.IsValid() {
@@ -94,9 +90,8 @@ func machineAddr(networks map[string]*network.EndpointSettings) netip.Addr {
 	return netip.Addr{}
 }
 
-// Remove removes all containers, then volumes, networks and images of the
-// cluster. It continues after an error. It removes the note with the key last only
-// after everything else.
+// Remove removes all containers, then volumes, networks and images of the cluster, also
+// after an error. It removes the note with the key last only after everything else.
 func (c Cluster) Remove(ctx context.Context, last string) error {
 	err := errors.Join(c.removeContainers(ctx, c.filter()), c.removeVolumes(ctx, last), c.removeNetworks(ctx), c.removeImages(ctx))
 	if err != nil {

@@ -93,10 +93,9 @@ func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
 	return diff, nil
 }
 
-// Run makes the container run as described and replaces one with another
-// definition. A running container that matches is not touched, unless it has to
-// be restarted, see Running. A container that crashes repeatedly is restarted too,
-// because the engine would wait for up to a minute.
+// Run makes the container run as described and replaces one with another definition. A
+// running container that matches is restarted only for the reasons of Running. The engine
+// would wait for up to a minute to restart one that crashes.
 func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	if err == nil && now.Container.Config.Labels[specLabel] == c.hash() {
@@ -139,8 +138,7 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 	})
 }
 
-// whileTaken retries a creation that failed because the name is in use: an
-// engine completes the creation of a killed run.
+// whileTaken retries while the name is in use: an engine completes the creation of a killed run.
 func whileTaken(ctx context.Context, create func() error) error {
 	const tries = 20
 	for try := 1; ; try++ {
@@ -199,9 +197,8 @@ func (c Container) mounts() (all []mount.Mount) {
 	return all
 }
 
-// Remove stops and removes a container of kube-bootstrap. It returns nil if
-// the container does not exist or no engine runs, and an error if the
-// container belongs to somebody else.
+// Remove stops and removes a container of kube-bootstrap. A missing container or engine
+// is not an error; a container of somebody else is one.
 func (d *Engine) Remove(ctx context.Context, name string) error {
 	now, err := d.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {

@@ -1,6 +1,4 @@
-// Package docker is the only package that calls a Docker engine, local or
-// remote: images, containers of kube-bootstrap, and nodes that are
-// containers.
+// Package docker is the only package that calls a Docker engine, local or remote.
 package docker
 
 import (
@@ -183,12 +181,11 @@ func atAddress(address string) (clidocker.Endpoint, error) {
 	return endpoint, doing("certificates for engine", address, err)
 }
 
-// Remote reports whether the engine may be on another machine, where the
-// paths and ports of this machine mean nothing.
+// Remote reports whether the engine may be on another machine, with other paths and ports.
 func (d *Engine) Remote() bool { return !strings.HasPrefix(d.Address, "unix://") }
 
-// MachineName returns the host name of the engine's machine, or "" for this
-// machine. It resolves an SSH alias by the user's SSH configuration.
+// MachineName returns the host name of the engine's machine, "" for this machine. It
+// resolves an alias of the user's SSH configuration.
 func (d *Engine) MachineName(ctx context.Context) (string, error) {
 	if !d.Remote() {
 		return "", nil

@@ -24,15 +24,13 @@ type EngineHost struct {
 	FreeBytes int64    // free space on the file system of the engine's data
 }
 
-// engineHostScript inspects the host of the engine from a container on it, because
-// the engine may run in a virtual machine or on another host, even if its socket is
-// local.
+// engineHostScript inspects the host of the engine from a container on it, because an
+// engine with a local socket may run in a virtual machine or on another host too.
 const engineHostScript = `cat /proc/1/status
 [ ! -d /machine/lib/modules ] || echo "Modules: 1"
 echo "Free: $(df -B1 --output=avail "/machine$1" | tail -n 1)"`
 
-// EngineHost inspects the host of the engine with a container of image, which must
-// have a shell.
+// EngineHost inspects the host of the engine with a container of an image with a shell.
 func (c Cluster) EngineHost(ctx context.Context, image string) (EngineHost, error) {
 	found, err := c.api.Info(ctx, client.InfoOptions{})
 	if err != nil {
@@ -125,8 +123,7 @@ type SentFile struct {
 	Content io.Reader
 }
 
-// File returns size and time of a file that a machine sees, running or
-// not. A machine or file that is not there is os.ErrNotExist.
+// File returns size and time of a file of a machine, running or not, or os.ErrNotExist.
 func (c Machines) File(ctx context.Context, name, path string) (int64, time.Time, error) {
 	found, err := c.api.ContainerStatPath(ctx, name, client.ContainerStatPathOptions{Path: path})
 	if errdefs.IsNotFound(err) {
@@ -135,9 +132,8 @@ func (c Machines) File(ctx context.Context, name, path string) (int64, time.Time
 	return found.Stat.Size, found.Stat.Mtime, err
 }
 
-// FillVolume writes a file into a volume of the cluster, which it makes if it is
-// missing, through the engine's API alone: the engine's machine need not see
-// any path of this machine.
+// FillVolume writes a file into a volume of the cluster, which it makes if it is missing,
+// through the API: the engine's machine need not see paths of this machine.
 func (c Cluster) FillVolume(ctx context.Context, volume, image string, file SentFile) error {
 	if err := c.MakeVolume(ctx, volume, nil); err != nil {
 		return err

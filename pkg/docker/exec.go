@@ -16,9 +16,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ExecIn runs a command in a container. Its Dir is the working directory in
-// the container. If the command fails, the error is a *host.CommandError with
-// an ExitCode. If ctx ends, the command is interrupted.
+// ExecIn runs a command in a container, with Dir there. If it fails, the error is a
+// *host.CommandError with an ExitCode. If ctx ends, the command is interrupted.
 func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error {
 	made, err := d.ExecCreate(ctx, name, client.ExecCreateOptions{
 		// The shell prints its process ID before it becomes the command, because
@@ -86,8 +85,7 @@ func (e *execution) copy(ctx context.Context) error {
 	}
 }
 
-// interrupt sends SIGINT to the command and waits shortly for its last
-// output.
+// interrupt sends SIGINT to the command and waits shortly for its last output.
 func (e *execution) interrupt(ctx context.Context, done <-chan error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -99,8 +99,7 @@ func (i Images) Save(ctx context.Context, w io.Writer, refs ...string) error {
 	return attention.explain(ctx, err)
 }
 
-// Import makes an image out of a root file system in a tar stream. changes are
-// instructions of a Dockerfile.
+// Import makes an image of a root file system. changes are instructions of a Dockerfile.
 func (i Images) Import(ctx context.Context, ref string, rootfs io.Reader, changes ...string) error {
 	return send(ctx, rootfs, "import image", ref, func(ctx context.Context, rootfs io.Reader) (io.ReadCloser, error) {
 		source := client.ImageImportSource{Source: rootfs, SourceName: "-"}
@@ -124,8 +123,7 @@ func (f ImageFile) write(archive *tar.Writer) error {
 	return pack(archive, h, bytes.NewReader(f.Data))
 }
 
-// ImportProgram creates an image for the cluster that contains the executable
-// /kube-bootstrap and other files.
+// ImportProgram creates an image of the cluster with the executable /kube-bootstrap and others.
 func (c Cluster) ImportProgram(ctx context.Context, ref, path string, others ...ImageFile) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -168,10 +166,9 @@ func (i Images) Remove(ctx context.Context, ref string) error {
 	return gone(err)
 }
 
-// Users returns the containers that prevent the removal of an image
-// reference: running or stopped containers of the image, and containers that
-// mount it. It returns none if the image has further references, or if the
-// engine does not answer.
+// Users returns the containers that prevent the removal of an image reference: those of the
+// image, running or stopped, and those that mount it. There are none if the image has further
+// references, or if the engine does not answer.
 func (i Images) Users(ctx context.Context, ref string) ([]string, error) {
 	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {
@@ -196,14 +193,12 @@ func (i Images) Users(ctx context.Context, ref string) ([]string, error) {
 	return users, nil
 }
 
-// Images lists the references of the images that were made of the cluster's
-// machines.
+// Images lists the references of the images that were made of the cluster's machines.
 func (c Cluster) Images(ctx context.Context) ([]string, error) {
 	return Images{c.api}.references(ctx, c.filter())
 }
 
-// removeImages removes the images of the cluster's machines, those without a name
-// as well.
+// removeImages removes the images of the cluster's machines, also those without a name.
 func (c Cluster) removeImages(ctx context.Context) error {
 	list, err := c.api.ImageList(ctx, client.ImageListOptions{Filters: c.filter()})
 	errs := []error{err}

@@ -45,8 +45,7 @@ type Machine struct {
 	RootFS     string            `json:"-"` // the image to start from, when it is not Image but what became of it
 }
 
-// Missing lists the changes that Start would make. It returns an
-// error for a container that kube-bootstrap did not create.
+// Missing lists the changes that Start would make. A foreign container is an error.
 func (c Machines) Missing(ctx context.Context, m Machine) ([]string, error) {
 	now, err := c.api.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	switch {
@@ -108,8 +107,7 @@ func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool
 	return nil
 }
 
-// stopTimeout lets a machine shut down its own containers, each of which may
-// take the ten seconds that its Docker gives it.
+// stopTimeout is in seconds. The Docker in a machine gives each of its containers ten.
 var stopTimeout = 30
 
 func (m Machine) createOptions() client.ContainerCreateOptions {
@@ -166,8 +164,7 @@ var capabilities = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSE
 	SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE
 	AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ`)
 
-// machineLabel holds what a machine was made from, so that it can be made again
-// by one who knows the engine alone.
+// machineLabel holds what a machine was made from, so that it can be made again.
 const machineLabel = "kube-bootstrap.dev/machine"
 
 // KeptMachine is a machine of the engine: its definition and its present state.
@@ -199,15 +196,13 @@ func (c Machines) Kept(ctx context.Context, name string, size bool) (KeptMachine
 	return kept, nil
 }
 
-// Commit makes an image of what a machine has on its root file system. Its
-// volumes are no part of that.
+// Commit makes an image of a machine's root file system, without its volumes.
 func (c Machines) Commit(ctx context.Context, name, ref string) error {
 	_, err := c.api.ContainerCommit(ctx, name, client.ContainerCommitOptions{Reference: ref, NoPause: true})
 	return doing("keep the root file system of", name, err)
 }
 
-// Remove removes a machine, which may run, and the volumes that no other machine
-// uses. A missing machine or volume is not an error.
+// Remove removes a machine and the volumes that no other uses. Missing ones are no error.
 func (c Machines) Remove(ctx context.Context, name string, volumes []string) error {
 	if err := removeContainer(ctx, c.api, name); err != nil {
 		return doing("remove", name, err)

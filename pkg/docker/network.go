@@ -45,8 +45,7 @@ func (d *Engine) Networks(ctx context.Context) ([]Network, error) {
 	return all, nil
 }
 
-// MakeNetwork makes a bridge network of the cluster; its gateway is the first
-// address of the subnet.
+// MakeNetwork makes a bridge network of the cluster, whose gateway is its first address.
 func (c Cluster) MakeNetwork(ctx context.Context, name string, subnet netip.Prefix) error {
 	subnet = subnet.Masked()
 	_, err := c.api.NetworkCreate(ctx, name, client.NetworkCreateOptions{
@@ -78,8 +77,7 @@ type Port struct {
 	Protocol  string // "tcp", "udp", "sctp"
 }
 
-// PublishedPort is a port of the engine's machine that leads to a port of a
-// container.
+// PublishedPort is a port of the engine's machine that leads to a port of a container.
 type PublishedPort struct {
 	HostIP         netip.Addr
 	HostPort, Port uint16

@@ -66,8 +66,7 @@ func (v Volume) IsNote() bool {
 	return is
 }
 
-// notes returns the notes with a key, or all for the key "", in the order of
-// their numbers.
+// notes returns the notes with a key, or all for the key "", in the order of their numbers.
 func (c Cluster) notes(ctx context.Context, key string) ([]note, error) {
 	volumes, err := c.Volumes(ctx)
 	var all []note
@@ -82,8 +81,7 @@ func (c Cluster) notes(ctx context.Context, key string) ([]note, error) {
 	return all, err
 }
 
-// removeNotes begins with the oldest: if it is killed, the latest text stays in
-// force.
+// removeNotes begins with the oldest: if it is killed, the latest text stays in force.
 func (c Cluster) removeNotes(ctx context.Context, all []note) error {
 	for _, n := range all {
 		if err := c.RemoveVolume(ctx, n.volume); err != nil {

@@ -36,9 +36,8 @@ func (d *Engine) StopAll(ctx context.Context, ids []string) error {
 	})
 }
 
-// StartAll starts containers that do not run. A missing container is not an error.
-// Those that fail are tried once more after the others, as one may need
-// another's network.
+// StartAll starts containers that do not run, except missing ones. It tries those that fail
+// once more after the others, as one may need another's network.
 func (d *Engine) StartAll(ctx context.Context, ids []string) error {
 	failed, _ := d.startEach(ctx, ids)
 	_, err := d.startEach(ctx, failed)
@@ -58,8 +57,7 @@ func (d *Engine) startEach(ctx context.Context, ids []string) (failed []string, 
 	return failed, errors.Join(errs...)
 }
 
-// StartedAt returns the time of a container's last start; ok is false unless it
-// runs.
+// StartedAt returns the time of a container's last start; ok is false unless it runs.
 func (d *Engine) StartedAt(ctx context.Context, name string) (at time.Time, ok bool, err error) {
 	now, err := d.state(ctx, name)
 	if absent(err) {
@@ -72,8 +70,7 @@ func (d *Engine) StartedAt(ctx context.Context, name string) (at time.Time, ok b
 	return at, err == nil, err
 }
 
-// Process returns the process ID of a container on the engine's machine;
-// running is false unless the container runs.
+// Process returns the process ID of a container; running is false unless it runs.
 func (d *Engine) Process(ctx context.Context, name string) (pid int, running bool, err error) {
 	now, err := d.state(ctx, name)
 	return now.Pid, now.Running, err
@@ -88,8 +85,7 @@ func (d *Engine) state(ctx context.Context, name string) (container.State, error
 	return *now.Container.State, nil
 }
 
-// SwitchOn starts stopped machines and unpauses paused ones, all
-// concurrently.
+// SwitchOn starts stopped machines and unpauses paused ones, all concurrently.
 func (c Machines) SwitchOn(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
 		if err := c.unpause(ctx, name); err != nil {
@@ -100,8 +96,7 @@ func (c Machines) SwitchOn(ctx context.Context, names ...string) error {
 	})
 }
 
-// SwitchOff stops machines concurrently and waits until they have stopped. A
-// machine that is stopped or does not exist is not an error.
+// SwitchOff stops machines concurrently and waits until they have stopped, if they exist.
 func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
 		if err := c.unpause(ctx, name); err != nil { // a paused process receives no signal
@@ -112,9 +107,8 @@ func (c Machines) SwitchOff(ctx context.Context, names ...string) error {
 	})
 }
 
-// Pause pauses all machines. When it returns, their disks are consistent
-// with one another, as after a power failure of all machines at the same
-// moment.
+// Pause pauses all machines. Their disks are then consistent with one another, as after
+// a power failure of all at the same moment.
 func (c Machines) Pause(ctx context.Context, names ...string) error {
 	return Together(names, func(name string) error {
 		_, err := c.api.ContainerPause(ctx, name, client.ContainerPauseOptions{})
@@ -142,9 +136,8 @@ func (c Machines) unpause(ctx context.Context, name string) error {
 	return doing("unpause", name, err)
 }
 
-// removeContainer removes a container, running or not. If the engine is
-// already removing it for a killed caller, it refuses a second removal;
-// removeContainer then waits for the end of the first.
+// removeContainer removes a container, running or not. An engine that already removes it for
+// a killed caller refuses a second removal; removeContainer waits for the end of the first.
 func removeContainer(ctx context.Context, api *client.Client, name string) error {
 	_, err := api.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if !errdefs.IsConflict(err) {

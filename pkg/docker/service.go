@@ -36,10 +36,9 @@ func (s Service) Run(ctx context.Context) error {
 	return s.Docker().Run(ctx, c)
 }
 
-// Restart stops the container if it runs, and starts it. The engine may still be
-// busy with the end of the last run, and then unmount the files of the next: such
-// a start fails, and the one after it does not. Its own restart has this fault
-// as well.
+// Restart stops the container if it runs, and starts it. The engine may then unmount the
+// files of the new run at the end of the last one: such a start fails, and the one after it
+// does not. The engine's own restart has this fault as well.
 func (s Service) Restart(ctx context.Context) error {
 	docker := s.Docker()
 	ctx, cancel := step.Limited(ctx)
@@ -60,14 +59,12 @@ func (s Service) Remove(ctx context.Context) error {
 	return s.Docker().Remove(ctx, s.Name)
 }
 
-// StartedAt returns when the container was started last, as [Engine.StartedAt]
-// does.
+// StartedAt returns when the container was started last, as [Engine.StartedAt] does.
 func (s Service) StartedAt(ctx context.Context) (at time.Time, ok bool, err error) {
 	return s.Docker().StartedAt(ctx, s.Name)
 }
 
-// Tail returns the last lines that the container wrote, for an error that
-// explains. The context may have ended.
+// Tail returns the container's last lines, for an error. The context may have ended.
 func (s Service) Tail(ctx context.Context, lines int) string {
 	ctx, cancel := step.Checking(context.WithoutCancel(ctx))
 	defer cancel()

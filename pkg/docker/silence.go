@@ -41,8 +41,7 @@ func (*attention) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// sent returns a reader of what the engine is sent. The time that the source
-// takes is not the engine's.
+// sent returns a reader of what the engine is sent, without the time that the source takes.
 func (a *attention) sent(source io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		a.timer.Stop()
@@ -51,8 +50,7 @@ func (a *attention) sent(source io.Reader) io.Reader {
 	})
 }
 
-// heard returns a reader of the engine's answer. The time between two reads is
-// the caller's.
+// heard returns a reader of the engine's answer, without the time between two reads.
 func (a *attention) heard(answer io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		a.timer.Reset(a.limit)
@@ -65,8 +63,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// send sends an archive with images and returns the failure that the engine
-// answers with.
+// send sends an archive with images and returns the failure in the engine's answer.
 func send(ctx context.Context, archive io.Reader, verb, what string, request func(context.Context, io.Reader) (io.ReadCloser, error)) error {
 	ctx, attention := attend(ctx)
 	defer attention.end()

@@ -16,8 +16,7 @@ type Volume struct {
 	Labels map[string]string
 }
 
-// MakeVolume makes a volume of the cluster. It does not change an existing volume
-// of that name.
+// MakeVolume makes a volume of the cluster, unless one of that name exists.
 func (c Cluster) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
 	all := map[string]string{OurLabel: clusterOwner, ClusterLabel: c.name}
 	maps.Copy(all, labels)
@@ -44,15 +43,14 @@ func (c Cluster) RemoveVolume(ctx context.Context, name string) error {
 	return doing("remove volume", name, gone(err))
 }
 
-// copyScript begins with an empty target, as an earlier copy may have been
-// killed. What cannot be copied whole, extended attributes included, which
-// overlay file systems live of, is a failure.
+// copyScript begins with an empty target, as an earlier copy may have been killed. It fails
+// if it cannot copy extended attributes, which overlay file systems need.
 const copyScript = `set -e
 find /to -mindepth 1 -delete
 exec cp -dR --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto /from/. /to/`
 
-// CopyVolume makes one volume of the cluster the same as another, by means of what
-// an image holds. Where the file system can, the two share their blocks.
+// CopyVolume copies one volume of the cluster to another, with the programs of an image. The
+// two share their blocks where the file system can.
 func (c Cluster) CopyVolume(ctx context.Context, image, from, to string) error {
 	_, err := c.inVolumes(ctx, image, copyScript, []mount.Mount{
 		{Type: mount.TypeVolume, Source: from, Target: "/from", ReadOnly: true},
@@ -61,8 +59,7 @@ func (c Cluster) CopyVolume(ctx context.Context, image, from, to string) error {
 	return doing("copy volume", from, err)
 }
 
-// Measure returns the size of volumes in bytes, and the free space of their file
-// system.
+// Measure returns the size of volumes and the free space of their file system, in bytes.
 func (c Cluster) Measure(ctx context.Context, image string, volumes []string) (used, free int64, err error) {
 	const script = `cd /volumes && du -sxk --total * | tail -n 1 | cut -f 1 && df -k --output=avail "$(ls | head -n 1)" | tail -n 1`
 	var mounts []mount.Mount
@@ -79,8 +76,7 @@ func (c Cluster) Measure(ctx context.Context, image string, volumes []string) (u
 	return used << 10, free << 10, nil
 }
 
-// inVolumes runs a script beside volumes and returns what it wrote. It may do
-// to files whatever the root of a machine may.
+// inVolumes runs a script beside volumes, with the rights of root to files.
 func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []mount.Mount) (string, error) {
 	return c.output(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}},
@@ -91,8 +87,7 @@ func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []m
 	})
 }
 
-// RemoveHelpers removes what still works for the cluster on behalf of a run that
-// was killed.
+// RemoveHelpers removes what a killed run has left at work for the cluster.
 func (c Cluster) RemoveHelpers(ctx context.Context) error {
 	return c.removeContainers(ctx, c.filter().Add("label", OurLabel+"="+helper))
 }

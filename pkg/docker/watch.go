@@ -23,9 +23,8 @@ func (s Service) Watch(ctx context.Context) error {
 	})
 }
 
-// lastEnd returns false for a container that runs, or that exited before since
-// and will be restarted: Docker's own counter covers the whole life of the
-// container.
+// lastEnd returns false for a container that runs, or that exited before since and will be
+// restarted: Docker's own counter covers the whole life of the container.
 func lastEnd(ctx context.Context, api *client.Client, name string, since time.Time) (step.End, bool) {
 	now, err := api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil {

@@ -10,12 +10,10 @@ import (
 // mirrorVariable names a Debian mirror for machines that are not Debian.
 const mirrorVariable = "KUBE_BOOTSTRAP_DEBIAN_MIRROR"
 
-// debianSource matches a Debian mirror in both formats of apt's sources.
-// Ubuntu's mirrors end in /ubuntu and do not match.
+// debianSource matches a Debian mirror, but not Ubuntu's, in both formats of apt's sources.
 var debianSource = regexp.MustCompile(`(?m)^(?:URIs:|deb(?:\s+\[[^\]]*\])?)\s+(\S+/debian)/?(?:\s|$)`)
 
-// DebianMirror returns the URL of a Debian mirror: the value of
-// KUBE_BOOTSTRAP_DEBIAN_MIRROR, or the mirror that this machine's apt uses.
+// DebianMirror returns KUBE_BOOTSTRAP_DEBIAN_MIRROR, or the mirror that this machine's apt uses.
 func DebianMirror() (string, error) {
 	if mirror := os.Getenv(mirrorVariable); mirror != "" {
 		return mirror, nil

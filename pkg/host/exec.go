@@ -25,8 +25,7 @@ type Command struct {
 	Group  bool      // if ctx ends, the processes that the program has started end too
 }
 
-// CommandError is the error of a command that failed. Its text contains the
-// command, ready for a shell, and what the command printed.
+// CommandError is the error of a command. Its text has the command, for a shell, and what it printed.
 type CommandError struct {
 	Args   []string
 	Output string

@@ -7,10 +7,9 @@ import (
 	"io/fs"
 )
 
-// Fingerprint returns a hash of the content of files, 16 hexadecimal digits.
-// A container that reads the files only at its start has the hash in its
-// environment, so that a changed file replaces the container. Missing files
-// do not count.
+// Fingerprint returns a hash of files, 16 hexadecimal digits; missing ones do not count.
+// A container that reads them only at its start has it in its environment, so that a
+// changed file replaces the container.
 func (f Files) Fingerprint(paths ...string) (string, error) {
 	sum := sha256.New()
 	for _, path := range paths {

@@ -18,14 +18,12 @@ import (
 // ErrLocked is wrapped by the error of Lock if another process has the lock.
 var ErrLocked = errors.New("another run is in progress")
 
-// inBackground follows the process ID in the lock file if LockInBackground
-// took the lock.
+// inBackground follows the process ID in the lock file of LockInBackground.
 const inBackground = "background"
 
-// Lock takes the lock at path until release is called or this process ends.
-// It waits while the agent has the lock (see LockInBackground), which takes
-// seconds. If another run has the lock, it returns ErrLocked with the process
-// ID.
+// Lock takes the lock at path until release is called or this process ends. It waits
+// while the agent has the lock (LockInBackground), for seconds. If another run has it,
+// it returns ErrLocked with the process ID.
 func Lock(ctx context.Context, path string) (release func(), err error) {
 	return LockUnless(ctx, path, func() bool { return false })
 }
@@ -53,12 +51,10 @@ func LockUnless(ctx context.Context, path string, waits func() bool) (release fu
 	return release, err
 }
 
-// wanted is the signal to the process that has the lock in the background: a
-// user's run waits for it.
+// wanted is the signal to the process that has the lock in the background: a run waits.
 const wanted = syscall.SIGUSR1
 
-// interrupt asks the process that has the lock in the background to release
-// it.
+// interrupt asks the process that has the lock in the background to release it.
 func interrupt(ctx context.Context, path string) {
 	process, how := holder(ctx, path)
 	if pid, err := strconv.Atoi(process); err == nil && how == inBackground {
@@ -66,8 +62,7 @@ func interrupt(ctx context.Context, path string) {
 	}
 }
 
-// heedWanted ignores a late signal, after the lock was released, that would
-// otherwise end the process.
+// heedWanted ignores a late signal, which would end the process after the release.
 var heedWanted = sync.OnceFunc(func() { signal.Notify(make(chan os.Signal, 1), wanted) })
 
 // LockInBackground is Lock for the agent: it does not wait, and a user's run
@@ -125,8 +120,7 @@ func holder(ctx context.Context, path string) (process, how string) {
 	return process, how
 }
 
-// WaitLock is Lock that waits until the lock is free, and reports what it
-// waits for.
+// WaitLock is Lock that waits until the lock is free, and reports what it waits for.
 func WaitLock(ctx context.Context, path, what string) (release func(), err error) {
 	const patience = 12 * time.Hour // the kernel releases the lock of a process that dies
 	var failed error

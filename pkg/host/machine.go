@@ -25,8 +25,7 @@ func PortFree(port int) error {
 	return l.Close()
 }
 
-// InContainer reports whether this machine is itself a container, by the
-// marks of Docker and systemd.
+// InContainer reports whether this machine is a container, by the marks of Docker and systemd.
 func InContainer() bool {
 	if _, err := os.Stat("/.dockerenv"); err == nil {
 		return true
@@ -35,8 +34,7 @@ func InContainer() bool {
 	return err == nil && bytes.Contains(env, []byte("container="))
 }
 
-// ProgramDirs are the directories in which distributions and Docker's
-// packages install executables, whatever PATH this process has.
+// ProgramDirs are the directories of executables of distributions and Docker's packages.
 var ProgramDirs = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin", "/opt/bin"}
 
 // FindProgram returns the path of an executable in ProgramDirs, or "".

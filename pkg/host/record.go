@@ -10,9 +10,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Record is a file that saves a value as JSON for a later run. Only root may
-// read it. A file that Write cannot have written, because it is empty,
-// truncated or changed, is Damaged, and its content is not used.
+// Record is a file, for root only, that saves a value as JSON for a later run. A file
+// that Write cannot have written is Damaged, and its content is not used.
 type Record[T any] struct {
 	Path  string
 	Valid func(T) error // nil: every value of the type is valid
@@ -27,8 +26,7 @@ type Damaged struct {
 func (d *Damaged) Error() string { return fmt.Sprintf("%s is damaged: %v", d.Path, d.Err) }
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// Lost reports whether err, returned by Read, means that the record is
-// missing or damaged. Every other error may be temporary.
+// Lost reports whether the record is missing or damaged. Other errors may be temporary.
 func Lost(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || IsDamaged(err)
 }
@@ -36,8 +34,7 @@ func Lost(err error) bool {
 // IsDamaged reports whether err contains a Damaged.
 func IsDamaged(err error) bool { return errors.As(err, new(*Damaged)) }
 
-// Read returns the saved value. It returns fs.ErrNotExist if the record does
-// not exist, and Damaged if it cannot be used.
+// Read returns the saved value. The error may be fs.ErrNotExist or Damaged.
 func (r Record[T]) Read(files Files) (T, error) {
 	var value, none T
 	data, err := files.Read(r.Path)
@@ -78,8 +75,7 @@ func (r Record[T]) Diff(files Files) (step.Diff, error) {
 	return nil, err
 }
 
-// Ensure saves the value that find returns, unless the record has a usable
-// value. The argument of find is the error of Read.
+// Ensure saves what find returns, unless Read succeeds; find gets the error of Read.
 func (r Record[T]) Ensure(files Files, find func(lost error) (T, error)) error {
 	_, err := r.Read(files)
 	if !Lost(err) {

@@ -6,13 +6,11 @@ import (
 	"syscall"
 )
 
-// ShimSockets matches the sockets of containerd's shims. A socket stays if the
-// client of containerd ended while the shim started, or if the shim was killed
-// (seen with containerd 2.1).
+// ShimSockets matches the sockets of containerd's shims. One stays if containerd's client
+// ended while the shim started, or if the shim was killed (seen with containerd 2.1).
 const ShimSockets = "/run/containerd/s/*"
 
-// RemoveDeadSockets removes the Unix stream sockets that match a pattern and
-// on which no process listens.
+// RemoveDeadSockets removes the matching stream sockets on which no process listens.
 func RemoveDeadSockets(files Files, pattern string) error {
 	var errs []error
 	for _, path := range files.Match(pattern) {

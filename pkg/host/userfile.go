@@ -46,10 +46,9 @@ func (u UserFile) record() Record[original] {
 
 func (u UserFile) access(fresh access) (access, error) { return accessTo(u.files.Path(u.path), fresh) }
 
-// Replace writes data to the file. The first Replace saves the original for
-// PutBack. The file keeps its mode and owner, because it may contain a
-// password. If the file does not exist, or if mode grants nothing to group
-// and others, it gets the given mode.
+// Replace writes data to the file. The first Replace saves the original for PutBack. The
+// file keeps its mode and owner, because it may contain a password. It gets the given mode
+// if it does not exist, or if mode grants nothing to group and others.
 func (u UserFile) Replace(data []byte, mode os.FileMode) error {
 	kept, err := u.record().Read(u.files)
 	switch {
@@ -88,8 +87,7 @@ func (u UserFile) now() (original, error) {
 	return original{access: may, Data: data}, err
 }
 
-// Keep saves data as the original, for a caller that reconstructed it after
-// the record was lost. nil means that the file did not exist.
+// Keep saves data as the original, after its record was lost; nil for no file.
 func (u UserFile) Keep(data []byte) error {
 	ours, err := u.files.Read(u.path)
 	if err != nil {
@@ -110,23 +108,21 @@ func (u UserFile) Diff() (step.Diff, error) {
 	return u.record().Diff(u.files)
 }
 
-// Original returns the content of the file before the first Replace, nil if
-// it did not exist. It returns fs.ErrNotExist if the file was never replaced.
+// Original returns the content before the first Replace, nil if there was no file, or
+// fs.ErrNotExist if the file was never replaced.
 func (u UserFile) Original() ([]byte, error) {
 	kept, err := u.record().Read(u.files)
 	return kept.Data, err
 }
 
-// Ours returns the content that Replace last wrote, or fs.ErrNotExist if the
-// file was never replaced.
+// Ours returns the content that Replace last wrote, or fs.ErrNotExist.
 func (u UserFile) Ours() ([]byte, error) {
 	kept, err := u.record().Read(u.files)
 	return kept.Ours, err
 }
 
-// PutBack restores the original that Replace saved, if the file is unchanged
-// since. Otherwise it leaves the file, saves the original under another name,
-// and reports both with step.Leave. Without a saved original it does nothing.
+// PutBack restores the original that Replace saved, if any, and if the file is unchanged
+// since. Otherwise it saves the original under another name and reports step.Leave.
 func (u UserFile) PutBack(ctx context.Context) error {
 	kept, err := u.record().Read(u.files)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -189,8 +185,7 @@ func (u UserFile) restore(kept original) error {
 	return u.files.writeAs(u.path, kept.Data, kept.access)
 }
 
-// Forget removes the saved original, because the file now belongs to the user
-// again.
+// Forget removes the saved original, because the file belongs to the user again.
 func (u UserFile) Forget() error { return u.files.Remove(u.record().Path) }
 
 // ReplacedFiles lists the files whose original Replace has saved.

@@ -15,8 +15,7 @@ type access struct {
 	GID  int         `json:"gid,omitempty"`
 }
 
-// apply changes the owner before the mode, because chown clears the setuid
-// and setgid bits.
+// apply changes the owner first, because chown clears the setuid and setgid bits.
 func (a access) apply(file *os.File) error {
 	if a.UID != 0 || a.GID != 0 {
 		if err := file.Chown(a.UID, a.GID); err != nil {
@@ -26,8 +25,7 @@ func (a access) apply(file *os.File) error {
 	return file.Chmod(a.Mode)
 }
 
-// accessTo returns the access of the file at path, or fresh if the file does
-// not exist.
+// accessTo returns the access of the file at path, or fresh if it does not exist.
 func accessTo(path string, fresh access) (access, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,9 +41,8 @@ func accessTo(path string, fresh access) (access, error) {
 	return found, nil
 }
 
-// WriteFile atomically replaces a file of the user. Unlike Files.Write, it
-// does not record created directories. It follows symbolic links, and an
-// existing file keeps its owner.
+// WriteFile atomically replaces a file of the user, which keeps its owner. It follows
+// symbolic links and, unlike Files.Write, records no directories.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -58,9 +55,8 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return writeAtomic(path, data, may)
 }
 
-// WithTempFile calls do with the path of a temporary file that contains data and
-// that only root may read. The file is removed afterwards. pattern is that of
-// os.CreateTemp.
+// WithTempFile calls do with the path of a file that contains data and that only root may
+// read, and then removes it. pattern is that of os.CreateTemp.
 func WithTempFile(pattern string, data []byte, do func(path string) error) error {
 	tmp, err := os.CreateTemp("", pattern)
 	if err != nil {

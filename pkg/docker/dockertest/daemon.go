@@ -18,8 +18,8 @@ import (
 // stopLimit is how long a daemon may take to stop, with its containerd.
 const stopLimit = 20 * time.Second
 
-// Start starts a Docker daemon without networks, which stops at the end of the
-// test. It also returns the socket of the containerd that the daemon has started.
+// Start starts a Docker daemon without networks until the end of the test. It also returns
+// the socket of the containerd that the daemon has started.
 func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
 	t.Helper()
 	// The path of a Unix socket must be short, which t.TempDir does not guarantee.
@@ -56,8 +56,7 @@ func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
 	return engine, filepath.Join(dir, "exec/containerd/containerd.sock")
 }
 
-// stop sends dockerd a signal, so that it stops its containerd too, and kills it
-// only at the end.
+// stop kills dockerd only after a signal, by which it stops its containerd too.
 func stop(t *testing.T, dir string, kill func(), ended <-chan error) {
 	defer kill()
 	pid, err := os.ReadFile(dir + "/pid")

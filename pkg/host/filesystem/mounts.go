@@ -38,8 +38,7 @@ func parseMounts(table string) (all []mount) {
 // mountEscapes replaces the octal escapes of mountinfo.
 var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// MountsBelow returns the mount points on dir and below it, last mounted
-// first.
+// MountsBelow returns the mount points on dir and below it, last mounted first.
 func MountsBelow(dir string) ([]string, error) {
 	all, err := mounts()
 	return below(all, dir), err
@@ -54,8 +53,7 @@ func below(all []mount, dir string) (points []string) {
 	return points
 }
 
-// UnmountBelow unmounts all mounts on dir and below it, the deepest first, so
-// that the directory can be removed.
+// UnmountBelow unmounts all mounts on dir and below it, so that it can be removed.
 func UnmountBelow(dir string) error {
 	points, err := MountsBelow(dir)
 	return errors.Join(err, unmount(points))
@@ -77,15 +75,13 @@ func unmount(points []string) error {
 	return errors.Join(errs...)
 }
 
-// SharedMount reports whether dir is on a shared mount: mounts below dir then
-// propagate to other mount namespaces.
+// SharedMount reports whether mounts below dir propagate to other mount namespaces.
 func SharedMount(dir string) (bool, error) {
 	all, err := mounts()
 	return around(all, dir).shared, err
 }
 
-// around returns the mount that path is on, which has the longest mount point.
-// If several mounts have the same mount point, the last one counts.
+// around returns the last mount with the longest mount point that covers path.
 func around(all []mount, path string) (found mount) {
 	for _, m := range all {
 		if m.covers(path) && len(m.point) >= len(found.point) {
@@ -95,8 +91,7 @@ func around(all []mount, path string) (found mount) {
 	return found
 }
 
-// MountedOnItself reports whether dir is a bind mount of itself, as
-// ShareMount creates it.
+// MountedOnItself reports whether dir is a bind mount of itself, as of ShareMount.
 func MountedOnItself(dir string) (bool, error) {
 	all, err := mounts()
 	return mountedOnItself(all, dir), err

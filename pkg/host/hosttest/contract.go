@@ -43,8 +43,7 @@ func Contract(t *testing.T, world func() string, s step.Step) {
 	}
 }
 
-// settle is a Check after Apply. Of a step that waits, others may still be busy
-// with what it saw begin.
+// settle is a Check after Apply. A step that waits may need more of them.
 func settle(t *testing.T, ctx context.Context, s step.Step) step.Diff {
 	t.Helper()
 	left := check(t, ctx, s)
@@ -87,8 +86,7 @@ func undo(t *testing.T, ctx context.Context, s step.Step) {
 	}
 }
 
-// same looks again for some seconds: the kubelet removes the directories of a
-// pod only after the pod has ended, when it next cleans up.
+// same looks again for some seconds, because the kubelet removes directories of ended pods late.
 func same(t *testing.T, what, before string, world func() string) {
 	t.Helper()
 	diff := Diff(before, world())

@@ -9,8 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
-// Golden compares what a test made with testdata/NAME, and writes that file
-// instead where UPDATE_GOLDEN is set.
+// Golden compares what a test made with testdata/NAME, or writes it with UPDATE_GOLDEN.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -21,8 +21,7 @@ import (
 //go:embed world.sh
 var WorldScript string
 
-// Diff returns the lines that only before or only after has, marked with - and
-// +. It is empty when both are the same world.
+// Diff returns the lines that only before or only after has, marked with - and +.
 func Diff(before, after string) []string {
 	count := map[string]int{}
 	for line := range strings.Lines(before) {
@@ -44,9 +43,8 @@ func Diff(before, after string) []string {
 	return diff
 }
 
-// Tree returns a function that prints all files below root with their modes and
-// contents. It omits the list of created directories, which the last of all
-// steps removes.
+// Tree returns a function that prints all files below root, except the list of created
+// directories, which the last of all steps removes.
 func Tree(t *testing.T, root string) func() string {
 	return func() string {
 		var b strings.Builder

@@ -30,9 +30,8 @@ func (s scripts) Start(ctx context.Context, unit string) error { return s.contro
 
 func (s scripts) Stop(ctx context.Context, unit string) error { return s.control(ctx, unit, "stop") }
 
-// Restart stops and starts the service. It does not call the script's own
-// restart, because Debian's script for Docker fails at that if Docker does
-// not run.
+// Restart does not call the script's own restart: Debian's script for Docker fails at
+// that if Docker does not run.
 func (s scripts) Restart(ctx context.Context, unit string) error {
 	active, err := s.Active(ctx, unit)
 	if err != nil {
@@ -60,10 +59,8 @@ func (s scripts) Disable(ctx context.Context, unit string) error {
 	return run(ctx, "update-rc.d", unit, "remove")
 }
 
-// Reload renumbers the links in /etc/rc?.d, whose numbers are the start
-// order. Without it, the other services would keep the numbers that they got
-// because of a service that was removed. update-rc.d renumbers all links
-// whatever service it is called for.
+// Reload renumbers the links in /etc/rc?.d, whose numbers are the start order and may
+// come from a service that was removed. update-rc.d does this for any service.
 func (s scripts) Reload(ctx context.Context) error {
 	if s == openrc || !(host.Files{}).ExistsMatch("/etc/rc2.d/S??docker") {
 		return nil

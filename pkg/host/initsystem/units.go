@@ -1,5 +1,4 @@
-// Package initsystem manages the services of this machine with systemd, OpenRC or
-// the scripts in /etc/init.d.
+// Package initsystem manages services with systemd, OpenRC or the scripts in /etc/init.d.
 package initsystem
 
 import (
@@ -29,9 +28,8 @@ type Units interface {
 	// Enable makes the unit start at boot, and Disable reverts that.
 	Enable(ctx context.Context, unit string) error
 	Disable(ctx context.Context, unit string) error
-	// Reload makes the init system read all changed unit files and links. It is
-	// necessary after the link of a unit that runs was changed, and once after
-	// units were removed.
+	// Reload makes the init system read all changed unit files and links: after the link
+	// of a unit that runs was changed, and once after units were removed.
 	Reload(ctx context.Context) error
 	Active(ctx context.Context, unit string) (bool, error)
 }
@@ -51,8 +49,7 @@ type systemd struct{}
 
 func (systemd) Init() string { return "systemd" }
 
-// with connects for one call, because systemd closes private connections when
-// it re-executes itself, and calls are rare.
+// with connects for each call, because systemd closes connections when it re-executes itself.
 func (systemd) with(ctx context.Context, do func(*dbus.Conn) error) error {
 	conn, err := dbus.NewWithContext(ctx)
 	if err != nil {
@@ -83,8 +80,7 @@ func (s systemd) job(ctx context.Context, verb, unit string,
 	})
 }
 
-// reset makes systemd forget that a unit failed. The call fails for a unit that
-// systemd has not loaded.
+// reset makes systemd forget a failure. The call fails for a unit that is not loaded.
 func (s systemd) reset(ctx context.Context, unit string) error {
 	return s.with(ctx, func(c *dbus.Conn) error {
 		_ = c.ResetFailedUnitContext(ctx, service(unit))
@@ -113,8 +109,7 @@ func (s systemd) readChanged(ctx context.Context, unit string) error {
 	})
 }
 
-// Stop also resets the unit: systemd lists a failed unit even after its file was
-// removed.
+// Stop also resets the unit: systemd lists a failed unit even without its file.
 func (s systemd) Stop(ctx context.Context, unit string) error {
 	if err := s.job(ctx, "stop", unit, (*dbus.Conn).StopUnitContext); err != nil {
 		return err
@@ -122,8 +117,7 @@ func (s systemd) Stop(ctx context.Context, unit string) error {
 	return s.reset(ctx, unit)
 }
 
-// Restart first resets the unit: a start limit that was reached by earlier crashes
-// would refuse the restart.
+// Restart first resets the unit: the start limit after crashes would refuse the restart.
 func (s systemd) Restart(ctx context.Context, unit string) error {
 	if err := s.reset(ctx, unit); err != nil {
 		return err
@@ -174,9 +168,8 @@ func UnitPath(units Units, unit string) string {
 	return "/etc/init.d/" + unit
 }
 
-// Enabled reports whether the link exists that Enable creates. With systemd,
-// the link is in the .wants directory of wantedBy, such as
-// "multi-user.target".
+// Enabled reports whether the link exists that Enable creates. systemd has it in the
+// .wants directory of wantedBy, such as "multi-user.target".
 func Enabled(files host.Files, units Units, unit, wantedBy string) bool {
 	switch units.Init() {
 	case "systemd":
@@ -187,8 +180,7 @@ func Enabled(files host.Files, units Units, unit, wantedBy string) bool {
 	return files.ExistsMatch("/etc/rc2.d/S??" + unit)
 }
 
-// LogTail returns the last 20 lines of a service's log: from the journal with
-// systemd, otherwise from file.
+// LogTail returns the last 20 lines of a service's log: of the journal with systemd, else of file.
 func LogTail(ctx context.Context, units Units, unit, file string) string {
 	const lines = "20"
 	args := []string{"tail", "-n", lines, file}
@@ -199,10 +191,9 @@ func LogTail(ctx context.Context, units Units, unit, file string) string {
 	return text
 }
 
-// EndSlice kills all processes in a systemd slice such as "kubepods", stops the
-// slice and its child slices, and waits until systemd has unloaded them. This
-// also removes their files in /run/systemd/transient and their cgroups. It does
-// nothing on a host without systemd.
+// EndSlice kills all processes in a systemd slice such as "kubepods", stops it and its
+// child slices, and waits until systemd has unloaded them and has removed their files
+// and cgroups. It does nothing on a host without systemd.
 func EndSlice(ctx context.Context, name string) error {
 	if Open().Init() != "systemd" {
 		return nil
@@ -216,8 +207,7 @@ func EndSlice(ctx context.Context, name string) error {
 	}, nil)
 }
 
-// stopUnits stops the units that match the patterns, and returns an error while
-// any are left.
+// stopUnits stops the units that match, and returns an error while any are left.
 func stopUnits(ctx context.Context, c *dbus.Conn, patterns ...string) error {
 	units, err := c.ListUnitsByPatternsContext(ctx, nil, patterns)
 	if err != nil || len(units) == 0 {

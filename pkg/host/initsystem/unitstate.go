@@ -11,8 +11,7 @@ import (
 	bus "github.com/godbus/dbus/v5"
 )
 
-// AwaitStart returns when a daemon has started. Without systemd it returns
-// when ctx ends.
+// AwaitStart returns when a daemon has started; without systemd, when ctx ends.
 func AwaitStart(ctx context.Context, units Units, unit string) {
 	starts := func(state any) bool { return state == "active" }
 	if units.Init() == "systemd" && awaitState(ctx, service(unit), starts) == nil {
@@ -21,9 +20,8 @@ func AwaitStart(ctx context.Context, units Units, unit string) {
 	<-ctx.Done()
 }
 
-// AwaitStop returns when a daemon begins to stop. Without systemd it returns
-// when the daemon's socket is removed. If neither can be observed, it returns
-// when ctx ends.
+// AwaitStop returns when a daemon begins to stop; without systemd, when its socket is
+// removed. If neither can be observed, it returns when ctx ends.
 func AwaitStop(ctx context.Context, units Units, unit, socket string) {
 	stops := func(state any) bool { return state != "active" && state != "reloading" }
 	if units.Init() == "systemd" && awaitState(ctx, service(unit), stops) == nil || awaitRemoval(ctx, socket) == nil {

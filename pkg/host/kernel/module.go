@@ -1,5 +1,4 @@
-// Package kernel reads and changes the kernel of this machine: its modules,
-// settings and limits, and what it reports.
+// Package kernel reads and changes the kernel: modules, settings, limits, reports.
 package kernel
 
 import (
@@ -18,8 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// HasBridgeNetfilter reports whether the firewall sees bridged packets, that
-// is, whether br_netfilter is loaded or built in.
+// HasBridgeNetfilter reports whether the firewall sees bridged packets, by br_netfilter.
 func HasBridgeNetfilter() bool {
 	_, err := os.Stat("/proc/sys/net/bridge/bridge-nf-call-iptables")
 	return err == nil
@@ -83,16 +81,14 @@ func OffersModule(ctx context.Context, name string) (bool, error) {
 	return makesLinks(name)
 }
 
-// hasTun reports whether the kernel has the tun device. It is only visible in
-// the list of misc devices.
+// hasTun reports whether the kernel has the tun device, which only this list shows.
 func hasTun() bool {
 	devices, err := os.ReadFile("/proc/misc")
 	return err == nil && slices.Contains(strings.Fields(string(devices)), "tun")
 }
 
-// makesLinks reports whether the kernel can create a link of a kind. It tries
-// this in a network namespace that ends with the thread. The caller first
-// checks that no module would be loaded by the attempt.
+// makesLinks reports whether the kernel can create a link of a kind, in a network
+// namespace that ends with the thread. It must not make the kernel load a module.
 func makesLinks(kind string) (ok bool, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -110,9 +106,8 @@ func makesLinks(kind string) (ok bool, err error) {
 	return ok, err
 }
 
-// linkKindUsed reports whether a link of a kind exists in any network
-// namespace of this machine. The kernel would unload the module anyway, and
-// delete the links.
+// linkKindUsed reports whether a link of a kind exists in any network namespace. The
+// kernel would unload the module anyway, and delete the links.
 func linkKindUsed(kind string) (bool, error) {
 	seen := map[uint64]bool{}
 	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/run/netns/*", "/run/docker/netns/*"} {
@@ -148,8 +143,7 @@ func linkKindIn(namespace, kind string) (bool, error) {
 	}), err
 }
 
-// BootModules lists the kernel modules that the user's configuration loads at
-// every boot.
+// BootModules lists the kernel modules that the user's configuration loads at boot.
 func BootModules(files host.Files) []string {
 	var all []string
 	for _, pattern := range []string{"/etc/modules", "/etc/modules-load.d/*.conf", "/usr/lib/modules-load.d/*.conf", "/run/modules-load.d/*.conf"} {

@@ -67,8 +67,7 @@ func CgroupV2() bool {
 	return err == nil
 }
 
-// HasCgroup reports whether the kernel offers a cgroup controller, in either
-// version of the hierarchy.
+// HasCgroup reports whether the kernel offers a cgroup controller, in v1 or v2.
 func HasCgroup(controller string) bool {
 	if data, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		return slices.Contains(strings.Fields(string(data)), controller)
@@ -86,8 +85,7 @@ func HasCgroup(controller string) bool {
 	return false
 }
 
-// Sysctl returns a kernel setting such as "net.ipv4.ip_forward". ok is false
-// if it cannot be read, for example because this kernel does not have it.
+// Sysctl returns a setting such as "net.ipv4.ip_forward"; ok is false if it cannot be read.
 func Sysctl(files host.Files, name string) (value string, ok bool) {
 	data, err := files.Read(sysctlPath(name))
 	return strings.TrimSpace(string(data)), err == nil
@@ -98,8 +96,7 @@ func SetSysctl(files host.Files, name, value string) error {
 	return os.WriteFile(files.Path(sysctlPath(name)), []byte(value+"\n"), 0o644)
 }
 
-// sysctlPath returns the file of a setting. As in sysctl(8), a slash in the
-// name is a dot in the name of an interface.
+// sysctlPath returns a file. As in sysctl(8), a slash is a dot in the name of an interface.
 func sysctlPath(name string) string {
 	return "/proc/sys/" + strings.NewReplacer(".", "/", "/", ".").Replace(name)
 }

@@ -40,9 +40,8 @@ func WatchNetwork(ctx context.Context, tell func(Change)) error {
 	return watchKernel(ctx, unix.NETLINK_ROUTE, groups, all, networkChange, tell)
 }
 
-// WatchFirewall calls tell whenever an nftables rule, chain or table is
-// removed, until ctx ends. The kernel sends no notifications for
-// iptables-legacy.
+// WatchFirewall calls tell whenever an nftables rule, chain or table is removed, until
+// ctx ends. The kernel does not report changes of iptables-legacy.
 func WatchFirewall(ctx context.Context, tell func(Change)) error {
 	return watchKernel(ctx, unix.NETLINK_NETFILTER, 1<<(netfilterGroup-1), []Change{RulesRemoved}, firewallChange, tell)
 }
@@ -67,9 +66,8 @@ func networkChange(m syscall.NetlinkMessage) Change {
 	return ""
 }
 
-// onVXLAN reports whether a message is about a neighbour of a VXLAN link, in the
-// table of IP or in the forwarding database. Other neighbours come and go with
-// each container.
+// onVXLAN reports whether a message is about a neighbour of a VXLAN link. Others come
+// and go with each container.
 func onVXLAN(data []byte) bool {
 	const index = 4 // offset of ndm_ifindex in struct ndmsg of rtnetlink
 	if len(data) < index+4 {
@@ -79,8 +77,7 @@ func onVXLAN(data []byte) bool {
 	return err == nil && link.Type() == "vxlan"
 }
 
-// containerLink reports whether a message is about a veth link, which are
-// created and deleted with every container.
+// containerLink reports whether a message is about a veth link, one of a container.
 func containerLink(data []byte) bool {
 	if len(data) < unix.SizeofIfInfomsg {
 		return false
@@ -108,9 +105,8 @@ func firewallChange(m syscall.NetlinkMessage) Change {
 	return ""
 }
 
-// watchKernel reads messages and calls tell with the change that what
-// returns. If the kernel dropped messages because the socket buffer was full,
-// it calls tell with every change in all.
+// watchKernel calls tell with the change that what finds in each message, and with all
+// of them if the kernel dropped messages because the socket buffer was full.
 func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change, what func(syscall.NetlinkMessage) Change, tell func(Change)) error {
 	socket, err := subscribe(protocol, groups)
 	if err != nil {
@@ -143,8 +139,7 @@ func watchKernel(ctx context.Context, protocol int, groups uint32, all []Change,
 	}
 }
 
-// subscribe returns a netlink socket as a file, because reads of a file
-// respect a deadline.
+// subscribe returns a netlink socket as a file, whose reads respect a deadline.
 func subscribe(protocol int, groups uint32) (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {

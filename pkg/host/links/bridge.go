@@ -8,8 +8,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// BridgePorts reports for each link of this host whether it is a port of the
-// bridge. ok is false if the bridge does not exist.
+// BridgePorts reports for each link whether it is a port of the bridge; ok is false
+// if the bridge does not exist.
 func BridgePorts(bridge string) (ports map[string]bool, ok bool, err error) {
 	b, ok, err := byName(bridge)
 	if err != nil || !ok {
@@ -23,9 +23,8 @@ func BridgePorts(bridge string) (ports map[string]bool, ok bool, err error) {
 	return ports, err == nil, err
 }
 
-// AttachToBridge makes a link a port of a bridge, in hairpin mode: packets
-// may leave by the port they came in by, as when a pod reaches itself through
-// a Service.
+// AttachToBridge makes a link a port of a bridge, in hairpin mode: packets may leave by
+// the port they came in by, as when a pod reaches itself through a Service.
 func AttachToBridge(name, bridge string) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
@@ -41,8 +40,7 @@ func AttachToBridge(name, bridge string) error {
 	return errors.Join(netlink.LinkSetHairpin(link, true), netlink.LinkSetUp(link))
 }
 
-// SetBridge creates or changes a bridge: it is up and has the MTU and exactly
-// one IPv4 address.
+// SetBridge creates or changes a bridge: it is up and has the MTU and one IPv4 address.
 func SetBridge(name string, addr netip.Prefix, mtu int) error {
 	l, ok, err := byName(name)
 	if err == nil && !ok {

@@ -1,5 +1,4 @@
-// Package links reads and changes the network interfaces of this machine, with
-// their addresses, routes and neighbours.
+// Package links reads and changes network interfaces, their addresses, routes and neighbours.
 package links
 
 import (
@@ -93,9 +92,8 @@ func All() ([]Link, error) {
 	return links, nil
 }
 
-// Default returns the interface of the default route. Without a default
-// route, it returns the only interface that is up and has an address, apart
-// from loopback and bridges; if there are several, it returns an error.
+// Default returns the interface of the default route. Without one, it returns the only
+// interface that is up and has an address, apart from loopback and bridges.
 func Default() (Link, error) {
 	routes, err := Routes()
 	if err != nil {
@@ -129,14 +127,12 @@ func Delete(name string) error {
 	return netlink.LinkDel(l)
 }
 
-// maxReads bounds the reads of a list that changes all the time. A second read
-// is rarely necessary: each lasts microseconds.
+// maxReads bounds the reads of a list that changes all the time; each lasts microseconds.
 const maxReads = 100
 
-// consistent reads a list from the kernel until no change interrupted the read.
-// The kernel sends a list in parts; if an entry was added or removed between two
-// of them, the list may lack others, and the library returns it with
-// [netlink.ErrDumpInterrupted].
+// consistent reads a list from the kernel until no change interrupted the read. The
+// kernel sends it in parts, and may omit entries after an addition or a removal
+// ([netlink.ErrDumpInterrupted]).
 func consistent[T any](read func() ([]T, error)) (list []T, err error) {
 	for range maxReads {
 		if list, err = read(); !errors.Is(err, netlink.ErrDumpInterrupted) {

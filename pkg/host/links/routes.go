@@ -34,8 +34,7 @@ func mainTable() ([]netlink.Route, error) {
 	return netlink.RouteList(nil, netlink.FAMILY_V4)
 }
 
-// DeleteRoutesVia deletes the IPv4 routes to networks inside of within that
-// have a gateway. It leaves directly connected routes.
+// DeleteRoutesVia deletes the IPv4 routes to networks inside of within that have a gateway.
 func DeleteRoutesVia(within netip.Prefix) error {
 	all, err := consistent(mainTable)
 	errs := []error{err}
@@ -51,8 +50,7 @@ func DeleteRoutesVia(within netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// DeleteRoute deletes a route of the main table. A missing route is not an
-// error.
+// DeleteRoute deletes a route of the main table. A missing route is not an error.
 func DeleteRoute(r Route) error {
 	// SCOPE_NOWHERE stands for routes of all scopes, such as routes without a gateway.
 	route, err := routeBy(r.Link, r.Dst, netlink.SCOPE_NOWHERE)
@@ -62,9 +60,8 @@ func DeleteRoute(r Route) error {
 	return wrap("remove the route to "+r.Dst.String(), deleteRoute(route))
 }
 
-// AddLocalRoute routes a network to loopback, with source as the source
-// address. The firewall may then redirect a packet to a backend, which routes
-// it again; every other packet to the network ends at this host.
+// AddLocalRoute routes a network to loopback. The firewall may then redirect a packet to a
+// backend, which routes it again; every other packet to the network ends at this host.
 func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
 	route, err := routeBy("lo", network, netlink.SCOPE_LINK)
 	if err != nil {
@@ -74,8 +71,7 @@ func AddLocalRoute(network netip.Prefix, source netip.Addr) error {
 	return wrap("route "+network.String()+" to loopback", netlink.RouteReplace(route))
 }
 
-// DeleteLocalRoute deletes the route of AddLocalRoute. A missing route is not
-// an error.
+// DeleteLocalRoute deletes the route of AddLocalRoute. A missing route is not an error.
 func DeleteLocalRoute(network netip.Prefix) error {
 	route, err := routeBy("lo", network, netlink.SCOPE_LINK)
 	if err != nil {
@@ -99,13 +95,11 @@ func deleteRoute(route *netlink.Route) error {
 	return nil
 }
 
-// Names contains the names of interfaces by index. It reads each name once: 1,000
-// routes leave by few interfaces.
+// Names contains the names of interfaces by index: 1,000 routes leave by few interfaces.
 type Names map[int]string
 
-// RouteTo returns the outgoing interface of packets to an address, and the
-// gateway, which is the zero Addr for a directly connected address. ok is
-// false if no route exists.
+// RouteTo returns the outgoing interface of packets to an address, and the gateway, the
+// zero Addr for a directly connected address. ok is false if no route exists.
 func (n Names) RouteTo(addr netip.Addr) (link string, via netip.Addr, ok bool, err error) {
 	routes, err := netlink.RouteGet(addr.AsSlice())
 	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) {

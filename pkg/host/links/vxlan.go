@@ -18,12 +18,10 @@ type Vxlan struct {
 	MAC   string
 }
 
-// vxlanOverhead is the size in bytes of the headers that VXLAN adds to each
-// packet.
+// vxlanOverhead is the size in bytes of the headers that VXLAN adds to each packet.
 const vxlanOverhead = 50
 
-// AddVxlan creates the link, unless it exists. It returns an error if no
-// interface has the local address.
+// AddVxlan creates the link, unless it exists. An interface must have the local address.
 func AddVxlan(v Vxlan) error {
 	mac, err := net.ParseMAC(v.MAC)
 	if err != nil {

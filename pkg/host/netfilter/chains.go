@@ -1,5 +1,4 @@
-// Package netfilter reads and changes the packet filters of the kernel: the
-// chains and rules of iptables, and the tables of nftables.
+// Package netfilter reads and changes rules of iptables and tables of nftables.
 package netfilter
 
 import (
@@ -11,8 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// DeleteChains flushes and deletes the chains for which selected returns true, in
-// all tables, and the rules in other chains that jump to them.
+// DeleteChains deletes the selected chains in all tables, and the rules that jump to them.
 func DeleteChains(ctx context.Context, selected func(chain string) bool) error {
 	return deleteChains(ctx, "iptables", selected)
 }
@@ -39,14 +37,13 @@ func deleteChains(ctx context.Context, program string, selected func(chain strin
 	}
 }
 
-// savedRules returns the chains and rules of all tables that exist, as iptables-save
-// prints them. iptables -S would create a table by listing it.
+// savedRules returns all chains and rules. iptables -S would create a table by listing it.
 func savedRules(ctx context.Context, program string) (string, error) {
 	return host.Run(ctx, program+"-save")
 }
 
-// deletionOf returns the input of iptables-restore that deletes chains, from the
-// output of iptables-save; "" if there is nothing to delete.
+// deletionOf turns the output of iptables-save into the input of iptables-restore that
+// deletes the selected chains; "" if there are none.
 func deletionOf(rules string, selected func(chain string) bool) string {
 	var all strings.Builder
 	for table, lines := range savedTables(rules) {

@@ -12,10 +12,9 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// DeleteChainsEverywhere deletes the chains with that prefix, and the rules
-// that jump to them, for IPv4 and IPv6 and in both firewalls of the kernel: a
-// component in a container may have used another one than the host's
-// iptables.
+// DeleteChainsEverywhere deletes the chains with that prefix, and the rules that jump to
+// them, for IPv4 and IPv6, in both firewalls of the kernel: a container may use another
+// one than the host.
 func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
 	var errs []error
 	for _, p := range iptablesPrograms() {
@@ -48,8 +47,7 @@ type iptablesProgram struct {
 	legacy string // the file in which the kernel lists the tables of ip_tables; empty for nftables
 }
 
-// has reports whether a table exists. iptables-legacy creates a table by
-// listing it, which this check prevents.
+// has reports whether a table exists, which iptables-legacy would create by listing it.
 func (p iptablesProgram) has(table string) bool {
 	if p.legacy == "" {
 		return true
@@ -79,8 +77,7 @@ func iptablesPrograms() []iptablesProgram {
 	return found
 }
 
-// HasLegacyRules reports whether this host has tables of ip_tables, the older
-// firewall of the kernel.
+// HasLegacyRules reports whether this host has tables of ip_tables, the older firewall.
 func HasLegacyRules() bool {
 	names, err := os.ReadFile("/proc/net/ip_tables_names")
 	return err == nil && len(names) > 0

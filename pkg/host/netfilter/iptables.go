@@ -11,15 +11,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// Rule is an iptables rule. Spec is its arguments: "-i", "flannel.1", "-j",
-// "ACCEPT".
+// Rule is an iptables rule. Spec is its arguments: "-i", "flannel.1", "-j", "ACCEPT".
 type Rule struct {
 	Table, Chain string
 	Spec         []string
 }
 
-// opened contains each program that was opened, by its path: iptables.New starts a
-// process to read the version.
+// opened contains each program by its path: iptables.New starts it to read the version.
 var opened sync.Map
 
 func open(path string) (*iptables.IPTables, error) {
@@ -34,8 +32,7 @@ func open(path string) (*iptables.IPTables, error) {
 	return ipt, nil
 }
 
-// InsertRule inserts the rule at the beginning of its chain, unless it
-// exists. It creates the chain if necessary.
+// InsertRule inserts a missing rule at the beginning of its chain, which it may create.
 func InsertRule(r Rule) error {
 	ipt, err := open("iptables")
 	if err != nil {
@@ -69,8 +66,7 @@ func (c *Chains) Has(r Rule) (bool, error) {
 	return slices.ContainsFunc(rules, func(rule string) bool { return isWanted(specOf(rule, r.Chain), []Rule{r}) }), err
 }
 
-// Others lists the rules of a chain whose comment begins with mark, except the
-// wanted ones.
+// Others lists the rules of a chain whose comment begins with mark, except the wanted.
 func (c *Chains) Others(table, chain, mark string, wanted []Rule) (texts []string, err error) {
 	rules, err := c.Rules(table, chain)
 	for _, rule := range rules {
@@ -116,8 +112,7 @@ func isWanted(text string, wanted []Rule) bool {
 	})
 }
 
-// sortedWords makes rules comparable, because iptables prints the matches of
-// a rule in another order than they were given.
+// sortedWords makes rules comparable: iptables changes the order of their matches.
 func sortedWords(rule string) string {
 	words := strings.Fields(strings.ReplaceAll(rule, `"`, ""))
 	slices.Sort(words)
@@ -131,8 +126,7 @@ type Chains struct {
 	read map[[2]string][]string
 }
 
-// ReadChains reads the chains of the host's own iptables. Without iptables there
-// are none.
+// ReadChains reads the chains of the host's own iptables, none without iptables.
 func ReadChains() (*Chains, error) {
 	if !host.HasProgram("iptables") {
 		return newChains(nil, func(string) bool { return false }), nil
@@ -145,9 +139,8 @@ func newChains(ipt *iptables.IPTables, has func(string) bool) *Chains {
 	return &Chains{ipt: ipt, has: has, read: map[[2]string][]string{}}
 }
 
-// AnyFirewall reports whether holds returns true for the IPv4 chains of one
-// of the kernel's two firewalls, nftables and the older ip_tables. A
-// component in a container may use another one than the host's iptables.
+// AnyFirewall reports whether holds returns true for the IPv4 chains of nftables or of
+// ip_tables: a container may use another one than the host.
 func AnyFirewall(holds func(*Chains) (bool, error)) (bool, error) {
 	for _, program := range iptablesPrograms() {
 		if program.proto != iptables.ProtocolIPv4 {
@@ -164,12 +157,10 @@ func AnyFirewall(holds func(*Chains) (bool, error)) (bool, error) {
 	return false, nil
 }
 
-// incompatible is part of the error that iptables-nft 1.8.9 returns for a
-// chain that does not exist.
+// incompatible is in the error of iptables-nft 1.8.9 for a chain that does not exist.
 const incompatible = "is incompatible, use 'nft' tool"
 
-// Rules returns the rules of a chain as `iptables -S` prints them; none if
-// the chain does not exist.
+// Rules returns the rules of a chain as `iptables -S` prints them; none if it does not exist.
 func (c *Chains) Rules(table, chain string) ([]string, error) {
 	at := [2]string{table, chain}
 	if rules, done := c.read[at]; done || !c.has(table) {

@@ -17,8 +17,7 @@ type NftTable struct {
 	Comment      string // of each rule; the version of the table: change it with the Body
 }
 
-// NftTables lists the nftables tables of this host: "ip filter". The list is
-// empty on a host without nft(8).
+// NftTables lists the nftables tables of this host, "ip filter"; none without nft(8).
 func NftTables(ctx context.Context) ([]string, error) {
 	if !host.HasProgram("nft") {
 		return nil, nil
@@ -101,8 +100,7 @@ func DeleteNftTable(ctx context.Context, family, name string) error {
 
 type nftChain struct{ Family, Table, Name, Hook, Policy string }
 
-// NftBaseChains lists the nftables base chains, "ip filter INPUT". The list
-// is empty on a host without nft(8).
+// NftBaseChains lists the nftables base chains, "ip filter INPUT"; none without nft(8).
 func NftBaseChains(ctx context.Context) ([]string, error) {
 	if !host.HasProgram("nft") {
 		return nil, nil
@@ -131,8 +129,7 @@ func DeleteEmptyNftTables(ctx context.Context, tables []string) error {
 	return deleteEmptyNft(ctx, "table", tables)
 }
 
-// deleteEmptyNft deletes those of the tables or chains that contain nothing. It lists
-// and deletes all with one process each.
+// deleteEmptyNft lists and deletes with one process each.
 func deleteEmptyNft(ctx context.Context, kind string, names []string) error {
 	if len(names) == 0 {
 		return nil

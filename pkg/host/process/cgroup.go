@@ -13,8 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// EndCgroup kills the processes in the cgroup of that name, then removes it
-// as RemoveCgroup does.
+// EndCgroup kills the processes in a cgroup, then removes it as RemoveCgroup does.
 func EndCgroup(ctx context.Context, name string) error {
 	return step.Until(ctx, func(context.Context) error {
 		for _, pid := range cgroupProcesses(name) {
@@ -55,8 +54,7 @@ func cgroupRoots(name string) (roots []string) {
 	return roots
 }
 
-// RemoveCgroup removes a cgroup and its children from every hierarchy. It
-// fails if a process is left in it.
+// RemoveCgroup removes an empty cgroup and its children from every hierarchy.
 func RemoveCgroup(name string) error {
 	var errs []error
 	for _, root := range cgroupRoots(name) {

@@ -33,9 +33,8 @@ func DropProgram() {
 // mapping is a range of addresses of this process, in bytes.
 type mapping struct{ start, length uintptr }
 
-// program returns the read-only mappings of the executable. It disables pages
-// of 2 MB in them. It omits mappings with anonymous pages, such as the
-// relocated data of a position-independent executable, because their content
+// program returns the read-only mappings of the executable, and disables pages of 2 MB
+// in them. It omits mappings with anonymous pages, such as relocated data, whose content
 // would be lost.
 var program = sync.OnceValue(func() []mapping {
 	smaps, err := os.Open("/proc/self/smaps")

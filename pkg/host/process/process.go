@@ -1,5 +1,4 @@
-// Package process examines and ends processes of this machine, and limits the memory
-// of the calling one.
+// Package process examines and ends processes, and limits the memory of this one.
 package process
 
 import (
@@ -41,8 +40,7 @@ func End(ctx context.Context, patience time.Duration, meant func(args []string) 
 	return errors.New("processes do not end")
 }
 
-// processes returns the IDs of the processes that meant accepts. A process
-// that has ended, or is a zombie, has no arguments.
+// processes returns the processes that meant accepts. Ended ones have no arguments.
 func processes(meant func(args []string) bool) (pids []int) {
 	ours, _ := os.Readlink("/proc/self/ns/pid")
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
@@ -60,8 +58,7 @@ func processes(meant func(args []string) bool) (pids []int) {
 	return pids
 }
 
-// Runs reports whether a process runs the executable at path, and whether
-// that executable is still the file at path.
+// Runs reports whether a process runs the executable at path, and whether it is current.
 func Runs(files host.Files, pid int, path string) (runs, current bool) {
 	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
 	target, err := os.Readlink(exe)
@@ -78,15 +75,13 @@ func Runs(files host.Files, pid int, path string) (runs, current bool) {
 
 const capSysResource = 24
 
-// CanLowerOOMScore reports whether a process here may have CAP_SYS_RESOURCE,
-// which it needs to lower its OOM score.
+// CanLowerOOMScore reports whether a process here may have CAP_SYS_RESOURCE.
 func CanLowerOOMScore() bool {
 	status, err := os.ReadFile("/proc/self/status")
 	return err != nil || mayHave(capSysResource, string(status))
 }
 
-// mayHave reports whether the bounding set in /proc/PID/status has a
-// capability.
+// mayHave reports whether the bounding set in /proc/PID/status has a capability.
 func mayHave(capability int, status string) bool {
 	for line := range strings.Lines(status) {
 		if hex, ok := strings.CutPrefix(line, "CapBnd:"); ok {
@@ -97,8 +92,7 @@ func mayHave(capability int, status string) bool {
 	return true
 }
 
-// HangUp sends SIGHUP to the daemon whose process ID is in pidFile, so that
-// it reads its settings again.
+// HangUp sends SIGHUP to the daemon of a pidFile, so that it reads its settings again.
 func HangUp(files host.Files, pidFile string) error {
 	data, err := files.Read(pidFile)
 	if err != nil {

@@ -23,8 +23,7 @@ func InstallSelf(files host.Files, path string) error {
 	return files.Write(path, data, 0o755)
 }
 
-// SelfInstalled reports whether path is a copy of the running executable. It
-// compares the size and the modification time.
+// SelfInstalled reports whether path is a copy of the running executable, by size and time.
 func SelfInstalled(files host.Files, path string) bool {
 	same, err := isSelf(files, path)
 	return err == nil && same
