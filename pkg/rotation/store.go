@@ -8,10 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -30,21 +28,13 @@ const (
 // Store gives access to the state.
 type Store struct{ API kube.Connect }
 
-func (s Store) core() (typedv1.CoreV1Interface, error) {
+// Read returns the rotation that is under way; nil if none is.
+func (s Store) Read(ctx context.Context) (*Rotation, error) {
 	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1(), nil
-}
-
-// Read returns the rotation that is under way; nil if none is.
-func (s Store) Read(ctx context.Context) (*Rotation, error) {
-	core, err := s.core()
-	if err != nil {
-		return nil, err
-	}
-	secret, err := core.Secrets(metav1.NamespaceSystem).Get(ctx, SecretName, metav1.GetOptions{})
+	secret, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, SecretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -61,7 +51,7 @@ func (s Store) Read(ctx context.Context) (*Rotation, error) {
 // Write creates the state, or replaces the state that r was read from. It fails if
 // another command has changed the state since.
 func (s Store) Write(ctx context.Context, r Rotation) error {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return err
 	}
@@ -73,7 +63,7 @@ func (s Store) Write(ctx context.Context, r Rotation) error {
 		ObjectMeta: metav1.ObjectMeta{Name: SecretName, ResourceVersion: r.version},
 		Data:       map[string][]byte{stateKey: data},
 	}
-	secrets := core.Secrets(metav1.NamespaceSystem)
+	secrets := client.CoreV1().Secrets(metav1.NamespaceSystem)
 	if r.version == "" {
 		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: kube.FieldManager})
 	} else {
@@ -85,48 +75,43 @@ func (s Store) Write(ctx context.Context, r Rotation) error {
 	return nil
 }
 
-// Remove removes the state.
+// Remove removes the state, and what workers know of it. It is not an error if one
+// is missing.
 func (s Store) Remove(ctx context.Context) error {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return err
 	}
-	return remove(ctx, core.Secrets(metav1.NamespaceSystem), SecretName)
-}
-
-// remove deletes an object of the rotation. A missing object is not an error.
-func remove(ctx context.Context, objects interface {
-	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
-}, name string,
-) error {
-	if err := objects.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove %s/%s: %w", metav1.NamespaceSystem, name, err)
+	core, options := client.CoreV1(), metav1.DeleteOptions{}
+	err = core.ConfigMaps(metav1.NamespaceSystem).Delete(ctx, TrustName, options)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
+	}
+	err = core.Secrets(metav1.NamespaceSystem).Delete(ctx, SecretName, options)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove %s/%s: %w", metav1.NamespaceSystem, SecretName, err)
 	}
 	return nil
 }
 
 // Watch opens a watch of the state.
 func (s Store) Watch(ctx context.Context) (watch.Interface, error) {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
 	}
-	return core.Secrets(metav1.NamespaceSystem).Watch(ctx, named(SecretName))
-}
-
-func named(name string) metav1.ListOptions {
-	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
+	return client.CoreV1().Secrets(metav1.NamespaceSystem).Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: SecretName}))
 }
 
 // Note notes that the host of a node has reached the phase of r. A kubelet may
 // write it on its own node.
 func (s Store) Note(ctx context.Context, r Rotation, node string) error {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return err
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, followed, r.mark())
-	if _, err := core.Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: kube.FieldManager}); err != nil {
+	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: kube.FieldManager}); err != nil {
 		return fmt.Errorf("note on node %s the phase of the rotation: %w", node, err)
 	}
 	return nil
@@ -134,12 +119,12 @@ func (s Store) Note(ctx context.Context, r Rotation, node string) error {
 
 // Behind returns the hosts that have not reached the phase of r.
 func (s Store) Behind(ctx context.Context, r Rotation, hosts []string) (names []string, err error) {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
 	}
 	for _, host := range hosts {
-		node, err := core.Nodes().Get(ctx, host, metav1.GetOptions{})
+		node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("read the phase of node %s: %w", host, err)
 		}

@@ -34,11 +34,11 @@ type Trust struct {
 // reports whether an authority that the worker trusts has signed the text. Write
 // access to the ConfigMap alone therefore cannot replace the authorities of a worker.
 func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byte) bool) (*Trust, error) {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
 	}
-	found, err := core.ConfigMaps(metav1.NamespaceSystem).Get(ctx, TrustName, metav1.GetOptions{})
+	found, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, TrustName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byt
 // WriteTrust publishes t for the workers, with the signature of an authority that
 // they trust.
 func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) ([]byte, error)) error {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) (
 		ObjectMeta: metav1.ObjectMeta{Name: TrustName},
 		BinaryData: map[string][]byte{trustKey: text, signatureKey: signature},
 	}
-	maps := core.ConfigMaps(metav1.NamespaceSystem)
+	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	_, err = maps.Update(ctx, object, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 	if apierrors.IsNotFound(err) {
 		_, err = maps.Create(ctx, object, metav1.CreateOptions{FieldManager: kube.FieldManager})
@@ -87,20 +87,11 @@ func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) (
 	return nil
 }
 
-// RemoveTrust removes the ConfigMap.
-func (s Store) RemoveTrust(ctx context.Context) error {
-	core, err := s.core()
-	if err != nil {
-		return err
-	}
-	return remove(ctx, core.ConfigMaps(metav1.NamespaceSystem), TrustName)
-}
-
 // WatchTrust opens a watch of the ConfigMap.
 func (s Store) WatchTrust(ctx context.Context) (watch.Interface, error) {
-	core, err := s.core()
+	client, err := s.API.Client()
 	if err != nil {
 		return nil, err
 	}
-	return core.ConfigMaps(metav1.NamespaceSystem).Watch(ctx, named(TrustName))
+	return client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: TrustName}))
 }

@@ -122,7 +122,7 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if err != nil {
 		return made, err
 	}
-	if err := renewal.Joinable(ctx, h); err != nil {
+	if err := renewal.Joinable(ctx); err != nil {
 		return made, err
 	}
 	token, err := join.CreateToken(ctx, client, ttl, scope, description)

@@ -31,7 +31,7 @@ func EtcdMembers(ctx context.Context, h *local.Host) ([]etcd.MemberStatus, error
 func Share(ctx context.Context, h *local.Host) (certkey.Key, error) {
 	ctx, cancel := step.Limited(h.Limited(ctx))
 	defer cancel()
-	if err := renewal.NotRotating(ctx, h); err != nil {
+	if err := renewal.NotRotating(ctx); err != nil {
 		return certkey.Key{}, err
 	}
 	shared, err := controlplane.Shared(h.Files)

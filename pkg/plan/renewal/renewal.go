@@ -12,6 +12,8 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
@@ -130,11 +132,11 @@ func Present(files host.Files) []string {
 
 // Alone calls do once no other control plane renews certificates, and the API
 // server of another one is ready. Where there is no other, or etcd cannot answer
-// because the certificates have expired, nobody is asked. Neither is anybody if a
-// renewal was interrupted while this host had no API server: others may wait for
-// that.
+// because the certificates have expired, nobody is asked. Neither is anybody on a
+// worker, or if a renewal was interrupted while this host had no API server: others
+// may wait for that.
 func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) error {
-	if !parts.Several(h) || expired(h) || !h.Files.Exists(controlplane.APIServerPod) {
+	if !h.Files.Exists(controlplane.APIServerPod) || !parts.Several(h) || expired(h) {
 		return do(ctx)
 	}
 	return parts.EtcdMember(h).Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
@@ -164,4 +166,29 @@ func SetLeafLife(h *local.Host, life time.Duration) error {
 		return fmt.Errorf("--lifetime: %w", err)
 	}
 	return controlplane.SetLeafLife(h.Files, life)
+}
+
+// Certificates lists the certificates on a host of the role, authorities
+// first. It needs no settings, so that it works when they are lost.
+func Certificates(files host.Files, role string) []pki.Listed {
+	all, now := []pki.Listed{}, time.Now()
+	for _, one := range heldBy(role) {
+		if !removed(files, one) {
+			all = append(all, one.Look(files.Read, now))
+		}
+	}
+	return all
+}
+
+// removed reports whether an administrator has removed the certificate.
+func removed(files host.Files, one pki.Held) bool { return one.Optional && !files.Exists(one.Path) }
+
+func heldBy(role string) []pki.Held {
+	switch role {
+	case local.Master:
+		return append(controlplane.Held(), kubelet.Held()...)
+	case local.Worker:
+		return append(join.Held(), kubelet.Held()...)
+	}
+	return nil
 }

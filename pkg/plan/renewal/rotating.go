@@ -3,11 +3,15 @@ package renewal
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
@@ -26,26 +30,36 @@ type rotating struct {
 // dropped. Run again after an interruption, it continues.
 func Rotation(h *local.Host, subject string) step.Plan {
 	r := rotationOf(h, subject)
-	plan := step.Plan{{r.begin()}, {r.withdraw()}}
+	steps := []step.Step{r.begin(), r.withdraw()}
 	switch subject {
 	case controlplane.EncryptionKey:
-		plan = append(plan, r.reach(rotation.Accept), r.reach(rotation.Use), []step.Step{r.encryptAgain()})
+		steps = append(steps, r.reach(rotation.Accept), r.reach(rotation.Use), r.encryptAgain())
 	case controlplane.AccountKey:
-		plan = append(plan, r.reach(rotation.Accept), r.reach(rotation.Use), []step.Step{r.signAgain()}, []step.Step{r.noteUntil()})
+		steps = append(steps, r.reach(rotation.Accept), r.reach(rotation.Use), r.signAgain(), r.noteUntil())
 	case rotation.Authorities:
-		plan = append(plan, []step.Step{r.dropTokens()}, r.reach(rotation.Accept), r.reachWorkers(rotation.Accept), r.reach(rotation.Use), r.reachWorkers(rotation.Use))
+		steps = append(steps, r.dropTokens(),
+			r.reach(rotation.Accept), r.reachWorkers(rotation.Accept), r.reach(rotation.Use), r.reachWorkers(rotation.Use))
 	}
-	return plan.Within(max(h.Timeout(), Limit))
+	return inOrder(h, steps)
 }
 
 // EndRotation drops the old key after Rotation, and RotationWaits.
 func EndRotation(h *local.Host, subject string) step.Plan {
 	r := rotationOf(h, subject)
-	plan := step.Plan{r.reach(rotation.Drop)}
+	steps := []step.Step{r.reach(rotation.Drop)}
 	if subject == rotation.Authorities {
-		plan = append(plan, r.reachWorkers(rotation.Drop), []step.Step{parts.Publish(h)}, []step.Step{parts.ApplyAddons(h)})
+		steps = append(steps, r.reachWorkers(rotation.Drop), parts.Publish(h), parts.ApplyAddons(h))
 	}
-	return append(plan, []step.Step{r.end()}).Within(max(h.Timeout(), Limit))
+	return inOrder(h, append(steps, r.end()))
+}
+
+// inOrder returns the plan whose stages have one step each.
+func inOrder(h *local.Host, steps []step.Step) step.Plan {
+	var plan step.Plan
+	for s := range slices.Chunk(steps, 1) {
+		plan = append(plan, s)
+	}
+	return plan.Within(max(h.Timeout(), Limit))
 }
 
 // RotationWaits returns until when something may depend on the old key; zero if
@@ -114,33 +128,83 @@ func (r rotating) withdraw() step.Step {
 	}
 }
 
-// reach has all control planes reach a phase.
-func (r rotating) reach(phase rotation.Phase) []step.Step {
-	name := "have every control plane " + phase.Of(r.subject)
-	return []step.Step{{
+// step returns a step of the rotation, which has work until the phase last is over.
+// todo returns this work.
+func (r rotating) step(
+	name string, last rotation.Phase,
+	todo func(context.Context, rotation.Rotation) (step.Diff, error),
+	apply func(context.Context, rotation.Rotation) error,
+) step.Step {
+	return step.Step{
 		Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			now, err := r.current(ctx)
-			switch {
-			case err != nil || now.Phase > phase:
-				return nil, err
-			case now.Phase < phase:
-				return step.Diff{name}, nil
-			}
-			names, err := r.behind(ctx, now, parts.ControlPlaneNames(r.Host))
-			if err != nil || len(names) == 0 {
+			if err != nil || now.Phase > last {
 				return nil, err
 			}
-			return step.Diff{name + ": " + strings.Join(names, ", ")}, nil
+			return todo(ctx, now)
 		},
-		Waits: true,
 		Apply: func(ctx context.Context) error {
-			if err := r.set(ctx, phase); err != nil {
+			now, err := r.current(ctx)
+			if err != nil || now.Phase > last {
 				return err
 			}
-			return r.await(ctx, phase, parts.ControlPlaneNames(r.Host))
+			return apply(ctx, now)
 		},
-	}}
+	}
+}
+
+// current returns the rotation, which must be under way.
+func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
+	now, err := r.store.Read(ctx)
+	if err == nil && now == nil {
+		err = errors.New("another command has ended the rotation")
+	}
+	if err != nil {
+		return rotation.Rotation{}, err
+	}
+	return *now, nil
+}
+
+// reach has all control planes reach a phase.
+func (r rotating) reach(phase rotation.Phase) step.Step {
+	set := func(ctx context.Context, now rotation.Rotation) error {
+		if now.Phase == phase {
+			return nil
+		}
+		now.Phase = phase
+		return r.store.Write(ctx, now)
+	}
+	return r.reachOn("control plane", parts.ControlPlaneNames(r.Host), phase, set)
+}
+
+// reachWorkers has all workers reach a phase that the control planes have reached.
+func (r rotating) reachWorkers(phase rotation.Phase) step.Step {
+	return r.reachOn("worker", r.workerNames, phase, r.publishTrust)
+}
+
+// reachOn has hosts of a kind reach a phase, of which tell informs them.
+func (r rotating) reachOn(
+	kind string, hosts hostNames, phase rotation.Phase, tell func(context.Context, rotation.Rotation) error,
+) step.Step {
+	name := "have every " + kind + " " + phase.Of(r.subject)
+	s := r.step(name, phase, func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
+		if now.Phase < phase {
+			return step.Diff{name}, nil
+		}
+		names, err := r.behind(ctx, now, hosts)
+		if err != nil || len(names) == 0 {
+			return nil, err
+		}
+		return step.Diff{name + ": " + strings.Join(names, ", ")}, nil
+	}, func(ctx context.Context, now rotation.Rotation) error {
+		if err := tell(ctx, now); err != nil {
+			return err
+		}
+		return r.await(ctx, phase, hosts)
+	})
+	s.Waits = true
+	return s
 }
 
 // await waits until all of these hosts have reached the phase.
@@ -164,27 +228,6 @@ func (r rotating) await(ctx context.Context, phase rotation.Phase, hosts hostNam
 	return err
 }
 
-func (r rotating) set(ctx context.Context, phase rotation.Phase) error {
-	now, err := r.current(ctx)
-	if err != nil || now.Phase >= phase {
-		return err
-	}
-	now.Phase = phase
-	return r.store.Write(ctx, now)
-}
-
-// current returns the rotation, which must be under way.
-func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
-	now, err := r.store.Read(ctx)
-	if err == nil && now == nil {
-		err = errors.New("another command has ended the rotation")
-	}
-	if err != nil {
-		return rotation.Rotation{}, err
-	}
-	return *now, nil
-}
-
 // hostNames returns the names of some hosts of the cluster.
 type hostNames func(context.Context) ([]string, error)
 
@@ -197,30 +240,29 @@ func (r rotating) behind(ctx context.Context, now rotation.Rotation, hosts hostN
 	return r.store.Behind(ctx, now, all)
 }
 
-// hostAway is the problem that a rotation has to wait for hosts [host-away].
-func hostAway(names []string, what string) *step.Problem {
-	list := strings.Join(names, ", ")
-	return &step.Problem{
-		Name: "host-away", Firm: true, Text: "hosts " + list + " " + what,
-		Remedy: "start them and their agent, or, if one is gone for good, run `kube-bootstrap forget NAME`; then run the same command again",
+func nodeNames(ctx context.Context) ([]string, error) {
+	return node.Names(ctx, State.API, func(*corev1.Node) bool { return true })
+}
+
+func (r rotating) workerNames(ctx context.Context) ([]string, error) {
+	controlPlanes, err := parts.ControlPlaneNames(r.Host)(ctx)
+	if err != nil {
+		return nil, err
 	}
+	return node.Names(ctx, State.API, func(n *corev1.Node) bool { return !slices.Contains(controlPlanes, n.Name) })
 }
 
 func (r rotating) end() step.Step {
+	const name = "end the rotation"
 	return step.Step{
-		Name: "end the rotation",
+		Name: name,
 		Check: func(ctx context.Context) (step.Diff, error) {
 			now, err := r.store.Read(ctx)
 			if err != nil || now == nil {
 				return nil, err
 			}
-			return step.Diff{"end the rotation"}, nil
+			return step.Diff{name}, nil
 		},
-		Apply: func(ctx context.Context) error {
-			if err := r.store.RemoveTrust(ctx); err != nil {
-				return err
-			}
-			return r.store.Remove(ctx)
-		},
+		Apply: r.store.Remove,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
@@ -20,12 +19,9 @@ func Rotates(ctx context.Context, h *local.Host, subject string) error {
 	}
 	ctx, cancel := step.Limited(h.Limited(ctx))
 	defer cancel()
-	now, err := rotation.Store{API: parts.AnyServer(h, controlplane.AdminConf)}.Read(ctx)
-	if err != nil {
+	other := func(r rotation.Rotation) bool { return r.Subject != subject }
+	if err := ended(ctx, rotationOf(h, subject).store, other); err != nil {
 		return err
-	}
-	if now != nil && now.Subject != subject {
-		return waitFor(*now)
 	}
 	names, err := followers(h, subject)(ctx)
 	if err != nil {
@@ -38,28 +34,41 @@ func Rotates(ctx context.Context, h *local.Host, subject string) error {
 	return hostAway(away, "are not Ready")
 }
 
-// NotRotating returns the problem that a rotation is under way.
-func NotRotating(ctx context.Context, h *local.Host) error {
-	now, err := State.Read(ctx)
-	if err != nil || now == nil {
-		return err
+// hostAway is the problem that a rotation has to wait for hosts [host-away].
+func hostAway(names []string, what string) *step.Problem {
+	list := strings.Join(names, ", ")
+	return &step.Problem{
+		Name: "host-away", Firm: true, Text: "hosts " + list + " " + what,
+		Remedy: "start them and their agent, or, if one is gone for good, run `kube-bootstrap forget NAME`; then run the same command again",
 	}
-	return waitFor(*now)
+}
+
+// followers returns the hosts that follow a rotation of a subject.
+func followers(h *local.Host, subject string) hostNames {
+	if subject == rotation.Authorities {
+		return nodeNames
+	}
+	return parts.ControlPlaneNames(h)
+}
+
+// NotRotating returns the problem that a rotation is under way.
+func NotRotating(ctx context.Context) error {
+	return ended(ctx, State, func(rotation.Rotation) bool { return true })
 }
 
 // Joinable returns the problem that no host can join now, because its cluster
 // replaces the certificate authorities by which the host would know it.
-func Joinable(ctx context.Context, h *local.Host) error {
-	now, err := State.Read(ctx)
-	if err != nil || now == nil || now.Subject != rotation.Authorities {
-		return err
-	}
-	return waitFor(*now)
+func Joinable(ctx context.Context) error {
+	return ended(ctx, State, func(r rotation.Rotation) bool { return r.Subject == rotation.Authorities })
 }
 
-// waitFor is the problem of what must wait for the end of a rotation
+// ended returns the problem that a rotation is under way which must end first
 // [rotation-under-way].
-func waitFor(now rotation.Rotation) *step.Problem {
+func ended(ctx context.Context, store rotation.Store, must func(rotation.Rotation) bool) error {
+	now, err := store.Read(ctx)
+	if err != nil || now == nil || !must(*now) {
+		return err
+	}
 	return &step.Problem{
 		Name: "rotation-under-way", Firm: true, Text: "a rotation of the " + rotation.Title(now.Subject) + " is under way",
 		Remedy: "finish it first with `kube-bootstrap certs rotate` and --" + now.Subject,

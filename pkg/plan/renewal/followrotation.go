@@ -1,0 +1,149 @@
+package renewal
+
+import (
+	"context"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/file"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+var (
+	// State is the state of a rotation as the agent of a control plane reads it.
+	State = rotation.Store{API: kube.Kubeconfig(controlplane.AgentConf)}
+	// WorkerState is the state of a rotation as the kubelet of a host may read it, and
+	// write that of its own node.
+	WorkerState = rotation.Store{API: kube.Kubeconfig(kubelet.Kubeconfig)}
+)
+
+// FollowRotation is the step with which the agent of a host reaches the phase of
+// the rotation that is under way.
+func FollowRotation(h *local.Host) step.Step {
+	return step.Step{
+		Name: "follow a rotation",
+		Check: func(ctx context.Context) (step.Diff, error) {
+			t, err := toFollow(ctx, h)
+			if err != nil || t == nil {
+				return nil, kube.NoAnswer(err)
+			}
+			return step.Diff{t.Rotation.String()}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			return Alone(ctx, h, func(ctx context.Context) error {
+				t, err := toFollow(ctx, h)
+				if err != nil || t == nil {
+					return err
+				}
+				if err := (&step.Runner{}).Do(ctx, rotate(h, *t)); err != nil {
+					return err
+				}
+				return WorkerState.Note(ctx, t.Rotation, h.Config.HostName)
+			})
+		},
+	}
+}
+
+// toFollow returns the rotation whose phase this host has not reached, nil if there
+// is none. Only a worker gets the authorities too.
+func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
+	store, read := WorkerState, readTrust
+	if h.Saved.Role == local.Master {
+		store, read = State, readState
+	}
+	t, err := read(ctx, h)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	behind, err := store.Behind(ctx, t.Rotation, []string{h.Config.HostName})
+	if err != nil || len(behind) == 0 {
+		return nil, err
+	}
+	return t, nil
+}
+
+func readState(ctx context.Context, _ *local.Host) (*rotation.Trust, error) {
+	r, err := State.Read(ctx)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	return &rotation.Trust{Rotation: *r}, nil
+}
+
+func readTrust(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
+	return WorkerState.ReadTrust(ctx, func(text, signature []byte) bool {
+		trusted, err := h.Files.Read(join.ClusterCAFile)
+		return err == nil && pki.Vouched(trusted, text, signature)
+	})
+}
+
+// rotate has the files of this host contain the keys of a phase, and then its
+// programs use them, one after the other.
+func rotate(h *local.Host, t rotation.Trust) step.Plan {
+	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
+	if h.Saved.Role != local.Master {
+		plan := step.Plan{{trustFiles(h, t)}, {parts.FlannelCertificate(h)}, {flanneld}}
+		return append(plan, kubeletFollows(h, t.Rotation)...).Compact().Within(h.Timeout())
+	}
+	// The mark of a renewal has the agent finish that if it is interrupted, even
+	// while no API server runs.
+	plan := step.Plan{
+		{markRenewal(h)}, {controlplane.Rotate(h.Files, t.Rotation)}, {parts.PKI(h).Reissue()},
+		{parts.StartEtcd(h)}, {flanneld},
+	}
+	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
+	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets
+	plan = append(plan, kubeletFollows(h, t.Rotation)...)
+	return append(plan, []step.Step{endRenewal(h)}).Compact().Within(h.Timeout())
+}
+
+func trustFiles(h *local.Host, t rotation.Trust) step.Step {
+	return h.Files.Step(t.Rotation.String(), func() ([]host.File, error) {
+		return []host.File{
+			{Path: join.ClusterCAFile, Data: t.ClusterCA, Mode: 0o644},
+			{Path: join.EtcdCAFile, Data: t.EtcdCA, Mode: 0o644},
+		}, nil
+	})
+}
+
+// kubeletFollows returns the steps with which the kubelet of this host reaches a
+// phase of a rotation of the authorities.
+func kubeletFollows(h *local.Host, r rotation.Rotation) step.Plan {
+	if r.Subject != rotation.Authorities {
+		return nil
+	}
+	k := parts.Kubelet(h, h.Saved.Role)
+	plan := step.Plan{{keepHash(h)}, {k.FollowAuthority()}}
+	if r.Phase == rotation.Use {
+		plan = append(plan, []step.Step{k.Renew([]string{kubelet.Serving})})
+	}
+	return append(plan, []step.Step{k.Start()})
+}
+
+// keepHash is the step with which a host that has joined knows its cluster by the
+// authority that signs now.
+func keepHash(h *local.Host) step.Step {
+	if h.Saved.Config.CACertHash == "" {
+		return step.Step{}
+	}
+	return h.Files.Step("keep the hash of the certificate authority", func() ([]host.File, error) {
+		ca, err := h.Files.Read(join.ClusterCAFile)
+		if err != nil {
+			return nil, err
+		}
+		cfg := h.Saved.Config
+		if cfg.CACertHash, err = join.CAHashOf(ca); err != nil {
+			return nil, err
+		}
+		data, err := file.Marshal(cfg)
+		return []host.File{{Path: config.SavedPath, Data: data}}, err
+	})
+}

@@ -1,0 +1,257 @@
+package renewal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/rotation"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+const (
+	// tokenLife is how long the token of a pod is valid that asks for no other
+	// time. The kubelet replaces a token before, and each that is a day old.
+	tokenLife    = time.Hour
+	maxTokenLife = 24 * time.Hour
+	// tokenSlack is how late the kubelet may be.
+	tokenSlack = 5 * time.Minute
+)
+
+// secretsPrefix is where the API server stores Secrets in etcd.
+const secretsPrefix = "/registry/secrets/"
+
+// encryptAgain has the API server encrypt all Secrets with the new key.
+func (r rotating) encryptAgain() step.Step {
+	return r.step("encrypt all Secrets with the new key", rotation.Use,
+		func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
+			old, err := r.oldSecrets(ctx, now)
+			if err != nil || len(old) == 0 {
+				return nil, err
+			}
+			return step.Diff{fmt.Sprintf("write %d Secrets again", len(old))}, nil
+		}, func(ctx context.Context, now rotation.Rotation) error {
+			old, err := r.oldSecrets(ctx, now)
+			if err != nil {
+				return err
+			}
+			for i, key := range old {
+				step.Report(ctx, key, int64(i), int64(len(old)))
+				if err := r.writeAgain(ctx, key); err != nil {
+					return fmt.Errorf("write Secret %s again: %w", key, err)
+				}
+			}
+			return nil
+		})
+}
+
+// oldSecrets returns the Secrets, as namespace/name, that are not encrypted with
+// the new key. Only etcd knows that.
+func (r rotating) oldSecrets(ctx context.Context, now rotation.Rotation) (keys []string, err error) {
+	begins, err := controlplane.EncryptedBy(now)
+	if err != nil {
+		return nil, err
+	}
+	err = parts.Etcd(r.Host).Do(ctx, func(client *clientv3.Client) error {
+		keys, err = etcd.KeysWithout(ctx, client, secretsPrefix, begins)
+		return err
+	})
+	return keys, err
+}
+
+// writeAgain writes a Secret unchanged, which the API server then encrypts with
+// its first key.
+func (r rotating) writeAgain(ctx context.Context, key string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	return step.Until(ctx, func(ctx context.Context) error {
+		client, err := r.store.API.Client()
+		if err != nil {
+			return err
+		}
+		secrets := client.CoreV1().Secrets(namespace)
+		secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}, nil)
+}
+
+// signAgain has the controller manager sign the tokens again that are stored in
+// Secrets. It makes a token for each of these Secrets that has none.
+func (r rotating) signAgain() step.Step {
+	s := r.step("sign the tokens in Secrets with the new key", rotation.Use,
+		func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
+			old, err := r.oldTokens(ctx, now)
+			if err != nil || len(old) == 0 {
+				return nil, err
+			}
+			return step.Diff{fmt.Sprintf("sign %d tokens again", len(old))}, nil
+		}, func(ctx context.Context, now rotation.Rotation) error {
+			return step.Until(ctx, func(ctx context.Context) error {
+				old, err := r.oldTokens(ctx, now)
+				if err != nil || len(old) == 0 {
+					return err
+				}
+				for _, secret := range old {
+					if err := r.dropToken(ctx, secret); err != nil {
+						return err
+					}
+				}
+				return errors.New("wait for the controller manager to sign the tokens")
+			}, nil)
+		})
+	s.Waits = true
+	return s
+}
+
+// oldTokens returns the Secrets with a token that the new key has not signed.
+func (r rotating) oldTokens(ctx context.Context, now rotation.Rotation) (old []corev1.Secret, err error) {
+	client, err := r.store.API.Client()
+	if err != nil {
+		return nil, err
+	}
+	only := fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String()
+	all, err := client.CoreV1().Secrets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: only})
+	if err != nil {
+		return nil, fmt.Errorf("list the Secrets with tokens: %w", err)
+	}
+	for _, secret := range all.Items {
+		signed, err := controlplane.SignedBy(now, secret.Data[corev1.ServiceAccountTokenKey])
+		if err != nil {
+			return nil, err
+		}
+		if !signed {
+			old = append(old, secret)
+		}
+	}
+	return old, nil
+}
+
+func (r rotating) dropToken(ctx context.Context, secret corev1.Secret) error {
+	if len(secret.Data[corev1.ServiceAccountTokenKey]) == 0 {
+		return nil
+	}
+	client, err := r.store.API.Client()
+	if err != nil {
+		return err
+	}
+	delete(secret.Data, corev1.ServiceAccountTokenKey)
+	_, err = client.CoreV1().Secrets(secret.Namespace).Update(ctx, &secret, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // the next look finds what is left
+	}
+	return err
+}
+
+// noteUntil notes when the kubelets will have replaced the last token that the
+// old key has signed.
+func (r rotating) noteUntil() step.Step {
+	const name = "find out when the last token of the old key is replaced"
+	return r.step(name, rotation.Use, func(_ context.Context, now rotation.Rotation) (step.Diff, error) {
+		if !now.Until.IsZero() {
+			return nil, nil
+		}
+		return step.Diff{name}, nil
+	}, func(ctx context.Context, now rotation.Rotation) error {
+		life, err := r.longestToken(ctx)
+		if err != nil {
+			return err
+		}
+		now.Until = time.Now().Add(life + tokenSlack).UTC().Truncate(time.Second)
+		return r.store.Write(ctx, now)
+	})
+}
+
+// longestToken returns how long the tokens of the pods in the cluster are in use.
+func (r rotating) longestToken(ctx context.Context) (time.Duration, error) {
+	client, err := r.store.API.Client()
+	if err != nil {
+		return 0, err
+	}
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("list the pods: %w", err)
+	}
+	life := tokenLife
+	for _, pod := range pods.Items {
+		life = max(life, tokenLifeOf(pod))
+	}
+	return min(life, maxTokenLife), nil
+}
+
+func tokenLifeOf(pod corev1.Pod) (life time.Duration) {
+	for _, volume := range pod.Spec.Volumes {
+		if volume.Projected == nil {
+			continue
+		}
+		for _, source := range volume.Projected.Sources {
+			if token := source.ServiceAccountToken; token != nil && token.ExpirationSeconds != nil {
+				life = max(life, time.Duration(*token.ExpirationSeconds)*time.Second)
+			}
+		}
+	}
+	return life
+}
+
+// publishTrust tells the workers what this control plane trusts.
+func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) (err error) {
+	t := rotation.Trust{Rotation: now}
+	if t.ClusterCA, err = r.Files.Read(join.ClusterCAFile); err != nil {
+		return err
+	}
+	if t.EtcdCA, err = r.Files.Read(join.EtcdCAFile); err != nil {
+		return err
+	}
+	signer, err := controlplane.Signer(r.Files)
+	if err != nil {
+		return err
+	}
+	return r.store.WriteTrust(ctx, t, signer.SignText)
+}
+
+// dropTokens deletes the bootstrap tokens: the commands that were printed with
+// them contain the hash of the old authority. Until the end of the rotation, no
+// others are created.
+func (r rotating) dropTokens() step.Step {
+	tokens := func(ctx context.Context, do func(kubernetes.Interface, join.Token) error) error {
+		client, err := r.store.API.Client()
+		if err != nil {
+			return err
+		}
+		all, err := join.ListTokens(ctx, client)
+		for _, token := range all {
+			if err := do(client, token); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	return r.step("delete the bootstrap tokens of the old authority", rotation.Accept,
+		func(ctx context.Context, _ rotation.Rotation) (diff step.Diff, err error) {
+			err = tokens(ctx, func(_ kubernetes.Interface, t join.Token) error {
+				diff = append(diff, "delete token "+t.ID)
+				return nil
+			})
+			return diff, err
+		}, func(ctx context.Context, _ rotation.Rotation) error {
+			return tokens(ctx, func(c kubernetes.Interface, t join.Token) error { return join.DeleteToken(ctx, c, t.ID) })
+		})
+}
