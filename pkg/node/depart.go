@@ -2,7 +2,11 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +31,7 @@ func (n Node) Depart(ctx context.Context) error {
 			return nil
 		}
 		if err == nil && !asked {
-			err = n.patchSelf(ctx, `{"metadata":{"annotations":{"`+departs+`":"true"}}}`)
+			err = n.patch(ctx, `{"metadata":{"annotations":{"`+departs+`":"true"}}}`)
 			asked = err == nil
 		}
 		if err != nil {
@@ -74,3 +78,39 @@ func Names(ctx context.Context, api kube.Connect, selected func(*corev1.Node) bo
 
 // Departs reports whether a node asks to be removed.
 func Departs(n *corev1.Node) bool { return n.Annotations[departs] != "" }
+
+// Dead returns the address of a node whose kubelet does not answer, or "" if
+// the node does not exist. It returns a problem if the kubelet answers,
+// because that node must leave by itself.
+func (n Node) Dead(ctx context.Context) (ip string, err error) {
+	node, err := n.get(ctx)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			ip = a.Address
+		}
+	}
+	port := int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)
+	if speaksTLS(ctx, net.JoinHostPort(ip, strconv.Itoa(port))) {
+		return "", &step.Problem{Name: "node-alive", Text: n.Name + " at " + ip + " is alive", Remedy: "run `kube-bootstrap turndown` on it"}
+	}
+	return ip, nil
+}
+
+// speaksTLS reports whether a TLS server answers. It does not verify the
+// certificate, because a dead machine has no server at all.
+func speaksTLS(ctx context.Context, address string) bool {
+	ctx, cancel := step.Checking(ctx) // a host that is off does not refuse the connection
+	defer cancel()
+	conn, err := (&tls.Dialer{}).DialContext(ctx, "tcp", address)
+	if err == nil {
+		return conn.Close() == nil
+	}
+	var stranger *tls.CertificateVerificationError
+	return errors.As(err, &stranger)
+}

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -60,13 +59,17 @@ func (n Node) given(ctx context.Context, node *corev1.Node, own bool) (Marks, er
 }
 
 // remember stores the labels and taints that a control plane gives to the node.
-func (n Node) remember(ctx context.Context, client kubernetes.Interface, node *corev1.Node, marks Marks) error {
+func (n Node) remember(ctx context.Context, node *corev1.Node, marks Marks) error {
 	text, err := json.Marshal(given{node.UID, marks})
 	if err != nil {
 		return err
 	}
 	data := map[string]string{n.Name: string(text)}
 	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return err
+	}
+	client, err := n.API.Client()
 	if err != nil {
 		return err
 	}

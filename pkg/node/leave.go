@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -45,7 +44,7 @@ func (n Node) uncordon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+`":null}},"spec":{"unschedulable":null}}`)
+	return n.patch(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+`":null}},"spec":{"unschedulable":null}}`)
 }
 
 // Drain holds the options of a drain.
@@ -65,17 +64,13 @@ func (n Node) Drain(d Drain) step.Step {
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) { return n.toDrain(ctx, d) },
 		Apply: func(ctx context.Context) error {
-			client, err := n.API.Client()
-			if err != nil {
-				return err
-			}
 			// A Check that got no answer in time has refused nothing.
 			if _, err := n.toDrain(ctx, d); err != nil {
 				return err
 			}
 			cordoned, err := n.cordon(ctx)
 			if err == nil {
-				err = step.Until(step.WithLimit(ctx, d.Limit), func(ctx context.Context) error { return n.evict(ctx, client) }, nil)
+				err = step.Until(step.WithLimit(ctx, d.Limit), n.evict, nil)
 			}
 			if err != nil && cordoned {
 				return n.takeAgain(ctx, err)
@@ -121,7 +116,7 @@ func (n Node) cordon(ctx context.Context) (cordoned bool, err error) {
 	if node.Spec.Unschedulable {
 		return node.Annotations[cordonAnnotation] != "", nil
 	}
-	return true, n.patchSelf(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+`":"true"}},"spec":{"unschedulable":true}}`)
+	return true, n.patch(ctx, `{"metadata":{"annotations":{"`+cordonAnnotation+`":"true"}},"spec":{"unschedulable":true}}`)
 }
 
 // takeAgain uncordons the node after a drain that failed or was interrupted.
@@ -136,9 +131,13 @@ func (n Node) takeAgain(ctx context.Context, failed error) error {
 
 // evict requests the eviction of each pod once, and returns an error that
 // lists the remaining pods.
-func (n Node) evict(ctx context.Context, client kubernetes.Interface) error {
+func (n Node) evict(ctx context.Context) error {
 	pods, err := n.movable(ctx)
 	if err != nil || len(pods) == 0 {
+		return err
+	}
+	client, err := n.API.Client()
+	if err != nil {
 		return err
 	}
 	var held []string
@@ -223,24 +222,4 @@ func (n Node) Forget() step.Step {
 		},
 		Apply: n.Remove,
 	}
-}
-
-func (n Node) get(ctx context.Context) (*corev1.Node, error) {
-	ctx, cancel := step.Limited(ctx)
-	defer cancel()
-	client, err := n.API.Client()
-	if err != nil {
-		return nil, err
-	}
-	return client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
-}
-
-func (n Node) patchSelf(ctx context.Context, patch string) error {
-	ctx, cancel := step.Limited(ctx)
-	defer cancel()
-	client, err := n.API.Client()
-	if err != nil {
-		return err
-	}
-	return n.patch(ctx, client, patch)
 }

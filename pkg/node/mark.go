@@ -56,10 +56,6 @@ func (n Node) Mark(marks Marks) step.Step {
 // mark remembers the marks before it applies them, because a run that is killed
 // in between has given them as well.
 func (n Node) mark(ctx context.Context, node *corev1.Node, marks Marks) error {
-	client, err := n.API.Client()
-	if err != nil {
-		return err
-	}
 	before, err := n.given(ctx, node, marks.Own)
 	if err != nil {
 		return err
@@ -69,15 +65,15 @@ func (n Node) mark(ctx context.Context, node *corev1.Node, marks Marks) error {
 		return nil
 	}
 	if marks.Own {
-		return n.patch(ctx, client, changes.patch())
+		return n.patch(ctx, changes.patch())
 	}
-	if err := n.remember(ctx, client, node, before.and(marks)); err != nil {
+	if err := n.remember(ctx, node, before.and(marks)); err != nil {
 		return err
 	}
-	if err := n.patch(ctx, client, changes.patch()); err != nil {
+	if err := n.patch(ctx, changes.patch()); err != nil {
 		return err
 	}
-	return n.remember(ctx, client, node, marks)
+	return n.remember(ctx, node, marks)
 }
 
 // all returns the complete diff of a node that does not exist yet.
@@ -178,16 +174,19 @@ func (n Node) Taints(ctx context.Context) (taints []corev1.Taint, known bool, er
 
 // TaintChanges returns the taints of want that a node lacks, and the node's
 // taints of before that are no longer wanted.
-func TaintChanges(has []corev1.Taint, before, want []string) (add, remove []string) {
+func TaintChanges(node []corev1.Taint, before, want []string) (add, remove []string) {
+	has := func(taint corev1.Taint) bool {
+		return slices.ContainsFunc(node, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value })
+	}
 	for _, word := range want {
-		if taint := ParseTaint(word); !slices.ContainsFunc(has, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value }) {
+		if !has(ParseTaint(word)) {
 			add = append(add, word)
 		}
 	}
 	for _, word := range before {
 		taint := ParseTaint(word)
 		wanted := slices.ContainsFunc(want, func(w string) bool { other := ParseTaint(w); return other.MatchTaint(&taint) })
-		if !wanted && slices.ContainsFunc(has, func(t corev1.Taint) bool { return t.MatchTaint(&taint) && t.Value == taint.Value }) {
+		if !wanted && has(taint) {
 			remove = append(remove, word)
 		}
 	}

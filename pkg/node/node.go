@@ -12,11 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -46,10 +44,7 @@ func (n Node) WaitReady() step.Step {
 		Name:  name,
 		Waits: true,
 		Check: func(ctx context.Context) (step.Diff, error) {
-			since, err := n.since(ctx)
-			if err == nil {
-				err = n.probe(ctx, func(node *corev1.Node) error { return ready(node, since) })
-			}
+			err := n.nowReady(ctx)
 			return step.DiffOf(err, fmt.Sprintf("%s: %v", name, err))
 		},
 		Apply: func(ctx context.Context) error {
@@ -88,44 +83,80 @@ func (n Node) Remove(ctx context.Context) error {
 	return nil
 }
 
-func (n Node) probe(ctx context.Context, holds func(*corev1.Node) error) error {
+func (n Node) nowReady(ctx context.Context) error {
+	since, err := n.since(ctx)
+	if err != nil {
+		return err
+	}
 	node, err := n.get(ctx)
 	if err != nil {
 		return kube.NoAnswer(err)
 	}
-	return holds(node)
+	return ready(node, since)
 }
 
-func (n Node) watch(ctx context.Context) (watch.Interface, error) {
+func (n Node) get(ctx context.Context) (*corev1.Node, error) {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
 	client, err := n.API.Client()
 	if err != nil {
 		return nil, err
 	}
-	// A kubelet may watch its own node only, so it has to ask by that name.
-	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, n.Name).String()
-	return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: byName})
+	return client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 }
 
-func (n Node) patch(ctx context.Context, client kubernetes.Interface, patch string) error {
+func (n Node) patch(ctx context.Context, patch string) error {
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
 	options := metav1.PatchOptions{FieldManager: kube.FieldManager}
-	_, err := client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), options)
+	_, err = client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), options)
 	return err
+}
+
+// watch asks by the name of the node, because a kubelet may only watch its own.
+func (n Node) watch(ctx context.Context) (watch.Interface, error) {
+	return open(ctx, n.API, metav1.SingleObject(metav1.ObjectMeta{Name: n.Name}))
+}
+
+// Watch opens a watch of all nodes.
+func Watch(api kube.Connect) kube.Watch {
+	return func(ctx context.Context) (watch.Interface, error) { return open(ctx, api, metav1.ListOptions{}) }
+}
+
+func open(ctx context.Context, api kube.Connect, which metav1.ListOptions) (watch.Interface, error) {
+	client, err := api.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.CoreV1().Nodes().Watch(ctx, which)
 }
 
 // ready also requires that pods can be placed on the node, see placeable.
 func ready(node *corev1.Node, since time.Time) error {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.LastHeartbeatTime.Time.Before(since) {
-			return fmt.Errorf("node %s has not reported since its kubelet was started", node.Name)
-		}
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return fmt.Errorf("node %s is not Ready: %s", node.Name, c.Message)
-		}
-		if c.Type == corev1.NodeReady {
-			return placeable(node)
-		}
+	c := readyCondition(node)
+	switch {
+	case c == nil:
+		return fmt.Errorf("node %s has not reported yet", node.Name)
+	case c.LastHeartbeatTime.Time.Before(since):
+		return fmt.Errorf("node %s has not reported since its kubelet was started", node.Name)
+	case c.Status != corev1.ConditionTrue:
+		return fmt.Errorf("node %s is not Ready: %s", node.Name, c.Message)
 	}
-	return fmt.Errorf("node %s has not reported yet", node.Name)
+	return placeable(node)
+}
+
+// readyCondition returns the condition Ready of a node; nil if its kubelet has not reported yet.
+func readyCondition(node *corev1.Node) *corev1.NodeCondition {
+	conditions := node.Status.Conditions
+	i := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return nil
+	}
+	return &conditions[i]
 }
 
 // placeable returns an error while the node has a taint of a node that is not Ready.
@@ -144,22 +175,18 @@ func placeable(node *corev1.Node) error {
 	return nil
 }
 
-// Watch opens a watch of all nodes.
-func Watch(api kube.Connect) kube.Watch {
-	return func(ctx context.Context) (watch.Interface, error) {
-		client, err := api.Client()
-		if err != nil {
-			return nil, err
-		}
-		return client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{})
-	}
-}
-
 // Ready reports whether a node says that it is Ready.
 func Ready(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	c := readyCondition(n)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// LastReport returns when the kubelet has last reported the status of its node.
+func LastReport(n *corev1.Node) time.Time {
+	if c := readyCondition(n); c != nil {
+		return c.LastHeartbeatTime.Time
+	}
+	return n.CreationTimestamp.Time
 }
 
 // NotReady returns those of the nodes that are not Ready, or do not exist.
