@@ -5,14 +5,21 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
@@ -113,3 +120,77 @@ func (h *Host) CRISocket() string {
 // OwnNetwork reports whether pods are attached to docker0. Otherwise docker0
 // does not change, and another CNI plugin provides the pod network.
 func (h *Host) OwnNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
+
+// detectAddress detects the address if it is not set, or if the user sets
+// another interface.
+func (h *Host) detectAddress() {
+	moved := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost && !h.KeepsAddress()
+	if h.Config.IPAddress != "" && !moved {
+		return
+	}
+	link, ok, err := link(h)
+	switch {
+	case err != nil:
+		h.DetectErr = err
+	case !ok || len(link.Addrs) == 0:
+		h.DetectErr = fmt.Errorf("interface %s has no IPv4 address", h.Config.NetInterface)
+	default:
+		h.Config.NetInterface = link.Name
+		h.Config.IPAddress = link.Addrs[0].Addr().String()
+	}
+}
+
+func link(h *Host) (links.Link, bool, error) {
+	if h.Config.NetInterface != "" {
+		return links.Find(h.Config.NetInterface)
+	}
+	link, err := links.Default()
+	return link, err == nil, err
+}
+
+// KeepsAddress reports whether the address of this host cannot change. This
+// is so on a control plane, because etcd, its certificates and the other
+// hosts refer to the address.
+func (h *Host) KeepsAddress() bool { return h.Saved.Role == Master }
+
+// MainSocket is the socket of the main Docker.
+const MainSocket = "/run/docker.sock"
+
+// MainDocker opens the main Docker on use, because it may not run yet when the
+// plan is made.
+func MainDocker() *docker.Engine { return docker.Open(MainSocket) }
+
+// BootstrapDocker opens the bootstrap Docker, on use too.
+func BootstrapDocker() *docker.Engine { return docker.Open(bootstrapdocker.Socket) }
+
+// Balancing returns the settings of the balancer.
+func Balancing(h *Host) balancer.Settings {
+	return balancer.Settings{
+		Own: h.Config.IPAddress, Port: h.Config.BalancerPort, APIPort: h.Config.APIServerPort,
+		ClusterCA: join.ClusterCAFile, EtcdCA: join.EtcdCAFile, Cert: join.FlannelCertFile, Key: join.FlannelKeyFile,
+	}
+}
+
+// BalancedAPI returns the URL at which this host reaches a ready API server.
+func BalancedAPI(h *Host) string { return "https://" + Balancing(h).Address() }
+
+// BalancedEtcd returns the URL at which this host reaches an etcd.
+func BalancedEtcd(h *Host) string { return "https://" + Balancing(h).EtcdAddress() }
+
+// Downloads caches the downloads of a run, so that the checked manifest is also
+// the applied manifest.
+type Downloads struct{ texts sync.Map } // by URL
+
+// Get returns the content of a URL.
+func (d *Downloads) Get(ctx context.Context, from string) ([]byte, error) {
+	if text, ok := d.texts.Load(from); ok {
+		return text.([]byte), nil
+	}
+	ctx, cancel := step.Limited(ctx)
+	defer cancel()
+	text, err := addon.Download(ctx, from)
+	if err == nil {
+		d.texts.Store(from, text)
+	}
+	return text, err
+}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,16 +24,19 @@ import (
 const (
 	Master = "master"
 	Worker = "worker"
+	// Loaded is the role of a host that has the images and the registry
+	// configuration and is not part of a cluster yet.
+	Loaded = "loaded"
 )
 
-// Loaded is the role of a host that has the images and the registry
-// configuration and is not part of a cluster yet.
-const Loaded = "loaded"
-
-// KeptFile contains the role of a host after a turndown with kept images. The
-// host is not part of a cluster any more, but a second turndown can remove
-// the images.
-const KeptFile = host.StateDir + "/kept"
+const (
+	// RoleFile contains the role of a host.
+	RoleFile = host.StateDir + "/role"
+	// KeptFile contains the role of a host after a turndown with kept images. The
+	// host is not part of a cluster any more, but a second turndown can remove
+	// the images.
+	KeptFile = host.StateDir + "/kept"
+)
 
 // Saved is the saved role and settings of a host.
 type Saved struct {
@@ -62,9 +66,6 @@ func (s Saved) Keep(cfg config.Config, given config.Origins) (config.Config, []c
 	}
 	return cfg.Keep(config.FixedFor(s.Role), s.Config, given)
 }
-
-// RoleFile contains the role of a host.
-const RoleFile = host.StateDir + "/role"
 
 // ReadSaved returns the role and settings of this host, the zero Saved if it
 // has none. It derives a missing or damaged role from other files.
@@ -109,14 +110,13 @@ func readRole(files host.Files, path string) (string, error) {
 // tellRole derives the role from the files that kube-bootstrap writes on
 // hosts of a role.
 func tellRole(files host.Files) string {
-	exists := func(path string) bool { return files.Exists(path) }
-	ours := slices.ContainsFunc(slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles), exists)
+	ours := slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles)
 	switch {
-	case !ours:
+	case !slices.ContainsFunc(ours, files.Exists):
 		return ""
-	case slices.ContainsFunc([]string{etcd.DataDir, controlplane.APIServerPod, controlplane.EtcdCA + ".key"}, exists):
+	case slices.ContainsFunc([]string{etcd.DataDir, controlplane.APIServerPod, controlplane.EtcdCA + ".key"}, files.Exists):
 		return Master
-	case slices.ContainsFunc([]string{join.HandoverFile, kubelet.Kubeconfig, kubelet.BootstrapConfig}, exists):
+	case slices.ContainsFunc([]string{join.HandoverFile, kubelet.Kubeconfig, kubelet.BootstrapConfig}, files.Exists):
 		return Worker
 	}
 	return Loaded
@@ -132,3 +132,35 @@ func settingsLost(role string, err error) error {
 		Remedy: fmt.Sprintf("restore the file from a backup, run `%s --config FILE` with all settings that this host was set up with, or `kube-bootstrap turndown`", command),
 	}
 }
+
+// Changing reports whether the settings of this run differ from those in force.
+func (h *Host) Changing() bool {
+	if !h.Saved.Installed() {
+		return false
+	}
+	now, err := file.Marshal(h.Config)
+	old, oldErr := file.Marshal(h.Saved.Config)
+	return err == nil && oldErr == nil && !bytes.Equal(now, old)
+}
+
+// Upgrading reports whether the versions of this run differ from those in
+// force. A failed run may then have started newer components, and etcd cannot
+// read its data with an older version.
+func (h *Host) Upgrading() bool {
+	was, now := h.Saved.Config, h.Config
+	return h.Saved.Installed() && (was.KubernetesVersion != now.KubernetesVersion || was.EtcdVersion != now.EtcdVersion)
+}
+
+// CompleteFile exists if the last run has applied all steps. Without it the
+// agent repairs nothing, because a run is in progress or was interrupted.
+const CompleteFile = host.StateDir + "/complete"
+
+// CompleteMark is that file.
+var CompleteMark = host.File{Path: CompleteFile, Data: []byte("The last run applied all steps. The agent repairs this host.\n")}
+
+// Complete reports whether the last run has applied all steps.
+func Complete(files host.Files) bool { return files.Exists(CompleteFile) }
+
+// Suspend stops repairs by the agent until a run of master or worker
+// succeeds.
+func (h *Host) Suspend() error { return h.Files.Remove(CompleteFile) }

@@ -1,10 +1,15 @@
 package local
 
 import (
+	"errors"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // VersionsFile records the versions of the components on this host, because
@@ -27,7 +32,12 @@ func (h *Host) UseCatalogue() error {
 	if err != nil {
 		return err
 	}
-	h.Versions, h.Images = versions, placed(h, image.Catalogue(versions, ""))
+	h.Versions, h.Images = versions, image.Catalogue(versions, "")
+	for i := range h.Images {
+		if h.Images[i].Name == "flannel" && !h.OwnNetwork() { // flannel runs in pods
+			h.Images[i].Stores = append(h.Images[i].Stores, image.Containerd)
+		}
+	}
 	return nil
 }
 
@@ -49,19 +59,14 @@ func (h *Host) KnownVersions() image.Versions {
 	if h.pushed.Kubernetes == wanted.Kubernetes {
 		return h.pushed
 	}
-	if h.FromRegistry() {
-		return h.rememberedVersions(wanted)
-	}
-	if bundle, err := h.Source().Open(); err == nil {
-		defer bundle.Close()
-		if bundle.Versions.Kubernetes == wanted.Kubernetes {
-			return bundle.Versions
+	if !h.FromRegistry() {
+		if bundle, err := h.Source().Open(); err == nil {
+			defer bundle.Close()
+			if bundle.Versions.Kubernetes == wanted.Kubernetes {
+				return bundle.Versions
+			}
 		}
 	}
-	return h.rememberedVersions(wanted)
-}
-
-func (h *Host) rememberedVersions(wanted image.Versions) image.Versions {
 	remembered, err := host.Record[image.Versions]{Path: VersionsFile}.Read(h.Files)
 	if err != nil || remembered.Kubernetes != wanted.Kubernetes {
 		return image.Versions{}
@@ -88,4 +93,82 @@ func (h *Host) ImagesOf(role string) []image.Image {
 	return slices.DeleteFunc(slices.Clone(h.Images), func(i image.Image) bool {
 		return !slices.ContainsFunc(wanted, func(w image.Image) bool { return w.Ref == i.Ref })
 	})
+}
+
+// Source returns the image source of this host.
+func (h *Host) Source() offline.Source {
+	s := offline.Source{
+		Path: h.Config.Bundle, Base: h.Config.BundleBase, VerifyKey: h.Config.VerifyKey, Versions: h.Versions,
+		Images: h.Images, Arch: h.Config.Arch, Files: h.Files, KeepImages: h.Config.KeepImages, Broadcast: h.Loads,
+	}
+	switch {
+	case h.ByHand:
+		s.Docker = MainDocker()
+	case h.FromRegistry():
+		s.Registry = h.Registry
+	case s.Path == "":
+		s.Path = offline.HostPath
+	}
+	return s
+}
+
+// Image returns the reference of an image of the catalogue on this host.
+func (h *Host) Image(name string) string {
+	for _, img := range h.Images {
+		if img.Name == name {
+			return img.Ref
+		}
+	}
+	return image.Ref(h.Versions, name)
+}
+
+// Program returns the image that contains a Kubernetes component on this
+// host.
+func (h *Host) Program(name string) string {
+	if ref := image.ProgramRef(h.Versions, name); ref != image.Ref(h.Versions, "hyperkube") {
+		return ref
+	}
+	return h.Image("hyperkube")
+}
+
+// TakeLoaded makes the main Docker the source of images, which the user has
+// loaded there by hand, unless there is a bundle or a registry.
+func (h *Host) TakeLoaded() { h.ByHand = h.Config.Bundle == "" && h.Registry == nil }
+
+// SkewProblem compares the wanted versions with those in force, and the etcd
+// version with the newest version that has used the data directory
+// [version-skew].
+func SkewProblem(h *Host, role string) error {
+	if !h.Saved.Installed() {
+		return nil
+	}
+	running := h.Saved.Config.KubernetesVersion
+	problems := []error{skewed(catalog.CheckChange(running, h.Config.KubernetesVersion),
+		"keep "+running+", take a newer patch of it, or set up a new cluster after `kube-bootstrap turndown`")}
+	started, err := etcd.Started(h.Files)
+	if err != nil {
+		return err
+	}
+	if started != "" && role == Master {
+		problems = append(problems, skewed(catalog.CheckEtcdChange(started, h.Versions.Etcd), "set ETCD_VERSION to "+started+" or newer"))
+	}
+	return errors.Join(problems...)
+}
+
+// joinSkewProblem compares the wanted version with the version of the API
+// server that this host joins [version-skew].
+func joinSkewProblem(h *Host, server string) error {
+	wanted, remedy := h.Versions.Kubernetes, "set K8S_VERSION to "+server+", or leave it out"
+	if h.Config.Join {
+		return skewed(catalog.CheckControlPlane(wanted, server), remedy)
+	}
+	return skewed(catalog.CheckKubelet(wanted, server), remedy)
+}
+
+// skewed returns the problem that versions do not fit; nil if err is nil.
+func skewed(err error, remedy string) error {
+	if err == nil {
+		return nil
+	}
+	return &step.Problem{Name: "version-skew", Text: err.Error(), Remedy: remedy}
 }
