@@ -2,13 +2,20 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -18,9 +25,13 @@ func addressProblem(_ context.Context, h request) error {
 	if err != nil {
 		return err
 	}
-	if name := h.Config.NetInterface; name != "" && !slices.ContainsFunc(found, func(l links.Link) bool { return l.Name == name }) {
+	var names []string
+	for _, l := range found {
+		names = append(names, l.Name)
+	}
+	if name := h.Config.NetInterface; name != "" && !slices.Contains(names, name) {
 		return &step.Problem{Name: "net-interface", Text: fmt.Sprintf("netInterface: %s: this interface does not exist", name),
-			Remedy: "use one of: " + names(found)}
+			Remedy: "use one of: " + strings.Join(names, ", ")}
 	}
 	if h.DetectErr != nil {
 		return &step.Problem{Name: "ip-address", Text: "cannot detect the address of this host: " + h.DetectErr.Error(),
@@ -40,14 +51,6 @@ func addressProblem(_ context.Context, h request) error {
 	return &step.Problem{Name: "ip-address", Text: fmt.Sprintf("ipAddress: %s: no interface has this address", h.Config.IPAddress), Remedy: remedy}
 }
 
-func names(found []links.Link) string {
-	var all []string
-	for _, l := range found {
-		all = append(all, l.Name)
-	}
-	return strings.Join(all, ", ")
-}
-
 // overlapProblem compares the pod and service networks with the host's
 // routes. It ignores docker0, which moves into the pod network, and flannel's
 // links.
@@ -56,7 +59,7 @@ func overlapProblem(_ context.Context, h request) error {
 	if err != nil {
 		return err
 	}
-	var problems []*step.Problem
+	var problems []error
 	for field, cidr := range map[string]string{"flannelNetwork": h.Config.FlannelNetwork, "serviceNetwork": h.Config.ServiceNetwork} {
 		network, err := netip.ParsePrefix(cidr)
 		if err != nil {
@@ -70,7 +73,7 @@ func overlapProblem(_ context.Context, h request) error {
 			}
 		}
 	}
-	return joinProblems(problems)
+	return errors.Join(problems...)
 }
 
 func strange(h *local.Host, r links.Route) bool {
@@ -86,7 +89,7 @@ func portProblem(_ context.Context, h request) error {
 	if h.role == local.Master {
 		ports = append(ports, h.Config.APIServerPort, 2379, 2380, 10257, 10259)
 	}
-	var problems []*step.Problem
+	var problems []error
 	for _, port := range ports {
 		if err := host.PortFree(port); err != nil {
 			problems = append(problems, &step.Problem{Name: fmt.Sprintf("port-%d", port),
@@ -94,5 +97,67 @@ func portProblem(_ context.Context, h request) error {
 				Remedy: fmt.Sprintf("stop the process that listens there (`ss -ltnp 'sport = :%d'`)", port)})
 		}
 	}
-	return joinProblems(problems)
+	return errors.Join(problems...)
+}
+
+// balancedProblem returns a problem if the addresses for load balancers include
+// one of this host, of docker0's network or of another node.
+func balancedProblem(ctx context.Context, h request) error {
+	ranges := h.Config.LoadBalancerRanges()
+	if len(ranges) == 0 || h.role != local.Master || h.Config.Join {
+		return nil
+	}
+	found, err := links.All()
+	if err != nil {
+		return err
+	}
+	taken := nodeAddresses(ctx, h)
+	for _, l := range found {
+		for _, a := range l.Addrs {
+			taken = append(taken, takenRange{"of " + l.Name + " of this host", linkRange(l.Name, a)})
+		}
+	}
+	return errors.Join(balancedProblems(ranges, taken)...)
+}
+
+// takenRange is a range of addresses that a machine has.
+type takenRange struct {
+	owner string // "of eth0 of this host"
+	addresses.Range
+}
+
+// linkRange returns the whole network of docker0, whose other addresses are those
+// of containers, and the own address of another link.
+func linkRange(link string, a netip.Prefix) addresses.Range {
+	if link == "docker0" {
+		return addresses.Of(a)
+	}
+	return addresses.Range{First: a.Addr(), Last: a.Addr()}
+}
+
+func balancedProblems(ranges []addresses.Range, taken []takenRange) (problems []error) {
+	for _, r := range ranges {
+		if i := slices.IndexFunc(taken, func(t takenRange) bool { return r.Overlaps(t.Range) }); i >= 0 {
+			problems = append(problems, &step.Problem{Name: "load-balancer-addresses",
+				Text:   fmt.Sprintf("loadBalancerAddresses: %s has an address %s: %s", r, taken[i].owner, taken[i].Range),
+				Remedy: "choose addresses that no machine has"})
+		}
+	}
+	return problems
+}
+
+// nodeAddresses returns the addresses of the nodes, or none if no API server
+// answers.
+func nodeAddresses(ctx context.Context, h request) (all []takenRange) {
+	ctx, cancel := step.Checking(h.Limited(ctx))
+	defer cancel()
+	nodes, _ := node.List(ctx, kube.Kubeconfig(controlplane.AdminConf))
+	for _, n := range nodes {
+		for _, a := range n.Status.Addresses {
+			if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type != corev1.NodeHostName {
+				all = append(all, takenRange{"of node " + n.Name, addresses.Range{First: ip, Last: ip}})
+			}
+		}
+	}
+	return all
 }

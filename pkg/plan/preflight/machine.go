@@ -8,9 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/catalog"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -133,4 +136,36 @@ func swapProblem(context.Context, request) error {
 	}
 	return &step.Problem{Name: "swap", Text: "swap is on, and the kubelet cannot disable it for pods with cgroup v1",
 		Remedy: "disable it (`swapoff -a`, and remove its line in /etc/fstab)"}
+}
+
+// kernelProblem returns a problem for each missing cgroup controller and
+// kernel module.
+func kernelProblem(ctx context.Context, h request) error {
+	var errs []error
+	for _, controller := range []string{"cpu", "memory", "pids"} {
+		if !kernel.HasCgroup(controller) {
+			errs = append(errs, &step.Problem{Name: "cgroup-" + controller,
+				Text:   "the kernel's cgroup controller " + controller + " is disabled",
+				Remedy: "enable it at boot (cgroup_enable=" + controller + ")"})
+		}
+	}
+	return errors.Join(append(errs, parts.Network(h.Host).ModuleProblems(ctx))...)
+}
+
+func podProblems(ctx context.Context, h request) error {
+	if h.Saved.Installed() {
+		return nil
+	}
+	return errors.Join(containerd.MissingProblem(), oldContainerd(ctx, h), containerd.CNIProblems(h.Files, h.OwnNetwork()), parts.Pods(h.Host).Problems(ctx))
+}
+
+// oldContainerd returns a problem if containerd is older than the oldest
+// version that the wanted Kubernetes supports. It skips a CRI socket that the
+// user configured, which may belong to another runtime.
+func oldContainerd(ctx context.Context, h request) error {
+	_, m, err := catalog.Kubernetes(h.Config.KubernetesVersion)
+	if err != nil || h.Config.CRISocket != "" {
+		return err
+	}
+	return containerd.OldProblem(ctx, m.Containerd)
 }

@@ -66,15 +66,10 @@ func steps(r request, checks []check) []step.Step {
 	return all
 }
 
-// step returns a step that is only a check. It omits the problems that the
-// user ignores, by their name or by the name of the check.
+// step returns a step that is only a check.
 func (c check) step(r request) step.Step {
 	return step.Step{Name: c.title, Check: func(ctx context.Context) (step.Diff, error) {
-		err := withoutIgnored(r.Host, c.find(ctx, r))
-		if slices.Contains(r.Config.IgnorePreflight, c.name) {
-			err = joinProblems(slices.DeleteFunc(step.Problems(err), func(p *step.Problem) bool { return !p.Firm }))
-		}
-		return nil, err
+		return nil, withoutIgnored(r, c.name, c.find(ctx, r))
 	}}
 }
 
@@ -87,15 +82,21 @@ func unanswered(h *local.Host) []step.Step {
 	return steps(request{Host: h}, all)
 }
 
-func withoutIgnored(h *local.Host, err error) error {
+// withoutIgnored omits the problems that the user ignores, by their name or by the
+// name of the check that has found them.
+func withoutIgnored(r request, check string, err error) error {
+	ignored := func(name string) bool { return slices.Contains(r.Config.IgnorePreflight, name) }
 	problems := step.Problems(err)
-	if err == nil || len(problems) == 0 {
+	if len(problems) == 0 && !ignored(check) {
 		return err
 	}
-	left := slices.DeleteFunc(problems, func(p *step.Problem) bool {
-		return !p.Firm && slices.Contains(h.Config.IgnorePreflight, p.Name)
-	})
-	return joinProblems(left)
+	var left []error
+	for _, p := range problems {
+		if p.Firm || !ignored(check) && !ignored(p.Name) {
+			left = append(left, p)
+		}
+	}
+	return errors.Join(left...)
 }
 
 func skewProblem(_ context.Context, h request) error { return local.SkewProblem(h.Host, h.role) }
@@ -105,11 +106,3 @@ func dockerProblem(ctx context.Context, h request) error {
 }
 
 func sizeProblem(_ context.Context, h request) error { return parts.Own(h.Host).Problems() }
-
-func joinProblems(problems []*step.Problem) error {
-	var errs []error
-	for _, p := range problems {
-		errs = append(errs, p)
-	}
-	return errors.Join(errs...)
-}

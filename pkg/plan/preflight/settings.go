@@ -3,15 +3,24 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // settingsProblem lists the given settings that cannot change on this host, or
 // that differ from those of the cluster that the host joins.
 func settingsProblem(_ context.Context, h request) error {
-	var problems []*step.Problem
+	var problems []error
 	for _, d := range h.Refused {
 		whose, remedy := "this host was set up with", "leave it out, or run `kube-bootstrap turndown` and set this host up again"
 		if d.Shared {
@@ -22,5 +31,58 @@ func settingsProblem(_ context.Context, h request) error {
 			Text: fmt.Sprintf("%s: %s (from %s), but %s %s", d.Field, cmp.Or(d.Given, "nothing"), d.From, whose, cmp.Or(d.InForce, "none")),
 		})
 	}
-	return joinProblems(problems)
+	return errors.Join(problems...)
+}
+
+func roleProblem(_ context.Context, h request) error {
+	if h.Saved.Installed() && h.Saved.Role != h.role {
+		return &step.Problem{Name: "role", Text: fmt.Sprintf("this host is already a %s", h.Saved.Role),
+			Remedy: "run `kube-bootstrap turndown` first to make it a " + h.role}
+	}
+	if h.role == local.Master && h.Config.Join && h.Saved.Role == local.Master && !h.Saved.Config.Join {
+		return &step.Problem{Name: "role", Text: "--join: this host is the first control plane of another cluster",
+			Remedy: "remove --join to repair this host, or run `kube-bootstrap turndown` first"}
+	}
+	entries, err := os.ReadDir(h.Files.Path("/etc/kubernetes/manifests"))
+	if !h.Saved.Installed() && !errors.Is(err, fs.ErrNotExist) && (err != nil || len(entries) > 0) {
+		return &step.Problem{Name: "role", Text: "/etc/kubernetes/manifests contains static pods of another cluster",
+			Remedy: "remove that cluster first (`kubeadm reset`, if kubeadm made it)"}
+	}
+	return nil
+}
+
+// identityProblem returns a problem if the keys of the cluster were lost,
+// because a control plane must not create new ones.
+func identityProblem(_ context.Context, h request) error {
+	if h.role != local.Master {
+		return nil
+	}
+	return parts.PKI(h.Host).IdentityProblem()
+}
+
+// taintProblem refuses changed taints on a worker, because the API server
+// does not allow a kubelet to change the taints of its registered node. Once
+// an administrator has changed the node, the worker accepts the setting.
+func taintProblem(ctx context.Context, h request) error {
+	before, want := h.Saved.Config.NodeTaints, h.Config.NodeTaints
+	if h.role != local.Worker || !h.Saved.Installed() || slices.Equal(before, want) {
+		return nil
+	}
+	has, known, err := parts.Node(h.Host, kubelet.Kubeconfig).Taints(ctx)
+	if err != nil || !known {
+		return err // a new node registers with the taints
+	}
+	add, remove := node.TaintChanges(has, before, want)
+	if len(add)+len(remove) == 0 {
+		return nil
+	}
+	words := add
+	for _, word := range remove {
+		words = append(words, word+"-")
+	}
+	return &step.Problem{
+		Name:   "node-taint",
+		Text:   fmt.Sprintf("nodeTaints: %q, and %q before: a worker cannot change the taints of its node", strings.Join(want, ","), strings.Join(before, ",")),
+		Remedy: fmt.Sprintf("run `kubectl taint node --overwrite %s %s` as an administrator, then this command again", h.Config.HostName, strings.Join(words, " ")),
+	}
 }

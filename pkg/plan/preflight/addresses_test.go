@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -22,7 +23,7 @@ func TestBalancedProblems(t *testing.T) {
 		must.NoError(t, err)
 		got := ""
 		for _, p := range balancedProblems([]addresses.Range{r}, taken) {
-			got += p.Text
+			got += p.(*step.Problem).Text
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
