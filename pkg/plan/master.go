@@ -38,13 +38,13 @@ func masterEngines(h *local.Host) step.Plan {
 		{remember(h, local.Master), preflight.Room(h)},
 		{kubelet.RememberSysctls(h.Files)}, // before files that show that the kubelet has run
 		{
-			ifJoining(h, h.Join.Save()), parts.MainDocker(h).Resume(),
+			h.Join.Save().If(h.Config.Join), parts.MainDocker(h).Resume(),
 			parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
 		{main, pods},
 		// The others enable leader election while this host starts.
-		{ifJoining(h, parts.EtcdMember(h).Announce()), bootstrap.Start(), earlyKubelet(h, local.Master), h.Source().InstallCNIPlugins()},
+		{parts.EtcdMember(h).Announce().If(h.Config.Join), bootstrap.Start(), earlyKubelet(h, local.Master), h.Source().InstallCNIPlugins()},
 		{parts.LoadBootstrap(h, "etcd")},
 	}
 }
@@ -64,8 +64,8 @@ func masterEtcd(h *local.Host) step.Plan {
 func apiServer(h *local.Host) step.Plan {
 	return step.Plan{
 		append(reviveLate(h), parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h)),
-		{apiServerReady(h), ifNotJoining(h, parts.StaticPods(h).LateInNewCluster(parts.PKI(h)))},
-		{ifJoining(h, controlplane.AwaitElection(h.Files)), controlplane.GrantAdmin(parts.PKI(h))},
+		{apiServerReady(h), parts.StaticPods(h).LateInNewCluster(parts.PKI(h)).If(!h.Config.Join)},
+		{controlplane.AwaitElection(h.Files).If(h.Config.Join), controlplane.GrantAdmin(parts.PKI(h))},
 	}
 }
 
@@ -73,13 +73,13 @@ func apiServer(h *local.Host) step.Plan {
 func cluster(h *local.Host) step.Plan {
 	pods, node := parts.StaticPods(h), parts.Node(h, controlplane.AdminConf)
 	return step.Plan{
-		{applyNetwork(h), ifJoining(h, pods.Late())},
+		{applyNetwork(h), pods.Late().If(h.Config.Join)},
 		append(keepNetwork(h),
 			parts.EtcdMember(h).List(), parts.Publish(h), parts.ApplyAddons(h),
-			parts.Watched(h, node.Mark(marks(h, local.Master))), parts.Watched(h, membership.ServingCertificate(h))),
+			parts.Watched(node.Mark(marks(h, local.Master))), parts.Watched(membership.ServingCertificate(h))),
 		pods.Healthy(func(component string) func(context.Context) error { return parts.StaticPod(h, component).Watch }),
 		append(parts.FurtherAddons(h), madeDirs(h), kubelet.InstallKubectl(h.Files, local.Binary),
-			parts.Watched(h, ifNetwork(h, node.WaitReady())), ifNetwork(h, parts.Addons(h).WaitDNS())),
-		{ifJoining(h, h.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)))},
+			parts.Watched(node.WaitReady().If(networkInstalled(h))), parts.Addons(h).WaitDNS().If(networkInstalled(h))),
+		{h.Join.Spend(kube.Kubeconfig(controlplane.AdminConf)).If(h.Config.Join)},
 	}
 }

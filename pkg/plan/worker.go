@@ -49,6 +49,6 @@ func joinCluster(h *local.Host) step.Plan {
 		{agent.Start()},
 		{agent.Joined()},
 		keepNetwork(h),
-		{madeDirs(h), h.Join.Forget(), parts.Watched(h, node.Mark(marks(h, local.Worker))), parts.Watched(h, ifNetwork(h, node.WaitReady()))},
+		{madeDirs(h), h.Join.Forget(), parts.Watched(node.Mark(marks(h, local.Worker))), parts.Watched(node.WaitReady().If(networkInstalled(h)))},
 	}
 }

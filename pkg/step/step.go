@@ -85,6 +85,14 @@ func (p Plan) Within(limit time.Duration) Plan {
 	return p
 }
 
+// If returns the step, or an empty step that Plan.Compact removes.
+func (s Step) If(wanted bool) Step {
+	if wanted {
+		return s
+	}
+	return Step{}
+}
+
 // Compact removes steps without a name, which take the place of steps that
 // the settings exclude, and then the empty stages.
 func (p Plan) Compact() Plan {

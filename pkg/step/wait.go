@@ -150,6 +150,8 @@ func Watching(ctx context.Context, watch, do func(context.Context) error) error 
 // why it cannot succeed, see Watching.
 func (s Step) Watched(watch func(context.Context) error) Step {
 	apply := s.Apply
-	s.Apply = func(ctx context.Context) error { return Watching(ctx, watch, apply) }
+	if apply != nil { // otherwise a step that If has omitted
+		s.Apply = func(ctx context.Context) error { return Watching(ctx, watch, apply) }
+	}
 	return s
 }

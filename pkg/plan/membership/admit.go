@@ -7,7 +7,6 @@ import (
 	"crypto"
 	"errors"
 	"net/netip"
-	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,11 +15,12 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -90,7 +90,7 @@ func issuer(h *local.Host) join.Issuer {
 			if err != nil {
 				return nil, err
 			}
-			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: parts.LeafLife(h)}, public, time.Now())
+			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(h.Files)}, public, time.Now())
 		},
 	}
 }
@@ -133,39 +133,36 @@ func WatchFlannel(h *local.Host) kube.Watch { return issuer(h).Watch }
 // Issue answers the pending requests for flannel's certificates. The agent
 // calls it.
 func Issue(ctx context.Context, h *local.Host) error {
-	ctx, cancel := step.Limited(h.Limited(ctx))
-	defer cancel()
 	return issuer(h).Issue(ctx)
 }
 
-// LetGo removes the workers that asked to leave the cluster. Control planes
-// remove themselves from etcd. The agent calls it.
-func LetGo(ctx context.Context, h *local.Host) error {
-	ctx, cancel := step.Limited(h.Limited(ctx))
-	defer cancel()
-	names, err := node.Names(ctx, kube.Kubeconfig(controlplane.AgentConf), node.Departs)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	controlPlanes, err := parts.ControlPlaneNames(h)(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, name := range names {
-		if !slices.Contains(controlPlanes, name) {
-			errs = append(errs, removeHost(ctx, h, name))
-		}
-	}
-	return errors.Join(errs...)
+// HoldsLastCopy reports whether this host has the only etcd member of its
+// cluster.
+func HoldsLastCopy(h *local.Host) bool {
+	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.HasData(h.Files)
 }
 
-// removeHost removes a worker's rights, and then its node.
-func removeHost(ctx context.Context, h *local.Host, name string) error {
-	if err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
-		return errors.Join(expel(ctx, h, client, name), banNode(ctx, h, client, name))
-	}); err != nil {
-		return err
+// EtcdMembers returns the status of the etcd members. It must run on a
+// control plane.
+func EtcdMembers(ctx context.Context, h *local.Host) ([]etcd.MemberStatus, error) {
+	return parts.Etcd(h).Status(h.Limited(ctx))
+}
+
+// Share uploads the encrypted certificate authorities for a further control
+// plane, and returns the key to decrypt them.
+func Share(ctx context.Context, h *local.Host) (certkey.Key, error) {
+	ctx, cancel := step.Limited(h.Limited(ctx))
+	defer cancel()
+	if err := renewal.NotRotating(ctx); err != nil {
+		return certkey.Key{}, err
 	}
-	return removeNode(ctx, h, name)
+	shared, err := controlplane.Shared(h.Files)
+	if err != nil {
+		return certkey.Key{}, err
+	}
+	client, err := kube.Kubeconfig(controlplane.AdminConf).Client()
+	if err != nil {
+		return certkey.Key{}, err
+	}
+	return join.Share(ctx, client, shared)
 }

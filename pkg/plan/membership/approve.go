@@ -63,23 +63,21 @@ func ServingCertificate(h *local.Host) step.Step {
 // WatchServing watches the requests of kubelets for serving certificates.
 func WatchServing(h *local.Host) kube.Watch { return approver(h, controlplane.AgentConf).Watch }
 
+// WatchNodes watches the requests of joining kubelets.
+func WatchNodes(*local.Host) kube.Watch {
+	return join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch
+}
+
 // ApproveNodes answers the pending requests of joining kubelets. The agent
 // calls it.
 func ApproveNodes(ctx context.Context, h *local.Host) error {
-	ctx, cancel := step.Limited(h.Limited(ctx))
-	defer cancel()
-	approver := join.NodeApprover{
-		API:           kube.Kubeconfig(controlplane.AgentConf),
-		ControlPlanes: parts.ControlPlaneNames(h),
-	}
+	approver := join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: parts.ControlPlaneNames(h)}
 	return errors.Join(approver.Approve(ctx), approver.DropUsed(ctx))
 }
 
 // Approve answers the pending requests for serving certificates. The agent
 // calls it.
 func Approve(ctx context.Context, h *local.Host) error {
-	ctx, cancel := step.Limited(h.Limited(ctx))
-	defer cancel()
 	_, refused, err := approver(h, controlplane.AgentConf).Approve(ctx)
 	for _, r := range refused {
 		err = errors.Join(err, fmt.Errorf("request %s of node %s was not approved: %w", r.Name, r.Node, r.Reason))

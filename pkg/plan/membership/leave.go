@@ -5,10 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -59,4 +67,122 @@ func depart(ctx context.Context, h *local.Host) (left []string) {
 		left = append(left, fmt.Sprintf("node %s is listed, and its certificates are valid, until `kube-bootstrap forget %s` on a control plane: %v", name, name, err))
 	}
 	return left
+}
+
+// LetGo removes the workers that asked to leave the cluster. Control planes
+// remove themselves from etcd. The agent calls it.
+func LetGo(ctx context.Context, h *local.Host) error {
+	names, err := node.Names(ctx, kube.Kubeconfig(controlplane.AgentConf), node.Departs)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	controlPlanes, err := parts.ControlPlaneNames(h)(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if !slices.Contains(controlPlanes, name) {
+			errs = append(errs, removeHost(ctx, h, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeHost removes a worker's rights, and then its node.
+func removeHost(ctx context.Context, h *local.Host, name string) error {
+	if err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
+		return errors.Join(expel(ctx, h, client, name), banNode(ctx, h, client, name))
+	}); err != nil {
+		return err
+	}
+	return removeNode(ctx, h, name)
+}
+
+// Forget removes a dead host from the cluster: its etcd member and users, so
+// that its certificates are useless, its flannel subnet, and its node. It
+// must run on a control plane. A second call completes an interrupted one.
+func Forget(ctx context.Context, h *local.Host, name string) error {
+	ctx = h.Limited(ctx)
+	ip, err := parts.EtcdMember(h).Forget(ctx, name)
+	if ip == "" && err == nil {
+		ip, err = parts.Anywhere(h, name).Dead(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if ip == "" && !hasPlace(ctx, h, name) {
+		return &step.Problem{Name: "node-unknown", Text: "the cluster has no host " + name, Remedy: "use a name that `kubectl get nodes` lists"}
+	}
+	return removeHost(ctx, h, name)
+}
+
+// hasPlace reports whether a host has an etcd user, which a host gets when it
+// begins to join.
+func hasPlace(ctx context.Context, h *local.Host, name string) (has bool) {
+	err := parts.Etcd(h).Do(ctx, func(client *clientv3.Client) (err error) {
+		has, err = etcd.Admitted(ctx, client, name)
+		return err
+	})
+	return err == nil && has
+}
+
+// removeNode deletes the node. It gives up after CheckLimit, because the host
+// can leave without this.
+func removeNode(ctx context.Context, h *local.Host, name string) error {
+	return step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), parts.Anywhere(h, name).Remove, nil)
+}
+
+// banNode makes the API servers refuse the certificates of a removed worker's
+// kubelet. It first deletes its requests, so that only a certificate that is
+// later requested with a token is accepted again.
+func banNode(ctx context.Context, h *local.Host, client *clientv3.Client, name string) error {
+	requests := join.NodeCertificates{API: parts.Anywhere(h, name).API}
+	if err := requests.Delete(ctx, name); err != nil {
+		return err
+	}
+	return etcd.NoteRemoved(ctx, client, etcd.Removed{Host: name, Until: time.Now().Add(pki.LeafLife)})
+}
+
+// RefuseRemoved configures this host's API server to refuse removed nodes.
+// The agent calls it.
+func RefuseRemoved(ctx context.Context, h *local.Host) error {
+	return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
+		removed, err := etcd.ListRemoved(ctx, client, time.Now())
+		if err != nil {
+			return err
+		}
+		// If the API server does not answer, the removed nodes in etcd are still
+		// refused.
+		acceptErr := acceptReturned(ctx, h, client, removed)
+		var nodes []controlplane.RemovedNode
+		for _, r := range removed {
+			nodes = append(nodes, controlplane.RemovedNode{Name: r.Host, Accepted: r.Accepted})
+		}
+		return errors.Join(acceptErr, controlplane.RefuseRemoved(h.Files, nodes))
+	})
+}
+
+// acceptReturned accepts the certificates of workers that joined again:
+// certificates that were requested with a token or with an accepted
+// certificate.
+func acceptReturned(ctx context.Context, h *local.Host, client *clientv3.Client, removed []etcd.Removed) error {
+	if len(removed) == 0 {
+		return nil
+	}
+	issued, err := join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range issued {
+		at := slices.IndexFunc(removed, func(r etcd.Removed) bool { return r.Host == c.Node })
+		if at < 0 || slices.Contains(removed[at].Accepted, c.SHA256) || c.By != "" && !slices.Contains(removed[at].Accepted, c.By) {
+			continue
+		}
+		if err := removed[at].Accept(ctx, client, c.SHA256); err != nil {
+			return err
+		}
+		removed[at].Accepted = append(removed[at].Accepted, c.SHA256)
+	}
+	return nil
 }

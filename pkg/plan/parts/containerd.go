@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -22,7 +23,7 @@ func CRI(h *local.Host) containerd.CRI {
 
 // Pods returns the pods of this host.
 func Pods(h *local.Host) containerd.Pods {
-	return containerd.Pods{Files: h.Files, Socket: Containerd(h), Images: podImages(h)}
+	return containerd.Pods{Files: h.Files, Socket: Containerd(h), Images: imagesIn(h, image.Containerd)}
 }
 
 // StaticPod returns the static pod of a component of the control plane.

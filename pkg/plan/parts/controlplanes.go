@@ -3,8 +3,13 @@ package parts
 import (
 	"slices"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 )
 
@@ -47,4 +52,39 @@ func Others(h *local.Host) []string {
 		all = append(all, h.Config.MasterIP)
 	}
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
+}
+
+// Anywhere returns a node that uses any ready API server, because the API
+// server of this host may have stopped.
+func Anywhere(h *local.Host, name string) node.Node {
+	one := Node(h, controlplane.AdminConf)
+	one.Name, one.API = name, AnyServer(h, controlplane.AdminConf)
+	return one
+}
+
+// AnyServer connects by a kubeconfig of this control plane to whichever API
+// server is ready.
+func AnyServer(h *local.Host, kubeconfig string) kube.Connect {
+	own := kube.Kubeconfig(kubeconfig)
+	return func() (*rest.Config, error) {
+		config, err := own()
+		if err == nil {
+			config.Host = local.BalancedAPI(h)
+		}
+		return config, err
+	}
+}
+
+// UserKubeconfig returns a kubeconfig for a user of the cluster whose control
+// plane this host is.
+func UserKubeconfig(u controlplane.User) ([]byte, error) {
+	saved, err := local.ReadSaved(host.Files{})
+	if err != nil {
+		return nil, err
+	}
+	h, err := local.Open(saved.Config)
+	if err != nil {
+		return nil, err
+	}
+	return PKI(h).UserKubeconfig(u)
 }

@@ -3,11 +3,15 @@ package parts
 import (
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/kubelet"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/maindocker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/offline"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -53,22 +57,36 @@ func bootstrapStore() imagestore.DockerStore {
 // podStore returns the image store of the pods. It shares files with the main Docker,
 // whose kubelet is of the same image.
 func podStore(h *local.Host, main imagestore.DockerStore) imagestore.Target {
-	var both []string
-	for _, i := range h.Images {
-		if i.In(image.Main) && i.In(image.Containerd) {
-			both = append(both, i.Ref)
-		}
-	}
+	both := imagesIn(h, image.Main, image.Containerd)
 	return imagestore.Containerd(h.CRISocket(), "", host.StateDir, main.LayersOf(both...))
 }
 
-// podImages lists the images of the catalogue for pods.
-func podImages(h *local.Host) []string {
-	var refs []string
+// imagesIn lists the images of this host that are in all of these stores.
+func imagesIn(h *local.Host, stores ...image.Store) (refs []string) {
 	for _, i := range h.Images {
-		if slices.Contains(i.Stores, image.Containerd) {
+		if !slices.ContainsFunc(stores, func(s image.Store) bool { return !i.In(s) }) {
 			refs = append(refs, i.Ref)
 		}
 	}
 	return refs
+}
+
+// RegistryFiles is the step that configures containerd, Docker and the kubelet
+// for the private registry, or containerd for mirrors. The private registry
+// serves the images of all registries, so that mirrors are of no use with it.
+func RegistryFiles(h *local.Host) step.Step {
+	return registry.ConfigureHost(h.Files, func() ([]host.File, error) {
+		if h.RegistryLost != nil {
+			return nil, h.RegistryLost
+		}
+		if h.Registry == nil {
+			return containerd.MirrorFiles(h.Files, h.Config.Mirrors())
+		}
+		hosts, err := containerd.RegistryFiles(h.Files, h.Registry, image.Upstreams())
+		if err != nil {
+			return nil, err
+		}
+		credentials, err := kubelet.RegistryFiles(h.Registry, image.Upstreams())
+		return slices.Concat(hosts, maindocker.RegistryFiles(h.Registry), credentials), err
+	})
 }

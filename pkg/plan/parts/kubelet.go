@@ -2,7 +2,6 @@ package parts
 
 import (
 	"context"
-	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
@@ -17,12 +16,7 @@ import (
 
 // Watched ends the wait of a step early if the kubelet fails, because the
 // wait depends on it.
-func Watched(h *local.Host, s step.Step) step.Step {
-	if s.Apply == nil {
-		return s // an omitted step, see step.Plan.Compact
-	}
-	return s.Watched(RunningKubelet().Watch)
-}
+func Watched(s step.Step) step.Step { return s.Watched(RunningKubelet().Watch) }
 
 // KeepSysctls sets the sysctls of the links that kube-bootstrap creates. It
 // changes no other links, because it could not restore the user's values, and
@@ -30,9 +24,12 @@ func Watched(h *local.Host, s step.Step) step.Step {
 func KeepSysctls(h *local.Host) step.Step {
 	var links []string
 	if h.OwnNetwork() {
-		links = append(links, "docker0", flannel.Link(h.Config.FlannelBackend))
+		links = append(links, "docker0")
+		if overlay := flannel.Link(h.Config.FlannelBackend); overlay != "" {
+			links = append(links, overlay)
+		}
 	}
-	return kubelet.KeepSysctls(h.Files, slices.DeleteFunc(links, func(l string) bool { return l == "" })...)
+	return kubelet.KeepSysctls(h.Files, links...)
 }
 
 // ServiceRoute returns the route of this host to Services.

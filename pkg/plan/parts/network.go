@@ -1,30 +1,32 @@
 package parts
 
 import (
+	"context"
 	"net/netip"
+	"regexp"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // OnDocker0 returns s if pods are attached to docker0, and otherwise an empty
-// step, see step.Plan.Compact. If the settings were lost, turndown undoes the
-// steps of both kinds of network.
+// step. If the settings were lost, turndown undoes the steps of both kinds of
+// network.
 func OnDocker0(h *local.Host, s step.Step) step.Step {
-	if h.OwnNetwork() || h.Saved.Lost != nil {
-		return s
-	}
-	return step.Step{}
+	return s.If(h.OwnNetwork() || h.Saved.Lost != nil)
 }
 
 // OnOtherCNI returns s if another CNI plugin provides the pod network.
 func OnOtherCNI(h *local.Host, s step.Step) step.Step {
-	if h.OwnNetwork() && h.Saved.Lost == nil {
-		return step.Step{}
-	}
-	return s
+	return s.If(!h.OwnNetwork() || h.Saved.Lost != nil)
 }
 
 // podCIDR returns the network that the controller manager divides among the
@@ -40,4 +42,47 @@ func podCIDR(h *local.Host) netip.Prefix {
 // NetworkManifest returns the manifest of another CNI plugin.
 func NetworkManifest(h *local.Host) Manifest {
 	return Manifest{h, addon.Where(h.Config.CNIPlugin), host.StateDir + "/network.yaml"}
+}
+
+// HostFilter returns the filter of packets between hosts.
+func HostFilter(h *local.Host, role string) flannel.HostFilter {
+	f := flannel.HostFilter{
+		Etcd: FlannelEtcd(h), PublicIP: h.Config.IPAddress, Backend: h.Config.FlannelBackend, Network: local.Prefix(h.Config.FlannelNetwork),
+		KubeletPort: 10250, ControlPlanes: controlPlaneAddresses,
+	}
+	if role == local.Master {
+		f.PeerPort = 2380
+	}
+	for _, network := range h.Config.TrustedNetworks {
+		f.Trusted = append(f.Trusted, local.Prefix(network))
+	}
+	return f
+}
+
+func controlPlaneAddresses(ctx context.Context, client *clientv3.Client) (all []string, err error) {
+	list, err := etcd.Listed(ctx, client)
+	for _, e := range list {
+		all = append(append(all, e.IP), e.Addresses...)
+	}
+	return all, err
+}
+
+// dockerBridge matches a bridge that Docker has created for a network.
+var dockerBridge = regexp.MustCompile(`^(docker0|br-[0-9a-f]{12})$`)
+
+// addresses returns the IPv4 addresses of this host, other than its own, that
+// the kernel may choose for connections to other hosts.
+func addresses(h *local.Host) (all []string) {
+	found, _ := links.All() // preflight reports errors
+	network := local.Prefix(h.Config.FlannelNetwork)
+	for _, l := range found {
+		for _, a := range l.Addrs {
+			ip := a.Addr()
+			if l.Up && !dockerBridge.MatchString(l.Name) && ip.IsGlobalUnicast() && !network.Contains(ip) && ip.String() != h.Config.IPAddress {
+				all = append(all, ip.String())
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

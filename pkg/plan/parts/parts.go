@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
@@ -105,7 +104,7 @@ func hostNetwork(h *local.Host) netip.Prefix {
 func controlPlane(h *local.Host) controlplane.Host {
 	return controlplane.Host{
 		Files: h.Files, HostName: h.Config.HostName, IP: h.Config.IPAddress, APIPort: h.Config.APIServerPort,
-		ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join, LeafLife: LeafLife(h),
+		ServiceCIDR: local.Prefix(h.Config.ServiceNetwork), DNSDomain: h.Config.DNSDomain, Joins: h.Config.Join, LeafLife: controlplane.ReadLeafLife(h.Files),
 	}
 }
 
@@ -156,10 +155,19 @@ func Publish(h *local.Host) step.Step {
 func Addons(h *local.Host) addon.Addons {
 	ca, _ := h.Files.Read(join.ClusterCAFile) // missing only before the certificates are issued, see applyAddons
 	kubeletCA, _ := h.Files.Read(controlplane.KubeletCAFile)
+	// Pods of addons use the single control plane, or the kubernetes Service, which
+	// several control planes need and which is usable slightly later.
+	podServer, forward := "", ""
+	if !Several(h) {
+		podServer = net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
+	}
+	if kubelet.HasResolver(h.Files) { // otherwise CoreDNS would refuse to start
+		forward = "/etc/resolv.conf"
+	}
 	return addon.Addons{API: kube.Kubeconfig(controlplane.AdminConf), Settings: addon.Settings{
 		ProxyImage: h.Program("kube-proxy"), DNSImage: h.Image("coredns"), FlannelImage: h.Image("flannel"), Backend: h.Config.FlannelBackend,
-		Server: local.BalancedAPI(h), PodServer: podServer(h),
-		Forward: forward(h), PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
+		Server: local.BalancedAPI(h), PodServer: podServer,
+		Forward: forward, PodCIDR: h.Config.FlannelNetwork, DNSDomain: h.Config.DNSDomain, DNSIP: h.Config.DNSServerIP,
 		ClusterCA: ca, ProxyFields: h.Config.ProxyFields(), KubeletCA: kubeletCA, MetricsImage: h.Image("metrics-server"),
 		LocalPathImage: h.Image("local-path-provisioner"), HelperImage: h.Image("hyperkube"), VolumesDir: kubelet.VolumesDir,
 		ControllerImage: h.Image("metallb-controller"), SpeakerImage: h.Image("metallb-speaker"),
@@ -167,33 +175,11 @@ func Addons(h *local.Host) addon.Addons {
 	}}
 }
 
-// podServer returns the API server for pods of addons: host:port of a single control
-// plane, or "" for the kubernetes Service, which several control planes need
-// and which is usable slightly later.
-func podServer(h *local.Host) string {
-	if Several(h) {
-		return ""
-	}
-	return net.JoinHostPort(h.Config.IPAddress, strconv.Itoa(h.Config.APIServerPort))
-}
-
-// forward returns the upstream of CoreDNS for names outside of the cluster,
-// or "" on a host without a name server, where CoreDNS would otherwise refuse
-// to start.
-func forward(h *local.Host) string {
-	if kubelet.HasResolver(h.Files) {
-		return "/etc/resolv.conf"
-	}
-	return ""
-}
-
 // ApplyAddons is the step that applies kube-proxy and CoreDNS.
 func ApplyAddons(h *local.Host) step.Step {
 	return later("apply kube-proxy and CoreDNS", func() (step.Step, error) {
-		if _, err := h.Files.Read(join.ClusterCAFile); err != nil {
-			return step.Step{}, err
-		}
-		return Addons(h).Apply(), nil
+		_, err := h.Files.Read(join.ClusterCAFile)
+		return Addons(h).Apply(), err
 	})
 }
 
@@ -236,7 +222,3 @@ func keepModule(ctx context.Context, h *local.Host, module string) bool {
 	return host.InContainer() || slices.Contains(kernel.BootModules(h.Files), module) ||
 		module == "br_netfilter" && MainDocker(h).NeedsNetfilter(ctx)
 }
-
-// LeafLife is how long the certificates that this host issues are valid; 0: as
-// usual.
-func LeafLife(h *local.Host) time.Duration { return controlplane.ReadLeafLife(h.Files) }

@@ -12,18 +12,18 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/etcd"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/flannel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Resident is the agent of this host. Its parts run independently of one
@@ -52,15 +52,15 @@ func (r Resident) Run(ctx context.Context) error {
 	}
 	// A run that repairs an unreadable role restarts the agent.
 	if err == nil && saved.Role == local.Master {
-		parts["approve"] = r.approve
-		parts["issue"] = r.issue
-		parts["approve nodes"] = r.approveNodes
+		for name, a := range answers {
+			parts[name] = func(ctx context.Context) error { return r.answer(ctx, name, a) }
+		}
 		parts["refuse removed nodes"] = r.refuse
-		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchRotation(ctx, in) }
+		parts["watch the rotation"] = reportTo(in, renewal.State.Watch)
 		parts["watch the nodes"] = func(ctx context.Context) error { return r.watchNodes(ctx, in) }
 	}
 	if err == nil && saved.Role == local.Worker {
-		parts["watch the rotation"] = func(ctx context.Context) error { return r.watchTrust(ctx, in) }
+		parts["watch the rotation"] = reportTo(in, renewal.WorkerState.WatchTrust)
 	}
 	var all sync.WaitGroup
 	for name, part := range parts {
@@ -107,7 +107,11 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 			}
 			defer client.Close()
 			return etcd.WatchListed(ctx, client, func(list []etcd.Entry) {
-				tell(controlPlanesOf(list))
+				var all []balancer.ControlPlane
+				for _, e := range list {
+					all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
+				}
+				tell(all)
 				in.Put(agent.Cluster)
 				r.hosts.Give()
 			})
@@ -119,14 +123,6 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 	})
 }
 
-func controlPlanesOf(list []etcd.Entry) []balancer.ControlPlane {
-	var all []balancer.ControlPlane
-	for _, e := range list {
-		all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
-	}
-	return all
-}
-
 // host returns this host with the settings in force.
 func (r Resident) host() (*local.Host, error) {
 	saved, err := local.ReadSaved(r.Files)
@@ -136,37 +132,41 @@ func (r Resident) host() (*local.Host, error) {
 	return local.Open(saved.Config)
 }
 
-// approve approves requests of kubelets for serving certificates as they
-// arrive.
-func (r Resident) approve(ctx context.Context) error {
-	return r.answer(ctx, "approve", membership.WatchServing, membership.Approve)
-}
-
-// approveNodes approves requests of joining kubelets as they arrive.
-func (r Resident) approveNodes(ctx context.Context) error {
-	requests := join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}
-	return r.answer(ctx, "approve nodes", func(*local.Host) kube.Watch { return requests.Watch }, membership.ApproveNodes)
-}
-
-// issue answers requests for flannel's certificates as they arrive.
-func (r Resident) issue(ctx context.Context) error {
-	return r.answer(ctx, "issue", membership.WatchFlannel, membership.Issue)
-}
-
-// answer answers the requests that a watch reports.
-func (r Resident) answer(ctx context.Context, part string, open func(*local.Host) kube.Watch, do func(context.Context, *local.Host) error) error {
+// answer answers requests as they arrive.
+func (r Resident) answer(ctx context.Context, part string, a answer) error {
 	h, err := r.host()
 	if err != nil {
 		return err
 	}
 	asked := agent.NewSignal()
-	go kube.Follow(ctx, open(h), func(e watch.Event) {
+	go kube.Follow(ctx, a.watch(h), func(e watch.Event) {
 		if e.Type != watch.Modified {
 			asked.Give()
 		}
 	})
-	agent.Follow(ctx, asked, func(ctx context.Context) error { return do(ctx, h) }, r.failed(part))
+	agent.Follow(ctx, asked, limited(h, a.do), r.failed(part))
 	return nil
+}
+
+// answer is what a control plane does with the requests that a watch reports.
+type answer struct {
+	watch func(*local.Host) kube.Watch
+	do    func(context.Context, *local.Host) error
+}
+
+var answers = map[string]answer{
+	"approve":       {membership.WatchServing, membership.Approve},
+	"approve nodes": {membership.WatchNodes, membership.ApproveNodes},
+	"issue":         {membership.WatchFlannel, membership.Issue},
+}
+
+// limited returns do with the limit of a step.
+func limited(h *local.Host, do func(context.Context, *local.Host) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := step.Limited(h.Limited(ctx))
+		defer cancel()
+		return do(ctx, h)
+	}
 }
 
 // repair watches the host and repairs it after each event.

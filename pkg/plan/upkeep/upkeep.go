@@ -3,10 +3,13 @@
 package upkeep
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/agent"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/containerd"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
@@ -23,10 +26,11 @@ import (
 //	other groups are independent, or wait for one of these
 func Upkeep(h *local.Host, past *outages) agent.Groups {
 	role := h.Saved.Role
+	controlPlane := role == local.Master
 	return agent.Groups{
 		"balancer": {{Step: parts.Balancer(h, role).Known(), On: agent.Tick}},
 		"overlay": {
-			{Step: ownEtcd(h), On: agent.BootstrapDocker},
+			{Step: parts.StartEtcd(h).If(controlPlane), On: agent.BootstrapDocker},
 			{Step: parts.OnDocker0(h, parts.Flanneld(h).Start()), On: agent.BootstrapDocker | agent.Link | agent.Files},
 			{Step: parts.OnDocker0(h, parts.Flanneld(h).Overlay()), On: agent.BootstrapDocker | agent.Link | agent.Route | agent.Lease},
 			// renewDue replaces the containers of this group, so it belongs to it.
@@ -43,7 +47,7 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 			{Step: parts.OnDocker0(h, parts.KeepPods(h)), On: agent.MainDocker | agent.Link},
 		},
 		"hosts": {
-			{Step: parts.OnDocker0(h, listed(h)), On: agent.Link},
+			{Step: parts.OnDocker0(h, parts.EtcdMember(h).List().If(controlPlane)), On: agent.Link},
 			{Step: parts.OnDocker0(h, parts.HostFilter(h, role).Step()), On: agent.Firewall | agent.Lease | agent.Cluster},
 		},
 		"kernel":     {{Step: parts.KeepSysctls(h), On: agent.Link | agent.Forwarding | agent.Tick}},
@@ -80,19 +84,27 @@ func loadedImages(h *local.Host, role string) []agent.Duty {
 	return duties
 }
 
-// listed returns the step that keeps the addresses of a control plane current
-// in the list.
-func listed(h *local.Host) step.Step {
-	if h.Saved.Role != local.Master {
-		return step.Step{}
+// shared returns the steps that adapt a control plane to the number of
+// control planes: leader election is on if there are several, and the addons then
+// use no single API server. They also move a CoreDNS pod to a second node.
+func shared(h *local.Host) []step.Step {
+	pods := parts.StaticPods(h)
+	spread := []step.Step{parts.Addons(h).Spread()}
+	switch {
+	case h.Saved.Role != local.Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
+		return nil
+	case controlplane.Electing(h.Files) != pods.Single:
+		return spread
 	}
-	return parts.EtcdMember(h).List()
+	return slices.Concat([]step.Step{pods.Early(), pods.Late(), parts.ApplyAddons(h)}, parts.ContainedAddons(h), spread)
 }
 
-// ownEtcd returns the etcd step of a control plane.
-func ownEtcd(h *local.Host) step.Step {
-	if h.Saved.Role != local.Master {
-		return step.Step{}
+// Keep applies the steps that a control plane needs after a change of the
+// nodes.
+func Keep(ctx context.Context, h *local.Host) error {
+	var stages step.Plan
+	for _, s := range shared(h) {
+		stages = append(stages, []step.Step{s})
 	}
-	return parts.StartEtcd(h)
+	return (&step.Runner{}).Do(ctx, stages.Within(h.Timeout()))
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -45,27 +44,23 @@ func (r Resident) refuse(ctx context.Context) error {
 		return err
 	}
 	told := agent.NewSignal()
-	go kube.Follow(ctx, join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch, func(watch.Event) { told.Give() })
+	go kube.Follow(ctx, membership.WatchNodes(h), func(watch.Event) { told.Give() })
 	follow := func(ctx context.Context) error {
 		return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
 	}
 	go agent.Forever(ctx, func(ctx context.Context) error {
 		return agent.WhileUnchanged(ctx, r.Files, follow, join.EtcdCAFile)
 	}, r.failed("follow removed nodes"))
-	agent.Follow(ctx, told, func(ctx context.Context) error { return membership.RefuseRemoved(ctx, h) }, r.failed("refuse removed nodes"))
+	agent.Follow(ctx, told, limited(h, membership.RefuseRemoved), r.failed("refuse removed nodes"))
 	return nil
 }
 
-// watchTrust reports when the authorities that workers trust change.
-func (r Resident) watchTrust(ctx context.Context, in *agent.Inbox) error {
-	kube.Follow(ctx, renewal.WorkerState.WatchTrust, func(watch.Event) { in.Put(agent.Cluster) })
-	return nil
-}
-
-// watchRotation reports when the state of a rotation changes.
-func (r Resident) watchRotation(ctx context.Context, in *agent.Inbox) error {
-	kube.Follow(ctx, renewal.State.Watch, func(watch.Event) { in.Put(agent.Cluster) })
-	return nil
+// reportTo returns the part that reports each change of the state of a rotation.
+func reportTo(in *agent.Inbox, state kube.Watch) func(context.Context) error {
+	return func(ctx context.Context) error {
+		kube.Follow(ctx, state, func(watch.Event) { in.Put(agent.Cluster) })
+		return nil
+	}
 }
 
 // watchNodes watches the nodes. It removes workers from the cluster as they ask for
@@ -91,7 +86,7 @@ func (r Resident) watchNodes(ctx context.Context, in *agent.Inbox) error {
 	})
 	// It reports each change several times, because the node's pods follow later.
 	go agent.Follow(ctx, turned, func(context.Context) error { in.Put(agent.Cluster); return nil }, nil)
-	agent.Follow(ctx, departs, func(ctx context.Context) error { return membership.LetGo(ctx, h) }, r.failed("let hosts go"))
+	agent.Follow(ctx, departs, limited(h, membership.LetGo), r.failed("let hosts go"))
 	return nil
 }
 

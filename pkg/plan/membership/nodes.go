@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
@@ -35,7 +36,7 @@ func ExpiredNodes(ctx context.Context, h *local.Host) error {
 	if err != nil {
 		return nil
 	}
-	since := time.Now().Add(-cmp.Or(parts.LeafLife(h), pki.LeafLife))
+	since := time.Now().Add(-cmp.Or(controlplane.ReadLeafLife(h.Files), pki.LeafLife))
 	return expiredNodes(nodes, controlPlanes, since)
 }
 
@@ -44,7 +45,7 @@ func ExpiredNodes(ctx context.Context, h *local.Host) error {
 func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) error {
 	var names, commands []string
 	for i := range nodes {
-		if slices.Contains(controlPlanes, nodes[i].Name) || node.Ready(&nodes[i]) || !lastReport(nodes[i]).Before(since) {
+		if slices.Contains(controlPlanes, nodes[i].Name) || node.Ready(&nodes[i]) || !node.LastReport(&nodes[i]).Before(since) {
 			continue
 		}
 		names = append(names, nodes[i].Name)
@@ -60,12 +61,15 @@ func expiredNodes(nodes []corev1.Node, controlPlanes []string, since time.Time) 
 	}
 }
 
-// lastReport returns when the kubelet has last reported the status of its node.
-func lastReport(n corev1.Node) time.Time {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.LastHeartbeatTime.Time
-		}
+// Mark applies labels and taints to another node of the cluster. It must run
+// on a control plane. It does nothing if the node has not joined yet, because
+// it will register with them.
+func Mark(ctx context.Context, h *local.Host, name string, labels, taints []string) error {
+	other := parts.Node(h, controlplane.AdminConf)
+	other.Name = name
+	if _, known, err := other.Taints(ctx); err != nil || !known {
+		return err
 	}
-	return n.CreationTimestamp.Time
+	marks := node.Marks{Labels: labels, Taints: taints}
+	return (&step.Runner{}).Do(ctx, step.Plan{{other.Mark(marks)}}.Within(h.Timeout()))
 }
