@@ -4,12 +4,49 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// Duty is a step that the agent may apply by itself, and the events after
+// which it checks the step.
+type Duty struct {
+	Step  step.Step
+	On    Event
+	Limit time.Duration // of a repair, during which a user's run waits; 0: applyLimit
+}
+
+const (
+	settle    = 300 * time.Millisecond // the wait for further events of the same change
+	tickEvery = 5 * time.Second
+	allEvery  = 5 * time.Minute
+	// legacyEvery is the interval of checks of iptables-legacy, which sends no
+	// notifications.
+	legacyEvery = 30 * time.Second
+	lockedFor   = time.Second // the retry interval if another run holds the lock
+	applyLimit  = 30 * time.Second
+	firstAgain  = 2 * time.Second // the pause after the first repair by a step
+	maxAgain    = time.Minute
+	// steady is the time without a repair after which the pause starts again at
+	// firstAgain.
+	steady = 2 * time.Minute
+)
+
+// Groups maps a group to its duties. Groups run concurrently. The duties of a
+// group run in order, because each may need the duties before it.
+type Groups map[string][]Duty
+
+// Compact drops duties without a step, as step.Plan.Compact does.
+func (g Groups) Compact() Groups {
+	for name, duties := range g {
+		g[name] = slices.DeleteFunc(duties, func(d Duty) bool { return d.Step.Name == "" })
+	}
+	return g
+}
 
 // group checks and repairs the duties of one group.
 type group struct {
@@ -145,4 +182,29 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 	g.waits[d.Step.Name] = g.waits[d.Step.Name].after(time.Now(), changes)
 	g.notes.done(Repair{At: begun.UTC(), Step: d.Step.Name, Changes: changes, Seconds: time.Since(begun).Seconds()}, err)
 	return retry{events: d.On, after: time.Until(g.waits[d.Step.Name].next), failed: err != nil}
+}
+
+// patience is the backoff between repairs of the same changes, because a
+// repair that is repeated does not help. Other changes are a new fault.
+type patience struct {
+	changes string
+	next    time.Time
+	pause   time.Duration
+}
+
+// wait returns the remaining backoff for these changes.
+func (p patience) wait(changes step.Diff) time.Duration {
+	if p.changes != changes.String() {
+		return 0
+	}
+	return time.Until(p.next)
+}
+
+// after returns the backoff after a repair of these changes that ended now.
+func (p patience) after(now time.Time, changes step.Diff) patience {
+	pause := min(max(2*p.pause, firstAgain), maxAgain)
+	if p.changes != changes.String() || now.Sub(p.next) > steady {
+		pause = firstAgain
+	}
+	return patience{changes: changes.String(), next: now.Add(pause), pause: pause}
 }

@@ -49,8 +49,8 @@ func (n Node) given(ctx context.Context, node *corev1.Node, own bool) (Marks, er
 		return before, fmt.Errorf("labels and taints given to node %s: %w", n.Name, err)
 	}
 	var g given
-	if text := all.Data[n.Name]; text != "" {
-		err = json.Unmarshal([]byte(text), &g)
+	if data := all.Data[n.Name]; data != "" {
+		err = json.Unmarshal([]byte(data), &g)
 	}
 	if g.UID == node.UID {
 		before = g.Marks
@@ -60,15 +60,8 @@ func (n Node) given(ctx context.Context, node *corev1.Node, own bool) (Marks, er
 
 // remember stores the labels and taints that a control plane gives to the node.
 func (n Node) remember(ctx context.Context, node *corev1.Node, marks Marks) error {
-	text, err := json.Marshal(given{node.UID, marks})
-	if err != nil {
-		return err
-	}
-	data := map[string]string{n.Name: string(text)}
-	patch, err := json.Marshal(map[string]any{"data": data})
-	if err != nil {
-		return err
-	}
+	data := map[string]string{n.Name: text(given{node.UID, marks})}
+	patch := []byte(text(map[string]any{"data": data}))
 	client, err := n.API.Client()
 	if err != nil {
 		return err

@@ -104,22 +104,23 @@ func (m Marks) changes(node *corev1.Node, before Marks) changes {
 	if !m.Own {
 		c.taint(node, before.Taints, m.Taints)
 	}
-	if m.none() && before.none() || m.text() == before.text() {
+	if m.none() && before.none() || text(m) == text(before) {
 		return c
 	}
 	c.diff = append(c.diff, "remember the labels and taints of the settings of node "+node.Name)
 	if m.Own {
-		c.annotation = m.text()
+		c.annotation = text(m)
 	}
 	return c
 }
 
-func (m Marks) text() string {
-	text, err := json.Marshal(m)
+// text returns the JSON of labels and taints.
+func text(of any) string {
+	data, err := json.Marshal(of)
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return string(text)
+	return string(data)
 }
 
 func (c *changes) label(node *corev1.Node, before, want []string) {
@@ -213,9 +214,5 @@ func (c changes) patch() string {
 		metadata["resourceVersion"] = c.version
 		all["spec"] = map[string]any{"taints": c.taints}
 	}
-	data, err := json.Marshal(all)
-	if err != nil {
-		panic(err) // strings always marshal
-	}
-	return string(data)
+	return text(all)
 }

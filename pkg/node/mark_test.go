@@ -112,7 +112,7 @@ func TestAControlPlaneDoesNotTrustAKubelet(t *testing.T) {
 // contains the old and the new marks.
 func TestAKilledRunHasGivenItsMarks(t *testing.T) {
 	both := Marks{Labels: []string{"b=1", "a=1"}}.and(Marks{Labels: []string{"a=1"}, Taints: []string{"x:NoExecute"}})
-	if want := (Marks{Labels: []string{"a=1", "b=1"}, Taints: []string{"x:NoExecute"}}); both.text() != want.text() {
+	if want := (Marks{Labels: []string{"a=1", "b=1"}, Taints: []string{"x:NoExecute"}}); text(both) != text(want) {
 		t.Errorf("got %+v", both)
 	}
 }

@@ -9,27 +9,25 @@ import (
 	"time"
 )
 
-// Unanswered is the error of a Check whose request got no answer, so that the
-// state is unknown. The Runner then applies the step: Apply waits for the
-// answer, and changes nothing if nothing is missing.
-type Unanswered struct{ Err error }
+type unanswered struct{ error }
 
-func (u *Unanswered) Error() string { return u.Err.Error() }
-func (u *Unanswered) Unwrap() error { return u.Err }
+func (u *unanswered) Unwrap() error { return u.error }
 
-// NoAnswer wraps an error in Unanswered; nil stays nil.
+// NoAnswer marks the error of a Check whose request got no answer, so that the
+// state is unknown; nil stays nil. The Runner then applies the step: Apply waits for
+// the answer, and changes nothing if nothing is missing.
 func NoAnswer(err error) error {
 	if err == nil || IsUnanswered(err) {
 		return err
 	}
-	return &Unanswered{err}
+	return &unanswered{err}
 }
 
 // IsUnanswered reports whether an error means that the state is unknown.
-func IsUnanswered(err error) bool { return errors.As(err, new(*Unanswered)) }
+func IsUnanswered(err error) bool { return errors.As(err, new(*unanswered)) }
 
 // Serves classifies the error of a readiness request: a refused connection is a
-// certain result and stays as it is, every other error becomes Unanswered.
+// certain result and stays as it is, every other error means that the state is unknown.
 func Serves(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -55,14 +55,14 @@ func (r *Runner) look(ctx context.Context, stage int, s Step) Finding {
 		return f
 	}
 	f.Diff, f.Err = check(s.within(ctx), s)
+	e := Event{Stage: stage, Step: s.Name, Kind: UpToDate}
 	switch {
 	case f.Err != nil:
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: f.Err})
+		e.Kind, e.Err = Failed, f.Err
 	case len(f.Diff) > 0:
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: Planned, Diff: f.Diff})
-	default:
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: UpToDate})
+		e.Kind, e.Diff = Planned, f.Diff
 	}
+	r.emit(e)
 	return f
 }
 
@@ -173,13 +173,16 @@ func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error 
 	if err == nil && !s.Waits {
 		err = converged(ctx, s)
 	}
+	return r.ended(Event{Stage: stage, Step: s.Name, Kind: Done}, s.Name, err)
+}
+
+// ended emits the event of the success, or the failure of what.
+func (r *Runner) ended(success Event, what string, err error) error {
 	if err != nil {
-		err = fmt.Errorf("%s: %w", s.Name, err)
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: err})
-		return err
+		success.Kind, success.Err = Failed, fmt.Errorf("%s: %w", what, err)
 	}
-	r.emit(Event{Stage: stage, Step: s.Name, Kind: Done})
-	return nil
+	r.emit(success)
+	return success.Err
 }
 
 // converged repeats the Check until it gets an answer.

@@ -75,6 +75,11 @@ func (p Plan) Steps() []Step {
 	return all
 }
 
+// InOrder returns the plan whose stages have one step each.
+func InOrder(steps ...Step) Plan {
+	return slices.Collect(slices.Chunk(steps, 1))
+}
+
 // Within sets the limit of all steps.
 func (p Plan) Within(limit time.Duration) Plan {
 	for _, stage := range p {

@@ -122,11 +122,6 @@ func (r *Runner) undo(ctx context.Context, stage int, s Step) error {
 	leaving := WithLeft(r.reporting(ctx, stage, s), func(what string) {
 		r.emit(Event{Stage: stage, Step: s.Name, Kind: Left, Message: what})
 	})
-	if err := s.Undo(s.within(leaving)); err != nil {
-		err = fmt.Errorf("undo %s: %w", s.Name, err)
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: Failed, Err: err})
-		return err
-	}
-	r.emit(Event{Stage: stage, Step: s.Name, Kind: Undone})
-	return nil
+	err := s.Undo(s.within(leaving))
+	return r.ended(Event{Stage: stage, Step: s.Name, Kind: Undone}, "undo "+s.Name, err)
 }

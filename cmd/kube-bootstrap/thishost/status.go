@@ -180,7 +180,7 @@ func membersOf(ctx context.Context, h *local.Host, role string) []etcd.MemberSta
 	if role != config.RoleMaster {
 		return nil
 	}
-	members, err := membership.EtcdMembers(ctx, h)
+	members, err := parts.Etcd(h).Status(h.Limited(ctx))
 	if err != nil {
 		return nil
 	}

@@ -142,12 +142,6 @@ func HoldsLastCopy(h *local.Host) bool {
 	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.HasData(h.Files)
 }
 
-// EtcdMembers returns the status of the etcd members. It must run on a
-// control plane.
-func EtcdMembers(ctx context.Context, h *local.Host) ([]etcd.MemberStatus, error) {
-	return parts.Etcd(h).Status(h.Limited(ctx))
-}
-
 // Share uploads the encrypted certificate authorities for a further control
 // plane, and returns the key to decrypt them.
 func Share(ctx context.Context, h *local.Host) (certkey.Key, error) {

@@ -40,7 +40,7 @@ func Rotation(h *local.Host, subject string) step.Plan {
 		steps = append(steps, r.dropTokens(),
 			r.reach(rotation.Accept), r.reachWorkers(rotation.Accept), r.reach(rotation.Use), r.reachWorkers(rotation.Use))
 	}
-	return inOrder(h, steps)
+	return step.InOrder(steps...).Within(max(h.Timeout(), Limit))
 }
 
 // EndRotation drops the old key after Rotation, and RotationWaits.
@@ -50,16 +50,7 @@ func EndRotation(h *local.Host, subject string) step.Plan {
 	if subject == rotation.Authorities {
 		steps = append(steps, r.reachWorkers(rotation.Drop), parts.Publish(h), parts.ApplyAddons(h))
 	}
-	return inOrder(h, append(steps, r.end()))
-}
-
-// inOrder returns the plan whose stages have one step each.
-func inOrder(h *local.Host, steps []step.Step) step.Plan {
-	var plan step.Plan
-	for s := range slices.Chunk(steps, 1) {
-		plan = append(plan, s)
-	}
-	return plan.Within(max(h.Timeout(), Limit))
+	return step.InOrder(append(steps, r.end())...).Within(max(h.Timeout(), Limit))
 }
 
 // RotationWaits returns until when something may depend on the old key; zero if

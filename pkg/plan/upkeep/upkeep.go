@@ -102,9 +102,5 @@ func shared(h *local.Host) []step.Step {
 // Keep applies the steps that a control plane needs after a change of the
 // nodes.
 func Keep(ctx context.Context, h *local.Host) error {
-	var stages step.Plan
-	for _, s := range shared(h) {
-		stages = append(stages, []step.Step{s})
-	}
-	return (&step.Runner{}).Do(ctx, stages.Within(h.Timeout()))
+	return (&step.Runner{}).Do(ctx, step.InOrder(shared(h)...).Within(h.Timeout()))
 }

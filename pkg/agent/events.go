@@ -6,6 +6,32 @@ import (
 	"time"
 )
 
+// Event is a set of kinds of events.
+type Event uint16
+
+// The kinds of events after which a duty is checked. MainDocker,
+// BootstrapDocker and Containerd also occur when that engine has started.
+// While it does not run, its duties are skipped.
+const (
+	MainDocker      Event = 1 << iota // an image, or a container of kube-bootstrap, in the main Docker
+	BootstrapDocker                   // the same in the bootstrap Docker
+	Containerd                        // an image for pods was removed
+	Link                              // a link or an address
+	Route
+	Forwarding // or another setting of net.ipv4.conf
+	Firewall   // an nftables rule was removed
+	Lease      // a lease of a subnet in etcd
+	Files      // a file in a watched directory: CNI plugins, subnet.env
+	Cluster    // nodes and control planes, on a control plane; a rotation
+	API        // an API server answers after a long outage
+	Tick       // every five seconds, for changes without notifications; the Check must be cheap
+
+	all = ^Event(0)
+)
+
+// engines are the events whose source may be down.
+const engines = MainDocker | BootstrapDocker | Containerd
+
 // Inbox collects events until take is called.
 type Inbox struct {
 	mu      sync.Mutex
