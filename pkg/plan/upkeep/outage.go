@@ -18,7 +18,6 @@ const (
 	backoffReset = 2 * time.Minute
 )
 
-// outages are the outages of the control plane, as seen from this host.
 type outages struct {
 	mu     sync.Mutex
 	recent []outage // those of the last backoffReset
@@ -30,8 +29,7 @@ type outage struct {
 	duration time.Duration
 }
 
-// note records an outage that ends now. It reports whether the recent outages
-// together were long.
+// note records an outage that ends now, and reports whether the recent ones were long together.
 func (o *outages) note(now time.Time, duration time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

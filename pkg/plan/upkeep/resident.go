@@ -33,34 +33,34 @@ type Resident struct {
 	Lock  agent.Lock // held during repairs
 	Log   func(string)
 
+	in      *agent.Inbox
 	outages *outages
 	hosts   agent.Signal // the addresses of hosts or control planes changed
 }
 
 // Run runs the agent until ctx ends.
 func (r Resident) Run(ctx context.Context) error {
-	in := agent.NewInbox()
-	r.outages, r.hosts = &outages{}, agent.NewSignal()
+	r.in, r.outages, r.hosts = agent.NewInbox(), &outages{}, agent.NewSignal()
 	if err := r.makeOverlay(); err != nil {
 		r.failed("make the link of the overlay")(err)
 	}
 	saved, err := local.ReadSaved(r.Files)
 	parts := map[string]func(context.Context) error{
-		"balance":                     func(ctx context.Context) error { return r.balance(ctx, in) },
-		"repair":                      func(ctx context.Context) error { return r.repair(ctx, in) },
+		"balance":                     r.balance,
+		"repair":                      r.repair,
 		"refresh the filter of hosts": r.refreshHostFilter,
 	}
 	// A run that repairs an unreadable role restarts the agent.
 	if err == nil && saved.Role == local.Master {
 		for name, a := range answers {
-			parts[name] = func(ctx context.Context) error { return r.answer(ctx, name, a) }
+			parts[name] = r.onHost(func(ctx context.Context, h *local.Host) error { return r.answer(ctx, h, name, a) })
 		}
-		parts["refuse removed nodes"] = r.refuse
-		parts["watch the rotation"] = reportTo(in, renewal.State.Watch)
-		parts["watch the nodes"] = func(ctx context.Context) error { return r.watchNodes(ctx, in) }
+		parts["refuse removed nodes"] = r.onHost(r.refuse)
+		parts["watch the rotation"] = r.report(renewal.State.Watch)
+		parts["watch the nodes"] = r.onHost(r.watchNodes)
 	}
 	if err == nil && saved.Role == local.Worker {
-		parts["watch the rotation"] = reportTo(in, renewal.WorkerState.WatchTrust)
+		parts["watch the rotation"] = r.report(renewal.WorkerState.WatchTrust)
 	}
 	var all sync.WaitGroup
 	for name, part := range parts {
@@ -93,7 +93,7 @@ func (r Resident) makeOverlay() error {
 
 // balance runs the balancer of this host until ctx ends. It reports changes of
 // the list of control planes, and the end of a long outage.
-func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
+func (r Resident) balance(ctx context.Context) error {
 	s, err := balancer.ReadSettings(r.Files)
 	if err != nil {
 		return err
@@ -112,18 +112,17 @@ func (r Resident) balance(ctx context.Context, in *agent.Inbox) error {
 					all = append(all, balancer.ControlPlane{IP: e.IP, Joining: e.Joining})
 				}
 				tell(all)
-				in.Put(agent.Cluster)
+				r.in.Put(agent.Cluster)
 				r.hosts.Give()
 			})
 		}, s.EtcdCA)
 	}, func(outage time.Duration) {
 		if r.outages.note(time.Now(), outage) {
-			in.Put(agent.API)
+			r.in.Put(agent.API)
 		}
 	})
 }
 
-// host returns this host with the settings in force.
 func (r Resident) host() (*local.Host, error) {
 	saved, err := local.ReadSaved(r.Files)
 	if err = errors.Join(err, saved.Lost); err != nil {
@@ -132,12 +131,18 @@ func (r Resident) host() (*local.Host, error) {
 	return local.Open(saved.Config)
 }
 
-// answer answers requests as they arrive.
-func (r Resident) answer(ctx context.Context, part string, a answer) error {
-	h, err := r.host()
-	if err != nil {
-		return err
+// onHost returns the part that does this with the settings in force.
+func (r Resident) onHost(do func(context.Context, *local.Host) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		h, err := r.host()
+		if err != nil {
+			return err
+		}
+		return do(ctx, h)
 	}
+}
+
+func (r Resident) answer(ctx context.Context, h *local.Host, part string, a answer) error {
 	asked := agent.NewSignal()
 	go kube.Follow(ctx, a.watch(h), func(e watch.Event) {
 		if e.Type != watch.Modified {
@@ -160,7 +165,6 @@ var answers = map[string]answer{
 	"issue":         {membership.WatchFlannel, membership.Issue},
 }
 
-// limited returns do with the limit of a step.
 func limited(h *local.Host, do func(context.Context, *local.Host) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := step.Limited(h.Limited(ctx))
@@ -169,16 +173,15 @@ func limited(h *local.Host, do func(context.Context, *local.Host) error) func(co
 	}
 }
 
-// repair watches the host and repairs it after each event.
-func (r Resident) repair(ctx context.Context, in *agent.Inbox) error {
+func (r Resident) repair(ctx context.Context) error {
 	units := initsystem.Open()
 	for _, e := range r.engines() {
-		go e.Watch(ctx, units, in)
+		go e.Watch(ctx, units, r.in)
 	}
-	go agent.WatchKernel(ctx, in, r.failed("watch the kernel"))
-	go agent.Forever(ctx, func(ctx context.Context) error { return r.watchFiles(ctx, in) }, r.failed("watch files"))
-	go agent.Forever(ctx, func(ctx context.Context) error { return r.watchLeases(ctx, in) }, r.failed("watch the leases"))
-	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, in)
+	go agent.WatchKernel(ctx, r.in, r.failed("watch the kernel"))
+	go agent.Forever(ctx, r.onHost(r.watchFiles), r.failed("watch files"))
+	go agent.Forever(ctx, r.onHost(r.watchLeases), r.failed("watch the leases"))
+	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, r.in)
 }
 
 func (r Resident) engines() []agent.Engine {

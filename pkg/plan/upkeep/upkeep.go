@@ -58,7 +58,6 @@ func Upkeep(h *local.Host, past *outages) agent.Groups {
 	}.Compact()
 }
 
-// ownShare returns the duties of a control plane after a change of the nodes.
 func ownShare(h *local.Host) (duties []agent.Duty) {
 	for _, s := range shared(h) {
 		duties = append(duties, agent.Duty{Step: s, On: agent.Cluster})
@@ -66,8 +65,7 @@ func ownShare(h *local.Host) (duties []agent.Duty) {
 	return duties
 }
 
-// loadedImages returns the duties that restore deleted images and CNI plugins
-// from the bundle or the registry.
+// loadedImages restores deleted images and CNI plugins.
 func loadedImages(h *local.Host, role string) []agent.Duty {
 	const limit = 10 * time.Minute // includes a slow registry
 	h = h.WithImages(h.ImagesOf(role))

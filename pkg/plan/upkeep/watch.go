@@ -14,6 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/membership"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -36,13 +37,8 @@ func (r Resident) refreshHostFilter(ctx context.Context) error {
 	return nil
 }
 
-// refuse calls RefuseRemoved after each change of the removed nodes and of
-// the requests.
-func (r Resident) refuse(ctx context.Context) error {
-	h, err := r.host()
-	if err != nil {
-		return err
-	}
+// refuse acts after each change of the removed nodes and of the requests.
+func (r Resident) refuse(ctx context.Context, h *local.Host) error {
 	told := agent.NewSignal()
 	go kube.Follow(ctx, membership.WatchNodes(h), func(watch.Event) { told.Give() })
 	follow := func(ctx context.Context) error {
@@ -55,21 +51,17 @@ func (r Resident) refuse(ctx context.Context) error {
 	return nil
 }
 
-// reportTo returns the part that reports each change of the state of a rotation.
-func reportTo(in *agent.Inbox, state kube.Watch) func(context.Context) error {
+// report returns the part that reports each change of the state of a rotation.
+func (r Resident) report(state kube.Watch) func(context.Context) error {
 	return func(ctx context.Context) error {
-		kube.Follow(ctx, state, func(watch.Event) { in.Put(agent.Cluster) })
+		kube.Follow(ctx, state, func(watch.Event) { r.in.Put(agent.Cluster) })
 		return nil
 	}
 }
 
 // watchNodes watches the nodes. It removes workers from the cluster as they ask for
 // it, and reports nodes that are added, deleted or change between Ready and NotReady.
-func (r Resident) watchNodes(ctx context.Context, in *agent.Inbox) error {
-	h, err := r.host()
-	if err != nil {
-		return err
-	}
+func (r Resident) watchNodes(ctx context.Context, h *local.Host) error {
 	departs, turned, ready := agent.NewSignal(), agent.NewSignal(), map[string]bool{}
 	go kube.Follow(ctx, node.Watch(kube.Kubeconfig(controlplane.AgentConf)), func(e watch.Event) {
 		n, ok := e.Object.(*corev1.Node)
@@ -85,37 +77,29 @@ func (r Resident) watchNodes(ctx context.Context, in *agent.Inbox) error {
 		}
 	})
 	// It reports each change several times, because the node's pods follow later.
-	go agent.Follow(ctx, turned, func(context.Context) error { in.Put(agent.Cluster); return nil }, nil)
+	go agent.Follow(ctx, turned, func(context.Context) error { r.in.Put(agent.Cluster); return nil }, nil)
 	agent.Follow(ctx, departs, limited(h, membership.LetGo), r.failed("let hosts go"))
 	return nil
 }
 
-func (r Resident) watchFiles(ctx context.Context, in *agent.Inbox) error {
-	h, err := r.host()
-	if err != nil {
-		return err
-	}
+func (r Resident) watchFiles(ctx context.Context, h *local.Host) error {
 	dirs := []string{image.CNIDir}
 	if h.OwnNetwork() {
 		dirs = append(dirs, h.Config.FlannelSubnetDir)
 	}
-	return agent.WatchFiles(ctx, in, dirs...)
+	return agent.WatchFiles(ctx, r.in, dirs...)
 }
 
 // watchLeases watches the leases of other hosts, in addition to flanneld,
 // which may miss one after its connection to etcd broke.
-func (r Resident) watchLeases(ctx context.Context, in *agent.Inbox) error {
-	h, err := r.host()
-	if err != nil {
-		return err
-	}
+func (r Resident) watchLeases(ctx context.Context, h *local.Host) error {
 	if !h.OwnNetwork() {
 		<-ctx.Done()
 		return nil
 	}
 	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
 		return parts.FlannelEtcd(h).WatchLeases(ctx, func() {
-			in.Put(agent.Lease)
+			r.in.Put(agent.Lease)
 			r.hosts.Give()
 		})
 	}, join.EtcdCAFile)
