@@ -54,18 +54,15 @@ func (i *Inbox) Put(e Event) {
 // Up records whether an engine runs. A start is also an event.
 func (i *Inbox) Up(engine Event, runs bool) {
 	i.mu.Lock()
+	i.down |= engine
 	if runs {
 		i.down &^= engine
-	} else {
-		i.down |= engine
+		i.pending |= engine
+		i.arrived.Give()
 	}
 	i.mu.Unlock()
-	if runs {
-		i.Put(engine)
-	}
 }
 
-// take returns the events since the last call.
 func (i *Inbox) take() Event {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -74,15 +71,13 @@ func (i *Inbox) take() Event {
 	return events
 }
 
-// anyDown reports whether one of the engines among these events does not run.
 func (i *Inbox) anyDown(among Event) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.down&among != 0
 }
 
-// ended reports whether one of the engines has stopped. It first waits for
-// the notification.
+// ended waits for the notification that an engine has stopped.
 func (i *Inbox) ended(ctx context.Context, among Event) bool {
 	if among&engines == 0 {
 		return false
@@ -91,7 +86,6 @@ func (i *Inbox) ended(ctx context.Context, among Event) bool {
 	return i.anyDown(among)
 }
 
-// tick adds the periodic events.
 func (i *Inbox) tick(ctx context.Context) {
 	i.arrived.Give()
 	for last := time.Now(); ctx.Err() == nil; {

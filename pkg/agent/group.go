@@ -48,7 +48,6 @@ func (g Groups) Compact() Groups {
 	return g
 }
 
-// group checks and repairs the duties of one group.
 type group struct {
 	in     *Inbox
 	duties func() (Groups, error)
@@ -62,7 +61,6 @@ type group struct {
 	woken   Signal
 }
 
-// give adds events and sets the duties in force.
 func (g *group) give(events Event, list []Duty) {
 	g.mu.Lock()
 	g.list, g.pending = list, g.pending|events
@@ -70,7 +68,6 @@ func (g *group) give(events Event, list []Duty) {
 	g.woken.Give()
 }
 
-// again adds the events of a retry after its pause.
 func (g *group) again(r retry) {
 	time.AfterFunc(r.after, func() {
 		g.mu.Lock()
@@ -107,7 +104,6 @@ type retry struct {
 	failed bool // a repair failed, so the duties after it must wait
 }
 
-// and combines two retries, with the shorter pause.
 func (r retry) and(other retry) retry {
 	switch {
 	case r.events == 0:
@@ -118,7 +114,6 @@ func (r retry) and(other retry) retry {
 	return retry{events: r.events | other.events, after: min(r.after, other.after)}
 }
 
-// round checks the duties for the events, in order.
 func (g *group) round(ctx context.Context, list []Duty, events Event) retry {
 	var again retry
 	for _, d := range list {
@@ -134,7 +129,6 @@ func (g *group) round(ctx context.Context, list []Duty, events Event) retry {
 	return again
 }
 
-// look checks one duty and repairs it if its Check finds a difference.
 func (g *group) look(ctx context.Context, d Duty) retry {
 	ctx = step.WithLimit(ctx, cmp.Or(d.Limit, applyLimit))
 	found := (&step.Runner{}).Look(ctx, step.Plan{{d.Step}})[0]
@@ -192,7 +186,6 @@ type patience struct {
 	pause   time.Duration
 }
 
-// wait returns the remaining backoff for these changes.
 func (p patience) wait(changes step.Diff) time.Duration {
 	if p.changes != changes.String() {
 		return 0

@@ -38,7 +38,6 @@ func note(files host.Files, r Repair) error {
 	return repairs.Write(files, all[max(0, len(all)-keptRepairs):])
 }
 
-// notes logs and records repairs and errors.
 type notes struct {
 	files host.Files
 	log   func(string)
@@ -47,7 +46,6 @@ type notes struct {
 	told map[string]string // the last error by step, which is logged once
 }
 
-// done logs and records a repair.
 func (n *notes) done(repair Repair, err error) {
 	if err != nil {
 		repair.Error = err.Error()

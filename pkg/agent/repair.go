@@ -42,7 +42,6 @@ func (r Repairer) Run(ctx context.Context, in *Inbox) error {
 	return nil
 }
 
-// started is a running Repairer with its groups.
 type started struct {
 	Repairer
 	in     *Inbox
@@ -53,7 +52,6 @@ type started struct {
 	all    sync.WaitGroup
 }
 
-// tell passes events to each group, with its duties in force.
 func (s *started) tell(ctx context.Context, events Event) {
 	if events != Tick || s.duties == nil {
 		duties, err := s.Duties()

@@ -12,7 +12,7 @@ package agent
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -36,14 +36,10 @@ const (
 	crashes = 3
 )
 
-//go:embed kube-bootstrap-agent.service
-var systemdUnit string
+//go:embed kube-bootstrap-agent.*
+var unitFiles embed.FS
 
-//go:embed kube-bootstrap-agent.openrc
-var openrcScript string
-
-//go:embed kube-bootstrap-agent.sysv
-var sysvScript string
+var unitTemplates = template.Must(template.ParseFS(unitFiles, "*"))
 
 // Service is the agent as the init system of this host knows it.
 type Service struct {
@@ -165,20 +161,20 @@ func (s Service) tree() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, mode := sysvScript, os.FileMode(0o755)
+	kind, mode := "sysv", os.FileMode(0o755)
 	switch s.Units.Init() {
 	case "systemd":
-		text, mode = systemdUnit, 0o644
+		kind, mode = "service", 0o644
 	case "openrc":
-		text = openrcScript
+		kind = "openrc"
 	}
-	return append(records, host.File{Path: s.path(), Data: s.fill(text), Mode: mode}), nil
+	return append(records, host.File{Path: s.path(), Data: s.fill(kind), Mode: mode}), nil
 }
 
-func (s Service) fill(text string) []byte {
+func (s Service) fill(kind string) []byte {
 	values := map[string]string{"Program": s.Program, "PidFile": pidFile, "SuperviseFile": superviseFile, "LogFile": logFile}
 	var out bytes.Buffer
-	if err := template.Must(template.New("").Parse(text)).Execute(&out, values); err != nil {
+	if err := unitTemplates.ExecuteTemplate(&out, unit+"."+kind, values); err != nil {
 		panic(err) // our own templates and strings only
 	}
 	return out.Bytes()

@@ -86,7 +86,7 @@ func TestSysvScriptRestartsTheAgent(t *testing.T) {
 	s := testService(t, "sysv")
 	s.Program = program
 	script := filepath.Join(dir, "script")
-	write(t, script, string(s.fill(sysvScript)))
+	write(t, script, string(s.fill("sysv")))
 	parent := exec.Command("/bin/sh", script, "supervise")
 	must.NoError(t, parent.Start())
 	pids := func() []string { data, _ := os.ReadFile(starts); return strings.Fields(string(data)) }

@@ -11,8 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 )
 
-// startPause is the pause between two looks whether an engine has started, where
-// nothing tells.
+// startPause is the pause between two looks at an engine that sends no signal.
 const startPause = 2 * time.Second
 
 var changes = map[kernel.Change]Event{
