@@ -57,8 +57,7 @@ func (n Node) WaitReady() step.Step {
 	}
 }
 
-// since returns the start time of the kubelet, rounded to the precision of API
-// times.
+// since returns the start of the kubelet, in the precision of API times.
 func (n Node) since(ctx context.Context) (time.Time, error) {
 	if n.Started == nil {
 		return time.Time{}, nil
@@ -68,6 +67,21 @@ func (n Node) since(ctx context.Context) (time.Time, error) {
 		err = errors.New("the kubelet does not run")
 	}
 	return at.Truncate(time.Second), err
+}
+
+// Forget deletes the node object. Kubernetes then deletes its pods.
+func (n Node) Forget() step.Step {
+	return step.Step{
+		Name: "delete node " + n.Name,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, err := n.get(ctx)
+			if apierrors.IsNotFound(err) {
+				return nil, nil
+			}
+			return step.Diff{"delete node " + n.Name}, err
+		},
+		Apply: n.Remove,
+	}
 }
 
 // Remove deletes the node. A missing node is not an error.

@@ -46,14 +46,9 @@ func nothingLeft(ctx context.Context, h *local.Host) error {
 	}
 }
 
-// filesLeft lists unit files and the CNI configuration.
-func filesLeft(h *local.Host) (left []string) {
-	for _, path := range append(slices.Clone(bootstrapdocker.ServiceFiles), containerd.ConfigFile) {
-		if h.Files.Exists(path) {
-			left = append(left, path)
-		}
-	}
-	return left
+func filesLeft(h *local.Host) []string {
+	paths := append(slices.Clone(bootstrapdocker.ServiceFiles), containerd.ConfigFile)
+	return slices.DeleteFunc(paths, func(path string) bool { return !h.Files.Exists(path) })
 }
 
 // containersLeft lists the labelled containers of the main Docker, except the

@@ -63,7 +63,10 @@ func masterEtcd(h *local.Host) step.Plan {
 // apiServer is the stage that starts the kubelet and waits for the API server.
 func apiServer(h *local.Host) step.Plan {
 	return step.Plan{
-		append(reviveLate(h), parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h)),
+		{
+			parts.StaticPod(h, "kube-controller-manager").Revive(), parts.StaticPod(h, "kube-scheduler").Revive(),
+			parts.Kubelet(h, local.Master).Start(), reviveAPIServer(h),
+		},
 		{apiServerReady(h), parts.StaticPods(h).LateInNewCluster(parts.PKI(h)).If(!h.Config.Join)},
 		{controlplane.AwaitElection(h.Files).If(h.Config.Join), controlplane.GrantAdmin(parts.PKI(h))},
 	}

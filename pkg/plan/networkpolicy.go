@@ -15,7 +15,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// namedPolicies is the number of NetworkPolicies that a problem names.
 const namedPolicies = 3
 
 // UnenforcedPolicies returns the problem that NetworkPolicies exist and the

@@ -37,7 +37,6 @@ func bootUnit(h *local.Host) step.Step {
 	return maindocker.BootUnit(h.Files, h.Units, local.Binary, h.Timeout())
 }
 
-// beforeKubelet is the stage that prepares the start of the kubelet.
 func beforeKubelet(h *local.Host, role string) step.Plan {
 	return step.Plan{
 		{parts.Kubelet(h, role).Configure(), parts.ServiceRoute(h).Step()},
@@ -59,7 +58,6 @@ func end(h *local.Host, role string) step.Plan {
 // user does so later, and nothing waits for it.
 func networkInstalled(h *local.Host) bool { return h.Config.CNIPlugin != config.CNINone }
 
-// marks returns the labels and taints of this host's node.
 func marks(h *local.Host, role string) node.Marks {
 	m := node.Marks{Labels: h.Config.NodeLabels, Taints: h.Config.NodeTaints, Own: role == local.Worker}
 	if role == local.Master {
@@ -143,24 +141,12 @@ func reviveAPIServer(h *local.Host) step.Step {
 	return pod.Revive()
 }
 
-// reviveLate returns the steps that restart the controller manager and the
-// scheduler if they crashed.
-func reviveLate(h *local.Host) []step.Step {
-	var all []step.Step
-	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
-		all = append(all, parts.StaticPod(h, name).Revive())
-	}
-	return all
-}
-
-// apiServerReady waits for the API server, and fails early if the kubelet or
-// the API server's container crashes repeatedly.
+// apiServerReady fails early if the kubelet or the API server crashes repeatedly.
 func apiServerReady(h *local.Host) step.Step {
 	return parts.Watched(parts.API(h).Ready().Watched(parts.StaticPod(h, "kube-apiserver").Watch))
 }
 
-// startAgent is the step that starts the agent. The agent needs a client
-// certificate for etcd.
+// startAgent needs a client certificate for etcd.
 func startAgent(h *local.Host, role string) step.Step {
 	b := parts.Balancer(h, role)
 	return agent.Service{

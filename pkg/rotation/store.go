@@ -20,8 +20,7 @@ const SecretName = "kube-bootstrap-rotation"
 
 const (
 	stateKey = "rotation.json"
-	// followed is the annotation of a node with the phase that its host has
-	// reached.
+	// followed annotates a node with the phase that its host has reached.
 	followed = "kube-bootstrap.dev/rotation"
 )
 

@@ -115,8 +115,7 @@ func (r *Runner) checkStage(ctx context.Context, stage int, steps []Step) ([]Dif
 	return diffs, errors.Join(errs...)
 }
 
-// toApply returns the work of a step. If its Check got no answer, the work is
-// to check again.
+// toApply returns the work of a step: to check again if the Check got no answer.
 func toApply(ctx context.Context, s Step) (Diff, error) {
 	diff, err := check(ctx, s)
 	switch {
@@ -140,15 +139,13 @@ func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs 
 	return firstCause(errs)
 }
 
-// stopped is the cancellation cause for the other steps of a stage after one of
-// them failed.
+// stopped is the cause of the end of the other steps of a stage after a failure.
 type stopped struct{ because error }
 
 func (s stopped) Error() string   { return "stopped because " + s.because.Error() }
 func (stopped) Is(err error) bool { return err == context.Canceled }
 
-// firstCause returns the error that made the stage fail, rather than the
-// cancellation errors of the other steps of the stage.
+// firstCause prefers the error that made the stage fail to those of its other steps.
 func firstCause(errs []error) error {
 	var told error
 	for _, err := range errs {
@@ -185,7 +182,6 @@ func (r *Runner) ended(success Event, what string, err error) error {
 	return success.Err
 }
 
-// converged repeats the Check until it gets an answer.
 func converged(ctx context.Context, s Step) error {
 	var left Diff
 	err := Until(ctx, func(ctx context.Context) (err error) {
@@ -204,7 +200,6 @@ func converged(ctx context.Context, s Step) error {
 	return nil
 }
 
-// within limits the waits and requests of the step to its limit.
 func (s Step) within(ctx context.Context) context.Context {
 	if s.Limit == 0 {
 		return ctx

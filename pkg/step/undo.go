@@ -54,7 +54,6 @@ func (r *Runner) undoStages(ctx context.Context, stages Plan, first int) error {
 	return errors.Join(errs...)
 }
 
-// undoing is the Undo of one step.
 type undoing struct {
 	step  Step
 	stage int

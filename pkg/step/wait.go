@@ -90,8 +90,7 @@ func Pause(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// try calls probe with limit as its deadline, and reports whether the deadline
-// has passed.
+// try reports whether the limit of the attempt has passed.
 func try(ctx context.Context, limit time.Duration, probe func(context.Context) error) (late bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -121,8 +121,7 @@ func (h *Host) CRISocket() string {
 // does not change, and another CNI plugin provides the pod network.
 func (h *Host) OwnNetwork() bool { return h.Config.CNIPlugin == config.CNIBridge }
 
-// detectAddress detects the address if it is not set, or if the user sets
-// another interface.
+// detectAddress acts if the address is not set, or the user sets another interface.
 func (h *Host) detectAddress() {
 	moved := h.Given["netInterface"].Source > config.FromHost && h.Given["ipAddress"].Source <= config.FromHost && !h.KeepsAddress()
 	if h.Config.IPAddress != "" && !moved {

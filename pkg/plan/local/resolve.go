@@ -42,8 +42,7 @@ func (h *Host) Resolve(ctx context.Context, role string) *Host {
 	return &resolved
 }
 
-// ask records the error of a question, unless the user ignores the problem
-// with this name.
+// ask records the answer, unless the user ignores the problem of this name.
 func (h *Host) ask(name, title string, question func() error) {
 	if slices.Contains(h.Config.IgnorePreflight, name) {
 		return
@@ -51,8 +50,7 @@ func (h *Host) ask(name, title string, question func() error) {
 	h.Answers = append(h.Answers, Answer{name, title, question()})
 }
 
-// askMaster requests the join data of the cluster and adopts its shared
-// settings.
+// askMaster adopts the shared settings of the cluster.
 func (h *Host) askMaster(ctx context.Context) error {
 	handover, err := h.Join.Handover(ctx)
 	if err != nil {
@@ -119,8 +117,7 @@ func joining(h *Host) *join.Joining {
 	return joining
 }
 
-// knownHandover returns the join data in the saved settings of a host that
-// has joined.
+// knownHandover returns the join data that a host which has joined has saved.
 func knownHandover(h *Host) join.Handover {
 	saved := h.Saved.Config
 	if !h.Saved.Installed() || h.Saved.Lost != nil || h.Saved.Role == Master && !saved.Join {
@@ -171,8 +168,7 @@ func createdHere(h *Host, hash string) bool {
 	return err == nil && own == hash
 }
 
-// findRegistry sets the private registry: the one in the settings, else the
-// saved one.
+// findRegistry sets the registry: the one in the settings, else the saved one.
 func (h *Host) findRegistry() error {
 	known, err := registry.Load(h.Files)
 	if host.IsDamaged(err) {

@@ -107,8 +107,7 @@ func readRole(files host.Files, path string) (string, error) {
 	return role, nil
 }
 
-// tellRole derives the role from the files that kube-bootstrap writes on
-// hosts of a role.
+// tellRole derives the role from the files that hosts of each role have.
 func tellRole(files host.Files) string {
 	ours := slices.Concat([]string{config.SavedPath, Binary, containerd.ConfigFile}, bootstrapdocker.ServiceFiles)
 	switch {

@@ -165,7 +165,6 @@ func joinSkewProblem(h *Host, server string) error {
 	return skewed(catalog.CheckKubelet(wanted, server), remedy)
 }
 
-// skewed returns the problem that versions do not fit; nil if err is nil.
 func skewed(err error, remedy string) error {
 	if err == nil {
 		return nil

@@ -107,7 +107,6 @@ func etcdAuthority(h *local.Host) (*pki.Authority, error) {
 	return pki.ParseAuthority(pki.Pair{Cert: cert, Key: key})
 }
 
-// knownHosts lists the control planes and the hosts with a flannel lease.
 func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error) {
 	err = parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
 		listed, err := etcd.Listed(ctx, client)
@@ -130,14 +129,12 @@ func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error)
 // WatchFlannel watches the requests for flannel's certificates.
 func WatchFlannel(h *local.Host) kube.Watch { return issuer(h).Watch }
 
-// Issue answers the pending requests for flannel's certificates. The agent
-// calls it.
+// Issue answers the pending requests for flannel's certificates.
 func Issue(ctx context.Context, h *local.Host) error {
 	return issuer(h).Issue(ctx)
 }
 
-// HoldsLastCopy reports whether this host has the only etcd member of its
-// cluster.
+// HoldsLastCopy reports whether this host has the only member of etcd.
 func HoldsLastCopy(h *local.Host) bool {
 	return h.Saved.Role == local.Master && len(parts.Others(h)) == 0 && etcd.HasData(h.Files)
 }

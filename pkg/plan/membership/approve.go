@@ -16,7 +16,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// approver returns the approver of serving certificates for kubelets.
 func approver(h *local.Host, kubeconfig string) join.Approver {
 	return join.Approver{
 		API:      kube.Kubeconfig(kubeconfig),
@@ -68,15 +67,13 @@ func WatchNodes(*local.Host) kube.Watch {
 	return join.NodeCertificates{API: kube.Kubeconfig(controlplane.AgentConf)}.Watch
 }
 
-// ApproveNodes answers the pending requests of joining kubelets. The agent
-// calls it.
+// ApproveNodes answers the pending requests of joining kubelets.
 func ApproveNodes(ctx context.Context, h *local.Host) error {
 	approver := join.NodeApprover{API: kube.Kubeconfig(controlplane.AgentConf), ControlPlanes: parts.ControlPlaneNames(h)}
 	return errors.Join(approver.Approve(ctx), approver.DropUsed(ctx))
 }
 
-// Approve answers the pending requests for serving certificates. The agent
-// calls it.
+// Approve answers the pending requests for serving certificates.
 func Approve(ctx context.Context, h *local.Host) error {
 	_, refused, err := approver(h, controlplane.AgentConf).Approve(ctx)
 	for _, r := range refused {

@@ -69,8 +69,7 @@ func depart(ctx context.Context, h *local.Host) (left []string) {
 	return left
 }
 
-// LetGo removes the workers that asked to leave the cluster. Control planes
-// remove themselves from etcd. The agent calls it.
+// LetGo removes the workers that asked to leave. Control planes leave by themselves.
 func LetGo(ctx context.Context, h *local.Host) error {
 	names, err := node.Names(ctx, kube.Kubeconfig(controlplane.AgentConf), node.Departs)
 	if err != nil || len(names) == 0 {
@@ -145,7 +144,6 @@ func banNode(ctx context.Context, h *local.Host, client *clientv3.Client, name s
 }
 
 // RefuseRemoved configures this host's API server to refuse removed nodes.
-// The agent calls it.
 func RefuseRemoved(ctx context.Context, h *local.Host) error {
 	return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error {
 		removed, err := etcd.ListRemoved(ctx, client, time.Now())

@@ -44,8 +44,7 @@ func KeepPods(h *local.Host) step.Step {
 	return containerd.FollowLease(h.Files, Containerd(h), podSubnet(h))
 }
 
-// podSubnet returns the function that returns the subnet of this host's pods,
-// and their MTU.
+// podSubnet returns the subnet of this host's pods, and their MTU, on use.
 func podSubnet(h *local.Host) func() (netip.Prefix, int, error) {
 	return func() (netip.Prefix, int, error) {
 		l, err := h.Lease()

@@ -22,8 +22,7 @@ func Balancer(h *local.Host, role string) balancer.Balancer {
 	return b
 }
 
-// ControlPlanes lists the control planes of the cluster, as the balancer of
-// this host knows them.
+// ControlPlanes lists the control planes that the balancer of this host knows.
 func ControlPlanes(h *local.Host) []balancer.ControlPlane {
 	state, err := balancer.ReadState(h.Files)
 	if err != nil {
@@ -43,8 +42,7 @@ func Several(h *local.Host) bool {
 	return len(state.ControlPlanes) > 1
 }
 
-// Others lists the known addresses of the other control planes, without those
-// that are joining.
+// Others lists the addresses of the other control planes that have joined.
 func Others(h *local.Host) []string {
 	state, err := balancer.ReadState(h.Files)
 	all := state.Addresses()
@@ -75,8 +73,7 @@ func AnyServer(h *local.Host, kubeconfig string) kube.Connect {
 	}
 }
 
-// UserKubeconfig returns a kubeconfig for a user of the cluster whose control
-// plane this host is.
+// UserKubeconfig returns a kubeconfig for a user of this cluster.
 func UserKubeconfig(u controlplane.User) ([]byte, error) {
 	saved, err := local.ReadSaved(host.Files{})
 	if err != nil {

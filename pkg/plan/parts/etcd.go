@@ -37,8 +37,7 @@ func EtcdServer(h *local.Host) etcd.Server {
 	}
 }
 
-// StartEtcd is the step that starts the etcd of this host, as the first member
-// or as a joining member.
+// StartEtcd starts the etcd of this host, as the first or as a joining member.
 func StartEtcd(h *local.Host) step.Step {
 	if h.Config.Join {
 		return EtcdServer(h).Join()

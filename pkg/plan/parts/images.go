@@ -32,15 +32,13 @@ func Load(h *local.Host) (main, pods step.Step) {
 	return h.Source().Load(store), h.Source().Load(podStore(h, store))
 }
 
-// LoadAll returns the steps that load images from a source into all stores of a
-// host.
+// LoadAll returns the steps that load images into all stores of a host.
 func LoadAll(h *local.Host, from offline.Source) []step.Step {
 	main := mainStore()
 	return []step.Step{from.Load(main), from.Load(podStore(h, main)), from.Load(bootstrapStore())}
 }
 
-// DropReplaced returns the steps that remove the images of earlier versions that
-// nothing uses any more.
+// DropReplaced removes the images of earlier versions that nothing uses any more.
 func DropReplaced(h *local.Host) []step.Step {
 	main := mainStore()
 	return []step.Step{h.Source().Drop(main), h.Source().Drop(podStore(h, main))}
@@ -61,7 +59,6 @@ func podStore(h *local.Host, main imagestore.DockerStore) imagestore.Target {
 	return imagestore.Containerd(h.CRISocket(), "", host.StateDir, main.LayersOf(both...))
 }
 
-// imagesIn lists the images of this host that are in all of these stores.
 func imagesIn(h *local.Host, stores ...image.Store) (refs []string) {
 	for _, i := range h.Images {
 		if !slices.ContainsFunc(stores, func(s image.Store) bool { return !i.In(s) }) {

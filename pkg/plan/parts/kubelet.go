@@ -14,8 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Watched ends the wait of a step early if the kubelet fails, because the
-// wait depends on it.
+// Watched ends a wait that depends on the kubelet early if that fails.
 func Watched(s step.Step) step.Step { return s.Watched(RunningKubelet().Watch) }
 
 // KeepSysctls sets the sysctls of the links that kube-bootstrap creates. It

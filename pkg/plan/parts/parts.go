@@ -78,7 +78,6 @@ func Overlay(h *local.Host) maindocker.Overlay {
 	return maindocker.Overlay{Docker: MainDocker(h), Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: hostNetwork(h)}
 }
 
-// lease returns what docker0 needs of the lease of this host.
 func lease(h *local.Host) func() (maindocker.Lease, error) {
 	return func() (maindocker.Lease, error) {
 		l, err := h.Lease()
@@ -128,8 +127,7 @@ func API(h *local.Host) controlplane.API {
 	return controlplane.API{Host: controlPlane(h), Version: h.Versions.ProgramVersion("kube-apiserver")}
 }
 
-// Publish is a deferred step, because it publishes certificates that an
-// earlier step issues.
+// Publish lets hosts join, with certificates that an earlier step issues.
 func Publish(h *local.Host) step.Step {
 	return later("let hosts join", func() (step.Step, error) {
 		clusterCA, err := h.Files.Read(join.ClusterCAFile)

@@ -12,8 +12,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// addonProblems returns a problem for each addon whose manifest cannot be
-// read.
 func addonProblems(ctx context.Context, h request) error {
 	if h.role != local.Master {
 		return nil
@@ -32,7 +30,6 @@ func addonProblems(ctx context.Context, h request) error {
 	return errors.Join(append(errs, droppedProblem(ctx, h))...)
 }
 
-// containedProblem returns a problem if the bundle lacks an image of an addon.
 func containedProblem(h request, name string) error {
 	if h.Config.Bundle == "" {
 		return nil
@@ -68,8 +65,6 @@ func droppedProblem(ctx context.Context, h request) error {
 	return nil
 }
 
-// networkProblem returns a problem if the manifest of the CNI plugin cannot
-// be applied.
 func networkProblem(_ context.Context, h request) error {
 	if h.role != local.Master || h.Config.Join || h.OwnNetwork() || h.Config.CNIPlugin == config.CNINone || h.Config.CNIPlugin == config.CNIFlannel {
 		return nil

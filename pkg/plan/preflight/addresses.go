@@ -100,8 +100,7 @@ func portProblem(_ context.Context, h request) error {
 	return errors.Join(problems...)
 }
 
-// balancedProblem returns a problem if the addresses for load balancers include
-// one of this host, of docker0's network or of another node.
+// balancedProblem compares the addresses for load balancers with those of machines.
 func balancedProblem(ctx context.Context, h request) error {
 	ranges := h.Config.LoadBalancerRanges()
 	if len(ranges) == 0 || h.role != local.Master || h.Config.Join {
@@ -120,7 +119,6 @@ func balancedProblem(ctx context.Context, h request) error {
 	return errors.Join(balancedProblems(ranges, taken)...)
 }
 
-// takenRange is a range of addresses that a machine has.
 type takenRange struct {
 	owner string // "of eth0 of this host"
 	addresses.Range
@@ -146,8 +144,7 @@ func balancedProblems(ranges []addresses.Range, taken []takenRange) (problems []
 	return problems
 }
 
-// nodeAddresses returns the addresses of the nodes, or none if no API server
-// answers.
+// nodeAddresses returns none if no API server answers.
 func nodeAddresses(ctx context.Context, h request) (all []takenRange) {
 	ctx, cancel := step.Checking(h.Limited(ctx))
 	defer cancel()

@@ -26,19 +26,16 @@ func bundleProblem(ctx context.Context, h request) error {
 		return &step.Problem{Name: "bundle", Text: err.Error(), Remedy: remedy}
 	}
 	b, err := h.Source().Open()
-	if errors.Is(err, bundle.ErrUntrusted) {
+	switch {
+	case errors.Is(err, bundle.ErrUntrusted):
 		return problem(err, "get a bundle that is signed with this key, or set --verify-key to the public key of its signer")
-	}
-	if errors.Is(err, fs.ErrNotExist) && h.Saved.Role != "" && h.Saved.Config.Bundle == h.Config.Bundle {
+	case errors.Is(err, fs.ErrNotExist) && h.Saved.Role != "" && h.Saved.Config.Bundle == h.Config.Bundle:
 		return imagesProblem(ctx, h) // an installed host may not need the bundle any more
-	}
-	if errors.Is(err, bundle.ErrKey) {
+	case errors.Is(err, bundle.ErrKey):
 		return problem(err, "set --verify-key to the file of the signer's public key")
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
 		return problem(err, "") // the error contains the remedy
-	}
-	if err != nil {
+	case err != nil:
 		return problem(err, "create it with `kube-bootstrap offline build`")
 	}
 	defer b.Close()
@@ -73,7 +70,6 @@ func imagesProblem(ctx context.Context, h request) error {
 	return nil // the load steps report other errors
 }
 
-// loadChecks are the checks before the images of a host are loaded.
 var loadChecks = []check{
 	{"role", "look for a cluster on this host", loadedRoleProblem},
 	{"disk-space", "check free space", spaceProblem},

@@ -17,8 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// minFree is the disk space for the images of one Kubernetes version and the
-// state.
+// minFree includes the images of one Kubernetes version, and the state.
 const minFree = 2 << 30 // bytes
 
 // stores are the directories of images and state. Each may be a file system.
@@ -31,7 +30,6 @@ func spaceProblem(_ context.Context, h request) error {
 	return eachStore(h.Host, func(dir string) error { return lessThan(h.Host, minFree, dir) })
 }
 
-// eachStore calls look once per file system of the stores.
 func eachStore(h *local.Host, look func(dir string) error) error {
 	var errs []error
 	for i, dir := range stores {
@@ -138,8 +136,6 @@ func swapProblem(context.Context, request) error {
 		Remedy: "disable it (`swapoff -a`, and remove its line in /etc/fstab)"}
 }
 
-// kernelProblem returns a problem for each missing cgroup controller and
-// kernel module.
 func kernelProblem(ctx context.Context, h request) error {
 	var errs []error
 	for _, controller := range []string{"cpu", "memory", "pids"} {

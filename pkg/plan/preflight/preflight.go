@@ -18,13 +18,11 @@ type check struct {
 	find  func(context.Context, request) error
 }
 
-// request is a host and the role that it is to get.
 type request struct {
 	*local.Host
 	role string
 }
 
-// checks are the checks of a master and a worker.
 var checks = []check{
 	{"role", "look for another cluster on this host", roleProblem},
 	{"cluster-identity", "look for the keys of the cluster", identityProblem},
@@ -66,14 +64,12 @@ func steps(r request, checks []check) []step.Step {
 	return all
 }
 
-// step returns a step that is only a check.
 func (c check) step(r request) step.Step {
 	return step.Step{Name: c.title, Check: func(ctx context.Context) (step.Diff, error) {
 		return nil, withoutIgnored(r, c.name, c.find(ctx, r))
 	}}
 }
 
-// unanswered returns the checks that report unanswered questions.
 func unanswered(h *local.Host) []step.Step {
 	var all []check
 	for _, a := range h.Answers {

@@ -90,15 +90,12 @@ func readTrust(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
 func rotate(h *local.Host, t rotation.Trust) step.Plan {
 	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
 	if h.Saved.Role != local.Master {
-		plan := step.Plan{{trustFiles(h, t)}, {parts.FlannelCertificate(h)}, {flanneld}}
+		plan := step.InOrder(trustFiles(h, t), parts.FlannelCertificate(h), flanneld)
 		return append(plan, kubeletFollows(h, t.Rotation)...).Compact().Within(h.Timeout())
 	}
 	// The mark of a renewal has the agent finish that if it is interrupted, even
 	// while no API server runs.
-	plan := step.Plan{
-		{markRenewal(h)}, {controlplane.Rotate(h.Files, t.Rotation)}, {parts.PKI(h).Reissue()},
-		{parts.StartEtcd(h)}, {flanneld},
-	}
+	plan := step.InOrder(markRenewal(h), controlplane.Rotate(h.Files, t.Rotation), parts.PKI(h).Reissue(), parts.StartEtcd(h), flanneld)
 	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
 	plan = append(plan, parts.ContainedAddons(h)) // metrics-server trusts the authority of kubelets
 	plan = append(plan, kubeletFollows(h, t.Rotation)...)

@@ -27,15 +27,12 @@ const Limit = 10 * time.Minute
 // Certificates, and then has each program use them, one after the other. What a
 // renewal that was interrupted left is done too.
 func Renewal(h *local.Host, names []string) step.Plan {
-	plan := step.Plan{
-		{markRenewal(h)},
-		{parts.PKI(h).Renew(names)},
-		{parts.StartEtcd(h)},
-		{parts.OnDocker0(h, parts.Flanneld(h).Start())},
-	}
-	plan = append(plan, parts.StaticPods(h).UseRenewed()...)
-	plan = append(plan, []step.Step{parts.Kubelet(h, local.Master).Renew(names)}, []step.Step{endRenewal(h)})
-	return plan.Compact().Within(h.Timeout())
+	flanneld := parts.OnDocker0(h, parts.Flanneld(h).Start())
+	return slices.Concat(
+		step.InOrder(markRenewal(h), parts.PKI(h).Renew(names), parts.StartEtcd(h), flanneld),
+		parts.StaticPods(h).UseRenewed(),
+		step.InOrder(parts.Kubelet(h, local.Master).Renew(names), endRenewal(h)),
+	).Compact().Within(h.Timeout())
 }
 
 // RenewDue is the step with which the agent renews the certificates of this host
@@ -180,7 +177,6 @@ func Certificates(files host.Files, role string) []pki.Listed {
 	return all
 }
 
-// removed reports whether an administrator has removed the certificate.
 func removed(files host.Files, one pki.Held) bool { return one.Optional && !files.Exists(one.Path) }
 
 func heldBy(role string) []pki.Held {

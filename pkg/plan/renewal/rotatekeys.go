@@ -32,10 +32,8 @@ const (
 	tokenSlack = 5 * time.Minute
 )
 
-// secretsPrefix is where the API server stores Secrets in etcd.
 const secretsPrefix = "/registry/secrets/"
 
-// encryptAgain has the API server encrypt all Secrets with the new key.
 func (r rotating) encryptAgain() step.Step {
 	return r.step("encrypt all Secrets with the new key", rotation.Use,
 		func(ctx context.Context, now rotation.Rotation) (step.Diff, error) {
@@ -122,7 +120,6 @@ func (r rotating) signAgain() step.Step {
 	return s
 }
 
-// oldTokens returns the Secrets with a token that the new key has not signed.
 func (r rotating) oldTokens(ctx context.Context, now rotation.Rotation) (old []corev1.Secret, err error) {
 	client, err := r.store.API.Client()
 	if err != nil {
@@ -180,7 +177,6 @@ func (r rotating) noteUntil() step.Step {
 	})
 }
 
-// longestToken returns how long the tokens of the pods in the cluster are in use.
 func (r rotating) longestToken(ctx context.Context) (time.Duration, error) {
 	client, err := r.store.API.Client()
 	if err != nil {
@@ -211,7 +207,6 @@ func tokenLifeOf(pod corev1.Pod) (life time.Duration) {
 	return life
 }
 
-// publishTrust tells the workers what this control plane trusts.
 func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) (err error) {
 	t := rotation.Trust{Rotation: now}
 	if t.ClusterCA, err = r.Files.Read(join.ClusterCAFile); err != nil {

@@ -157,7 +157,6 @@ func (r rotating) current(ctx context.Context) (rotation.Rotation, error) {
 	return *now, nil
 }
 
-// reach has all control planes reach a phase.
 func (r rotating) reach(phase rotation.Phase) step.Step {
 	set := func(ctx context.Context, now rotation.Rotation) error {
 		if now.Phase == phase {
@@ -169,7 +168,6 @@ func (r rotating) reach(phase rotation.Phase) step.Step {
 	return r.reachOn("control plane", parts.ControlPlaneNames(r.Host), phase, set)
 }
 
-// reachWorkers has all workers reach a phase that the control planes have reached.
 func (r rotating) reachWorkers(phase rotation.Phase) step.Step {
 	return r.reachOn("worker", r.workerNames, phase, r.publishTrust)
 }
@@ -198,7 +196,6 @@ func (r rotating) reachOn(
 	return s
 }
 
-// await waits until all of these hosts have reached the phase.
 func (r rotating) await(ctx context.Context, phase rotation.Phase, hosts hostNames) error {
 	var last []string
 	err := step.Until(ctx, func(ctx context.Context) error {
@@ -219,10 +216,8 @@ func (r rotating) await(ctx context.Context, phase rotation.Phase, hosts hostNam
 	return err
 }
 
-// hostNames returns the names of some hosts of the cluster.
 type hostNames func(context.Context) ([]string, error)
 
-// behind returns the hosts that have not reached the phase.
 func (r rotating) behind(ctx context.Context, now rotation.Rotation, hosts hostNames) ([]string, error) {
 	all, err := hosts(ctx)
 	if err != nil {

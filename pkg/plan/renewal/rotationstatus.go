@@ -43,7 +43,6 @@ func hostAway(names []string, what string) *step.Problem {
 	}
 }
 
-// followers returns the hosts that follow a rotation of a subject.
 func followers(h *local.Host, subject string) hostNames {
 	if subject == rotation.Authorities {
 		return nodeNames

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -129,8 +131,7 @@ func (n Node) takeAgain(ctx context.Context, failed error) error {
 	return fmt.Errorf("%w; the node takes pods again: use a longer --timeout, or --force, which does not drain", failed)
 }
 
-// evict requests the eviction of each pod once, and returns an error that
-// lists the remaining pods.
+// evict requests the eviction of each pod. The error lists the remaining pods.
 func (n Node) evict(ctx context.Context) error {
 	pods, err := n.movable(ctx)
 	if err != nil || len(pods) == 0 {
@@ -160,8 +161,7 @@ func (n Node) evict(ctx context.Context) error {
 	return errors.New(text)
 }
 
-// movable returns the pods that end with the node and are recreated
-// elsewhere.
+// movable returns the pods that end with the node.
 func (n Node) movable(ctx context.Context) ([]corev1.Pod, error) {
 	ctx, cancel := step.Limited(ctx)
 	defer cancel()
@@ -184,8 +184,7 @@ func staysOnNode(p corev1.Pod) bool {
 	return static || ended || owner != nil && owner.Kind == "DaemonSet"
 }
 
-// bare returns an error that lists the pods without a controller that recreates
-// them.
+// bare returns the problem that no controller recreates some pods.
 func bare(pods []corev1.Pod) error {
 	lost := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
 		return metav1.GetControllerOf(&p) != nil || p.DeletionTimestamp != nil
@@ -209,17 +208,54 @@ func podNames(pods []corev1.Pod) string {
 	return strings.Join(names, ", ")
 }
 
-// Forget deletes the node object. Kubernetes then deletes its pods.
-func (n Node) Forget() step.Step {
-	return step.Step{
-		Name: "delete node " + n.Name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			_, err := n.get(ctx)
-			if apierrors.IsNotFound(err) {
-				return nil, nil
-			}
-			return step.Diff{"delete node " + n.Name}, err
-		},
-		Apply: n.Remove,
+// blocked returns the pods whose disruption budget never allows an eviction. A
+// budget that only waits for another pod is not a problem, because the drain
+// waits too.
+func (n Node) blocked(ctx context.Context, pods []corev1.Pod) error {
+	if len(pods) == 0 {
+		return nil
+	}
+	ctx, cancel := step.Checking(ctx)
+	defer cancel()
+	client, err := n.API.Client()
+	if err != nil {
+		return err
+	}
+	list, err := client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list disruption budgets: %w", err)
+	}
+	var errs []error
+	for _, budget := range list.Items {
+		errs = append(errs, blockedBy(budget, pods))
+	}
+	return errors.Join(errs...)
+}
+
+func blockedBy(budget policyv1.PodDisruptionBudget, pods []corev1.Pod) error {
+	now := budget.Status
+	if now.ObservedGeneration < budget.Generation || now.ExpectedPods == 0 || now.DesiredHealthy < now.ExpectedPods {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("disruption budget %s/%s: %w", budget.Namespace, budget.Name, err)
+	}
+	var held []corev1.Pod
+	for _, p := range pods {
+		// The API server may apply other rules to pods that are not Ready, so
+		// leave the decision to it.
+		if p.Namespace == budget.Namespace && kube.PodReady(p) && p.DeletionTimestamp == nil && selector.Matches(labels.Set(p.Labels)) {
+			held = append(held, p)
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return &step.Problem{
+		Name: "disruption-budget",
+		Text: fmt.Sprintf("disruption budget %s/%s never lets a pod go, since all %d of its pods must be healthy: %s",
+			budget.Namespace, budget.Name, now.ExpectedPods, podNames(held)),
+		Remedy: "scale the pods up, change the budget, or use --force, which does not drain",
 	}
 }
