@@ -63,18 +63,16 @@ type group struct {
 
 func (g *group) give(events Event, list []Duty) {
 	g.mu.Lock()
-	g.list, g.pending = list, g.pending|events
+	g.list = list
 	g.mu.Unlock()
-	g.woken.Give()
+	g.add(events)
 }
 
-func (g *group) again(r retry) {
-	time.AfterFunc(r.after, func() {
-		g.mu.Lock()
-		g.pending |= r.events
-		g.mu.Unlock()
-		g.woken.Give()
-	})
+func (g *group) add(events Event) {
+	g.mu.Lock()
+	g.pending |= events
+	g.mu.Unlock()
+	g.woken.Give()
 }
 
 func (g *group) take() (list []Duty, events Event) {
@@ -91,7 +89,7 @@ func (g *group) run(ctx context.Context) {
 		case <-g.woken:
 			list, events := g.take()
 			if r := g.round(ctx, list, events); r.events != 0 {
-				g.again(r)
+				time.AfterFunc(r.after, func() { g.add(r.events) })
 			}
 		}
 	}

@@ -14,8 +14,7 @@ const (
 	dropEvery  = time.Second
 )
 
-// Forever calls part until ctx ends. It restarts a part that returns after a
-// growing pause.
+// Forever calls part until ctx ends, again after a growing pause when it returns.
 func Forever(ctx context.Context, part func(context.Context) error, failed func(error)) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		started := time.Now()
@@ -29,8 +28,7 @@ func Forever(ctx context.Context, part func(context.Context) error, failed func(
 	}
 }
 
-// WhileUnchanged calls part with a context that ends when one of the files
-// changes. Then it returns nil.
+// WhileUnchanged ends the context of part when one of the files changes, and returns nil then.
 func WhileUnchanged(ctx context.Context, files host.Files, part func(context.Context) error, paths ...string) error {
 	before, err := files.Fingerprint(paths...)
 	if err != nil {

@@ -24,8 +24,7 @@ type Repair struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Repairs returns the last repairs, oldest first. It returns none if the
-// record is damaged.
+// Repairs returns the last repairs, oldest first; none if the record is damaged.
 func Repairs(files host.Files) []Repair {
 	all, _ := repairs.Read(files)
 	return all
