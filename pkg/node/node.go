@@ -39,22 +39,15 @@ type Node struct {
 // condition of an earlier kubelet process stays in the API for a while after
 // its end.
 func (n Node) WaitReady() step.Step {
-	name := "wait for the node to be Ready"
-	return step.Step{
-		Name:  name,
-		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			err := n.nowReady(ctx)
-			return step.DiffOf(err, fmt.Sprintf("%s: %v", name, err))
-		},
-		Apply: func(ctx context.Context) error {
-			since, err := n.since(ctx)
-			if err != nil {
-				return err
-			}
-			return kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node), since) }, n.Explain)
-		},
+	s := step.Wait("wait for the node to be Ready", n.nowReady, n.Explain)
+	s.Apply = func(ctx context.Context) error {
+		since, err := n.since(ctx)
+		if err != nil {
+			return err
+		}
+		return kube.Await(ctx, n.watch, func(o runtime.Object) error { return ready(o.(*corev1.Node), since) }, n.Explain)
 	}
+	return s
 }
 
 // since returns the start of the kubelet, in the precision of API times.

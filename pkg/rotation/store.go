@@ -74,8 +74,7 @@ func (s Store) Write(ctx context.Context, r Rotation) error {
 	return nil
 }
 
-// Remove removes the state, and what workers know of it. It is not an error if one
-// is missing.
+// Remove removes the state, and what workers know of it. Either may be missing.
 func (s Store) Remove(ctx context.Context) error {
 	client, err := s.API.Client()
 	if err != nil {

@@ -56,8 +56,7 @@ func (s Store) ReadTrust(ctx context.Context, genuine func(text, signature []byt
 	return &t, nil
 }
 
-// WriteTrust publishes t for the workers, with the signature of an authority that
-// they trust.
+// WriteTrust publishes t, signed by an authority that the workers trust.
 func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) ([]byte, error)) error {
 	client, err := s.API.Client()
 	if err != nil {

@@ -96,8 +96,7 @@ type Counter struct {
 
 const reportEvery = 4 << 20
 
-// NewCounter returns a counter that reports the bytes as progress of what. The
-// total is 0 if it is unknown.
+// NewCounter reports the bytes as progress of what. total is 0 if it is unknown.
 func NewCounter(ctx context.Context, what string, total int64) *Counter {
 	Report(ctx, what, 0, total)
 	return &Counter{ctx: ctx, what: what, total: total}

@@ -19,8 +19,7 @@ type Runner struct {
 	stages int // of the plan that runs
 }
 
-// Left lists what Undo has left on the host on purpose, with the reasons,
-// sorted.
+// Left lists what Undo has left on the host on purpose, sorted, with the reasons.
 func (r *Runner) Left() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +172,7 @@ func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error 
 	return r.ended(Event{Stage: stage, Step: s.Name, Kind: Done}, s.Name, err)
 }
 
-// ended emits the event of the success, or the failure of what.
+// ended reports the success, or the failure of what.
 func (r *Runner) ended(success Event, what string, err error) error {
 	if err != nil {
 		success.Kind, success.Err = Failed, fmt.Errorf("%s: %w", what, err)

@@ -67,13 +67,7 @@ type Step struct {
 type Plan [][]Step
 
 // Steps returns the steps of all stages in order.
-func (p Plan) Steps() []Step {
-	var all []Step
-	for _, stage := range p {
-		all = append(all, stage...)
-	}
-	return all
-}
+func (p Plan) Steps() []Step { return slices.Concat(p...) }
 
 // InOrder returns the plan whose stages have one step each.
 func InOrder(steps ...Step) Plan {

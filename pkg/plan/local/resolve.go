@@ -160,11 +160,8 @@ func (h *Host) keepJoined() {
 // createdHere reports whether hash is the CA hash of the cluster that this host
 // created, which makes --join a no-op.
 func createdHere(h *Host, hash string) bool {
-	data, err := h.Files.Read(join.ClusterCAFile)
-	if err != nil {
-		return false
-	}
-	own, err := join.CAHashOf(data)
+	data, _ := h.Files.Read(join.ClusterCAFile)
+	own, err := join.CAHashOf(data) // of no certificate if there is no cluster
 	return err == nil && own == hash
 }
 

@@ -78,10 +78,10 @@ func ReadSaved(files host.Files) (Saved, error) {
 	if saved.Role, err = readRole(files, RoleFile); err != nil {
 		return saved, err
 	}
-	if saved.Role == "" && !files.Exists(KeptFile) {
+	switch kept := files.Exists(KeptFile); {
+	case saved.Role == "" && !kept:
 		saved.Role = tellRole(files)
-	}
-	if saved.Role == "" && files.Exists(KeptFile) && saved.Kept == "" {
+	case saved.Role == "" && saved.Kept == "":
 		saved.Kept = Loaded
 	}
 	if saved.Role == "" && saved.Kept == "" {

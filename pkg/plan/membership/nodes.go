@@ -19,9 +19,8 @@ import (
 )
 
 // ExpiredNodes returns the problem that workers were away for longer than the
-// certificates of their kubelets are valid [node-expired]: they cannot renew them
-// any more. It returns nil if no API server answers, and on a worker, which may
-// not list nodes.
+// certificates of their kubelets are valid [node-expired]. It returns nil if no API
+// server answers, and on a worker, which may not list nodes.
 func ExpiredNodes(ctx context.Context, h *local.Host) error {
 	if h.Saved.Role != local.Master {
 		return nil

@@ -38,8 +38,7 @@ func FurtherAddons(h *local.Host) []step.Step {
 	return all
 }
 
-// dropsAddresses reports whether the addon metallb stays without the addresses of
-// the settings in force.
+// dropsAddresses reports whether metallb stays without the addresses in force.
 func dropsAddresses(h *local.Host) bool {
 	return h.Saved.Role == local.Master && slices.Contains(WantedAddons(h), config.AddonMetalLB) &&
 		len(h.Saved.Config.LoadBalancerAddresses) > 0 && len(h.Config.LoadBalancerAddresses) == 0
@@ -50,19 +49,17 @@ func dropsAddresses(h *local.Host) bool {
 // certificate that an earlier step issues.
 func ContainedAddons(h *local.Host) (all []step.Step) {
 	for _, name := range WantedAddons(h) {
-		if !addon.Contained(name) {
-			continue
+		if addon.Contained(name) {
+			all = append(all, later("apply addon "+name, func() (step.Step, error) {
+				_, err := h.Files.Read(controlplane.KubeletCAFile)
+				return Addons(h).ApplyNamed(name), err
+			}))
 		}
-		all = append(all, later("apply addon "+name, func() (step.Step, error) {
-			_, err := h.Files.Read(controlplane.KubeletCAFile)
-			return Addons(h).ApplyNamed(name), err
-		}))
 	}
 	return all
 }
 
-// DroppedAddons returns the contained addons that the settings in force have,
-// and the new ones have not.
+// DroppedAddons returns the contained addons that only the settings in force have.
 func DroppedAddons(h *local.Host) []string {
 	if h.Saved.Role != local.Master || h.Config.Join {
 		return nil

@@ -24,10 +24,7 @@ func Balancer(h *local.Host, role string) balancer.Balancer {
 
 // ControlPlanes lists the control planes that the balancer of this host knows.
 func ControlPlanes(h *local.Host) []balancer.ControlPlane {
-	state, err := balancer.ReadState(h.Files)
-	if err != nil {
-		return nil
-	}
+	state, _ := balancer.ReadState(h.Files) // empty if it was lost
 	return state.ControlPlanes
 }
 
@@ -35,8 +32,8 @@ func ControlPlanes(h *local.Host) []balancer.ControlPlane {
 // planes. If the balancer's list was lost, it looks whether the controller
 // manager uses leader election.
 func Several(h *local.Host) bool {
-	state, err := balancer.ReadState(h.Files)
-	if err != nil || !state.Told {
+	state, _ := balancer.ReadState(h.Files)
+	if !state.Told {
 		return h.Config.Join || controlplane.Electing(h.Files)
 	}
 	return len(state.ControlPlanes) > 1
@@ -44,9 +41,9 @@ func Several(h *local.Host) bool {
 
 // Others lists the addresses of the other control planes that have joined.
 func Others(h *local.Host) []string {
-	state, err := balancer.ReadState(h.Files)
+	state, _ := balancer.ReadState(h.Files)
 	all := state.Addresses()
-	if (err != nil || !state.Told) && h.Config.Join {
+	if !state.Told && h.Config.Join {
 		all = append(all, h.Config.MasterIP)
 	}
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
@@ -60,8 +57,7 @@ func Anywhere(h *local.Host, name string) node.Node {
 	return one
 }
 
-// AnyServer connects by a kubeconfig of this control plane to whichever API
-// server is ready.
+// AnyServer connects by a kubeconfig of this host to any API server that is ready.
 func AnyServer(h *local.Host, kubeconfig string) kube.Connect {
 	own := kube.Kubeconfig(kubeconfig)
 	return func() (*rest.Config, error) {

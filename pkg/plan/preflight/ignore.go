@@ -25,8 +25,7 @@ var problemNames = []string{
 	"swap", "token-format", "token-kind", "token-node", "token-unknown", "unfinished", "version-skew",
 }
 
-// ProblemNames returns the names that --ignore-preflight accepts, without the
-// names of ports and settings.
+// ProblemNames lists the names for --ignore-preflight, except those of ports and settings.
 func ProblemNames() []string { return slices.Clone(problemNames) }
 
 var portName = regexp.MustCompile(`^port-[0-9]+$`)

@@ -25,8 +25,7 @@ var (
 	WorkerState = rotation.Store{API: kube.Kubeconfig(kubelet.Kubeconfig)}
 )
 
-// FollowRotation is the step with which the agent of a host reaches the phase of
-// the rotation that is under way.
+// FollowRotation is the step with which an agent reaches the phase of a rotation.
 func FollowRotation(h *local.Host) step.Step {
 	return step.Step{
 		Name: "follow a rotation",
@@ -54,12 +53,20 @@ func FollowRotation(h *local.Host) step.Step {
 
 // toFollow returns the rotation whose phase this host has not reached, nil if there
 // is none. Only a worker gets the authorities too.
-func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
-	store, read := WorkerState, readTrust
+func toFollow(ctx context.Context, h *local.Host) (t *rotation.Trust, err error) {
+	store := State
 	if h.Saved.Role == local.Master {
-		store, read = State, readState
+		var r *rotation.Rotation
+		if r, err = State.Read(ctx); r != nil {
+			t = &rotation.Trust{Rotation: *r}
+		}
+	} else {
+		store = WorkerState
+		t, err = store.ReadTrust(ctx, func(text, signature []byte) bool {
+			trusted, err := h.Files.Read(join.ClusterCAFile)
+			return err == nil && pki.Vouched(trusted, text, signature)
+		})
 	}
-	t, err := read(ctx, h)
 	if err != nil || t == nil {
 		return nil, err
 	}
@@ -68,21 +75,6 @@ func toFollow(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
 		return nil, err
 	}
 	return t, nil
-}
-
-func readState(ctx context.Context, _ *local.Host) (*rotation.Trust, error) {
-	r, err := State.Read(ctx)
-	if err != nil || r == nil {
-		return nil, err
-	}
-	return &rotation.Trust{Rotation: *r}, nil
-}
-
-func readTrust(ctx context.Context, h *local.Host) (*rotation.Trust, error) {
-	return WorkerState.ReadTrust(ctx, func(text, signature []byte) bool {
-		trusted, err := h.Files.Read(join.ClusterCAFile)
-		return err == nil && pki.Vouched(trusted, text, signature)
-	})
 }
 
 // rotate has the files of this host contain the keys of a phase, and then its

@@ -35,8 +35,8 @@ func Renewal(h *local.Host, names []string) step.Plan {
 	).Compact().Within(h.Timeout())
 }
 
-// RenewDue is the step with which the agent renews the certificates of this host
-// that have less than a third of their lifetime left.
+// RenewDue renews the certificates of this host that have less than a third of their
+// lifetime left.
 func RenewDue(h *local.Host) step.Step {
 	if h.Saved.Role != local.Master {
 		return renewFlannel(h)
@@ -92,8 +92,7 @@ func endRenewal(h *local.Host) step.Step {
 	}
 }
 
-// Renews returns the problem that keeps this host from a renewal of its
-// certificates [unfinished].
+// Renews returns the problem that prevents a renewal of certificates [unfinished].
 func Renews(h *local.Host) error {
 	if local.Complete(h.Files) {
 		return nil
@@ -105,22 +104,17 @@ func Renews(h *local.Host) error {
 }
 
 // Renewable returns the names of the certificates that a control plane can renew.
-func Renewable() []string {
-	var names []string
-	for _, held := range heldBy(local.Master) {
-		if held.RenewedBy != "" {
-			names = append(names, held.Name)
-		}
-	}
-	return names
-}
+func Renewable() []string { return renewable(func(pki.Held) bool { return true }) }
 
 // Present returns the names of the certificates that a renewal without names
 // issues. It omits the certificates that an administrator has removed.
 func Present(files host.Files) []string {
-	var names []string
+	return renewable(func(held pki.Held) bool { return !removed(files, held) })
+}
+
+func renewable(which func(pki.Held) bool) (names []string) {
 	for _, held := range heldBy(local.Master) {
-		if held.RenewedBy != "" && !removed(files, held) {
+		if held.RenewedBy != "" && which(held) {
 			names = append(names, held.Name)
 		}
 	}
@@ -157,7 +151,7 @@ func expired(h *local.Host) bool {
 	return slices.ContainsFunc(Certificates(h.Files, local.Master), func(one pki.Listed) bool { return one.Problem == "expired" })
 }
 
-// SetLeafLife changes that.
+// SetLeafLife sets how long the certificates that this host issues are valid.
 func SetLeafLife(h *local.Host, life time.Duration) error {
 	if err := controlplane.ValidLeafLife(life); err != nil {
 		return fmt.Errorf("--lifetime: %w", err)

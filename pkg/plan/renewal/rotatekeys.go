@@ -226,14 +226,14 @@ func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) (err 
 // them contain the hash of the old authority. Until the end of the rotation, no
 // others are created.
 func (r rotating) dropTokens() step.Step {
-	tokens := func(ctx context.Context, do func(kubernetes.Interface, join.Token) error) error {
+	each := func(ctx context.Context, do func(kubernetes.Interface, string) error) error {
 		client, err := r.store.API.Client()
 		if err != nil {
 			return err
 		}
 		all, err := join.ListTokens(ctx, client)
 		for _, token := range all {
-			if err := do(client, token); err != nil {
+			if err := do(client, token.ID); err != nil {
 				return err
 			}
 		}
@@ -241,12 +241,12 @@ func (r rotating) dropTokens() step.Step {
 	}
 	return r.step("delete the bootstrap tokens of the old authority", rotation.Accept,
 		func(ctx context.Context, _ rotation.Rotation) (diff step.Diff, err error) {
-			err = tokens(ctx, func(_ kubernetes.Interface, t join.Token) error {
-				diff = append(diff, "delete token "+t.ID)
+			err = each(ctx, func(_ kubernetes.Interface, id string) error {
+				diff = append(diff, "delete token "+id)
 				return nil
 			})
 			return diff, err
 		}, func(ctx context.Context, _ rotation.Rotation) error {
-			return tokens(ctx, func(c kubernetes.Interface, t join.Token) error { return join.DeleteToken(ctx, c, t.ID) })
+			return each(ctx, func(client kubernetes.Interface, id string) error { return join.DeleteToken(ctx, client, id) })
 		})
 }

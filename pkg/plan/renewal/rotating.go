@@ -53,8 +53,7 @@ func EndRotation(h *local.Host, subject string) step.Plan {
 	return step.InOrder(append(steps, r.end())...).Within(max(h.Timeout(), Limit))
 }
 
-// RotationWaits returns until when something may depend on the old key; zero if
-// nothing does.
+// RotationWaits returns until when something may depend on the old key, or zero.
 func RotationWaits(ctx context.Context, h *local.Host, subject string) (time.Time, error) {
 	now, err := rotationOf(h, subject).current(ctx)
 	if err != nil || now.Phase > rotation.Use || time.Now().After(now.Until) {

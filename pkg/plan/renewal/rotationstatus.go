@@ -83,8 +83,7 @@ type RotationStatus struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// UnderWay returns the rotation that is under way. It returns nil if there is none,
-// or if no API server answers.
+// UnderWay returns the rotation under way, nil if there is none or no API server answers.
 func UnderWay(ctx context.Context, h *local.Host) *RotationStatus {
 	ctx, cancel := step.Checking(h.Limited(ctx))
 	defer cancel()
