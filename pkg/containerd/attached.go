@@ -1,32 +1,37 @@
 package containerd
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/netip"
 
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+const bridgeName = "docker0"
 
 // attached is a pod with an interface on docker0, read from libcni's cache.
 type attached struct {
-	sandbox   string // its id in containerd
-	pod       string // "kube-system/coredns-1"
-	address   netip.Addr
-	veth      string            // the host's end of the pod's veth pair
-	netns     string            // its network namespace, as a path
-	hostPorts []json.RawMessage // port mappings from host ports to the pod
-	result    json.RawMessage   // of its CNI plugins
+	cniNote
+	address netip.Addr
+	veth    string // the host's end of the pod's veth pair
 }
 
 // cniNote is a file in libcni's cache, which exists as long as the interface.
 type cniNote struct {
-	ContainerID  string      `json:"containerId"`
-	Netns        string      `json:"netns"`
+	Sandbox      string      `json:"containerId"` // its id in containerd
+	Netns        string      `json:"netns"`       // its network namespace, as a path
 	Args         [][2]string `json:"cniArgs"`
 	Capabilities struct {
 		PortMappings []json.RawMessage `json:"portMappings"`
 	} `json:"capabilityArgs"`
-	Result json.RawMessage `json:"result"`
+	Result json.RawMessage `json:"result"` // of its CNI plugins
 }
 
 // cniResult is the part of a CNI result that is used here.
@@ -48,15 +53,13 @@ func attachedPods(files host.Files) []attached {
 			continue
 		}
 		if files.Exists(note.Netns) && len(result.IPs) > 0 {
-			all = append(all, attached{
-				sandbox: note.ContainerID, pod: note.pod(), address: result.IPs[0].Address.Addr(), veth: result.veth(),
-				netns: note.Netns, hostPorts: note.hostPorts(), result: note.Result,
-			})
+			all = append(all, attached{note, result.IPs[0].Address.Addr(), result.veth()})
 		}
 	}
 	return all
 }
 
+// pod returns "kube-system/coredns-1".
 func (n cniNote) pod() string {
 	args := map[string]string{}
 	for _, a := range n.Args {
@@ -84,4 +87,83 @@ func (c cniResult) veth() string {
 		}
 	}
 	return ""
+}
+
+// FollowLease is the step that keeps pods reachable after a change of the
+// lease. It removes pods whose address is outside of this host's subnet; the
+// kubelet creates new ones. It attaches other pods to docker0 again if
+// docker0 was deleted. Pods on the host network are not affected.
+func FollowLease(files host.Files, socket Socket, lease func() (netip.Prefix, int, error)) step.Step {
+	find := func(context.Context) ([]lostPod, error) { return findLost(files, lease) }
+	return repairEach("keep pods on this host's subnet", find, lostPod.String, func(ctx context.Context, p lostPod) error {
+		if p.detached {
+			return links.AttachToBridge(p.veth, bridgeName)
+		}
+		step.Report(ctx, "remove the pod "+p.pod(), 0, 0)
+		return socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { return removeSandbox(ctx, cri, p.Sandbox) })
+	})
+}
+
+// lostPod is a pod that cannot be reached.
+type lostPod struct {
+	attached
+	subnet   netip.Prefix // of this host
+	detached bool         // its interface is not a port of docker0; otherwise its address is in another subnet
+}
+
+func (p lostPod) String() string {
+	if p.detached {
+		return fmt.Sprintf("attach %s of the pod %s to %s", p.veth, p.pod(), bridgeName)
+	}
+	return fmt.Sprintf("recreate the pod %s: its address %s is not in %s", p.pod(), p.address, p.subnet)
+}
+
+// findLost returns no pods if there is no lease yet, or if docker0 is missing.
+func findLost(files host.Files, lease func() (netip.Prefix, int, error)) ([]lostPod, error) {
+	subnet, _, err := lease()
+	if err != nil {
+		return nil, nil
+	}
+	ports, bridge, err := links.BridgePorts(bridgeName)
+	if err != nil {
+		return nil, err
+	}
+	var moved, detached []lostPod
+	for _, p := range attachedPods(files) {
+		onBridge, exists := ports[p.veth]
+		switch {
+		case !subnet.Contains(p.address):
+			moved = append(moved, lostPod{p, subnet.Masked(), false})
+		case bridge && exists && !onBridge:
+			detached = append(detached, lostPod{p, subnet.Masked(), true})
+		}
+	}
+	return append(moved, detached...), nil
+}
+
+// repairEach returns the step that repairs each item that find finds.
+func repairEach[T any](name string, find func(context.Context) ([]T, error), difference func(T) string, repair func(context.Context, T) error) step.Step {
+	return step.Step{
+		Name: name,
+		Check: func(ctx context.Context) (diff step.Diff, err error) {
+			all, err := find(ctx)
+			for _, one := range all {
+				diff = append(diff, difference(one))
+			}
+			return diff, err
+		},
+		Apply: func(ctx context.Context) error {
+			all, err := find(ctx)
+			return errors.Join(err, forEach(all, func(one T) error { return repair(ctx, one) }))
+		},
+	}
+}
+
+// forEach calls do for all elements, also after an error, and returns all errors.
+func forEach[T any](all []T, do func(T) error) error {
+	var errs []error
+	for _, one := range all {
+		errs = append(errs, do(one))
+	}
+	return errors.Join(errs...)
 }

@@ -120,11 +120,10 @@ func (p Pods) createNamespace(ctx context.Context) error {
 		return err
 	}
 	return p.Socket.with(ctx, func(ctx context.Context, c *client.Client) error {
-		err := c.NamespaceService().Create(ctx, namespace, nil)
-		switch existed := errdefs.IsAlreadyExists(err); {
-		case err != nil && !existed:
+		if err := c.NamespaceService().Create(ctx, namespace, nil); err != nil && !errdefs.IsAlreadyExists(err) {
 			return err
-		case b.Namespace:
+		}
+		if b.Namespace {
 			return nil
 		}
 		return c.NamespaceService().SetLabel(ctx, namespace, ownerLabel, "pods")

@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,13 +80,13 @@ func upperHalf(subnet netip.Prefix) (first, last netip.Addr, err error) {
 		return first, last, fmt.Errorf("the subnet %s is too small for pods", subnet)
 	}
 	base := subnet.Masked().Addr().As4()
-	start := uint32(base[0])<<24 | uint32(base[1])<<16 | uint32(base[2])<<8 | uint32(base[3])
+	start := binary.BigEndian.Uint32(base[:])
 	size := uint32(1) << (32 - subnet.Bits())
 	return addr(start + size/2), addr(start + size - 2), nil
 }
 
 func addr(n uint32) netip.Addr {
-	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
 }
 
 // CNIProblems returns a problem for each CNI configuration that containerd

@@ -66,7 +66,7 @@ func configProblem(text string) error {
 //	1         plugins.cri.sandbox_image                       plugins.cri
 //	2         plugins."io.containerd.grpc.v1.cri".sandbox_image  the same
 //	3         plugins."io.containerd.cri.v1.images".pinned_images.sandbox  plugins."io.containerd.cri.v1.runtime"
-func mergeConfig(data []byte, major int, w wanted) ([]byte, step.Diff, error) {
+func mergeConfig(data []byte, major uint, w wanted) ([]byte, step.Diff, error) {
 	c, err := parseConfig(data)
 	if err != nil {
 		return nil, nil, configProblem(err.Error())
@@ -88,20 +88,23 @@ func mergeConfig(data []byte, major int, w wanted) ([]byte, step.Diff, error) {
 
 func (c *configFile) sandboxImage() []string {
 	if c.version() >= 3 {
-		return append(c.cri("images"), "pinned_images", "sandbox")
+		return c.cri("images", "pinned_images", "sandbox")
 	}
-	return append(c.cri("images"), "sandbox_image")
+	return c.cri("images", "sandbox_image")
 }
 
-// cri returns the path of the settings of "images" or of the "runtime" of CRI.
-func (c *configFile) cri(part string) []string {
+func (c *configFile) registry(name string) []string { return c.cri("images", "registry", name) }
+
+// cri returns a path in the settings of "images" or of the "runtime" of CRI.
+func (c *configFile) cri(part string, path ...string) []string {
+	plugin := "cri"
 	switch version := c.version(); {
 	case version >= 3:
-		return []string{"plugins", "io.containerd.cri.v1." + part}
+		plugin = "io.containerd.cri.v1." + part
 	case version == 2:
-		return []string{"plugins", "io.containerd.grpc.v1.cri"}
+		plugin = "io.containerd.grpc.v1.cri"
 	}
-	return []string{"plugins", "cri"}
+	return append([]string{"plugins", plugin}, path...)
 }
 
 func (c *configFile) version() int64 {
@@ -117,8 +120,8 @@ func withoutOurs(data []byte, w wanted) ([]byte, error) {
 		return nil, configProblem(err.Error())
 	}
 	c.drop(w.SandboxImage, c.sandboxImage()...)
-	c.drop(true, append(c.cri("runtime"), "restrict_oom_score_adj")...)
-	c.drop(hostsDir, append(c.registryTable(), "config_path")...)
+	c.drop(true, c.cri("runtime", "restrict_oom_score_adj")...)
+	c.drop(hostsDir, c.registry("config_path")...)
 	if _, has := c.root["version"]; len(c.root) == 0 || has && len(c.root) == 1 {
 		return nil, nil
 	}
@@ -139,11 +142,23 @@ func (c *configFile) drop(value any, path ...string) {
 	}
 }
 
-// oldRegistryTable returns the problem that the config has a table of
-// registries that containerd does not accept together with config_path.
-func oldRegistryTable(name string) error {
-	return &step.Problem{Name: "containerd-registry", Text: configPath + ": its CRI has registry." + name + ", which containerd does not accept together with a private registry",
-		Remedy: "move it into " + hostsDir + " and remove it there"}
+// setHosts sets config_path. It returns a problem if the config has a table of
+// registries that containerd does not accept together with it.
+func (c *configFile) setHosts() error {
+	if now, _ := c.get(c.registry("config_path")...).(string); now != "" {
+		return nil
+	}
+	for _, old := range []string{"mirrors", "configs"} {
+		if set, _ := c.get(c.registry(old)...).(map[string]any); len(set) > 0 {
+			return &step.Problem{
+				Name:   "containerd-registry",
+				Text:   configPath + ": its CRI has registry." + old + ", which containerd does not accept together with a private registry",
+				Remedy: "move it into " + hostsDir + " and remove it there",
+			}
+		}
+	}
+	c.set(hostsDir, c.registry("config_path")...)
+	return nil
 }
 
 func (c *configFile) enableCRI() {
@@ -159,7 +174,7 @@ func (c *configFile) enableCRI() {
 }
 
 func (c *configFile) setRuntime(w wanted) {
-	under := func(path ...string) []string { return append(c.cri("runtime"), path...) }
+	under := func(path ...string) []string { return c.cri("runtime", path...) }
 	if w.RestrictOOM {
 		c.set(true, under("restrict_oom_score_adj")...)
 	}

@@ -20,7 +20,7 @@ const pause = "registry.k8s.io/pause:3.10.2"
 func TestMergeConfig(t *testing.T) {
 	cases := map[string]struct {
 		before string
-		major  int
+		major  uint
 		wanted wanted
 		after  string
 		diff   int
@@ -177,13 +177,13 @@ func TestCNIProblems(t *testing.T) {
 // TestPathsOfCRI: each version of the file has the settings of CRI elsewhere.
 func TestPathsOfCRI(t *testing.T) {
 	for version, want := range map[int64]string{
-		0: "plugins cri sandbox_image, plugins cri registry",
-		1: "plugins cri sandbox_image, plugins cri registry",
-		2: "plugins io.containerd.grpc.v1.cri sandbox_image, plugins io.containerd.grpc.v1.cri registry",
-		3: "plugins io.containerd.cri.v1.images pinned_images sandbox, plugins io.containerd.cri.v1.images registry",
+		0: "plugins cri sandbox_image, plugins cri registry mirrors",
+		1: "plugins cri sandbox_image, plugins cri registry mirrors",
+		2: "plugins io.containerd.grpc.v1.cri sandbox_image, plugins io.containerd.grpc.v1.cri registry mirrors",
+		3: "plugins io.containerd.cri.v1.images pinned_images sandbox, plugins io.containerd.cri.v1.images registry mirrors",
 	} {
 		c := configFile{root: map[string]any{"version": version}}
-		if got := strings.Join(c.sandboxImage(), " ") + ", " + strings.Join(c.registryTable(), " "); got != want {
+		if got := strings.Join(c.sandboxImage(), " ") + ", " + strings.Join(c.registry("mirrors"), " "); got != want {
 			t.Errorf("version %d: got %s", version, got)
 		}
 	}

@@ -179,11 +179,11 @@ func (c CRI) config(ctx context.Context) ([]byte, step.Diff, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	major, err := majorVersion(ctx)
+	installed, err := installedVersion(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return mergeConfig(now, major, c.wanted())
+	return mergeConfig(now, installed.Major(), c.wanted())
 }
 
 func (c CRI) wanted() wanted {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,29 +25,14 @@ const portmap = cniBinDir + "/portmap"
 // portmap adds these rules when a pod starts. A second call for the same
 // interface adds the missing rules and does not restart the pod.
 func KeepHostPorts(files host.Files) step.Step {
-	return step.Step{
-		Name: "keep the host ports of pods",
-		Check: func(context.Context) (diff step.Diff, err error) {
-			closed, err := withoutHostPorts(files)
-			for _, p := range closed {
-				diff = append(diff, "open the host ports of the pod "+p.pod)
-			}
-			return diff, err
-		},
-		Apply: func(ctx context.Context) error {
-			closed, err := withoutHostPorts(files)
-			errs := []error{err}
-			for _, p := range closed {
-				errs = append(errs, openHostPorts(ctx, p))
-			}
-			return errors.Join(errs...)
-		},
-	}
+	find := func(context.Context) ([]attached, error) { return withoutHostPorts(files) }
+	difference := func(p attached) string { return "open the host ports of the pod " + p.pod() }
+	return repairEach("keep the host ports of pods", find, difference, openHostPorts)
 }
 
 // withoutHostPorts returns the pods whose host ports no rule forwards.
 func withoutHostPorts(files host.Files) (closed []attached, err error) {
-	pods := slices.DeleteFunc(attachedPods(files), func(p attached) bool { return len(p.hostPorts) == 0 })
+	pods := slices.DeleteFunc(attachedPods(files), func(p attached) bool { return len(p.hostPorts()) == 0 })
 	if len(pods) == 0 || !host.HasProgram("iptables") {
 		return nil, nil
 	}
@@ -65,7 +49,7 @@ func withoutHostPorts(files host.Files) (closed []attached, err error) {
 		return nil, err
 	}
 	for _, p := range pods {
-		open, err := opens(chains, rules, p.sandbox)
+		open, err := opens(chains, rules, p.Sandbox)
 		if err != nil {
 			return nil, err
 		}
@@ -93,18 +77,18 @@ func openHostPorts(ctx context.Context, p attached) error {
 	config, err := json.Marshal(object{
 		"cniVersion": "1.0.0", "name": networkName, "type": "portmap",
 		"capabilities":  object{"portMappings": true},
-		"runtimeConfig": object{"portMappings": p.hostPorts},
-		"prevResult":    p.result,
+		"runtimeConfig": object{"portMappings": p.hostPorts()},
+		"prevResult":    p.Result,
 	})
 	if err != nil {
 		return err
 	}
 	_, err = host.Command{
 		Args: []string{portmap}, Stdin: bytes.NewReader(config),
-		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.sandbox, "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0", "CNI_PATH=" + cniBinDir},
+		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + p.Sandbox, "CNI_NETNS=" + p.Netns, "CNI_IFNAME=eth0", "CNI_PATH=" + cniBinDir},
 	}.Run(ctx)
 	if err != nil {
-		return fmt.Errorf("open the host ports of the pod %s: %w", p.pod, err)
+		return fmt.Errorf("open the host ports of the pod %s: %w", p.pod(), err)
 	}
 	return nil
 }

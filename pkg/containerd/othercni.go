@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -82,11 +82,12 @@ func lookOther(files host.Files, late bool) (otherBefore, error) {
 			before.Dirs[dir] = slices.DeleteFunc(before.Dirs[dir], ofOtherPlugin)
 		}
 	}
+	if late {
+		return before, nil
+	}
 	found, err := links.All()
 	for _, l := range found {
-		if !late {
-			before.Links = append(before.Links, l.Name)
-		}
+		before.Links = append(before.Links, l.Name)
 	}
 	return before, err
 }
@@ -109,14 +110,12 @@ func removeOther(ctx context.Context, files host.Files, socket Socket, within ne
 	if err != nil {
 		return err
 	}
-	errs := []error{removeLinks(before.Links), links.DeleteRoutesVia(within)}
-	for _, prefix := range otherChains {
-		errs = append(errs, netfilter.DeleteChainsEverywhere(ctx, prefix))
-	}
-	for _, dir := range otherDirs {
-		errs = append(errs, removeSince(files, dir, before.Dirs))
-	}
-	if err := errors.Join(errs...); err != nil {
+	err = errors.Join(
+		removeLinks(before.Links), links.DeleteRoutesVia(within),
+		forEach(otherChains, func(prefix string) error { return netfilter.DeleteChainsEverywhere(ctx, prefix) }),
+		forEach(otherDirs, func(dir string) error { return removeSince(files, dir, before.Dirs) }),
+	)
+	if err != nil {
 		return err
 	}
 	return files.Remove(otherRecord.Path)
@@ -132,16 +131,14 @@ func removeSince(files host.Files, dir string, before map[string][]string) error
 
 func removeLinks(before []string) error {
 	found, err := links.All()
-	errs := []error{err}
-	for _, l := range found {
-		if !slices.Contains(before, l.Name) && slices.ContainsFunc(otherLinks, func(pattern string) bool { return matches(pattern, l.Name) }) {
-			errs = append(errs, links.Delete(l.Name))
+	return errors.Join(err, forEach(found, func(l links.Link) error {
+		ofPlugin := func(pattern string) bool {
+			ok, _ := path.Match(pattern, l.Name)
+			return ok
 		}
-	}
-	return errors.Join(errs...)
-}
-
-func matches(pattern, name string) bool {
-	ok, err := filepath.Match(pattern, name)
-	return ok && err == nil
+		if slices.Contains(before, l.Name) || !slices.ContainsFunc(otherLinks, ofPlugin) {
+			return nil
+		}
+		return links.Delete(l.Name)
+	}))
 }

@@ -95,7 +95,11 @@ func (p Pods) remove(ctx context.Context) error {
 	if err := endShims(ctx, p.Socket); err != nil {
 		return fmt.Errorf("end the shims of pods: %w", err)
 	}
-	if err := errors.Join(removeNetns(p.Files), host.RemoveDeadSockets(p.Files, host.ShimSockets), removeState(p.Files, b), removeHostPorts(ctx, b), removeCgroups(ctx)); err != nil {
+	err = errors.Join(
+		removeNetns(p.Files), host.RemoveDeadSockets(p.Files, host.ShimSockets),
+		removeState(p.Files, b), removeHostPorts(ctx, b), removeCgroups(ctx),
+	)
+	if err != nil {
 		return err
 	}
 	return p.Files.Remove(podsFile)
@@ -121,24 +125,18 @@ func follows(args []string, flag, value string) bool {
 // removeNetns removes the network namespaces that CRI created, and the pods' veth
 // pairs.
 func removeNetns(files host.Files) error {
-	var errs []error
-	for _, path := range files.Match("/run/netns/cni-*") {
-		errs = append(errs, links.DeleteInto(files.Path(path)), filesystem.UnmountBelow(path), files.Remove(path))
-	}
-	return errors.Join(errs...)
+	return forEach(files.Match("/run/netns/cni-*"), func(path string) error {
+		return errors.Join(links.DeleteInto(files.Path(path)), filesystem.UnmountBelow(path), files.Remove(path))
+	})
 }
 
 // removeState removes what pods left on disk, in the reverse order of
 // podPaths.
 func removeState(files host.Files, b before) error {
-	var errs []error
-	for _, pattern := range []string{"/var/lib/cni/results/" + networkName + "-*", "/var/lib/cni/results/cni-loopback-*"} {
-		for _, path := range files.Match(pattern) {
-			errs = append(errs, files.Remove(path))
-		}
-	}
-	for i := len(podPaths) - 1; i >= 0; i-- {
-		errs = append(errs, removePath(files, podPaths[i], b))
+	notes := append(files.Match("/var/lib/cni/results/"+networkName+"-*"), files.Match("/var/lib/cni/results/cni-loopback-*")...)
+	errs := []error{files.Drop(notes...)}
+	for _, path := range slices.Backward(podPaths) {
+		errs = append(errs, removePath(files, path, b))
 	}
 	return errors.Join(errs...)
 }

@@ -104,7 +104,7 @@ func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
 		return ctx.Err()
 	}
 	step.Report(ctx, "restarting kube-proxy", 0, 0)
-	if err := removeProxy(ctx, p.Socket, proxy.Id); err != nil {
+	if err := p.remove(ctx, proxy); err != nil {
 		return err
 	}
 	return step.Until(ctx, whole, nil)
@@ -114,7 +114,7 @@ func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
 // the time that end returns. The zero time requires nothing. Its rules stay in the
 // kernel meanwhile.
 func (p Proxy) RestartAfter(end func() time.Time) step.Step {
-	before := func(ctx context.Context) (*runtime.Container, error) {
+	before := func(ctx context.Context) ([]*runtime.Container, error) {
 		at := end()
 		if at.IsZero() {
 			return nil, nil
@@ -123,35 +123,22 @@ func (p Proxy) RestartAfter(end func() time.Time) step.Step {
 		if err != nil || proxy == nil || !time.Unix(0, proxy.CreatedAt).Before(at) {
 			return nil, err
 		}
-		return proxy, nil
+		return []*runtime.Container{proxy}, nil
 	}
-	return step.Step{
-		Name: "restart kube-proxy after an outage of the control plane",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			proxy, err := before(ctx)
-			if err != nil || proxy == nil {
-				return nil, err
-			}
-			return step.Diff{"restart kube-proxy, which may wait up to a minute until it watches Services again"}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			proxy, err := before(ctx)
-			if err != nil || proxy == nil {
-				return err
-			}
-			return removeProxy(ctx, p.Socket, proxy.Id)
-		},
+	difference := func(*runtime.Container) string {
+		return "restart kube-proxy, which may wait up to a minute until it watches Services again"
 	}
+	return repairEach("restart kube-proxy after an outage of the control plane", before, difference, p.remove)
 }
 
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
-// removeProxy removes the running container of kube-proxy. The kubelet replaces
+// remove removes the running container of kube-proxy. The kubelet replaces
 // a missing container at once, but restarts an exited one only after a backoff.
 // Therefore the container is not stopped first.
-func removeProxy(ctx context.Context, s Socket, id string) error {
-	return s.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
-		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: id})
+func (p Proxy) remove(ctx context.Context, running *runtime.Container) error {
+	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
+		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: running.Id})
 		return err
 	})
 }

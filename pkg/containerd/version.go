@@ -39,10 +39,9 @@ func OldProblem(ctx context.Context, oldest string) error {
 	return tooOld(installed, oldest)
 }
 
-func tooOld(installed, oldest string) error {
-	v, err := version.ParseGeneric(installed)
-	if err != nil || v.AtLeast(version.MustParseGeneric(oldest)) {
-		return err
+func tooOld(installed *version.Version, oldest string) error {
+	if installed.AtLeast(version.MustParseGeneric(oldest)) {
+		return nil
 	}
 	return &step.Problem{
 		Name: "containerd-version",
@@ -51,10 +50,20 @@ func tooOld(installed, oldest string) error {
 }
 
 // installedVersion runs `containerd --version`, because the daemon may not run
-// yet.
-func installedVersion(ctx context.Context) (string, error) {
+// yet. The major version determines the format of the configuration file.
+func installedVersion(ctx context.Context) (*version.Version, error) {
+	if err := MissingProblem(); err != nil {
+		return nil, err
+	}
 	text, err := host.Run(ctx, "containerd", "--version")
-	return parseVersion(text), err
+	if err != nil {
+		return nil, err
+	}
+	v, err := version.ParseGeneric(parseVersion(text))
+	if err != nil {
+		return nil, fmt.Errorf("containerd --version: %w", err)
+	}
+	return v, nil
 }
 
 func parseVersion(text string) string {
@@ -62,21 +71,4 @@ func parseVersion(text string) string {
 		return m[1]
 	}
 	return unstamped
-}
-
-// majorVersion returns containerd's major version, which determines the format
-// of its configuration file.
-func majorVersion(ctx context.Context) (int, error) {
-	if err := MissingProblem(); err != nil {
-		return 0, err
-	}
-	installed, err := installedVersion(ctx)
-	if err != nil {
-		return 0, err
-	}
-	v, err := version.ParseGeneric(installed)
-	if err != nil {
-		return 0, fmt.Errorf("containerd --version: %w", err)
-	}
-	return int(v.Major()), nil
 }
