@@ -3,12 +3,30 @@ package localregistry
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"strconv"
 	"syscall"
 	"time"
 
+	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
 )
+
+// send answers with content, or with a part of it, and closes it.
+func send(w http.ResponseWriter, r *http.Request, d digest.Digest, mediaType string, from content.ReaderAt) {
+	defer from.Close()
+	w.Header().Set("Content-Type", mediaType)
+	describe(w, d)
+	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(from, 0, from.Size()))
+}
+
+// describe sets the headers of a manifest or a blob.
+func describe(w http.ResponseWriter, d digest.Digest) {
+	w.Header().Set("Docker-Content-Digest", d.String())
+	w.Header().Set("Etag", strconv.Quote(d.String()))
+}
 
 // refuse answers with an error as the specification of OCI distribution wants it.
 func refuse(w http.ResponseWriter, status int, code, text string) {
@@ -25,12 +43,10 @@ func fail(w http.ResponseWriter, unknown string, err error) {
 		// Docker (28.5) prints the message of a status below 500 only, and repeats the
 		// upload unless the code is DENIED.
 		refuse(w, http.StatusRequestEntityTooLarge, "DENIED", "the local registry cannot store this: "+withRemedy(err))
-	case errdefs.IsNotFound(err):
+	case errdefs.IsNotFound(err), refused(err):
 		refuse(w, http.StatusNotFound, unknown, err.Error())
 	case errdefs.IsInvalidArgument(err):
 		refuse(w, http.StatusBadRequest, unknown, err.Error())
-	case refused(err):
-		refuse(w, http.StatusNotFound, unknown, err.Error())
 	case errors.Is(err, errUpstream):
 		refuse(w, http.StatusBadGateway, "UNAVAILABLE", err.Error())
 	default:

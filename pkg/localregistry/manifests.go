@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
@@ -25,15 +24,13 @@ func (s *Server) getManifest(w http.ResponseWriter, r *http.Request, t target) {
 		fail(w, "MANIFEST_UNKNOWN", err)
 		return
 	}
-	defer from.Close()
 	kind, err := s.kindOf(d, from)
 	if err != nil {
+		from.Close()
 		fail(w, "MANIFEST_UNKNOWN", err)
 		return
 	}
-	w.Header().Set("Content-Type", kind)
-	describe(w, d, from.Size())
-	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(from, 0, from.Size()))
+	send(w, r, d, kind, from)
 }
 
 // kindOf returns the media type of a manifest. Only one manifest is in memory at a
@@ -50,13 +47,6 @@ func (s *Server) kindOf(d digest.Digest, from content.ReaderAt) (string, error) 
 		return "", err
 	}
 	return mediaType(data)
-}
-
-// describe sets the headers of a manifest or a blob.
-func describe(w http.ResponseWriter, d digest.Digest, size int64) {
-	w.Header().Set("Docker-Content-Digest", d.String())
-	w.Header().Set("Etag", strconv.Quote(d.String()))
-	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 }
 
 // manifest returns the manifest that a target names.
@@ -94,7 +84,11 @@ func (s *Server) follow(ctx context.Context, t target) (digest.Digest, content.R
 		limited, cancel = context.WithTimeout(ctx, freshLimit)
 		defer cancel()
 	}
-	now, from, err := s.current(limited, t)
+	now, err := t.resolve(limited)
+	var from content.ReaderAt
+	if err == nil {
+		from, err = s.openManifest(limited, t, now)
+	}
 	switch {
 	case err == nil:
 		s.note(s.store.tag(t, now))
@@ -106,16 +100,6 @@ func (s *Server) follow(ctx context.Context, t target) (digest.Digest, content.R
 	return "", nil, err
 }
 
-// current asks the upstream for the manifest of a tag.
-func (s *Server) current(ctx context.Context, t target) (digest.Digest, content.ReaderAt, error) {
-	now, err := t.upstream.resolve(ctx, t)
-	if err != nil {
-		return "", nil, err
-	}
-	from, err := s.openManifest(ctx, t, now)
-	return now, from, err
-}
-
 // openManifest returns a manifest of the store, or that of the upstream, which it
 // stores if it can.
 func (s *Server) openManifest(ctx context.Context, t target, d digest.Digest) (content.ReaderAt, error) {
@@ -123,7 +107,7 @@ func (s *Server) openManifest(ctx context.Context, t target, d digest.Digest) (c
 	if err == nil || t.upstream == nil {
 		return from, err
 	}
-	data, err := t.upstream.manifest(ctx, t, d)
+	data, err := t.pullManifest(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +146,7 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, t target) {
 		fail(w, "MANIFEST_INVALID", err)
 		return
 	}
-	w.Header().Set("Docker-Content-Digest", d.String())
-	w.Header().Set("Location", "/v2/"+t.repository+"/manifests/"+d.String())
-	w.WriteHeader(http.StatusCreated)
+	created(w, t, "manifests", d)
 }
 
 var errOtherDigest = errors.New("the manifest has another digest")

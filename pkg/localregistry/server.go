@@ -21,9 +21,7 @@ package localregistry
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -33,6 +31,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
 // Upstreams are the registries whose images pass through the registry of each
@@ -114,16 +113,7 @@ func New(o Settings) (*Server, error) {
 
 // Serve answers requests on addr until ctx ends.
 func (s *Server) Serve(ctx context.Context, addr string) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("serve images: %w", err)
-	}
-	server := newHTTPServer(s)
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve images: %w", err)
-	}
-	return nil
+	return registry.ServeImages(ctx, addr, newHTTPServer(s))
 }
 
 // target is what a request is about.

@@ -54,7 +54,7 @@ func uploadRef(t target) string { return "upload-" + t.reference }
 func (s *Server) beginUpload(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
 	if d, err := digest.Parse(query.Get("mount")); err == nil && s.store.has(r.Context(), t, d) {
-		created(w, t, d)
+		created(w, t, "blobs", d)
 		return
 	}
 	s.removeAbandoned(r.Context())
@@ -83,8 +83,9 @@ func accepted(w http.ResponseWriter, t target, size int64) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func created(w http.ResponseWriter, t target, d digest.Digest) {
-	w.Header().Set("Location", "/v2/"+t.repository+"/blobs/"+d.String())
+// created answers that content of a kind, "blobs" or "manifests", is stored.
+func created(w http.ResponseWriter, t target, kind string, d digest.Digest) {
+	w.Header().Set("Location", "/v2/"+t.repository+"/"+kind+"/"+d.String())
 	w.Header().Set("Docker-Content-Digest", d.String())
 	w.WriteHeader(http.StatusCreated)
 }
@@ -163,7 +164,7 @@ func (s *Server) endUpload(w http.ResponseWriter, r *http.Request, t target) {
 		s.dropUnstorable(r.Context(), t, err)
 		fail(w, "BLOB_UPLOAD_INVALID", err)
 	default:
-		created(w, t, d)
+		created(w, t, "blobs", d)
 	}
 }
 

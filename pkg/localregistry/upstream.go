@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -75,70 +76,62 @@ func explained(err error) error {
 	return fmt.Errorf("%w: %w", errUpstream, err)
 }
 
-// asking returns the context of one question to an upstream.
-func asking(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, askLimit)
-}
+type question[T any] func(ctx context.Context, from name.Repository, options []remote.Option) (T, error)
 
-func (u *upstream) with(ctx context.Context) []remote.Option {
-	return append(u.options[:len(u.options):len(u.options)], remote.WithContext(ctx))
-}
-
-// resolve returns the digest that a tag has now.
-func (u *upstream) resolve(ctx context.Context, t target) (digest.Digest, error) {
-	ctx, cancel := asking(ctx)
+// query asks the upstream of a target about its repository.
+func query[T any](ctx context.Context, t target, ask question[T]) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	repository, err := u.registry.Repository(t.repository)
+	repository, err := t.upstream.registry.Repository(t.repository)
 	if err != nil {
-		return "", err
+		return answer, err
 	}
-	tag := repository.Tag(t.reference)
-	d, err := remote.Head(tag, u.with(ctx)...)
-	if err == nil {
-		return digest.Digest(d.Digest.String()), nil
-	}
-	if refused(err) || ctx.Err() != nil {
-		return "", explained(err)
-	}
-	whole, err := remote.Get(tag, u.with(ctx)...) // some registries do not answer HEAD with the digest
-	if err != nil {
-		return "", explained(err)
-	}
-	return digest.Digest(whole.Digest.String()), nil
+	answer, err = ask(ctx, repository, append(slices.Clone(t.upstream.options), remote.WithContext(ctx)))
+	return answer, explained(err)
 }
 
-// manifest returns a manifest, whose digest is verified.
-func (u *upstream) manifest(ctx context.Context, t target, d digest.Digest) ([]byte, error) {
-	ctx, cancel := asking(ctx)
-	defer cancel()
-	repository, err := u.registry.Repository(t.repository)
-	if err != nil {
-		return nil, err
-	}
-	got, err := remote.Get(repository.Digest(d.String()), u.with(ctx)...)
-	if err != nil {
-		return nil, explained(err)
-	}
-	return got.Manifest, nil
+// resolve returns the digest that a tag has at its upstream now.
+func (t target) resolve(ctx context.Context) (digest.Digest, error) {
+	return query(ctx, t, func(ctx context.Context, from name.Repository, options []remote.Option) (digest.Digest, error) {
+		d, err := remote.Head(from.Tag(t.reference), options...)
+		if err == nil {
+			return digest.Digest(d.Digest.String()), nil
+		}
+		if refused(err) || ctx.Err() != nil {
+			return "", err
+		}
+		whole, err := remote.Get(from.Tag(t.reference), options...) // some registries do not answer HEAD with the digest
+		if err != nil {
+			return "", err
+		}
+		return digest.Digest(whole.Digest.String()), nil
+	})
+}
+
+// pullManifest returns a manifest, whose digest is verified.
+func (t target) pullManifest(ctx context.Context, d digest.Digest) ([]byte, error) {
+	return query(ctx, t, func(_ context.Context, from name.Repository, options []remote.Option) ([]byte, error) {
+		got, err := remote.Get(from.Digest(d.String()), options...)
+		if err != nil {
+			return nil, err
+		}
+		return got.Manifest, nil
+	})
 }
 
 // size returns the size of a blob.
-func (u *upstream) size(ctx context.Context, t target, d digest.Digest) (int64, error) {
-	ctx, cancel := asking(ctx)
-	defer cancel()
-	repository, err := u.registry.Repository(t.repository)
-	if err != nil {
-		return 0, err
-	}
-	layer, err := remote.Layer(repository.Digest(d.String()), u.with(ctx)...)
-	if err != nil {
-		return 0, explained(err)
-	}
-	size, err := layer.Size()
-	if err == nil && size < 0 {
-		err = errors.New("its answer has no Content-Length")
-	}
-	return size, explained(err)
+func (t target) size(ctx context.Context, d digest.Digest) (int64, error) {
+	return query(ctx, t, func(_ context.Context, from name.Repository, options []remote.Option) (int64, error) {
+		layer, err := remote.Layer(from.Digest(d.String()), options...)
+		if err != nil {
+			return 0, err
+		}
+		size, err := layer.Size()
+		if err == nil && size < 0 {
+			err = errors.New("its answer has no Content-Length")
+		}
+		return size, err
+	})
 }
 
 // blob returns a blob. A broken transfer continues where it ended.

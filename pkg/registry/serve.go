@@ -34,11 +34,15 @@ func Serve(ctx context.Context, s Served) error {
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
+	return ServeImages(ctx, s.Listen, &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute})
+}
+
+// ServeImages runs the server of a registry on addr until ctx ends.
+func ServeImages(ctx context.Context, addr string, server *http.Server) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("serve images: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve images: %w", err)

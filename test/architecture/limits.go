@@ -115,7 +115,7 @@ var spans = map[string]string{
 	"pkg/cluster/suite.left": "rounding",
 	"pkg/registry.Serve":     "what our own server allows its clients",
 
-	"pkg/localregistry.asking":     "askLimit",
+	"pkg/localregistry.query":      "askLimit",
 	"pkg/localregistry.follow":     "freshLimit",
 	"pkg/localregistry.askLimit":   "a node asks the upstream itself afterwards, documented",
 	"pkg/localregistry.idleLimit":  "what our own server allows its clients",
