@@ -128,17 +128,15 @@ func (o Options) images(ctx context.Context, builder *image.Builder) (built []im
 }
 
 // configure reads the key and the base, and returns a function that applies them.
-func (o Options) configure() (func(*bundle.Builder) error, error) {
+func (o Options) configure() (configure func(*bundle.Builder) error, err error) {
 	var key ed25519.PrivateKey
 	if o.SignKey != "" {
-		var err error
 		if key, err = bundle.ReadSigningKey(o.SignKey); err != nil {
 			return nil, fmt.Errorf("sign key: %w", err)
 		}
 	}
 	var base *bundle.Bundle
 	if o.Base != "" {
-		var err error
 		if base, err = bundle.Open(o.Base); err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}

@@ -4,6 +4,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,11 +20,8 @@ import (
 
 // Load returns the step that loads into a store the images that belong there.
 func (s Source) Load(into imagestore.Target) step.Step {
-	l, what := loading{s, into}, "images"
-	if s.Part != "" {
-		what = s.Part
-	}
-	return step.Step{Name: "load " + what + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
+	l := loading{s, into}
+	return step.Step{Name: "load " + cmp.Or(s.Part, "images") + " into " + place(into.Kind()), Check: l.check, Apply: l.apply, Undo: l.undo}
 }
 
 func place(kind image.Store) string {
@@ -110,47 +108,24 @@ func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 }
 
 // look returns the images that the store lacks, and the source for them. A name
-// in the store is sufficient if we have loaded the images, or if a registry is
-// unavailable.
+// in the store is sufficient if we have loaded the images, if a registry is
+// unavailable, or if there is no bundle.
 func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) {
-	named, err := l.allNamed(ctx)
-	if err != nil || named && l.ours() {
+	unnamed, err := l.missing(ctx, nil)
+	if err != nil || l.Registry != nil && len(unnamed) == 0 && l.ours() {
 		return nil, nil, err
 	}
-	from, openErr := l.open(ctx)
-	if named && openErr != nil && !errors.Is(openErr, bundle.ErrUntrusted) {
+	from, err := l.open(ctx)
+	switch {
+	case err == nil:
+		missing, err := l.missing(ctx, from)
+		return from, missing, err
+	case len(unnamed) > 0:
+		return nil, nil, fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()), strings.Join(bundle.References(unnamed), ", "), err)
+	case l.Registry != nil && !errors.Is(err, bundle.ErrUntrusted), errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil // nothing to compare them with
 	}
-	if openErr != nil {
-		return nil, nil, l.lacking(ctx, openErr)
-	}
-	missing, err := l.missing(ctx, from)
-	return from, missing, err
-}
-
-// lacking adds to the error of a source the images for which it is needed. It
-// ignores that a bundle does not exist if the store has an image of each name.
-func (l loading) lacking(ctx context.Context, openErr error) error {
-	missing, err := l.missing(ctx, nil)
-	switch {
-	case err != nil:
-		return err
-	case len(missing) > 0:
-		return fmt.Errorf("%s lacks %s: %w", place(l.into.Kind()), strings.Join(bundle.References(missing), ", "), openErr)
-	case errors.Is(openErr, fs.ErrNotExist):
-		return nil
-	}
-	return openErr
-}
-
-// allNamed reports whether there is a registry that need not be available, as the
-// store has an image of each name.
-func (l loading) allNamed(ctx context.Context) (bool, error) {
-	if l.Registry == nil {
-		return false, nil
-	}
-	missing, err := l.missing(ctx, nil)
-	return err == nil && len(missing) == 0, err
+	return nil, nil, err
 }
 
 // ours reports whether we have loaded all images of the store: then their names
@@ -229,7 +204,7 @@ func (l loading) undo(ctx context.Context) error {
 	for _, u := range used {
 		step.Leave(ctx, u.String())
 	}
-	return l.Files.Drop(l.loadingPath(), l.recordPath())
+	return l.Files.Drop(l.loadingPath(), l.record().Path)
 }
 
 // ownNames returns the images with names in our registry. It returns none for the

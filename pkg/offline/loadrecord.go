@@ -13,9 +13,6 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// recordPath is the file that lists the references that we have loaded.
-func (l loading) recordPath() string { return l.path() + ".json" }
-
 // loadingPath is a file that exists while images are loaded, and after an
 // interrupted load. Then a required name may still refer to an older image in the store.
 func (l loading) loadingPath() string { return l.path() + ".loading" }
@@ -25,8 +22,9 @@ func (l loading) path() string {
 	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-")
 }
 
+// record is the file that lists the references that we have loaded.
 func (l loading) record() host.Record[[]string] {
-	return host.Record[[]string]{Path: l.recordPath(), Valid: validRefs}
+	return host.Record[[]string]{Path: l.path() + ".json", Valid: validRefs}
 }
 
 func validRefs(refs []string) error {
@@ -62,7 +60,7 @@ func (l loading) wantedRefs() (refs []string) {
 
 // recordDiff returns what is wrong with the record, if there is one.
 func (l loading) recordDiff() (step.Diff, error) {
-	if !l.Files.Exists(l.recordPath()) {
+	if !l.Files.Exists(l.record().Path) {
 		return nil, nil
 	}
 	return l.record().Diff(l.Files)

@@ -84,9 +84,8 @@ type pulled struct {
 }
 
 func (p *pulled) step() step.Step {
-	name := fmt.Sprintf("pull %s for %s", p.Name, p.Arch)
 	return step.Step{
-		Name: name,
+		Name: fmt.Sprintf("pull %s for %s", p.Name, p.Arch),
 		Check: func(ctx context.Context) (step.Diff, error) {
 			if err := p.lookUp(ctx); err != nil {
 				return nil, err
@@ -114,9 +113,8 @@ func (p *pulled) lookUp(ctx context.Context) (err error) {
 
 // write returns the step that writes the bundle.
 func (p *pull) write() step.Step {
-	name := "put the bundle together"
 	return step.Step{
-		Name:  name,
+		Name:  "put the bundle together",
 		Waits: true,
 		Check: func(context.Context) (step.Diff, error) { return step.Diff{"write " + p.Output}, nil },
 		Apply: func(ctx context.Context) error {

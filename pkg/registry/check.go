@@ -56,22 +56,15 @@ func (k keychain) Resolve(authn.Resource) (authn.Authenticator, error) { return 
 // ping requests /v2/ by HTTPS and, if Insecure allows it, then by plain HTTP.
 func (r *Registry) ping(ctx context.Context, t http.RoundTripper) error {
 	err := r.pingBy(ctx, t, "https")
-	r.PlainHTTP = false
-	if err != nil && r.Insecure {
-		if plain := r.pingBy(ctx, t, "http"); plain == nil {
-			r.PlainHTTP = true
-			return nil
-		}
+	r.PlainHTTP = err != nil && r.Insecure && r.pingBy(ctx, t, "http") == nil
+	if r.PlainHTTP {
+		return nil
 	}
 	return r.Explain(err)
 }
 
 func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+r.Host()+"/v2/", nil)
-	if err != nil {
-		return err
-	}
-	response, err := (link.Retry{Next: t, ConnectAttempts: firstTries}).RoundTrip(request)
+	response, err := r.base(ctx, link.Retry{Next: t, ConnectAttempts: firstTries}, scheme)
 	if err != nil {
 		return err
 	}
@@ -85,17 +78,22 @@ func (r *Registry) pingBy(ctx context.Context, t http.RoundTripper, scheme strin
 	return transport.CheckError(response, http.StatusOK)
 }
 
+// base requests /v2/.
+func (r *Registry) base(ctx context.Context, t http.RoundTripper, scheme string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+r.Host()+"/v2/", nil)
+	if err != nil {
+		return nil, err
+	}
+	return t.RoundTrip(request)
+}
+
 // login requests pull access to a repository with the configured credentials.
 func (r *Registry) login(ctx context.Context, repo name.Repository, t http.RoundTripper) error {
 	client, err := transport.NewWithContext(ctx, repo.Registry, authn.FromConfig(r.Auth), t, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Scheme()+"://"+r.Host()+"/v2/", nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.RoundTrip(request)
+	response, err := r.base(ctx, client, r.Scheme())
 	if err != nil {
 		return err
 	}
@@ -159,7 +157,7 @@ func (r *Registry) answered(err *transport.Error) error {
 		if r.Auth == (authn.AuthConfig{}) {
 			return r.problem("login", "wants a user and a password", "give --registry-username and --registry-password-file, or run `docker login "+r.Host()+"`")
 		}
-		return r.problem("login", "refuses the credentials of user "+r.Auth.Username+"", "correct them")
+		return r.problem("login", "refuses the credentials of user "+r.Auth.Username, "correct them")
 	case http.StatusForbidden:
 		return r.problem("denied", "does not allow this: "+err.Error(), "use a user with this permission, or another prefix")
 	case http.StatusNotFound:

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,11 +69,11 @@ func (h hostFiles) check(context.Context) (step.Diff, error) {
 		return nil, err
 	}
 	old, err := h.outdated(tree)
-	for _, path := range old {
-		diff = append(diff, "restore "+path)
-	}
 	if err != nil {
 		return nil, err
+	}
+	for _, path := range old {
+		diff = append(diff, "restore "+path)
 	}
 	records, err := h.recordDiff()
 	return append(diff, records...), err
@@ -118,11 +119,11 @@ func (h hostFiles) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	paths := slices.Clone(old)
+	var paths []string
 	for _, f := range tree {
 		paths = append(paths, f.Path)
 	}
-	if err := h.remember(paths); err != nil {
+	if err := h.remember(slices.Concat(old, paths)); err != nil {
 		return err
 	}
 	for _, f := range tree {
@@ -133,7 +134,7 @@ func (h hostFiles) apply(ctx context.Context) error {
 	if err := h.restore(ctx, old); err != nil {
 		return err
 	}
-	return h.remember(slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(old, path) }))
+	return h.remember(paths)
 }
 
 func (h hostFiles) replace(f host.File) error {
@@ -145,11 +146,7 @@ func (h hostFiles) replace(f host.File) error {
 	if err != nil || len(diff)+len(record) == 0 {
 		return err
 	}
-	mode := f.Mode
-	if mode == 0 {
-		mode = 0o600
-	}
-	return h.files.UserFile(f.Path).Replace(f.Data, mode)
+	return h.files.UserFile(f.Path).Replace(f.Data, cmp.Or(f.Mode, 0o600))
 }
 
 func (h hostFiles) remember(paths []string) error {

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
+	"sync/atomic"
 )
 
 // tokenDetour is a path that no registry has.
@@ -21,20 +21,15 @@ const tokenDetour = "/kube-bootstrap-token-server"
 // and sends the requests for this path to the token server.
 type tokenDetours struct {
 	next     http.RoundTripper
-	registry string // host:port
-
-	mu     sync.Mutex
-	server *url.URL // nil until the registry has named one
+	registry string                  // host:port
+	server   atomic.Pointer[url.URL] // nil until the registry has named one
 }
 
 // RoundTrip sends requests for tokenDetour to the token server and all others
 // to the registry.
 func (d *tokenDetours) RoundTrip(req *http.Request) (*http.Response, error) {
 	if path, ok := strings.CutPrefix(req.URL.Path, tokenDetour); ok && req.URL.Host == d.registry {
-		d.mu.Lock()
-		server := d.server
-		d.mu.Unlock()
-		if server != nil {
+		if server := d.server.Load(); server != nil {
 			req = req.Clone(req.Context())
 			req.URL.Host, req.URL.Path, req.Host = server.Host, path, ""
 		}
@@ -61,9 +56,7 @@ func (d *tokenDetours) turn(req *http.Request, header http.Header) {
 	if err != nil || server.Scheme != req.URL.Scheme || server.Host == d.registry || !private(server) || !private(req.URL) {
 		return
 	}
-	d.mu.Lock()
-	d.server = server
-	d.mu.Unlock()
+	d.server.Store(server)
 	detour := *server
 	detour.Host, detour.Path = d.registry, tokenDetour+server.Path
 	header.Set("WWW-Authenticate", strings.Replace(said, found[1], detour.String(), 1))

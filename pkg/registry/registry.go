@@ -75,11 +75,11 @@ func New(ctx context.Context, s config.Registry) (*Registry, error) {
 }
 
 func (r *Registry) askDocker(ctx context.Context, host name.Registry) error {
+	var auth *authn.AuthConfig
 	found, err := authn.Resolve(ctx, authn.DefaultKeychain, host)
-	if err != nil {
-		return fmt.Errorf("credentials for %s in Docker's configuration: %w", host, err)
+	if err == nil {
+		auth, err = authn.Authorization(ctx, found)
 	}
-	auth, err := authn.Authorization(ctx, found)
 	if err != nil {
 		return fmt.Errorf("credentials for %s in Docker's configuration: %w", host, err)
 	}
