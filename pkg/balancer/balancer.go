@@ -13,7 +13,6 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-	"slices"
 	"strconv"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -46,12 +45,12 @@ type Settings struct {
 }
 
 // Address returns the balancer's address for API servers on every host.
-func (s Settings) Address() string { return local(s.Port) }
+func (s Settings) Address() string { return address("127.0.0.1", s.Port) }
 
 // EtcdAddress returns the balancer's address for etcd on every host.
-func (s Settings) EtcdAddress() string { return local(s.Port + 1) }
+func (s Settings) EtcdAddress() string { return address("127.0.0.1", s.Port+1) }
 
-func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+func address(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
 
 // Records returns the files that the running balancer reads at its start. It
 // omits the state once a control plane has provided the list of all. The
@@ -73,21 +72,6 @@ func record(path string, value any) (host.File, error) {
 // ReadSettings returns the settings that Records describes.
 func ReadSettings(files host.Files) (Settings, error) {
 	return host.Record[Settings]{Path: settingsFile}.Read(files)
-}
-
-// seeded returns the initial state, and whether it must be written: it must
-// not replace a list from a control plane.
-func (b Balancer) seeded() (begin State, stale bool) {
-	begin, _ = ReadState(b.Files) // the zero State if there is none
-	if begin.Told {
-		return begin, false
-	}
-	for _, ip := range b.Seeds {
-		if !slices.ContainsFunc(begin.ControlPlanes, func(c ControlPlane) bool { return c.IP == ip }) {
-			begin.ControlPlanes, stale = append(begin.ControlPlanes, ControlPlane{IP: ip}), true
-		}
-	}
-	return begin, stale
 }
 
 // Listens returns nil if the balancer forwards to an etcd.

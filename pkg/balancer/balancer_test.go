@@ -60,22 +60,28 @@ func TestNewCertificatesDoNotRestartTheAgent(t *testing.T) {
 
 func TestSeedsHoldUntilAControlPlaneHasTold(t *testing.T) {
 	b := testBalancer(t)
-	begin, stale := b.seeded()
-	if !stale || !slices.Equal(begin.Addresses(), b.Seeds) {
-		t.Fatalf("a fresh host: %v, %t", begin, stale)
+	// seed writes the initial state, if it must be written.
+	seed := func() (stale bool, addresses []string) {
+		tree, err := b.known()
+		must.NoError(t, errors.Join(err, b.Files.Put(tree)))
+		now, err := ReadState(b.Files)
+		must.NoError(t, err)
+		return len(tree) > 0, now.Addresses()
 	}
-	must.NoError(t, writeState(b.Files, begin))
-	if _, stale := b.seeded(); stale {
+	if stale, addresses := seed(); !stale || !slices.Equal(addresses, b.Seeds) {
+		t.Fatalf("a fresh host: %v, %t", addresses, stale)
+	}
+	if stale, _ := seed(); stale {
 		t.Error("written, and still to be written")
 	}
 	b.Seeds = []string{"10.0.0.8"} // another one was named, as the first did not answer
-	if begin, stale := b.seeded(); !stale || len(begin.Addresses()) != 2 {
-		t.Errorf("another seed: %v, %t", begin, stale)
+	if stale, addresses := seed(); !stale || !slices.Equal(addresses, []string{"10.0.0.9", "10.0.0.8"}) {
+		t.Errorf("another seed: %v, %t", addresses, stale)
 	}
 	told := State{ControlPlanes: []ControlPlane{{IP: "10.0.0.2"}, {IP: "10.0.0.3", Joining: true}}, Told: true}
-	must.NoError(t, writeState(b.Files, told))
-	if begin, stale := b.seeded(); stale || !slices.Equal(begin.Addresses(), []string{"10.0.0.2"}) {
-		t.Errorf("after it was told: %v, %t", begin, stale)
+	must.NoError(t, stateRecord.Write(b.Files, told))
+	if stale, addresses := seed(); stale || !slices.Equal(addresses, []string{"10.0.0.2"}) {
+		t.Errorf("after it was told: %v, %t", addresses, stale)
 	}
 }
 
@@ -100,7 +106,7 @@ func TestServeFollowsWhatItIsTold(t *testing.T) {
 	authority(t, &b, server)
 	b.APIPort = server.Listener.Addr().(*net.TCPAddr).Port
 	b.Port = freePair(t)
-	must.NoError(t, writeState(b.Files, State{ControlPlanes: []ControlPlane{{IP: "127.0.0.7"}}}))
+	must.NoError(t, stateRecord.Write(b.Files, State{ControlPlanes: []ControlPlane{{IP: "127.0.0.7"}}}))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -137,7 +143,7 @@ func freePair(t *testing.T) int {
 		one, err := net.Listen("tcp", "127.0.0.1:0")
 		must.NoError(t, err)
 		port := one.Addr().(*net.TCPAddr).Port
-		two, err := net.Listen("tcp", local(port+1))
+		two, err := net.Listen("tcp", address("127.0.0.1", port+1))
 		one.Close()
 		if err == nil {
 			two.Close()

@@ -108,17 +108,20 @@ func (p *pool) watch(ctx context.Context, ip string) {
 			return
 		case <-tick.C:
 		}
-		if p.alone() {
-			p.note(ip, nil)
-			continue
-		}
-		limited, cancel := context.WithTimeout(ctx, probeLimit)
-		err := p.probe(limited, address(ip, p.port))
-		cancel()
-		if ctx.Err() == nil {
-			p.note(ip, err)
+		err := p.look(ctx, ip)
+		if ctx.Err() == nil && p.note(ip, err) {
+			p.changed()
 		}
 	}
+}
+
+func (p *pool) look(ctx context.Context, ip string) error {
+	if p.alone() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	return p.probe(ctx, address(ip, p.port))
 }
 
 func (p *pool) alone() bool {
@@ -127,24 +130,21 @@ func (p *pool) alone() bool {
 	return len(p.servers) == 1
 }
 
-// note records the result of a probe.
-func (p *pool) note(ip string, err error) {
+// note records the result of a probe, and reports whether the server turned ready
+// or no longer is.
+func (p *pool) note(ip string, err error) (turned bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	s := p.servers[ip]
 	if s == nil {
-		p.mu.Unlock()
-		return
+		return false
 	}
 	was := s.failed
 	s.count(err)
 	if s.failed >= giveUpAfter && p.anyReady() {
 		s.cut()
 	}
-	turned := (was == 0) != (s.failed == 0)
-	p.mu.Unlock()
-	if turned {
-		p.changed()
-	}
+	return (was == 0) != (s.failed == 0)
 }
 
 func (s *server) count(err error) {

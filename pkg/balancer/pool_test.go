@@ -193,7 +193,7 @@ func TestWithoutAnyReadyServerOneIsTriedAllTheSame(t *testing.T) {
 func TestWhoComesWhileNoServerIsThereIsRefused(t *testing.T) {
 	p, all, _ := balanced(t, 1)
 	all[0].die()
-	at, ended := local(freePair(t)), make(chan error, 1)
+	at, ended := address("127.0.0.1", freePair(t)), make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { ended <- p.serve(ctx, at) }()
 	for range 2 {

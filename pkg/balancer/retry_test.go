@@ -23,7 +23,7 @@ func TestPausesGrowWhileNoServerIsThere(t *testing.T) {
 		}
 		return nil
 	}
-	must.NoError(t, p.serve(ctx, local(freePair(t))))
+	must.NoError(t, p.serve(ctx, address("127.0.0.1", freePair(t))))
 	if !slices.IsSorted(pauses) || pauses[0] != firstRetry || pauses[19] != maxRetry {
 		t.Errorf("pauses %v", pauses)
 	}
@@ -32,7 +32,7 @@ func TestPausesGrowWhileNoServerIsThere(t *testing.T) {
 func TestPausesAreShortAgainAfterAServerWasThere(t *testing.T) {
 	p := newPool("", freePair(t), nil)
 	p.use(t.Context(), []string{"127.0.0.1"})
-	at := local(freePair(t))
+	at := address("127.0.0.1", freePair(t))
 	ctx, stop := context.WithCancel(t.Context())
 	var tries int
 	after := make(chan time.Duration, 1)
@@ -67,7 +67,7 @@ func useOnce(t *testing.T, at string, b *backend) {
 func TestAnOutageIsReportedWhenItHasEnded(t *testing.T) {
 	p := newPool("", freePair(t), nil)
 	p.use(t.Context(), []string{"127.0.0.1"})
-	at := local(freePair(t))
+	at := address("127.0.0.1", freePair(t))
 	ctx, stop := context.WithCancel(t.Context())
 	var outages []time.Duration
 	p.answers = func(outage time.Duration) {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -45,7 +44,7 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 	api.changed, etcd.changed = d.save, d.save
 	api.answers = answers
 	both, ctx := errgroup.WithContext(ctx)
-	d.use(ctx)
+	d.use(ctx, known)
 	both.Go(func() error { return api.serve(ctx, s.Address()) })
 	both.Go(func() error { return etcd.serve(ctx, s.EtcdAddress()) })
 	go d.follow(ctx, watch)
@@ -119,16 +118,13 @@ func (d *daemon) told(ctx context.Context, all []ControlPlane) {
 	d.mu.Lock()
 	d.state = now
 	d.mu.Unlock()
-	d.use(ctx)
+	d.use(ctx, now)
 	d.save()
 }
 
-func (d *daemon) use(ctx context.Context) {
-	d.mu.Lock()
-	addresses := d.state.Addresses()
-	d.mu.Unlock()
-	d.api.use(ctx, addresses)
-	d.etcd.use(ctx, addresses)
+func (d *daemon) use(ctx context.Context, s State) {
+	d.api.use(ctx, s.Addresses())
+	d.etcd.use(ctx, s.Addresses())
 }
 
 // save writes the state if it has changed. It ignores errors, for example of
@@ -142,15 +138,8 @@ func (d *daemon) save() {
 		c.APIServer, c.Etcd = api[c.IP], etcd[c.IP]
 		now.ControlPlanes = append(now.ControlPlanes, c)
 	}
-	if !d.written(now) {
-		_ = writeState(d.files, now)
+	old, err := ReadState(d.files)
+	if err != nil || old.Told != now.Told || !slices.Equal(old.ControlPlanes, now.ControlPlanes) {
+		_ = stateRecord.Write(d.files, now)
 	}
 }
-
-// written reports whether the file has this state.
-func (d *daemon) written(now State) bool {
-	old, err := ReadState(d.files)
-	return err == nil && old.Told == now.Told && slices.Equal(old.ControlPlanes, now.ControlPlanes)
-}
-
-func address(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }

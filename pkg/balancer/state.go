@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/netip"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -67,16 +68,19 @@ func (s State) valid() error {
 // known.
 func (b Balancer) Known() step.Step { return b.Files.Step("know the control planes", b.known) }
 
-// known returns the file of the initial state, if it must be written.
+// known returns the file of the initial state, if it must be written: it must
+// not replace a list from a control plane.
 func (b Balancer) known() ([]host.File, error) {
-	begin, stale := b.seeded()
-	if !stale {
+	begin, _ := ReadState(b.Files) // the zero State if there is none
+	last := len(begin.ControlPlanes)
+	for _, ip := range b.Seeds {
+		if !slices.ContainsFunc(begin.ControlPlanes, func(c ControlPlane) bool { return c.IP == ip }) {
+			begin.ControlPlanes = append(begin.ControlPlanes, ControlPlane{IP: ip})
+		}
+	}
+	if begin.Told || len(begin.ControlPlanes) == last {
 		return nil, nil
 	}
 	file, err := record(stateFile, begin)
 	return []host.File{file}, err
-}
-
-func writeState(files host.Files, s State) error {
-	return stateRecord.Write(files, s)
 }

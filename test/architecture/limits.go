@@ -73,7 +73,7 @@ var spans = map[string]string{
 	"pkg/balancer.dialer":      "keep-alive",
 	"pkg/balancer.probeLimit":  "a try; the next server is asked",
 	"pkg/balancer.silence":     "a connection that carries nothing",
-	"pkg/balancer.watch":       "probeLimit",
+	"pkg/balancer.look":        "probeLimit",
 	"pkg/etcd.Client":          "keep-alive",
 	"pkg/fetch.DefaultStall":   "a transfer that stands still, documented",
 	"pkg/fetch.Reachable":      "the caller's: whether there is a network at all",
