@@ -12,10 +12,15 @@ package balancer
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net"
+	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // StateDir contains the records of the balancer.
@@ -27,13 +32,11 @@ const settingsFile = StateDir + "/settings.json"
 type Balancer struct {
 	Settings
 	Files host.Files
-	// Seeds are the control planes to start with, until one of them has provided
-	// the list of all.
+	// Seeds are the control planes to start with, until one has provided the list of all.
 	Seeds []string
 }
 
-// Settings are the settings of the running balancer. Paths are paths of the
-// host.
+// Settings are the settings of the running balancer. Paths are paths of the host.
 type Settings struct {
 	Own       string `json:"own"`       // address of this host, whose servers are preferred
 	Port      int    `json:"port"`      // on 127.0.0.1, to an API server; Port+1 is for etcd
@@ -81,4 +84,75 @@ func (b Balancer) Listens(ctx context.Context) error {
 		return err
 	}
 	return conn.Close()
+}
+
+const stateFile = StateDir + "/control-planes.json"
+
+// State is what the host knows of the control planes, also after a reboot.
+type State struct {
+	ControlPlanes []ControlPlane `json:"controlPlanes"`
+	// Told is set once a control plane has provided the list of all.
+	Told bool `json:"told"`
+}
+
+// ControlPlane is a control plane as this host sees it. A single one is not probed.
+type ControlPlane struct {
+	IP        string `json:"ip"`
+	Joining   bool   `json:"joining,omitempty"` // it does not serve yet
+	APIServer bool   `json:"apiServer"`         // last known readiness
+	Etcd      bool   `json:"etcd"`
+}
+
+// Addresses lists the addresses of the control planes that are not joining.
+func (s State) Addresses() []string {
+	var all []string
+	for _, c := range s.ControlPlanes {
+		if !c.Joining {
+			all = append(all, c.IP)
+		}
+	}
+	return all
+}
+
+// ReadState reads the saved state. It returns fs.ErrNotExist if the file is
+// missing or damaged, because control planes provide the content again.
+func ReadState(files host.Files) (State, error) {
+	s, err := stateRecord.Read(files)
+	if err != nil {
+		return State{}, errors.Join(fs.ErrNotExist, err)
+	}
+	return s, nil
+}
+
+var stateRecord = host.Record[State]{Path: stateFile, Valid: State.valid}
+
+func (s State) valid() error {
+	if len(s.ControlPlanes) == 0 {
+		return errors.New("it contains no control plane")
+	}
+	for _, c := range s.ControlPlanes {
+		if _, err := netip.ParseAddr(c.IP); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Known is the step that writes the initial state if no control planes are known.
+func (b Balancer) Known() step.Step { return b.Files.Step("know the control planes", b.known) }
+
+// known returns the file of the initial state, unless a control plane has provided its content.
+func (b Balancer) known() ([]host.File, error) {
+	begin, _ := ReadState(b.Files) // the zero State if there is none
+	last := len(begin.ControlPlanes)
+	for _, ip := range b.Seeds {
+		if !slices.ContainsFunc(begin.ControlPlanes, func(c ControlPlane) bool { return c.IP == ip }) {
+			begin.ControlPlanes = append(begin.ControlPlanes, ControlPlane{IP: ip})
+		}
+	}
+	if begin.Told || len(begin.ControlPlanes) == last {
+		return nil, nil
+	}
+	file, err := record(stateFile, begin)
+	return []host.File{file}, err
 }

@@ -18,9 +18,8 @@ const (
 	firstLook = 200 * time.Millisecond
 )
 
-// Front forwards connections from clients outside of a cluster to a control
-// plane that is ready. It finds the control planes by a DNS name and has no
-// credentials.
+// Front forwards connections from clients outside of a cluster to a ready control plane. It finds
+// the control planes by a DNS name and has no credentials.
 type Front struct {
 	Name string // resolves to the addresses of all control planes that run
 	Port int    // of the API servers, on which Front listens too

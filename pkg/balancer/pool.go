@@ -25,8 +25,7 @@ const (
 	// avoid the server. A server that shuts down keeps its connections: it still
 	// answers the requests on them, and then closes them itself.
 	giveUpAfter = 5
-	// silence is the time without an answer after which the kernel closes a
-	// connection, because the other machine is gone.
+	// silence is the time without an answer after which the kernel closes a connection.
 	silence = 4 * time.Second
 )
 
@@ -97,8 +96,7 @@ func (p *pool) ready() map[string]bool {
 	return all
 }
 
-// watch probes a server while the pool has several servers. The result would
-// not matter for a single one.
+// watch probes a server while the pool has others too; otherwise the result would not matter.
 func (p *pool) watch(ctx context.Context, ip string) {
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
@@ -130,8 +128,7 @@ func (p *pool) alone() bool {
 	return len(p.servers) == 1
 }
 
-// note records the result of a probe, and reports whether the server turned ready
-// or no longer is.
+// note records the result of a probe, and reports whether it differs from the last.
 func (p *pool) note(ip string, err error) (turned bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,9 +164,8 @@ func (p *pool) anyReady() bool {
 	return false
 }
 
-// order returns the order in which servers are tried: ready servers first,
-// beginning with the server of this host, and the others in random order, so
-// that hosts use different servers.
+// order returns the order in which servers are tried: ready ones first, beginning with that of
+// this host; others at random, so that hosts use different servers.
 func (p *pool) order() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

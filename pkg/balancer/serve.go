@@ -108,8 +108,7 @@ func (d *daemon) follow(ctx context.Context, watch Watch) {
 	}
 }
 
-// told adopts the list of a control plane. It ignores a list without a
-// server, which a new cluster has.
+// told adopts the list of a control plane, unless it is that of a new cluster without a server.
 func (d *daemon) told(ctx context.Context, all []ControlPlane) {
 	now := State{ControlPlanes: all, Told: true}
 	if len(now.Addresses()) == 0 {
@@ -127,8 +126,7 @@ func (d *daemon) use(ctx context.Context, s State) {
 	d.etcd.use(ctx, s.Addresses())
 }
 
-// save writes the state if it has changed. It ignores errors, for example of
-// a full disk.
+// save writes the state if it has changed. It ignores errors, for example of a full disk.
 func (d *daemon) save() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

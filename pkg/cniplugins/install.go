@@ -28,8 +28,7 @@ type Source interface {
 	// CNIPlugins returns the digest of each plugin by name. A digest is empty if
 	// the source does not know it: then the installer accepts any content.
 	CNIPlugins(arch string) (map[string]digest.Digest, error)
-	// ReadCNIPlugins opens a tar archive that contains at least the named
-	// plugins, in any directory.
+	// ReadCNIPlugins opens a tar archive that has at least the named plugins, in any directory.
 	ReadCNIPlugins(ctx context.Context, arch string, names []string) io.ReadCloser
 	Close() error
 }
@@ -38,8 +37,7 @@ type Source interface {
 type Installer struct {
 	Files host.Files
 	Arch  string
-	// Open opens the source. If it returns fs.ErrNotExist, the plugins that the
-	// host has are sufficient.
+	// Open opens the source. If it returns fs.ErrNotExist, the plugins of the host suffice.
 	Open func(context.Context) (Source, error)
 	// Remote reports that Open is slow or may fail for a while. Then the
 	// installer does not open the source on a host that has all plugins.
@@ -108,8 +106,7 @@ func (i Installer) allExist() bool {
 	return !slices.ContainsFunc(image.CNIPlugins, func(name string) bool { return !i.Files.Exists(pluginPath(name)) })
 }
 
-// usable reports whether the host has the wanted plugin, or a plugin of the user
-// that supports our CNI version.
+// usable reports whether the host has the wanted plugin, or one that supports our CNI version.
 func (i Installer) usable(ctx context.Context, name string, want digest.Digest, record pluginRecord) (bool, error) {
 	data, err := i.Files.Read(pluginPath(name))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -47,8 +47,7 @@ func (r pluginRecord) valid() error {
 	return nil
 }
 
-// install copies the plugin of the user to backupDir, records that, and only
-// then writes the new plugin.
+// install saves the plugin of the user and records that before it writes the new plugin.
 func (i Installer) install(name string, data []byte, sum digest.Digest) error {
 	record, err := i.record()
 	if err != nil {
@@ -79,9 +78,8 @@ func (i Installer) record() (pluginRecord, error) {
 	return record, err
 }
 
-// rebuildRecord determines without the record which plugins were installed: all
-// plugins if the directory was created by us, and otherwise the plugins that
-// have a backup.
+// rebuildRecord finds the installed plugins without the record: all if we created the directory,
+// and otherwise those that have a backup.
 func (i Installer) rebuildRecord() (pluginRecord, error) {
 	record := pluginRecord{}
 	for _, name := range image.CNIPlugins {
@@ -107,8 +105,7 @@ func (i Installer) recordDiff() (step.Diff, error) {
 	return recordFile.Diff(i.Files)
 }
 
-// repairRecord replaces a damaged or missing record. It removes a record that
-// would be empty.
+// repairRecord replaces a damaged or missing record. It removes one that would be empty.
 func (i Installer) repairRecord() error {
 	diff, err := i.recordDiff()
 	if err != nil || len(diff) == 0 {

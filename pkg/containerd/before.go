@@ -14,8 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// before lists what existed before the first pod and must remain after Undo.
-// Its lists are never nil.
+// before lists what existed before the first pod and remains after Undo. Its lists are never nil.
 type before struct {
 	Namespace bool     `json:"namespace"` // containerd's k8s.io
 	Images    []string `json:"images"`    // in it
@@ -38,8 +37,7 @@ func (b before) valid() error {
 	return nil
 }
 
-// note records, once, what Undo of Claim must not remove. It runs before CRI
-// is enabled and before images are loaded.
+// note saves, once, what Undo must not remove, before CRI is enabled and images are loaded.
 func (p Pods) note(ctx context.Context) error {
 	return beforeRecord.Ensure(p.Files, func(error) (before, error) { return p.look(ctx) })
 }
@@ -53,50 +51,36 @@ func (p Pods) before(ctx context.Context) (before, error) {
 	return p.look(ctx)
 }
 
-// look determines the state before the first pod. If the record was lost, it
-// runs late: the namespace then has ownerLabel, and the existing paths belong
-// to pods of kube-bootstrap.
-func (p Pods) look(ctx context.Context) (b before, err error) {
-	b.Images, b.Paths = []string{}, []string{}
+// look determines the state before the first pod. It runs late if the record was
+// lost: then the namespace has ownerLabel, or pods of kube-bootstrap run in one
+// that it did not create. The existing paths belong to these pods then, and the
+// chains to those of another CNI network, if there is one.
+func (p Pods) look(ctx context.Context) (before, error) {
+	b := before{Images: []string{}, Paths: []string{}}
 	is, made, err := p.Socket.hasNamespace(ctx)
 	if err != nil {
 		return b, err
 	}
-	if made || p.Files.Exists(podsFile) {
-		err = p.lookLate(ctx, &b, is && !made)
+	late := made || p.Files.Exists(podsFile)
+	if late {
+		var networks []string
+		networks, err = p.Files.Entries(networksDir)
+		b.HostPorts = slices.ContainsFunc(networks, func(name string) bool { return name != networkName })
+	} else {
+		b.Paths = slices.DeleteFunc(slices.Clone(podPaths), func(path string) bool { return !p.Files.Exists(path) })
+		b.HostPorts, err = netfilter.HasChain("nat", hostPortChain)
+	}
+	b.Namespace = is && !made
+	if err != nil || !b.Namespace {
 		return b, err
 	}
-	for _, path := range podPaths {
-		if p.Files.Exists(path) {
-			b.Paths = append(b.Paths, path)
-		}
-	}
-	if b.HostPorts, err = netfilter.HasChain("nat", hostPortChain); err != nil || !is {
-		return b, err
-	}
-	b.Namespace = true
-	b.Images, err = p.Socket.imageNames(ctx)
+	names, err := p.Socket.imageNames(ctx)
+	ours := func(name string) bool { return late && slices.Contains(p.Images, name) }
+	b.Images = append(b.Images, slices.DeleteFunc(names, ours)...)
 	return b, err
 }
 
-// lookLate keeps the images of a namespace that kube-bootstrap did not
-// create, and chains that pods of another CNI network may use.
-func (p Pods) lookLate(ctx context.Context, b *before, namespace bool) error {
-	networks, err := p.Files.Entries(networksDir)
-	if err != nil {
-		return err
-	}
-	b.HostPorts = slices.ContainsFunc(networks, func(name string) bool { return name != networkName })
-	if b.Namespace = namespace; !namespace {
-		return nil
-	}
-	names, err := p.Socket.imageNames(ctx)
-	b.Images = append(b.Images, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(p.Images, name) })...)
-	return err
-}
-
-// own reports whether kube-bootstrap created the pods of this host, so that
-// Undo must remove them.
+// own reports whether kube-bootstrap created the pods of this host, which Undo then removes.
 func (p Pods) own(ctx context.Context) (bool, error) {
 	if p.Files.Exists(podsFile) {
 		return true, nil

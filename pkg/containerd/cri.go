@@ -140,9 +140,8 @@ func (c CRI) restartWith(ctx context.Context, data []byte, write func() error, s
 	return step.Until(ctx, serves, nil)
 }
 
-// startsLater reports whether containerd does not run because its init script
-// is not installed yet, or already removed. It will read the current config
-// when it starts.
+// startsLater reports whether containerd's init script is not installed yet, or already removed.
+// containerd will read the current config when it starts.
 func (c CRI) startsLater() bool {
 	return c.Units.Init() != "systemd" && !c.Pods.Files.Exists("/etc/init.d/"+unit)
 }
@@ -158,9 +157,8 @@ func (c CRI) restartDiff(ctx context.Context) (step.Diff, error) {
 	return step.DiffOf(err, fmt.Sprintf("restart containerd: %v", err))
 }
 
-// awaitRestartDiff waits for a slow containerd, so that it is not restarted
-// without need. If containerd does not answer within the limit, the diff is a
-// restart.
+// awaitRestartDiff waits for a slow containerd, so that it is not restarted without need. Without
+// an answer within the limit, the diff is a restart.
 func (c CRI) awaitRestartDiff(ctx context.Context) (diff step.Diff, err error) {
 	err = step.Until(ctx, func(ctx context.Context) error {
 		diff, err = c.restartDiff(ctx)
@@ -172,8 +170,7 @@ func (c CRI) awaitRestartDiff(ctx context.Context) (diff step.Diff, err error) {
 	return diff, err
 }
 
-// config returns the wanted config file, and its differences from the current
-// one.
+// config returns the wanted config file, and its differences from the current one.
 func (c CRI) config(ctx context.Context) ([]byte, step.Diff, error) {
 	now, err := currentConfig(c.Pods.Files)
 	if err != nil {

@@ -66,8 +66,7 @@ func (s Socket) removeImages(ctx context.Context, b before) error {
 	})
 }
 
-// removeNamespace removes containerd's namespace of pods with its content,
-// including the content of an interrupted load.
+// removeNamespace removes the namespace with its content, also that of an interrupted load.
 func (s Socket) removeNamespace(ctx context.Context) error {
 	return s.with(ctx, func(ctx context.Context, c *client.Client) error {
 		if err := imagestore.Empty(ctx, c); err != nil {
@@ -108,8 +107,7 @@ func (s Socket) Left(ctx context.Context) ([]string, error) {
 // killPods removes all containers and sandboxes of pods.
 func (s Socket) killPods(ctx context.Context) error {
 	return s.with(ctx, func(ctx context.Context, c *client.Client) error {
-		// containerd also reacts to the end of a pod, so that a call may fail at
-		// that moment. Retry with the remaining pods.
+		// containerd also reacts to the end of a pod, so that a call may fail then.
 		return step.Until(ctx, func(ctx context.Context) error {
 			return errors.Join(removeContainers(ctx, c), removeSandboxes(ctx, c))
 		}, nil)
@@ -134,8 +132,7 @@ func removeContainers(ctx context.Context, c *client.Client) error {
 func removeContainer(ctx context.Context, one client.Container) error {
 	task, err := one.Task(ctx, nil)
 	if err == nil {
-		// Kill all processes: a process of an exited container would keep the
-		// cgroup in use.
+		// A process of an exited container would keep the cgroup in use.
 		_ = task.Kill(ctx, syscall.SIGKILL, client.WithKillAll)
 		_, err = task.Delete(ctx, client.WithProcessKill)
 	}

@@ -26,9 +26,8 @@ func recordsDiff(files host.Files) (step.Diff, error) {
 	return diff, err
 }
 
-// lostOriginal returns why the saved original of config.toml cannot be used.
-// It returns nil if it can be used, or if kube-bootstrap never wrote the
-// file.
+// lostOriginal returns why the saved original of config.toml cannot be used, or nil if it can, or
+// if kube-bootstrap never wrote the file.
 func lostOriginal(files host.Files) (lost, err error) {
 	data, err := files.UserFile(configPath).Original()
 	switch {
@@ -49,9 +48,8 @@ func lostOriginal(files host.Files) (lost, err error) {
 	return nil, err
 }
 
-// recoverOriginal reconstructs a lost original of config.toml: the current
-// file without the settings of kube-bootstrap. It returns why the original
-// was lost.
+// recoverOriginal reconstructs a lost original of config.toml: the current file without the
+// settings of kube-bootstrap. It returns why the original was lost.
 func recoverOriginal(ctx context.Context, files host.Files, w wanted) (lost, err error) {
 	if lost, err = lostOriginal(files); err != nil || lost == nil {
 		return nil, err
@@ -92,8 +90,7 @@ func (c CRI) putBackConfig(ctx context.Context) error {
 	return c.Pods.Files.Remove(pendingFile)
 }
 
-// validate makes containerd read a config before it is restarted with it.
-// Empty data stands for no config.
+// validate makes containerd read a config before it is restarted with it; no data is no config.
 func validate(ctx context.Context, data []byte) error {
 	if len(data) == 0 || !host.HasProgram("containerd") {
 		return nil

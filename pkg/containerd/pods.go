@@ -43,8 +43,7 @@ var podPaths = []string{
 	"/var/lib/containerd/io.containerd.sandbox.controller.v1.shim/" + namespace,
 }
 
-// shared are the podPaths that plain containers use too: they are removed
-// only if they are empty.
+// shared are the podPaths that plain containers use too: they are removed only if empty.
 var shared = map[string]bool{
 	"/var/lib/cni": true, networksDir: true, "/var/lib/cni/results": true, "/run/netns": true,
 	criRoot: true, "/run/containerd/s": true, "/run/containerd/fifo": true, "/run/containerd/runc": true,
@@ -54,8 +53,7 @@ var shared = map[string]bool{
 type Pods struct {
 	Files  host.Files
 	Socket Socket
-	// Images lists the references of the images that the load steps load for
-	// pods.
+	// Images are the references that the load steps load for pods.
 	Images []string
 }
 
@@ -108,8 +106,7 @@ func (p Pods) remove(ctx context.Context) error {
 // shimPatience is the time for a shim to exit after its last container.
 const shimPatience = 3 * time.Second
 
-// endShims ends the shims of pods. A shim exits with its last container,
-// unless another container was about to start in it.
+// endShims ends shims that did not exit with their last container, as another was about to start.
 func endShims(ctx context.Context, s Socket) error {
 	return process.End(ctx, shimPatience, func(args []string) bool {
 		return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && follows(args, "-namespace", namespace) && follows(args, "-address", string(s))
@@ -122,16 +119,14 @@ func follows(args []string, flag, value string) bool {
 	return at >= 0 && at+1 < len(args) && args[at+1] == value
 }
 
-// removeNetns removes the network namespaces that CRI created, and the pods' veth
-// pairs.
+// removeNetns removes the network namespaces that CRI created, and their veth pairs.
 func removeNetns(files host.Files) error {
 	return forEach(files.Match("/run/netns/cni-*"), func(path string) error {
 		return errors.Join(links.DeleteInto(files.Path(path)), filesystem.UnmountBelow(path), files.Remove(path))
 	})
 }
 
-// removeState removes what pods left on disk, in the reverse order of
-// podPaths.
+// removeState removes what pods left on disk.
 func removeState(files host.Files, b before) error {
 	notes := append(files.Match("/var/lib/cni/results/"+networkName+"-*"), files.Match("/var/lib/cni/results/cni-loopback-*")...)
 	errs := []error{files.Drop(notes...)}
@@ -181,15 +176,13 @@ func removeHostPorts(ctx context.Context, b before) error {
 	})
 }
 
-// removeCgroups removes the cgroups of pods: those of the cgroupfs driver,
-// and the slices of the systemd driver.
+// removeCgroups removes the cgroups of pods of either driver.
 func removeCgroups(ctx context.Context) error {
 	// A container that was about to start when its shim ended may still run.
 	return errors.Join(process.EndCgroup(ctx, "kubepods"), initsystem.EndSlice(ctx, "kubepods"))
 }
 
-// Problems returns a problem if another cluster's pods run here
-// [containerd-pods].
+// Problems returns a problem if another cluster's pods run here [containerd-pods].
 func (p Pods) Problems(ctx context.Context) error {
 	if p.Files.Exists(podsFile) {
 		return nil

@@ -41,15 +41,12 @@ type Proxy struct {
 	Socket Socket
 }
 
-// KeepServices is the step that restores the rules of kube-proxy, without
-// which no Service is reachable from this host. It removes kube-proxy's
-// container, because a new one, which the kubelet creates, adds all rules.
-// Its Check finds nothing if kube-proxy does not run, or has started so
-// recently that it may still be adding its rules.
+// KeepServices is the step that restores the rules of kube-proxy, without which no Service is
+// reachable. It removes kube-proxy's container, because the new one adds all rules. Its Check
+// finds nothing if kube-proxy does not run, or may still be adding its rules.
 func (p Proxy) KeepServices() step.Step { return p.keepServices(proxyStarts) }
 
-// FollowServices is KeepServices after an event: it also waits for a
-// kube-proxy that has just started.
+// FollowServices is KeepServices after an event: it does not ignore a new kube-proxy.
 func (p Proxy) FollowServices() step.Step { return p.keepServices(0) }
 
 // keepServices ignores a kube-proxy that is younger than young.
@@ -76,8 +73,7 @@ func (p Proxy) keepServices(young time.Duration) step.Step {
 	}
 }
 
-// nextStarts returns the time for kube-proxy to start after a repair that ended
-// with err.
+// nextStarts returns the time for kube-proxy to start after a repair that ended with err.
 func nextStarts(starts time.Duration, err error) time.Duration {
 	if err == nil {
 		return proxyStarts
@@ -85,8 +81,7 @@ func nextStarts(starts time.Duration, err error) time.Duration {
 	return min(2*starts, slowProxyStarts)
 }
 
-// repairServices restarts a kube-proxy that does not add its rules within starts
-// after its start.
+// repairServices restarts a kube-proxy that does not add its rules in time after its start.
 func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
 	whole := func(ctx context.Context) error {
 		missing, err := missingServices(ctx, p.Files)
@@ -110,9 +105,8 @@ func (p Proxy) repairServices(ctx context.Context, starts time.Duration) error {
 	return step.Until(ctx, whole, nil)
 }
 
-// RestartAfter returns the step that replaces a kube-proxy that started before
-// the time that end returns. The zero time requires nothing. Its rules stay in the
-// kernel meanwhile.
+// RestartAfter returns the step that replaces a kube-proxy that started before the time that end
+// returns, if that is not zero. Its rules stay in the kernel meanwhile.
 func (p Proxy) RestartAfter(end func() time.Time) step.Step {
 	before := func(ctx context.Context) ([]*runtime.Container, error) {
 		at := end()
@@ -133,9 +127,8 @@ func (p Proxy) RestartAfter(end func() time.Time) step.Step {
 
 func age(c *runtime.Container) time.Duration { return time.Since(time.Unix(0, c.CreatedAt)) }
 
-// remove removes the running container of kube-proxy. The kubelet replaces
-// a missing container at once, but restarts an exited one only after a backoff.
-// Therefore the container is not stopped first.
+// remove does not stop the container first: the kubelet replaces a missing container at once, but
+// restarts an exited one only after a backoff.
 func (p Proxy) remove(ctx context.Context, running *runtime.Container) error {
 	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		_, err := cri.RemoveContainer(ctx, &runtime.RemoveContainerRequest{ContainerId: running.Id})
@@ -143,8 +136,7 @@ func (p Proxy) remove(ctx context.Context, running *runtime.Container) error {
 	})
 }
 
-// missingServices searches all firewalls of the kernel, because kube-proxy's
-// image may use another one than the host's iptables.
+// missingServices searches all firewalls: kube-proxy's image may use another one than the host.
 func missingServices(ctx context.Context, files host.Files) (diff step.Diff, err error) {
 	if !files.Exists(podsFile) || !host.HasProgram("iptables") {
 		return nil, nil

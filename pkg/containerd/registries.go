@@ -13,8 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// hostsDir is the directory of registry configurations, unless the user's
-// config sets another one.
+// hostsDir is the directory of registry configurations, unless the user's config sets another.
 const hostsDir = "/etc/containerd/certs.d"
 
 // hostsFile is the hosts.toml of a registry. Without Server, containerd asks the

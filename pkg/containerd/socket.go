@@ -90,8 +90,7 @@ func (s Socket) with(ctx context.Context, do func(context.Context, *client.Clien
 	return do(namespaces.WithNamespace(ctx, namespace), c)
 }
 
-// withCRI calls CRI rather than containerd, because CRI keeps listing pods
-// that were removed in another way.
+// withCRI serves where containerd does not: CRI lists pods that were removed in another way.
 func (s Socket) withCRI(ctx context.Context, do func(runtime.RuntimeServiceClient) error) error {
 	return s.with(ctx, func(_ context.Context, c *client.Client) error {
 		conn, ok := c.Conn().(grpc.ClientConnInterface)

@@ -44,14 +44,12 @@ func (p StaticPod) Revive() step.Step {
 			return step.Diff{"remove the pod " + p.Name + ", so that the kubelet creates it again: " + reason}, nil
 		},
 		Apply: p.revive,
-		// The new container may exit again before all dependencies are back. The
-		// next step waits until it serves.
+		// The new container may exit again before all dependencies are back; the next step waits.
 		Waits: true,
 	}
 }
 
-// revive checks again, because Apply also runs after a Check without an
-// answer.
+// revive checks again, because Apply also runs after a Check without an answer.
 func (p StaticPod) revive(ctx context.Context) error {
 	soon, cancel := step.Checking(ctx)
 	defer cancel()
@@ -87,8 +85,7 @@ func (p StaticPod) stuck(ctx context.Context) (reason string, err error) {
 	return reason, err
 }
 
-// replacedDirs returns a reason if a container of the pod has a directory
-// mounted that was removed or replaced on the host.
+// replacedDirs returns a reason if a directory that the pod has mounted was removed or replaced.
 func (p StaticPod) replacedDirs(ctx context.Context) (reason string, err error) {
 	err = p.Socket.with(ctx, func(ctx context.Context, c *client.Client) error {
 		all, err := c.Containers(ctx, fmt.Sprintf(`labels."io.kubernetes.pod.name"==%q,labels."io.cri-containerd.kind"==container`, p.Name))
@@ -137,8 +134,7 @@ func whyStuck(all []*runtime.Container, since time.Time) string {
 	return ""
 }
 
-// newest returns the container that was created last, or nil, whose state is
-// CONTAINER_CREATED.
+// newest returns the container that was created last, or nil, whose state is CONTAINER_CREATED.
 func newest(all []*runtime.Container) *runtime.Container {
 	if len(all) == 0 {
 		return nil
@@ -171,9 +167,8 @@ func (p StaticPod) labels() map[string]string {
 	return map[string]string{"io.kubernetes.pod.name": p.Name, "io.kubernetes.pod.namespace": "kube-system"}
 }
 
-// Watch returns an error, with the last line of the log, once the container
-// of the pod crashes repeatedly. It returns nil when ctx ends. The kubelet
-// restarts the container after a growing backoff.
+// Watch returns an error, with the last line of the log, once the container of the pod crashes
+// repeatedly, and nil when ctx ends. The kubelet restarts it after a growing backoff.
 func (p StaticPod) Watch(ctx context.Context) error {
 	return step.WatchEnds(ctx, func(ctx context.Context, since time.Time) (step.End, bool) {
 		last := p.lastEnd(ctx, since)
@@ -200,9 +195,8 @@ func (p StaticPod) Started(ctx context.Context) error {
 	})
 }
 
-// lastEnd returns nil if the pod's container runs, or if it ended before
-// since: the kubelet has then restarted it, or is about to. The attempt of a
-// container counts from the start of its pod.
+// lastEnd returns nil if the pod's container runs, or ended before since: then the kubelet
+// restarts it. The attempt of a container counts from the start of its pod.
 func (p StaticPod) lastEnd(ctx context.Context, since time.Time) (last *runtime.ContainerStatus) {
 	_ = p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error { // the caller reports a CRI that does not answer
 		all, err := p.containers(ctx, cri)
@@ -219,8 +213,7 @@ func (p StaticPod) lastEnd(ctx context.Context, since time.Time) (last *runtime.
 	return last
 }
 
-// lastLine returns the last line of a CRI log, without the time, stream and
-// tag at its beginning.
+// lastLine returns the last line of a CRI log, without its time, stream and tag.
 func lastLine(files host.Files, path string) string {
 	data, err := files.Read(path)
 	if err != nil {

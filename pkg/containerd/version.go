@@ -16,8 +16,7 @@ var versionPattern = regexp.MustCompile(` v?(\d+\.\d+(\.\d+)?)`)
 // unstamped is the assumed version of a containerd that was built without one.
 const unstamped = "2.0.0"
 
-// MissingProblem returns the problem that containerd is not installed
-// [containerd-missing].
+// MissingProblem returns the problem that containerd is not installed [containerd-missing].
 func MissingProblem() error {
 	if host.HasProgram("containerd") {
 		return nil
@@ -25,9 +24,8 @@ func MissingProblem() error {
 	return &step.Problem{Name: "containerd-missing", Text: "containerd is not installed on this host", Remedy: "install it (containerd or containerd.io)"}
 }
 
-// OldProblem returns the problem that the host's containerd is older than a
-// release [containerd-version]. MissingProblem reports a host without
-// containerd.
+// OldProblem returns the problem that the host's containerd is older than a release
+// [containerd-version]. It ignores that containerd is missing.
 func OldProblem(ctx context.Context, oldest string) error {
 	if MissingProblem() != nil {
 		return nil

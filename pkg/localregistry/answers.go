@@ -74,8 +74,7 @@ func withRemedy(err error) string {
 // noteEvery is how often the log says that content is not stored.
 const noteEvery = time.Hour
 
-// note logs why content of another registry is not stored. The nodes get it
-// nevertheless.
+// note logs why content of another registry is not stored. The nodes get it nevertheless.
 func (s *Server) note(err error) {
 	if err == nil {
 		return

@@ -109,7 +109,7 @@ func (s *Server) pullBlob(ctx context.Context, t target, of v1.Descriptor, node 
 	node.left = of.Size
 	c := &copies{server: s, ctx: context.WithoutCancel(ctx), of: of, verifier: of.Digest.Verifier(), node: node, stored: stored}
 	defer c.drop()
-	from := t.upstream.blob(c.ctx, t, of)
+	from := t.upstream.reader.Blob(c.ctx, t.repository, of.Digest, of.Size)
 	defer from.Close()
 	if _, err := io.Copy(c, from); err != nil {
 		return explained(err)

@@ -42,8 +42,7 @@ func openCache(root string, limit int64) (*cache, error) {
 	return c, nil
 }
 
-// open returns the content of a digest, which is in use from now on. The file may
-// be removed while it is read.
+// open returns content, and notes its use. The file may be removed while it is read.
 func (c *cache) open(ctx context.Context, d digest.Digest) (content.ReaderAt, error) {
 	now := time.Now()
 	path := filepath.Join(c.root, "blobs", d.Algorithm().String(), d.Encoded())
@@ -95,12 +94,6 @@ func (c *cache) fits(size, claimed int64) error {
 		return fmt.Errorf("%d bytes do not fit into the %d bytes of --local-registry-cache, of which other pulls need %d", size, c.limit, claimed)
 	}
 	return nil
-}
-
-func (c *cache) release(size int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.claimed -= size
 }
 
 // list returns the content by its last use, the oldest first, and its size.
@@ -157,11 +150,12 @@ func (e *entry) abort(ctx context.Context) {
 // drop gives up.
 func (e *entry) drop(ctx context.Context) {
 	e.abort(ctx)
-	e.cache.release(e.of.Size)
+	e.cache.mu.Lock()
+	defer e.cache.mu.Unlock()
+	e.cache.claimed -= e.of.Size
 }
 
-// commit lets no other request claim space meanwhile, which would count the content
-// twice.
+// commit lets no other request claim space meanwhile, which would count the content twice.
 func (e *entry) commit(ctx context.Context) error {
 	if to, ok := e.Writer.(content.Syncer); ok {
 		_ = to.Sync() // Commit returns its error; others need not wait for most of the work

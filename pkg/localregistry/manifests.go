@@ -33,9 +33,8 @@ func (s *Server) getManifest(w http.ResponseWriter, r *http.Request, t target) {
 	send(w, r, d, kind, from)
 }
 
-// kindOf returns the media type of a manifest. Only one manifest is in memory at a
-// time, however many clients ask. It refuses content that is larger than a manifest
-// can be.
+// kindOf returns the media type of a manifest, and refuses content that is too large for one.
+// Only one manifest is in memory at a time, however many clients ask.
 func (s *Server) kindOf(d digest.Digest, from content.ReaderAt) (string, error) {
 	if from.Size() > maxManifest {
 		return "", fmt.Errorf("%s is not a manifest: %w", d, errdefs.ErrNotFound)
@@ -100,8 +99,7 @@ func (s *Server) follow(ctx context.Context, t target) (digest.Digest, content.R
 	return "", nil, err
 }
 
-// openManifest returns a manifest of the store, or that of the upstream, which it
-// stores if it can.
+// openManifest returns a manifest of the store, or that of the upstream, which it may store.
 func (s *Server) openManifest(ctx context.Context, t target, d digest.Digest) (content.ReaderAt, error) {
 	from, err := s.store.open(ctx, t, d)
 	if err == nil || t.upstream == nil {

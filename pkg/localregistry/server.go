@@ -34,8 +34,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// Upstreams are the registries whose images pass through the registry of each
-// cluster.
+// Upstreams are the registries whose images pass through the registry of each cluster.
 var Upstreams = []string{"docker.io", "registry.k8s.io", "quay.io", "ghcr.io"}
 
 // Port is the port of the registry in its container.
@@ -44,8 +43,7 @@ const Port = 5000
 // Dir is the directory of the images in the container.
 const Dir = "/registry"
 
-// Name returns the name of the registry in the names of images, by the port of
-// the engine's machine.
+// Name returns the name of the registry in references, by the port of the engine's machine.
 func Name(port int) string { return fmt.Sprintf("localhost:%d", port) }
 
 // Through returns the mirrors with which the nodes of a cluster pull through its
@@ -85,8 +83,7 @@ type Server struct {
 	cleaning  sync.Mutex   // of abandoned uploads
 }
 
-// New returns the registry. It pulls the images of Upstreams and of the registries
-// of the mirrors.
+// New returns the registry. Its upstreams are Upstreams and the registries of the mirrors.
 func New(o Settings) (*Server, error) {
 	kept, err := openStore(o.Dir, o.Cache)
 	if err != nil {

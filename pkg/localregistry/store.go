@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/plugins/content/local"
@@ -24,8 +23,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// store keeps blobs and manifests by their digests, as containerd does, and a
-// file per tag with the digest.
+// store keeps blobs and manifests by their digests, and a file per tag with the digest.
 type store struct {
 	pushed content.Store // what clients have pushed; nothing removes it
 	cache  *cache        // what other registries serve
@@ -57,8 +55,7 @@ func openContent(root string) (content.Store, error) {
 	return local.NewStore(root)
 }
 
-// open returns the content of a digest. Content of another registry may also have
-// been pushed.
+// open returns the content of a digest. Content of another registry may have been pushed too.
 func (s *store) open(ctx context.Context, t target, d digest.Digest) (content.ReaderAt, error) {
 	if t.upstream != nil {
 		if from, err := s.cache.open(ctx, d); err == nil {
@@ -84,30 +81,13 @@ func writer(ctx context.Context, to content.Store, ref string, d v1.Descriptor) 
 	return content.OpenWriter(ctx, to, content.WithRef(ref), content.WithDescriptor(d))
 }
 
-// uploadLife is how long an upload that receives nothing is kept.
-const uploadLife = time.Hour
-
-// removeAbandoned removes unfinished content that received nothing since a time:
-// that of a client that was interrupted.
-func (s *store) removeAbandoned(ctx context.Context, since time.Time) error {
-	all, err := s.pushed.ListStatuses(ctx)
-	errs := []error{err}
-	for _, one := range all {
-		if one.UpdatedAt.Before(since) {
-			errs = append(errs, s.pushed.Abort(ctx, one.Ref))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // push stores a manifest that a client has pushed.
 func (s *store) push(ctx context.Context, data []byte, d digest.Digest) error {
 	of := v1.Descriptor{Digest: d, Size: int64(len(data))}
 	return content.WriteBlob(ctx, s.pushed, "manifest-"+d.String(), bytes.NewReader(data), of)
 }
 
-// spool returns the body of a request as a file without a name: a client that sends
-// slowly then needs no memory.
+// spool returns a body as a file without a name, because a slow client must need no memory.
 func (s *store) spool(body io.Reader) (*os.File, error) {
 	f, err := os.CreateTemp(s.files.Path("/"), "manifest-*")
 	if err != nil {
@@ -163,9 +143,6 @@ func (s *store) tags(t target) ([]string, error) {
 
 var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// errReference is the error for neither a tag nor a digest.
-var errReference = fmt.Errorf("must be a tag or a digest: %w", errdefs.ErrInvalidArgument)
-
 // digest returns the digest that the target names; "" for a tag.
 func (t target) digest() (digest.Digest, error) {
 	if tagForm.MatchString(t.reference) {
@@ -173,13 +150,12 @@ func (t target) digest() (digest.Digest, error) {
 	}
 	d, err := digest.Parse(t.reference)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", t.reference, errReference)
+		return "", fmt.Errorf("%q: must be a tag or a digest: %w", t.reference, errdefs.ErrInvalidArgument)
 	}
 	return d, nil
 }
 
-// mediaType returns the type of a manifest. The field is optional in manifests of
-// OCI.
+// mediaType returns the type of a manifest. The field is optional in manifests of OCI.
 func mediaType(manifest []byte) (string, error) {
 	var m struct {
 		MediaType string          `json:"mediaType"`

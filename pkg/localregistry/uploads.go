@@ -49,8 +49,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, t target) {
 
 func uploadRef(t target) string { return "upload-" + t.reference }
 
-// beginUpload answers a mount of a blob that the store has, from whichever
-// repository, with the blob.
+// beginUpload answers a mount of a blob that the store has, from whichever repository.
 func (s *Server) beginUpload(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
 	if d, err := digest.Parse(query.Get("mount")); err == nil && s.store.has(r.Context(), t, d) {
@@ -66,12 +65,21 @@ func (s *Server) beginUpload(w http.ResponseWriter, r *http.Request, t target) {
 	accepted(w, t, 0)
 }
 
+// uploadLife is how long an upload that receives nothing is kept.
+const uploadLife = time.Hour
+
 // removeAbandoned removes what interrupted clients have left. It reads all uploads, so
-// only one request does it at a time.
+// only one request does it at a time. The next one tries again what fails.
 func (s *Server) removeAbandoned(ctx context.Context) {
-	if s.cleaning.TryLock() {
-		defer s.cleaning.Unlock()
-		_ = s.store.removeAbandoned(ctx, time.Now().Add(-uploadLife)) // the next upload tries again
+	if !s.cleaning.TryLock() {
+		return
+	}
+	defer s.cleaning.Unlock()
+	all, _ := s.store.pushed.ListStatuses(ctx)
+	for _, one := range all {
+		if time.Since(one.UpdatedAt) > uploadLife {
+			_ = s.store.pushed.Abort(ctx, one.Ref)
+		}
 	}
 }
 
@@ -90,8 +98,7 @@ func created(w http.ResponseWriter, t target, kind string, d digest.Digest) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// receive appends the body of a request to an upload. The caller closes the
-// writer.
+// receive appends the body of a request to an upload. The caller closes the writer.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, t target) (content.Writer, int64, bool) {
 	to, err := writer(r.Context(), s.store.pushed, uploadRef(t), v1.Descriptor{})
 	if err != nil {
@@ -118,8 +125,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, t target) (cont
 	return to, status.Offset + n, true
 }
 
-// dropUnstorable removes an upload that the disk has no space for. The client begins
-// another one.
+// dropUnstorable removes an upload that the disk has no space for. The client begins another.
 func (s *Server) dropUnstorable(ctx context.Context, t target, err error) {
 	if unstorable(err) {
 		_ = s.store.pushed.Abort(ctx, uploadRef(t))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -14,22 +13,19 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// freshLimit is how long the registry waits for the upstream to name the digest
-// of a tag that the store has.
+// freshLimit is the time for the upstream to name the digest of a tag that the store has.
 const freshLimit = 5 * time.Second
 
 // askLimit is how long the registry waits for the upstream to answer with a
 // manifest, or with the size of a blob. A node then asks the upstream itself.
 const askLimit = 30 * time.Second
 
-// silentFor is how long the registry does not ask an upstream for tags that the
-// store has, after the upstream did not answer.
+// silentFor is how long an upstream that did not answer is not asked for tags that the store has.
 const silentFor = 30 * time.Second
 
 // errUpstream is the error that an upstream cannot be asked.
@@ -132,9 +128,4 @@ func (t target) size(ctx context.Context, d digest.Digest) (int64, error) {
 		}
 		return size, err
 	})
-}
-
-// blob returns a blob. A broken transfer continues where it ended.
-func (u *upstream) blob(ctx context.Context, t target, of v1.Descriptor) io.ReadCloser {
-	return u.reader.Blob(ctx, t.repository, of.Digest, of.Size)
 }

@@ -26,9 +26,8 @@ type PullOptions struct {
 	Client   *fetch.Client
 }
 
-// PulledPath returns the default path of a pulled bundle. It differs from the
-// default path of Build, because a built bundle of the same versions has other
-// content.
+// PulledPath returns the default path of a pulled bundle. A built bundle of the same versions has
+// other content, and so another path.
 func PulledPath(v image.Versions, archs ...string) string {
 	return filepath.Join(cache.Dir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+"-official.tar.zst")
 }

@@ -1,7 +1,18 @@
 package offline
 
 import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	digest "github.com/opencontainers/go-digest"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
@@ -73,3 +84,145 @@ func (s Source) openBundle(ctx context.Context) (*bundle.Bundle, error) {
 // remote reports whether the source is slow to open, or may be unavailable for a
 // while: then a file or image that exists by its name is sufficient.
 func (s Source) remote() bool { return s.Registry != nil || s.Docker != nil }
+
+// dockerImages are images that somebody has loaded into a Docker of this host. Another store has
+// the same image if it has the same layers under its name.
+type dockerImages struct {
+	docker docker.Images
+	holder string                     // the image that holds the CNI plugins
+	layers map[string][]digest.Digest // by reference
+}
+
+func (s Source) fromDocker(ctx context.Context) (*dockerImages, error) {
+	l := &dockerImages{s.Docker.Images(), image.Ref(s.Versions, "hyperkube"), map[string][]digest.Digest{}}
+	for _, img := range s.Images {
+		layers, err := l.docker.Layers(ctx, img.Ref)
+		if err != nil {
+			return nil, fmt.Errorf("look for image %s in the main Docker: %w", img.Ref, err)
+		}
+		for _, d := range layers {
+			l.layers[img.Ref] = append(l.layers[img.Ref], digest.Digest(d))
+		}
+	}
+	return l, nil
+}
+
+func (*dockerImages) Close() error { return nil }
+
+func (l *dockerImages) Find(ref, arch string) (bundle.Image, error) {
+	return bundle.Image{Image: image.Image{Ref: ref}, Platforms: map[string]bundle.PlatformImage{arch: {Layers: l.layers[ref]}}}, nil
+}
+
+// MissingIn returns the images that a Docker does not have.
+func MissingIn(ctx context.Context, docker docker.Images, images []image.Image) ([]string, error) {
+	var missing []string
+	for _, img := range images {
+		has, err := docker.Has(ctx, img.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			missing = append(missing, img.Ref)
+		}
+	}
+	return missing, nil
+}
+
+func (l *dockerImages) CheckImages(ctx context.Context, images []bundle.Image, _ string) error {
+	var wanted []image.Image
+	for _, i := range images {
+		wanted = append(wanted, i.Image)
+	}
+	missing, err := MissingIn(ctx, l.docker, wanted)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("the main Docker has no image %s; bring it by `docker save IMAGE | ssh HOST docker load`", strings.Join(missing, ", "))
+	}
+	return err
+}
+
+// Archive has no error of its own: Docker reports its errors to the store, through the archive.
+func (l *dockerImages) Archive(ctx context.Context, images []bundle.Image, _ string) bundle.Archive {
+	progress := step.NewCounter(ctx, "take images from the main Docker", 0)
+	open := func() io.ReadCloser {
+		return bundle.Pipe(func(w io.Writer) error {
+			return l.docker.Save(ctx, io.MultiWriter(w, progress), bundle.References(images)...)
+		})
+	}
+	return bundle.Archive{Open: open, Err: func() error { return nil }}
+}
+
+// CNIPlugins knows no digests: the plugins in the image are accepted as they are.
+func (*dockerImages) CNIPlugins(string) (map[string]digest.Digest, error) {
+	files := map[string]digest.Digest{}
+	for _, name := range image.CNIPlugins {
+		files[name] = ""
+	}
+	return files, nil
+}
+
+// ReadCNIPlugins searches all layers of the image that contains the plugins.
+func (l *dockerImages) ReadCNIPlugins(ctx context.Context, _ string, names []string) io.ReadCloser {
+	return bundle.Pipe(func(w io.Writer) error {
+		saved := bundle.Pipe(func(w io.Writer) error { return l.docker.Save(ctx, w, l.holder) })
+		defer saved.Close()
+		out := tar.NewWriter(w)
+		if err := pickFromLayers(saved, names, out); err != nil {
+			return err
+		}
+		return out.Close()
+	})
+}
+
+// pickFromLayers copies files of the plugins' directory out of a `docker save`
+// archive, whose layers are tars themselves.
+func pickFromLayers(archive io.Reader, names []string, out *tar.Writer) error {
+	layers := tar.NewReader(archive)
+	for {
+		h, err := layers.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if err := pickFromLayer(layers, names, out); err != nil {
+			return err
+		}
+	}
+}
+
+// pickFromLayer skips members that are no tar: configs and indexes.
+func pickFromLayer(layer io.Reader, names []string, out *tar.Writer) error {
+	plain, err := unpacked(layer)
+	if err != nil {
+		return nil
+	}
+	files := tar.NewReader(plain)
+	for {
+		h, err := files.Next()
+		if err != nil {
+			return nil
+		}
+		inDir := path.Dir("/"+h.Name) == image.CNIDir
+		if h.Typeflag != tar.TypeReg || !inDir || !slices.Contains(names, path.Base(h.Name)) {
+			continue
+		}
+		if err := out.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, files); err != nil {
+			return err
+		}
+	}
+}
+
+func unpacked(layer io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(layer)
+	if magic, err := buffered.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return buffered, nil
+	}
+	return gzip.NewReader(buffered)
+}

@@ -16,12 +16,10 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/link"
 )
 
-// stallLimit is the idle timeout of a transfer, after which it is resumed on
-// a new connection.
+// stallLimit is the idle timeout of a transfer, which then resumes on a new connection.
 const stallLimit = time.Minute
 
-// maxClients bounds the memory of a Reader that runs for months and whose users
-// choose the repositories.
+// maxClients bounds the memory of a Reader that runs for months.
 const maxClients = 100
 
 // Reader reads blobs. It is safe for concurrent use.
@@ -78,8 +76,7 @@ func (r *Reader) Blob(ctx context.Context, path string, d digest.Digest, size in
 	return &resuming{ctx: ctx, get: get, size: size, explain: r.Explain}
 }
 
-// getFrom requests the blob from offset from. If the server ignores the Range
-// header and sends the whole blob, the bytes before the offset are discarded.
+// getFrom requests the blob from an offset. A server may ignore the Range header.
 func getFrom(ctx context.Context, client *http.Client, url string, from int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -152,8 +149,7 @@ func (r *resuming) end() {
 	}
 }
 
-// pause closes the connection and waits for the backoff. It returns an error
-// if a retry cannot succeed.
+// pause waits for the backoff without a connection, or returns why a retry cannot succeed.
 func (r *resuming) pause(err error) error {
 	r.end()
 	switch {

@@ -20,8 +20,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// firstTries is the number of attempts to reach a registry that does not
-// answer.
+// firstTries is the number of attempts to reach a registry that does not answer.
 const firstTries = 3
 
 // Check verifies access to the repository at path before anything is

@@ -22,8 +22,7 @@ const (
 	KeyFile  = "client.key"
 )
 
-// CertificateFiles returns the files with the certificates of the registry for a
-// program that reads them in dir.
+// CertificateFiles returns the files with the certificates for a program that reads them in dir.
 func (r *Registry) CertificateFiles(dir string) (files []host.File) {
 	if len(r.CA) > 0 {
 		files = append(files, host.File{Path: path.Join(dir, CAFile), Data: r.CA, Mode: 0o644})

@@ -23,13 +23,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
-// SavedPath is the file in which a host saves its registry configuration. It
-// contains secrets, so that only root may read it.
+// SavedPath is the file with the registry configuration of a host. It contains secrets.
 const SavedPath = host.StateDir + "/registry.json"
 
-// Registry is the configuration of a private registry. It contains the
-// content of the certificate files rather than their paths, so that it can be
-// copied to another host.
+// Registry is the configuration of a private registry. It contains the content of the certificate
+// files, so that it can be copied to another host.
 type Registry struct {
 	Address   string           `json:"address"` // "registry.example.com:5000/k8s"
 	Auth      authn.AuthConfig `json:"auth"`
@@ -87,8 +85,7 @@ func (r *Registry) askDocker(ctx context.Context, host name.Registry) error {
 	return nil
 }
 
-// Complete copies credentials and certificates that are not set from known,
-// if known has the same address.
+// Complete copies what is not set from known, if that has the same address.
 func (r *Registry) Complete(known *Registry) {
 	if known == nil || known.Address != r.Address {
 		return
@@ -108,8 +105,7 @@ func (r *Registry) Complete(known *Registry) {
 	}
 }
 
-// Load reads the saved configuration of a host. It returns nil if the host
-// has no registry.
+// Load reads the saved configuration of a host. It returns nil if the host has no registry.
 func Load(files host.Files) (*Registry, error) {
 	data, err := files.Read(SavedPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,8 +136,7 @@ func Parse(data []byte) (*Registry, error) {
 	return r, nil
 }
 
-// Marshal encodes the configuration with its secrets as JSON. A nil Registry
-// is empty data.
+// Marshal encodes the configuration with its secrets as JSON; nil is empty data.
 func (r *Registry) Marshal() ([]byte, error) {
 	if r == nil {
 		return nil, nil
@@ -185,8 +180,7 @@ func (r *Registry) host() (name.Registry, error) {
 	return host, nil
 }
 
-// Repository returns the repository of an image path such as
-// "coredns/coredns".
+// Repository returns the repository of an image path such as "coredns/coredns".
 func (r *Registry) Repository(path string) (name.Repository, error) {
 	return name.NewRepository(strings.TrimSuffix(r.Address, "/")+"/"+path, r.options()...)
 }

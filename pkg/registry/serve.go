@@ -20,8 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Served lists the images that a host serves from the content store of its
-// containerd.
+// Served lists the images that a host serves from the content store of its containerd.
 type Served struct {
 	Listen  string             `json:"listen"`  // address:port
 	Content string             `json:"content"` // directory of the content store
@@ -50,8 +49,7 @@ func ServeImages(ctx context.Context, addr string, server *http.Server) error {
 	return nil
 }
 
-// handler reads the manifests once. The returned handler reads all other
-// blobs from the content store on request.
+// handler reads the manifests once; its result reads all other blobs on request.
 func (s Served) handler() (http.Handler, error) {
 	blobs := filepath.Join(s.Content, "blobs")
 	all := ggcr.New(ggcr.WithBlobHandler(ggcr.NewDiskBlobHandler(blobs)), ggcr.Logger(log.New(io.Discard, "", 0)))
@@ -89,8 +87,7 @@ func onlyReading(all http.Handler) http.Handler {
 	})
 }
 
-// status records the status code of a request that is handled inside this
-// process.
+// status is the answer to a request that is handled inside this process.
 type status struct {
 	code int
 	text bytes.Buffer

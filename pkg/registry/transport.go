@@ -91,8 +91,7 @@ type tokenDetours struct {
 	server   atomic.Pointer[url.URL] // nil until the registry has named one
 }
 
-// RoundTrip sends requests for tokenDetour to the token server and all others
-// to the registry.
+// RoundTrip sends requests for tokenDetour to the token server and all others to the registry.
 func (d *tokenDetours) RoundTrip(req *http.Request) (*http.Response, error) {
 	if path, ok := strings.CutPrefix(req.URL.Path, tokenDetour); ok && req.URL.Host == d.registry {
 		if server := d.server.Load(); server != nil {
@@ -109,9 +108,8 @@ func (d *tokenDetours) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var realm = regexp.MustCompile(`realm="([^"]+)"`)
 
-// turn rewrites the token server in a WWW-Authenticate header. It does so
-// only if the address is private, but not link-local, and if the scheme is
-// the one of the registry.
+// turn rewrites the token server in WWW-Authenticate if its address is private, but not
+// link-local, and its scheme is the one of the registry.
 func (d *tokenDetours) turn(req *http.Request, header http.Header) {
 	said := header.Get("WWW-Authenticate")
 	found := realm.FindStringSubmatch(said)

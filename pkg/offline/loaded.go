@@ -1,0 +1,182 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// loadingPath is a file that exists while images are loaded, and after an
+// interrupted load. Then a required name may still refer to an older image in the store.
+func (l loading) loadingPath() string { return l.path() + ".loading" }
+
+func (l loading) path() string {
+	name := strings.ToLower(strings.TrimSpace(string(l.into.Kind()) + " " + l.Part))
+	return host.StateDir + "/images/" + strings.ReplaceAll(name, " ", "-")
+}
+
+// record is the file that lists the references that we have loaded.
+func (l loading) record() host.Record[[]string] {
+	return host.Record[[]string]{Path: l.path() + ".json", Valid: validRefs}
+}
+
+func validRefs(refs []string) error {
+	for _, ref := range refs {
+		if _, err := name.ParseReference(ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recorded returns the references that we have loaded. If the record is damaged,
+// these are all references that we load; if it is missing, none.
+func (l loading) recorded() ([]string, error) {
+	refs, err := l.record().Read(l.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case host.IsDamaged(err):
+		return l.wantedRefs(), nil
+	}
+	return refs, err
+}
+
+func (l loading) wantedRefs() (refs []string) {
+	for _, i := range l.Images {
+		if i.In(l.into.Kind()) {
+			refs = append(refs, i.Ref)
+		}
+	}
+	return refs
+}
+
+// recordDiff returns what is wrong with the record, if there is one.
+func (l loading) recordDiff() (step.Diff, error) {
+	if !l.Files.Exists(l.record().Path) {
+		return nil, nil
+	}
+	return l.record().Diff(l.Files)
+}
+
+// repairRecord replaces a damaged record.
+func (l loading) repairRecord() error {
+	diff, err := l.recordDiff()
+	if err != nil || len(diff) == 0 {
+		return err
+	}
+	return l.record().Write(l.Files, l.wantedRefs())
+}
+
+// begin records the images before they are loaded, for Undo after an interrupted load.
+func (l loading) begin(images []bundle.Image) error {
+	if l.KeepImages {
+		return nil
+	}
+	refs, err := l.recorded()
+	if err != nil {
+		return err
+	}
+	if err := l.Files.Write(l.loadingPath(), nil, 0o600); err != nil {
+		return err
+	}
+	for _, ref := range bundle.References(images) {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return l.record().Write(l.Files, refs)
+}
+
+func (l loading) finish() error { return l.Files.Remove(l.loadingPath()) }
+
+// Drop returns the step that removes from a store the images that we loaded and no longer need.
+// It must run when the cluster no longer uses them. An image that a user's container uses stays
+// until a later run, or until turndown.
+func (s Source) Drop(into imagestore.Target) step.Step {
+	l := loading{s, into}
+	return step.Step{
+		Name: "remove replaced images from " + place(into.Kind()),
+		Check: func(ctx context.Context) (step.Diff, error) {
+			_, replaced, err := l.replaced(ctx)
+			var diff step.Diff
+			for _, ref := range replaced {
+				diff = append(diff, "remove image "+ref)
+			}
+			return diff, err
+		},
+		Apply: func(ctx context.Context) error {
+			kept, replaced, err := l.replaced(ctx)
+			if err != nil || len(replaced) == 0 {
+				return err
+			}
+			if err := into.Remove(ctx, replaced); err != nil {
+				return err
+			}
+			return l.record().Write(l.Files, kept)
+		},
+	}
+}
+
+// replaced splits the loaded images into those to keep and those to remove.
+func (l loading) replaced(ctx context.Context) (kept, replaced []string, err error) {
+	refs, err := l.recorded()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, ref := range refs {
+		if slices.ContainsFunc(l.Images, func(i image.Image) bool { return i.Ref == ref }) {
+			kept = append(kept, ref)
+		} else {
+			replaced = append(replaced, ref)
+		}
+	}
+	free, used, err := l.sort(ctx, replaced)
+	for _, u := range used {
+		kept = append(kept, u.ref)
+	}
+	return kept, free, err
+}
+
+// usedImage is an image that we loaded and that containers of the user now use.
+type usedImage struct {
+	ref   string
+	users []string
+	store image.Store
+}
+
+func (u usedImage) String() string {
+	containers := "container"
+	if len(u.users) > 1 {
+		containers += "s"
+	}
+	return fmt.Sprintf("image %s in %s: used by %s %s", u.ref, place(u.store), containers, strings.Join(u.users, ", "))
+}
+
+// sort separates images that can be removed from images in use. Images in use
+// stay, because a container cannot be created again without its image.
+func (l loading) sort(ctx context.Context, refs []string) (free []string, used []usedImage, err error) {
+	for _, ref := range refs {
+		users, err := l.into.Users(ctx, ref)
+		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("look who uses image %s: %w", ref, err)
+		case len(users) > 0:
+			used = append(used, usedImage{ref, users, l.into.Kind()})
+		default:
+			free = append(free, ref)
+		}
+	}
+	return free, used, nil
+}
