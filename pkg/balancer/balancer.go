@@ -114,8 +114,7 @@ func (s State) Addresses() []string {
 	return all
 }
 
-// ReadState reads the saved state. It returns fs.ErrNotExist if the file is
-// missing or damaged, because control planes provide the content again.
+// ReadState reads the saved state, or returns fs.ErrNotExist: control planes provide it again.
 func ReadState(files host.Files) (State, error) {
 	s, err := stateRecord.Read(files)
 	if err != nil {

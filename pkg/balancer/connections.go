@@ -11,12 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serve listens while a server accepts connections, and closes the port
-// otherwise. Clients then get "connection refused" at once. If the pool
-// accepted and closed their connections instead, they would retry at once and
-// continuously; a kubelet then starts no pod for ten seconds, not even an API
-// server. The pauses between attempts grow, because starting servers need the
-// CPU.
+// serve listens while a server accepts connections, and closes the port otherwise. Clients then
+// get "connection refused" at once. If the pool accepted and closed their connections instead,
+// they would retry at once and continuously; a kubelet then starts no pod for ten seconds, not
+// even an API server. The pauses between attempts grow, because starting servers need the CPU.
 func (p *pool) serve(ctx context.Context, at string) error {
 	var lost time.Time
 	for pause := firstRetry; ctx.Err() == nil; pause = min(pause*3/2, maxRetry) {
@@ -110,9 +108,8 @@ func (p *pool) release(ip string, conn net.Conn) {
 	}
 }
 
-// dialer makes the kernel detect that the other machine is gone, on idle
-// connections and while waiting for an answer. A slow server is not affected,
-// because its kernel acknowledges packets.
+// dialer makes the kernel detect that the other machine is gone, on idle connections and while
+// waiting for an answer. A slow server is not affected, because its kernel acknowledges packets.
 var dialer = &net.Dialer{
 	Timeout:         dialLimit,
 	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3},

@@ -12,7 +12,6 @@ import (
 
 const (
 	// lookEvery is the interval between two DNS lookups of the control planes.
-	// The pool checks more often whether each control plane is ready.
 	lookEvery = 3 * time.Second
 	// firstLook is the interval until the first lookup succeeds.
 	firstLook = 200 * time.Millisecond
@@ -32,9 +31,8 @@ func (f Front) Serve(ctx context.Context) error {
 	return servers.serve(ctx, ":"+strconv.Itoa(f.Port))
 }
 
-// servers returns a pool that checks readiness with GET /readyz. The check does
-// not verify the server's certificate, because it sends nothing secret. Clients
-// verify the certificate themselves: TLS is passed through end to end.
+// servers returns a pool that checks readiness without verifying the server's certificate,
+// because it sends nothing secret. Clients verify it themselves.
 func (f Front) servers() *pool {
 	trust := func() (*tls.Config, error) {
 		return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, nil //nolint:gosec // see above
@@ -42,9 +40,8 @@ func (f Front) servers() *pool {
 	return newPool("", f.Port, get(trust, "/readyz"))
 }
 
-// follow updates the pool with the addresses of the name. While the name has no
-// address, all control planes are off. The pool then keeps the old addresses,
-// which the control planes get again.
+// follow updates the pool with the addresses of the name. Without an address, all control planes
+// are off, and get the old addresses again.
 func (f Front) follow(ctx context.Context, servers *pool) {
 	for pause := firstLook; ctx.Err() == nil; {
 		limited, cancel := context.WithTimeout(ctx, lookEvery)

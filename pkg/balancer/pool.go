@@ -20,10 +20,9 @@ const (
 	maxRetry   = 500 * time.Millisecond
 	probeEvery = time.Second
 	probeLimit = 3 * time.Second
-	// giveUpAfter is the number of consecutive failed probes after which
-	// connections to a server are closed. After the first one, new connections
-	// avoid the server. A server that shuts down keeps its connections: it still
-	// answers the requests on them, and then closes them itself.
+	// giveUpAfter is the number of consecutive failed probes after which connections to a server
+	// are closed. After the first one, new connections avoid the server. A server that shuts down
+	// keeps its connections: it still answers the requests on them, and then closes them itself.
 	giveUpAfter = 5
 	// silence is the time without an answer after which the kernel closes a connection.
 	silence = 4 * time.Second
@@ -58,8 +57,7 @@ func newPool(own string, port int, probe func(context.Context, string) error) *p
 	return &pool{own: own, port: port, probe: probe, changed: func() {}, answers: func(time.Duration) {}, every: probeEvery, nobody: make(chan struct{}, 1), rest: step.Pause, servers: map[string]*server{}}
 }
 
-// use sets the addresses of the pool. It closes connections to other
-// addresses, so that their clients reconnect to a remaining server.
+// use sets the addresses, and closes connections to others, whose clients then reconnect.
 func (p *pool) use(ctx context.Context, ips []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +136,8 @@ func (p *pool) note(ip string, err error) (turned bool) {
 	}
 	was := s.failed
 	s.count(err)
-	if s.failed >= giveUpAfter && p.anyReady() {
+	anyReady := slices.ContainsFunc(slices.Collect(maps.Values(p.servers)), func(s *server) bool { return s.failed == 0 })
+	if s.failed >= giveUpAfter && anyReady {
 		s.cut()
 	}
 	return (was == 0) != (s.failed == 0)
@@ -153,15 +152,6 @@ func (s *server) count(err error) {
 	default:
 		s.failed++
 	}
-}
-
-func (p *pool) anyReady() bool {
-	for _, s := range p.servers {
-		if s.failed == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // order returns the order in which servers are tried: ready ones first, beginning with that of

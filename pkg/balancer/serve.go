@@ -32,8 +32,7 @@ const (
 // change. It returns when ctx ends or the watch breaks.
 type Watch func(ctx context.Context, tell func([]ControlPlane)) error
 
-// Serve balances until ctx ends. It calls answers when an API server takes
-// connections after an outage in which none did.
+// Serve balances until ctx ends. It calls answers after an outage of all API servers.
 func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answers func(outage time.Duration)) error {
 	known, err := ReadState(files)
 	if err != nil {
@@ -57,9 +56,8 @@ func (s Settings) pools(files host.Files) (api, etcd *pool) {
 	return newPool(s.Own, s.APIPort, get(toAPI, "/readyz")), newPool(s.Own, etcdPort, get(toEtcd, "/health"))
 }
 
-// get returns a probe that requests a readiness endpoint. etcd without a
-// leader, and an API server without etcd, are not ready. trust is called for each
-// connection, because certificate authorities can be replaced.
+// get returns a probe of a readiness endpoint. etcd without a leader, and an API server without
+// etcd, are not ready. trust is called per connection, because authorities can be replaced.
 func get(trust func() (*tls.Config, error), path string) func(context.Context, string) error {
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		config, err := trust()
@@ -99,8 +97,7 @@ type daemon struct {
 	state State
 }
 
-// follow repeats watch until ctx ends. Without a reachable control plane, the
-// host continues with the known ones.
+// follow repeats watch. Without a control plane that answers, the known ones stay.
 func (d *daemon) follow(ctx context.Context, watch Watch) {
 	for ctx.Err() == nil {
 		_ = watch(ctx, func(all []ControlPlane) { d.told(ctx, all) })

@@ -1,6 +1,5 @@
-// Package cniplugins installs the CNI plugins into the directory where
-// containerd looks for them. It keeps each plugin of the user that it replaces,
-// and restores it.
+// Package cniplugins installs the CNI plugins into the directory where containerd looks for them.
+// It keeps each plugin of the user that it replaces, and restores it.
 package cniplugins
 
 import (
@@ -25,8 +24,7 @@ import (
 
 // Source provides the plugins for an architecture.
 type Source interface {
-	// CNIPlugins returns the digest of each plugin by name. A digest is empty if
-	// the source does not know it: then the installer accepts any content.
+	// CNIPlugins returns the digest of each plugin by name, or "" if any content is accepted.
 	CNIPlugins(arch string) (map[string]digest.Digest, error)
 	// ReadCNIPlugins opens a tar archive that has at least the named plugins, in any directory.
 	ReadCNIPlugins(ctx context.Context, arch string, names []string) io.ReadCloser
@@ -39,13 +37,11 @@ type Installer struct {
 	Arch  string
 	// Open opens the source. If it returns fs.ErrNotExist, the plugins of the host suffice.
 	Open func(context.Context) (Source, error)
-	// Remote reports that Open is slow or may fail for a while. Then the
-	// installer does not open the source on a host that has all plugins.
+	// Remote reports that Open is slow or may fail: then existing plugins suffice.
 	Remote bool
 }
 
-// Step returns the step that installs the plugins. A plugin of the user that
-// supports the required CNI version stays.
+// Step returns the step. A plugin of the user that supports the required CNI version stays.
 func (i Installer) Step() step.Step {
 	return step.Step{Name: "install the CNI plugins", Check: i.check, Apply: i.apply, Undo: i.undo}
 }
@@ -67,8 +63,7 @@ func (i Installer) check(ctx context.Context) (step.Diff, error) {
 	return diff, err
 }
 
-// missing returns the digests of the plugins that must be installed. A host that
-// has all plugins does not need the source any more.
+// missing returns the digests of the plugins that must be installed.
 func (i Installer) missing(ctx context.Context) (map[string]digest.Digest, error) {
 	if i.Remote && i.allExist() {
 		return nil, nil

@@ -44,9 +44,8 @@ type cniResult struct {
 	IPs        []struct{ Address netip.Prefix }
 }
 
-// attachedPods lists the pods that have an interface on docker0. It only reads
-// files, because it runs after each change of a link. It skips damaged files
-// and pods from before the last reboot, which have no network namespace.
+// attachedPods lists the pods with an interface on docker0. It only reads files, because it runs
+// after each change of a link. It skips damaged files, and pods from before the last reboot.
 func attachedPods(files host.Files) []attached {
 	var all []attached
 	for _, path := range files.Match("/var/lib/cni/results/" + networkName + "-*") {

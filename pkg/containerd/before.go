@@ -51,10 +51,8 @@ func (p Pods) before(ctx context.Context) (before, error) {
 	return p.look(ctx)
 }
 
-// look determines the state before the first pod. It runs late if the record was
-// lost: then the namespace has ownerLabel, or pods of kube-bootstrap run in one
-// that it did not create. The existing paths belong to these pods then, and the
-// chains to those of another CNI network, if there is one.
+// look determines the state before the first pod. If the record was lost, it is late: existing
+// paths then belong to our pods, and the chains to those of another CNI network, if there is one.
 func (p Pods) look(ctx context.Context) (before, error) {
 	b := before{Images: []string{}, Paths: []string{}}
 	is, made, err := p.Socket.hasNamespace(ctx)
@@ -96,8 +94,7 @@ func (p Pods) own(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// createNamespace creates the namespace of CRI before images are loaded into it. A
-// namespace that did not exist before gets a label, by which turndown finds it.
+// createNamespace creates the namespace before images are loaded into it. A new one gets a label.
 func (p Pods) createNamespace(ctx context.Context) error {
 	b, err := beforeRecord.Read(p.Files)
 	if err != nil {

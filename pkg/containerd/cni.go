@@ -26,10 +26,9 @@ const ConfigFile = cniConfDir + "/10-kube-bootstrap.conflist"
 
 const networkName = "kube-bootstrap"
 
-// WriteCNI is the step that configures CNI: pods get an interface on docker0,
-// with an address in the upper half of the subnet; Docker uses the lower
-// half. lease returns the subnet with docker0's address, 10.1.7.1/24, and the
-// MTU. Apply only writes a file.
+// WriteCNI is the step that configures CNI: pods get an interface on docker0, with an address in
+// the upper half of the subnet; Docker uses the lower half. lease returns the subnet with
+// docker0's address, 10.1.7.1/24, and the MTU. Apply only writes a file.
 func WriteCNI(files host.Files, lease func() (netip.Prefix, int, error)) step.Step {
 	tree := func() ([]host.File, error) {
 		subnet, mtu, err := lease()
@@ -123,9 +122,8 @@ var (
 	otherChains = []string{"FLANNEL-", "cali-", "WEAVE", "CILIUM_"}
 )
 
-// LeaveCNI is the step for a pod network by another plugin. Apply only
-// records the current state. Undo removes what was created since, and routes
-// to networks inside of within.
+// LeaveCNI is the step for a pod network by another plugin. Apply only records the current state.
+// Undo removes what was created since, and routes inside of within.
 func LeaveCNI(files host.Files, socket Socket, within netip.Prefix) step.Step {
 	return step.Step{
 		Name:  "leave the pod network to another plugin",
@@ -203,20 +201,18 @@ func removeOther(ctx context.Context, files host.Files, socket Socket, within ne
 	err = errors.Join(
 		removeLinks(before.Links), links.DeleteRoutesVia(within),
 		forEach(otherChains, func(prefix string) error { return netfilter.DeleteChainsEverywhere(ctx, prefix) }),
-		forEach(otherDirs, func(dir string) error { return removeSince(files, dir, before.Dirs) }),
+		forEach(otherDirs, func(dir string) error {
+			names, existed := before.Dirs[dir]
+			if !existed {
+				return os.RemoveAll(files.Path(dir))
+			}
+			return files.RemoveOthers(dir, names)
+		}),
 	)
 	if err != nil {
 		return err
 	}
 	return files.Remove(otherRecord.Path)
-}
-
-func removeSince(files host.Files, dir string, before map[string][]string) error {
-	names, existed := before[dir]
-	if !existed {
-		return os.RemoveAll(files.Path(dir))
-	}
-	return files.RemoveOthers(dir, names)
 }
 
 func removeLinks(before []string) error {

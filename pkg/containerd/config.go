@@ -19,8 +19,7 @@ const (
 	cniConfDir = "/etc/cni/net.d"
 )
 
-// configMark is the first line of a config that kube-bootstrap wrote. It
-// identifies the file if the record of the original was lost.
+// configMark is the first line of our config, by which it is known if the record was lost.
 const configMark = "# Written by kube-bootstrap; its turndown restores the original file.\n"
 
 // wanted is the configuration that pods need.
@@ -142,8 +141,7 @@ func (c *configFile) drop(value any, path ...string) {
 	}
 }
 
-// setHosts sets config_path. It returns a problem if the config has a table of
-// registries that containerd does not accept together with it.
+// setHosts sets config_path, which containerd does not accept together with some older tables.
 func (c *configFile) setHosts() error {
 	if now, _ := c.get(c.registry("config_path")...).(string); now != "" {
 		return nil

@@ -40,14 +40,13 @@ func (s Socket) imageNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// removeImages removes the images that did not exist before: the whole
-// namespace, or single images. containerd collects their content with the
-// last image.
+// removeImages removes the images that did not exist before, or the whole namespace. containerd
+// collects their content with the last image.
 func (s Socket) removeImages(ctx context.Context, b before) error {
-	if !b.Namespace {
-		return s.removeNamespace(ctx)
-	}
 	return s.with(ctx, func(ctx context.Context, c *client.Client) error {
+		if !b.Namespace {
+			return removeNamespace(ctx, c)
+		}
 		all, err := c.ImageService().List(ctx)
 		if err != nil {
 			return err
@@ -67,17 +66,14 @@ func (s Socket) removeImages(ctx context.Context, b before) error {
 }
 
 // removeNamespace removes the namespace with its content, also that of an interrupted load.
-func (s Socket) removeNamespace(ctx context.Context) error {
-	return s.with(ctx, func(ctx context.Context, c *client.Client) error {
-		if err := imagestore.Empty(ctx, c); err != nil {
-			return err
-		}
-		return gone(c.NamespaceService().Delete(ctx, namespace))
-	})
+func removeNamespace(ctx context.Context, c *client.Client) error {
+	if err := imagestore.Empty(ctx, c); err != nil {
+		return err
+	}
+	return gone(c.NamespaceService().Delete(ctx, namespace))
 }
 
-// hasNamespace reports whether the namespace of pods exists, and whether
-// kube-bootstrap created it.
+// hasNamespace reports whether the namespace of pods exists, and whether we created it.
 func (s Socket) hasNamespace(ctx context.Context) (is, made bool, err error) {
 	err = s.with(ctx, func(ctx context.Context, c *client.Client) error {
 		all, err := c.NamespaceService().List(ctx)
@@ -114,8 +110,7 @@ func (s Socket) killPods(ctx context.Context) error {
 	})
 }
 
-// removeContainers kills and removes the containers of pods, and then their
-// sandboxes, whose network the containers share. An empty filter matches all.
+// removeContainers removes containers before their sandboxes, whose network they share.
 func removeContainers(ctx context.Context, c *client.Client) error {
 	for _, filter := range []string{`labels."io.cri-containerd.kind"!=sandbox`, ``} {
 		all, err := c.Containers(ctx, filter)

@@ -30,8 +30,7 @@ const (
 	networksDir = "/var/lib/cni/networks"
 )
 
-// podPaths are what containerd and the CNI plugins create for pods and do not
-// remove with the last one. Plain containers use none of them but shared.
+// podPaths are what containerd and the CNI plugins create for pods and leave behind.
 var podPaths = []string{
 	"/var/lib/cni", networksDir, "/var/lib/cni/results", networksDir + "/" + networkName,
 	"/var/log/pods", "/var/log/containers", "/run/netns",
@@ -95,7 +94,10 @@ func (p Pods) remove(ctx context.Context) error {
 	}
 	err = errors.Join(
 		removeNetns(p.Files), host.RemoveDeadSockets(p.Files, host.ShimSockets),
-		removeState(p.Files, b), removeHostPorts(ctx, b), removeCgroups(ctx),
+		removeState(p.Files, b), removeHostPorts(ctx, b),
+		// A container that was about to start when its shim ended may still run, in
+		// a cgroup of the driver cgroupfs or in a slice of systemd.
+		process.EndCgroup(ctx, "kubepods"), initsystem.EndSlice(ctx, "kubepods"),
 	)
 	if err != nil {
 		return err
@@ -174,12 +176,6 @@ func removeHostPorts(ctx context.Context, b before) error {
 	return netfilter.DeleteChains(ctx, func(chain string) bool {
 		return strings.HasPrefix(chain, "CNI-HOSTPORT-") || strings.HasPrefix(chain, "CNI-DN-")
 	})
-}
-
-// removeCgroups removes the cgroups of pods of either driver.
-func removeCgroups(ctx context.Context) error {
-	// A container that was about to start when its shim ended may still run.
-	return errors.Join(process.EndCgroup(ctx, "kubepods"), initsystem.EndSlice(ctx, "kubepods"))
 }
 
 // Problems returns a problem if another cluster's pods run here [containerd-pods].

@@ -16,8 +16,7 @@ import (
 // hostsDir is the directory of registry configurations, unless the user's config sets another.
 const hostsDir = "/etc/containerd/certs.d"
 
-// hostsFile is the hosts.toml of a registry. Without Server, containerd asks the
-// registry itself for what Hosts do not have, or while they do not answer.
+// hostsFile is hosts.toml. Without Server, containerd asks the registry itself after Hosts.
 type hostsFile struct {
 	Server       string                `toml:"server,omitempty"`
 	Capabilities []string              `toml:"capabilities,omitempty"`
@@ -42,9 +41,8 @@ func (h hostsFile) in(dir, name string) (host.File, error) {
 	return host.File{Path: path.Join(dir, name, "hosts.toml"), Data: data}, err
 }
 
-// RegistryFiles returns the files that make containerd use a private
-// registry: for its own name, and for the upstream names of the images, which
-// it has below its prefix. They contain secrets.
+// RegistryFiles returns the files that make containerd use a private registry: for its own name,
+// and for the upstream names of the images, which it has below its prefix. They contain secrets.
 //
 //	registry.k8s.io/coredns/coredns ──▶ https://registry.example.com/v2/k8s/coredns/coredns
 func RegistryFiles(files host.Files, to *registry.Registry, upstreams []string) ([]host.File, error) {
@@ -68,10 +66,9 @@ func RegistryFiles(files host.Files, to *registry.Registry, upstreams []string) 
 	return all, nil
 }
 
-// hostsFileOf returns the hosts.toml of a private registry, whose certificates
-// are in dir. It lists no other hosts, so that an answer of the registry is final.
-// The table of hosts is present but empty, because containerd 1.7 ignores a file
-// without one and asks the upstream.
+// hostsFileOf returns the hosts.toml of a private registry, whose certificates are in dir. It
+// lists no other hosts, so that an answer of the registry is final. The table of hosts is present
+// but empty, because containerd 1.7 ignores a file without one and asks the upstream.
 func hostsFileOf(to *registry.Registry, dir string) hostsFile {
 	h := hostsFile{
 		Server: to.Scheme() + "://" + to.Host(), SkipVerify: to.Insecure,
@@ -89,9 +86,8 @@ func hostsFileOf(to *registry.Registry, dir string) hostsFile {
 	return h
 }
 
-// MirrorFiles returns the files that make containerd use mirrors. containerd
-// sends the name of the registry as the parameter ns, so that one mirror can
-// serve several registries.
+// MirrorFiles returns the files that make containerd use mirrors. containerd sends the name of
+// the registry as the parameter ns, so that one mirror can serve several registries.
 //
 //	docker.io/library/busybox ──▶ http://10.192.0.8:5000/v2/library/busybox/manifests/latest?ns=docker.io
 func MirrorFiles(files host.Files, mirrors []mirror.Mirror) (all []host.File, err error) {

@@ -24,14 +24,12 @@ type StaticPod struct {
 	Name   string // with the node's name at its end, as in the API
 	// Ready returns nil if the component serves. It may be nil.
 	Ready func(context.Context) error
-	// Needs returns the start time of the component that this one needs; ok is
-	// false if that does not run. It may be nil.
+	// Needs returns the start time of the component that this one needs, if that runs.
 	Needs func(context.Context) (since time.Time, ok bool, err error)
 }
 
-// Revive is the step that removes a static pod whose process has exited, is
-// older than the component it needs, or has a directory mounted that was
-// removed from the host. The kubelet then creates a new pod at once; it would
+// Revive is the step that removes a static pod that has exited, is older than the component it
+// needs, or has a removed directory mounted. The kubelet then creates a new pod at once; it would
 // restart an exited container only after a backoff of up to five minutes.
 func (p StaticPod) Revive() step.Step {
 	return step.Step{
@@ -182,8 +180,7 @@ func (p StaticPod) Watch(ctx context.Context) error {
 	})
 }
 
-// Started returns nil if the kubelet has started a container of the pod, even
-// if the container has ended since.
+// Started returns nil if the kubelet has started a container of the pod at any time.
 func (p StaticPod) Started(ctx context.Context) error {
 	return p.Socket.withCRI(ctx, func(cri runtime.RuntimeServiceClient) error {
 		all, err := p.containers(ctx, cri)
@@ -219,8 +216,8 @@ func lastLine(files host.Files, path string) string {
 	if err != nil {
 		return "it has no log"
 	}
-	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	last := lines[len(lines)-1]
+	text := strings.TrimSpace(string(data))
+	last := text[strings.LastIndex(text, "\n")+1:]
 	if words := strings.SplitN(last, " ", 4); len(words) == 4 {
 		return words[3]
 	}

@@ -169,9 +169,8 @@ func (c *copies) drop() {
 	}
 }
 
-// passed copies a blob to a node until the node goes away, or is too slow. Other
-// nodes wait for that blob. It holds the last byte back, so that no node gets all of
-// a false blob.
+// passed copies a blob to a node until the node goes away, or is too slow. Other nodes wait for
+// that blob. It holds the last byte back, so that no node gets all of a false blob.
 type passed struct {
 	to           io.Writer
 	whole        bool   // the node gets the blob from its beginning

@@ -87,8 +87,7 @@ func (c *cache) claim(ctx context.Context, size int64) error {
 	return nil
 }
 
-// fits returns an error if the cache has no space of that size next to what is
-// claimed. The size is as an upstream names it, so it may be any number.
+// fits returns an error if that size, which may be any number, is too large for the cache.
 func (c *cache) fits(size, claimed int64) error {
 	if size > c.limit-claimed {
 		return fmt.Errorf("%d bytes do not fit into the %d bytes of --local-registry-cache, of which other pulls need %d", size, c.limit, claimed)

@@ -65,8 +65,7 @@ func (s *Server) manifest(ctx context.Context, t target) (digest.Digest, content
 	return d, from, err
 }
 
-// follow asks the upstream for the manifest of a tag. If the upstream does not answer,
-// follow returns the stored manifest of the tag.
+// follow asks the upstream for the manifest of a tag, or else takes the stored one.
 func (s *Server) follow(ctx context.Context, t target) (digest.Digest, content.ReaderAt, error) {
 	last, lastErr := s.store.tagged(t)
 	kept := lastErr == nil && s.store.has(ctx, t, last)

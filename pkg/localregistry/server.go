@@ -1,6 +1,5 @@
-// Package localregistry is the registry of a cluster of containers. It stores
-// pushed images, and keeps the images that nodes pull from other registries
-// through it.
+// Package localregistry is the registry of a cluster of containers. It stores pushed images, and
+// keeps the images that nodes pull from other registries through it.
 //
 //	docker push localhost:5000/my/app:dev ──▶ ┌────────┐
 //	node: localhost:5000/my/app:dev       ──▶ │ Server │ ──▶ store: blobs by digest, tags by registry and repository

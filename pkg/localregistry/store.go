@@ -41,8 +41,7 @@ func openStore(dir string, limit int64) (*store, error) {
 	return &store{pushed, cached, host.Files{Root: dir}}, err
 }
 
-// openContent removes what a killed process had not finished, because nobody
-// continues it. A disk that is read-only keeps it, and serves the rest.
+// openContent removes what a killed process had not finished, unless the disk is read-only.
 func openContent(root string) (content.Store, error) {
 	unfinished := filepath.Join(root, "ingest")
 	left, _ := os.ReadDir(unfinished)

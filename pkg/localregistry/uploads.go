@@ -68,8 +68,8 @@ func (s *Server) beginUpload(w http.ResponseWriter, r *http.Request, t target) {
 // uploadLife is how long an upload that receives nothing is kept.
 const uploadLife = time.Hour
 
-// removeAbandoned removes what interrupted clients have left. It reads all uploads, so
-// only one request does it at a time. The next one tries again what fails.
+// removeAbandoned removes what interrupted clients have left. It reads all uploads, so only one
+// request does it at a time.
 func (s *Server) removeAbandoned(ctx context.Context) {
 	if !s.cleaning.TryLock() {
 		return

@@ -18,15 +18,14 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 )
 
-// freshLimit is the time for the upstream to name the digest of a tag that the store has.
-const freshLimit = 5 * time.Second
-
-// askLimit is how long the registry waits for the upstream to answer with a
-// manifest, or with the size of a blob. A node then asks the upstream itself.
-const askLimit = 30 * time.Second
-
-// silentFor is how long an upstream that did not answer is not asked for tags that the store has.
-const silentFor = 30 * time.Second
+const (
+	// freshLimit is the time for the upstream to name the digest of a tag that the store has.
+	freshLimit = 5 * time.Second
+	// askLimit is the time for an upstream to answer. A node then asks the upstream itself.
+	askLimit = 30 * time.Second
+	// silentFor is how long an upstream that did not answer is not asked for tags that the store has.
+	silentFor = 30 * time.Second
+)
 
 // errUpstream is the error that an upstream cannot be asked.
 var errUpstream = errors.New("the registry that the image comes from does not answer")
@@ -56,8 +55,7 @@ func newUpstream(m mirror.Mirror) (*upstream, error) {
 	return &upstream{registry: r, reader: reader, options: options}, err
 }
 
-// refused reports whether the upstream itself has answered that it does not serve
-// an image, as with 404 or 401. 407 is the answer of a proxy.
+// refused reports whether the upstream itself does not serve an image. 407 is from a proxy.
 func refused(err error) bool {
 	var answered *transport.Error
 	return errors.As(err, &answered) && answered.StatusCode < http.StatusInternalServerError &&

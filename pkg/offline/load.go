@@ -107,9 +107,8 @@ func (l loading) takeBack(ctx context.Context, images []bundle.Image) error {
 	return l.into.Remove(ctx, loaded)
 }
 
-// look returns the images that the store lacks, and the source for them. A name
-// in the store is sufficient if we have loaded the images, if a registry is
-// unavailable, or if there is no bundle.
+// look returns the images that the store lacks, and their source. A name in the store suffices if
+// we have loaded the images, if a registry is unavailable, or if there is no bundle.
 func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) {
 	unnamed, err := l.missing(ctx, nil)
 	if err != nil || l.Registry != nil && len(unnamed) == 0 && l.ours() {
@@ -128,8 +127,7 @@ func (l loading) look(ctx context.Context) (imageSource, []bundle.Image, error) 
 	return nil, nil, err
 }
 
-// ours reports whether we have loaded all images of the store: then their names
-// are sufficient. Images that somebody else loaded may be of another build.
+// ours reports whether we have loaded all images, not somebody else, who may have another build.
 func (l loading) ours() bool {
 	ours, err := l.recorded()
 	return err == nil && !l.Files.Exists(l.loadingPath()) && !slices.ContainsFunc(l.Images, func(i image.Image) bool {
@@ -164,8 +162,7 @@ func (l loading) missing(ctx context.Context, from imageSource) ([]bundle.Image,
 	return missing, nil
 }
 
-// lacks reports whether a source lacks the image of an addon. A host needs such
-// an image only with the addon, and without a source its store needs none.
+// lacks reports whether a source lacks an image that a host needs only with an addon.
 func (l loading) lacks(from imageSource, img image.Image) bool {
 	if img.Addon == "" || from == nil {
 		return img.Addon != ""
@@ -180,8 +177,7 @@ func wanted(i bundle.Image, arch string) imagestore.Image {
 	return imagestore.Image{Ref: i.Ref, Index: i.Index, Manifest: p.Manifest, Config: p.Config, Layers: p.Layers}
 }
 
-// mayReplace reports whether an image of other content may be replaced. An image
-// that the user has pulled under an upstream name stays and is used.
+// mayReplace reports whether other content may be replaced: not if the user has pulled it.
 func (l loading) mayReplace(ref string, ours []string) bool {
 	return l.KeepImages || strings.HasPrefix(ref, image.OurRegistry+"/") || slices.Contains(ours, ref)
 }
@@ -207,8 +203,7 @@ func (l loading) undo(ctx context.Context) error {
 	return l.Files.Drop(l.loadingPath(), l.record().Path)
 }
 
-// ownNames returns the images with names in our registry. It returns none for the
-// main Docker, into which the user may have loaded them.
+// ownNames returns the images with our names. The user may have loaded them into the main Docker.
 func (l loading) ownNames() []string {
 	if l.into.Kind() == image.Main {
 		return nil

@@ -17,8 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// loadingPath is a file that exists while images are loaded, and after an
-// interrupted load. Then a required name may still refer to an older image in the store.
+// loadingPath exists while images are loaded. A name may then refer to an older image.
 func (l loading) loadingPath() string { return l.path() + ".loading" }
 
 func (l loading) path() string {
@@ -164,8 +163,7 @@ func (u usedImage) String() string {
 	return fmt.Sprintf("image %s in %s: used by %s %s", u.ref, place(u.store), containers, strings.Join(u.users, ", "))
 }
 
-// sort separates images that can be removed from images in use. Images in use
-// stay, because a container cannot be created again without its image.
+// sort separates images that can be removed from those that a container needs.
 func (l loading) sort(ctx context.Context, refs []string) (free []string, used []usedImage, err error) {
 	for _, ref := range refs {
 		users, err := l.into.Users(ctx, ref)

@@ -3,9 +3,8 @@ package offline
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
@@ -29,7 +28,7 @@ type PullOptions struct {
 // PulledPath returns the default path of a pulled bundle. A built bundle of the same versions has
 // other content, and so another path.
 func PulledPath(v image.Versions, archs ...string) string {
-	return filepath.Join(cache.Dir(), "bundles", "kubernetes-"+v.Kubernetes+"-"+strings.Join(archs, "-")+"-official.tar.zst")
+	return DefaultPath(v, append(slices.Clone(archs), "official")...)
 }
 
 // PullFrom lists the official images and files that a pull needs.
@@ -51,9 +50,8 @@ func (o PullOptions) withDefaults() PullOptions {
 	return o
 }
 
-// Pull returns the plan that fetches all images and files and writes a bundle of
-// them to path. It looks up all of them before it fetches any, and does not fetch
-// again what an earlier run has fetched.
+// Pull returns the plan that writes a bundle of all images and files to path. It looks up all of
+// them before it fetches any, and fetches none again.
 func Pull(o PullOptions) (plan step.Plan, path string, err error) {
 	o = o.withDefaults()
 	p := &pull{PullOptions: o}

@@ -24,8 +24,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Source describes the images of this host and where they come from: a Docker of
-// this host, a registry, or else the bundle at Path.
+// Source describes the images of this host and where they come from.
 type Source struct {
 	Registry   *registry.Registry
 	Docker     *docker.Engine
@@ -67,22 +66,13 @@ func (s Source) open(ctx context.Context) (imageSource, error) {
 	if s.Docker != nil {
 		return s.fromDocker(ctx)
 	}
-	opened, err := s.openBundle(ctx)
-	if err != nil {
-		return nil, err // not an interface that contains a nil pointer
-	}
-	return opened, nil
-}
-
-func (s Source) openBundle(ctx context.Context) (*bundle.Bundle, error) {
 	if s.Registry != nil {
 		return artifact.Open(ctx, s.Registry, s.Versions.Kubernetes, bundle.SignedBy(s.VerifyKey))
 	}
 	return s.Open()
 }
 
-// remote reports whether the source is slow to open, or may be unavailable for a
-// while: then a file or image that exists by its name is sufficient.
+// remote reports whether the source may be slow or unavailable: then names suffice.
 func (s Source) remote() bool { return s.Registry != nil || s.Docker != nil }
 
 // dockerImages are images that somebody has loaded into a Docker of this host. Another store has
@@ -173,8 +163,7 @@ func (l *dockerImages) ReadCNIPlugins(ctx context.Context, _ string, names []str
 	})
 }
 
-// pickFromLayers copies files of the plugins' directory out of a `docker save`
-// archive, whose layers are tars themselves.
+// pickFromLayers copies plugins out of a `docker save` archive, whose layers are tars too.
 func pickFromLayers(archive io.Reader, names []string, out *tar.Writer) error {
 	layers := tar.NewReader(archive)
 	for {

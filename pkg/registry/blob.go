@@ -57,9 +57,8 @@ func (r *Reader) client(ctx context.Context, repo name.Repository) (*http.Client
 	return r.clients[repo.Name()], nil
 }
 
-// Blob opens a blob of size bytes in the repository at path. A broken
-// transfer resumes at the last received byte, with exponential backoff. The
-// caller verifies the digest.
+// Blob opens a blob at path. A broken transfer resumes at the last received byte, with
+// exponential backoff. The caller verifies the digest.
 func (r *Reader) Blob(ctx context.Context, path string, d digest.Digest, size int64) io.ReadCloser {
 	get := func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		repo, err := r.Repository(path)

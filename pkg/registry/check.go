@@ -105,8 +105,7 @@ func (r *Registry) problem(name, text, remedy string) *step.Problem {
 	return &step.Problem{Name: "registry-" + name, Text: "registry " + r.Address + " " + text, Remedy: remedy}
 }
 
-// Explain turns a network error or an answer of the registry into the
-// matching step.Problem. It returns other errors unchanged.
+// Explain turns a network error or an answer of the registry into the matching step.Problem.
 func (r *Registry) Explain(err error) error {
 	var (
 		known    *step.Problem

@@ -45,9 +45,8 @@ var writtenRecord = host.Record[[]string]{Path: writtenPath, Valid: func(paths [
 	return nil
 }}
 
-// ConfigureHost is the step that configures Docker and containerd of a host for
-// the registry by writing the wanted files. It restores the original of a file
-// that is no longer wanted. Undo restores all originals.
+// ConfigureHost is the step that writes the wanted files of Docker and containerd, and restores
+// the original of a file that is no longer wanted. Undo restores all originals.
 func ConfigureHost(files host.Files, wanted func() ([]host.File, error)) step.Step {
 	h := hostFiles{files, wanted}
 	return step.Step{Name: "configure Docker and containerd for the registry", Check: h.check, Apply: h.apply, Undo: h.undo}
@@ -64,22 +63,15 @@ func (h hostFiles) check(context.Context) (step.Diff, error) {
 		return nil, err
 	}
 	diff, err := h.files.Missing(tree)
-	if err != nil {
-		return nil, err
-	}
-	old, err := h.outdated(tree)
-	if err != nil {
-		return nil, err
-	}
+	old, oldErr := h.outdated(tree)
 	for _, path := range old {
 		diff = append(diff, "restore "+path)
 	}
-	records, err := h.recordDiff()
-	return append(diff, records...), err
+	records, recordsErr := h.recordDiff()
+	return append(diff, records...), errors.Join(err, oldErr, recordsErr)
 }
 
-// written returns the files that ConfigureHost wrote. If the record is lost, these are the
-// replaced files with such a base name.
+// written returns the files that ConfigureHost wrote; without the record, those of such a name.
 func (h hostFiles) written() ([]string, error) {
 	paths, err := writtenRecord.Read(h.files)
 	if !host.Lost(err) {

@@ -1,6 +1,5 @@
-// Package registry configures and checks the access to a private registry:
-// address, credentials, certificates. It retries requests and resumes broken
-// transfers.
+// Package registry configures and checks the access to a private registry: address, credentials,
+// certificates. It retries requests and resumes broken transfers.
 package registry
 
 import (
@@ -36,13 +35,11 @@ type Registry struct {
 	Key       []byte           `json:"key,omitempty"`
 	Insecure  bool             `json:"insecure,omitempty"`
 	PlainHTTP bool             `json:"plainHTTP,omitempty"` // set by Check: the registry does not use TLS
-	// BasicAuth is set by Check: the registry asks for the user and the password
-	// with each request. Other registries may refer to a token server.
+	// BasicAuth is set by Check: the registry wants the password, and names no token server.
 	BasicAuth bool `json:"basicAuth,omitempty"`
 }
 
-// New reads the files that the settings name. Without a user or token it
-// takes the credentials from Docker's configuration or credential helpers.
+// New reads the files that the settings name, and, without a user or token, Docker's credentials.
 func New(ctx context.Context, s config.Registry) (*Registry, error) {
 	r := &Registry{Address: s.Address, Insecure: s.Insecure}
 	r.Auth.Username, r.Auth.Password, r.Auth.RegistryToken = s.Username, s.Password, s.Token
@@ -185,8 +182,7 @@ func (r *Registry) Repository(path string) (name.Repository, error) {
 	return name.NewRepository(strings.TrimSuffix(r.Address, "/")+"/"+path, r.options()...)
 }
 
-// Authorization returns the value of the Authorization header, for programs
-// that cannot request a token. It is empty without credentials.
+// Authorization returns a header for programs that cannot request a token, or "".
 func (r *Registry) Authorization() string {
 	switch a := r.Auth; {
 	case a.RegistryToken != "":

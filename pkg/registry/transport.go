@@ -24,10 +24,9 @@ const (
 	answerLimit = time.Minute
 )
 
-// transport returns a connection pool with the registry's TLS settings. It
-// uses HTTP/1.1: with a connection per blob, concurrent blobs are faster than
-// over one HTTP/2 connection, and a broken connection returns an error that
-// Passing recognizes.
+// transport returns a connection pool with the registry's TLS settings. It uses HTTP/1.1: with a
+// connection per blob, concurrent blobs are faster than over one HTTP/2 connection, and a broken
+// connection returns an error that Passing recognizes.
 func (r *Registry) transport() (http.RoundTripper, error) {
 	config, err := r.tls()
 	if err != nil {
@@ -65,8 +64,7 @@ func passes(err error) bool {
 	return link.IsTransient(err) || errors.As(err, &answered) && answered.Temporary()
 }
 
-// guarded returns a transport that refuses plain HTTP, which would reveal
-// credentials, unless Insecure allows it.
+// guarded returns a transport that refuses plain HTTP, which reveals credentials.
 func (r *Registry) guarded(t http.RoundTripper) http.RoundTripper {
 	t = &tokenDetours{next: t, registry: r.Host()}
 	if r.Insecure {
@@ -78,13 +76,12 @@ func (r *Registry) guarded(t http.RoundTripper) http.RoundTripper {
 // tokenDetour is a path that no registry has.
 const tokenDetour = "/kube-bootstrap-token-server"
 
-// tokenDetours lets a registry at a private address refer to a token server
-// at another private address, as Docker and containerd do.
-// go-containerregistry (v0.22) refuses such a token server, because
-// a malicious registry could make the client send requests into its own
-// network. Here the user has configured the registry. tokenDetours therefore
-// replaces the token server in WWW-Authenticate by a path of the registry,
-// and sends the requests for this path to the token server.
+// tokenDetours lets a registry at a private address refer to a token server at another private
+// address, as Docker and containerd do. go-containerregistry (v0.22) refuses such a token server,
+// because a malicious registry could make the client send requests into its own network. Here the
+// user has configured the registry. tokenDetours therefore replaces the token server in
+// WWW-Authenticate by a path of the registry, and sends the requests for this path to the token
+// server.
 type tokenDetours struct {
 	next     http.RoundTripper
 	registry string                  // host:port
