@@ -149,7 +149,7 @@ func (i Installer) apply(ctx context.Context) error {
 		return err
 	}
 	for name, data := range files {
-		if err := i.install(name, data, digest.FromBytes(data)); err != nil {
+		if err := i.install(name, data); err != nil {
 			return fmt.Errorf("install %s: %w", pluginPath(name), err)
 		}
 	}
@@ -166,13 +166,10 @@ func (i Installer) read(ctx context.Context, missing map[string]digest.Digest) (
 	archive := from.ReadCNIPlugins(ctx, i.Arch, slices.Collect(maps.Keys(missing)))
 	defer archive.Close()
 	files, err := extract(tar.NewReader(archive), missing)
-	if err != nil {
-		return nil, err
+	if err == nil && len(files) != len(missing) {
+		err = fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here", len(files), len(missing))
 	}
-	if len(files) != len(missing) {
-		return nil, fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here", len(files), len(missing))
-	}
-	return files, nil
+	return files, err
 }
 
 func extract(archive *tar.Reader, wanted map[string]digest.Digest) (map[string][]byte, error) {

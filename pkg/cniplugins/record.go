@@ -48,7 +48,7 @@ func (r pluginRecord) valid() error {
 }
 
 // install saves the plugin of the user and records that before it writes the new plugin.
-func (i Installer) install(name string, data []byte, sum digest.Digest) error {
+func (i Installer) install(name string, data []byte) error {
 	record, err := i.record()
 	if err != nil {
 		return err
@@ -56,6 +56,7 @@ func (i Installer) install(name string, data []byte, sum digest.Digest) error {
 	entry, recorded := record[name]
 	old, err := i.Files.Read(pluginPath(name))
 	users := err == nil && (!recorded || entry.Installed != digest.FromBytes(old))
+	sum := digest.FromBytes(data)
 	if users && digest.FromBytes(old) != sum {
 		if err := i.Files.Write(path.Join(backupDir, name), old, 0o755); err != nil {
 			return err
@@ -112,10 +113,10 @@ func (i Installer) repairRecord() error {
 		return err
 	}
 	record, err := i.record()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(record) == 0:
+	}
+	if len(record) == 0 {
 		return i.Files.Remove(recordPath)
 	}
 	return recordFile.Write(i.Files, record)
@@ -134,15 +135,15 @@ func (i Installer) undo(ctx context.Context) error {
 		if err == nil && digest.FromBytes(now) != entry.Installed {
 			continue // somebody has replaced it since: it is theirs
 		}
-		if err := i.restore(name, entry.Kept, entry.Mode); err != nil {
+		if err := i.restore(name, entry); err != nil {
 			return err
 		}
 	}
 	return errors.Join(i.Files.RemoveAll(backupDir), i.Files.Remove(recordPath))
 }
 
-func (i Installer) restore(name string, kept bool, mode os.FileMode) error {
-	if !kept {
+func (i Installer) restore(name string, entry plugin) error {
+	if !entry.Kept {
 		return i.Files.Remove(pluginPath(name))
 	}
 	old, err := i.Files.Read(path.Join(backupDir, name))
@@ -152,5 +153,5 @@ func (i Installer) restore(name string, kept bool, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return i.Files.Write(pluginPath(name), old, mode)
+	return i.Files.Write(pluginPath(name), old, entry.Mode)
 }

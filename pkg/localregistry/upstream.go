@@ -57,8 +57,8 @@ func newUpstream(m mirror.Mirror) (*upstream, error) {
 
 // refused reports whether the upstream itself does not serve an image. 407 is from a proxy.
 func refused(err error) bool {
-	var answered *transport.Error
-	return errors.As(err, &answered) && answered.StatusCode < http.StatusInternalServerError &&
+	answered, ok := errors.AsType[*transport.Error](err)
+	return ok && answered.StatusCode < http.StatusInternalServerError &&
 		answered.StatusCode != http.StatusTooManyRequests && answered.StatusCode != http.StatusProxyAuthRequired
 }
 

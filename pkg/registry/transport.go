@@ -60,8 +60,8 @@ func (r *Registry) Options(ctx context.Context) ([]remote.Option, error) {
 
 // passes reports whether an error is transient.
 func passes(err error) bool {
-	var answered *transport.Error
-	return link.IsTransient(err) || errors.As(err, &answered) && answered.Temporary()
+	answered, ok := errors.AsType[*transport.Error](err)
+	return link.IsTransient(err) || ok && answered.Temporary()
 }
 
 // guarded returns a transport that refuses plain HTTP, which reveals credentials.

@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/artifact"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/fetch"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -148,4 +150,14 @@ func (p *pull) origins(arch string) map[string]image.Fetched {
 		}
 	}
 	return all
+}
+
+// Push uploads all images of the bundle at path to a registry.
+func Push(ctx context.Context, path string, to *registry.Registry, options ...bundle.Option) ([]artifact.Pushed, error) {
+	b, err := bundle.Open(path, options...)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return artifact.Push(ctx, b, to)
 }
