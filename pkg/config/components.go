@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,22 +13,83 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
 )
 
-// ExtraArgs returns the further flags of a component, with the feature gates.
-func (c Config) ExtraArgs(program string) Arguments {
-	for _, one := range c.components() {
-		if one.name == program {
-			return c.withGates(one)
-		}
-	}
-	return nil
+// Components are the settings of single components. The components of one kind have
+// the same settings on all hosts.
+type Components struct {
+	APIServer, ControllerManager, Scheduler, Etcd, Kubelet Component
+
+	KubeProxy KubeProxy
 }
 
-func (c Config) withGates(of component) Arguments {
-	if of.name == "etcd" || len(c.FeatureGates) == 0 {
-		return of.args
+// Component is a component that is configured with flags.
+type Component struct{ ExtraArgs Arguments }
+
+// KubeProxy is configured with a file only.
+type KubeProxy struct {
+	Config string // JSON
+}
+
+// componentSettings are the block "components", and what several components
+// share.
+var componentSettings = sharing(Setting{Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster}, append(programRows(), []Setting{{
+	Field: "components.kubeProxy.config", Flag: "kube-proxy-config",
+	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}",
+	at:   mapping(func(c *Config) *string { return &c.Components.KubeProxy.Config }), check: components.ProxyConfig,
+}, {
+	Field: "featureGates", Flag: "feature-gates", Verbs: hosts,
+	Help: "alpha and beta features of Kubernetes to switch: NAME=true or NAME=false, comma separated",
+	at:   gates(func(c *Config) *map[string]bool { return &c.FeatureGates }),
+}}...))
+
+// A program of the cluster has flags that the user may set.
+type program struct {
+	name  string
+	field string // in the block "components"
+	flag  string
+	verbs Verb
+	of    func(*Components) *Component
+}
+
+var programs = []program{
+	{"kube-apiserver", "apiserver", "apiserver-arg", controlPlanes, func(c *Components) *Component { return &c.APIServer }},
+	{"kube-controller-manager", "controllerManager", "controller-manager-arg", controlPlanes,
+		func(c *Components) *Component { return &c.ControllerManager }},
+	{"kube-scheduler", "scheduler", "scheduler-arg", controlPlanes, func(c *Components) *Component { return &c.Scheduler }},
+	{"etcd", "etcd", "etcd-arg", controlPlanes, func(c *Components) *Component { return &c.Etcd }},
+	{"kubelet", "kubelet", "kubelet-arg", hosts, func(c *Components) *Component { return &c.Kubelet }},
+}
+
+// extraArgs returns the name of the setting in the file.
+func (p program) extraArgs() string { return "components." + p.field + ".extraArgs" }
+
+// programRows returns the rows of the flags of programs.
+func programRows() (rows []Setting) {
+	for _, p := range programs {
+		title := p.name
+		if p.name == "kubelet" {
+			title = "the kubelets"
+		}
+		rows = append(rows, Setting{
+			Field: p.extraArgs(), Flag: p.flag, Verbs: p.verbs,
+			Help: "further flag of " + title + ", NAME=VALUE; may be repeated",
+			at:   arguments(func(c *Config) *Arguments { return &p.of(&c.Components).ExtraArgs }),
+		})
+	}
+	return rows
+}
+
+// ExtraArgs returns the further flags of a component, with the feature gates.
+func (c Config) ExtraArgs(name string) Arguments {
+	at := slices.IndexFunc(programs, func(p program) bool { return p.name == name })
+	if at < 0 {
+		return nil
+	}
+	own := programs[at].of(&c.Components).ExtraArgs
+	if name == "etcd" || len(c.FeatureGates) == 0 {
+		return own
 	}
 	all := Arguments{}
-	maps.Copy(all, of.args)
+	maps.Copy(all, own)
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
 		words = append(words, name+"="+strconv.FormatBool(c.FeatureGates[name]))
@@ -61,13 +124,13 @@ func (c Config) release(program string) string {
 // unknownNames reports the flags and feature gates that a component does not
 // have at its version, and the flags that the cluster depends on.
 func (c Config) unknownNames(wrong func(name, value, format string, args ...any)) {
-	for _, one := range c.components() {
-		known, err := catalog.KnownFlags(one.name, c.release(one.name))
-		for _, name := range slices.Sorted(maps.Keys(one.args)) {
-			if must := components.Flag(one.name, name, one.args[name]); must != "" {
-				wrong(one.field, name, "%s", must)
-			} else if must := knownName(name, "flag of "+one.name+" "+c.release(one.name), known, err); must != "" {
-				wrong(one.field, name, "%s", must)
+	for _, p := range programs {
+		release, args := c.release(p.name), p.of(&c.Components).ExtraArgs
+		known, err := catalog.KnownFlags(p.name, release)
+		for _, name := range slices.Sorted(maps.Keys(args)) {
+			must := cmp.Or(components.Flag(p.name, name, args[name]), knownName(name, "flag of "+p.name+" "+release, known, err))
+			if must != "" {
+				wrong(p.extraArgs(), name, "%s", must)
 			}
 		}
 	}
@@ -91,4 +154,24 @@ func knownName(name, what string, known []string, err error) string {
 		return must + ", did you mean " + best + "?"
 	}
 	return must + "; --help of the component lists all of them"
+}
+
+// newerFields reports the kubelet fields, of all nodes and of single ones, that
+// the kubelet of the wanted version does not have.
+func (c Config) newerFields(wrong func(name, value, format string, args ...any)) {
+	check := func(path, own string) {
+		var given map[string]json.RawMessage
+		if json.Unmarshal([]byte(own), &given) != nil {
+			return // empty, or invalid JSON that another check reports
+		}
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if err := catalog.CheckKubeletField(c.KubernetesVersion, name); err != nil {
+				wrong(path, own, "%v", err)
+			}
+		}
+	}
+	check("kubeletConfig", c.KubeletConfig)
+	for i, n := range c.Nodes {
+		check(fmt.Sprintf("nodes[%d].kubelet", i), n.Own.KubeletConfig)
+	}
 }

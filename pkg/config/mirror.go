@@ -37,27 +37,19 @@ func (c Config) mirrors(wrong func(name, value, format string, args ...any)) {
 }
 
 // mirrorSettings are where the pods of a host get their images from.
-var mirrorSettings = []Setting{
-	{
-		Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts, Shared: true, Change: OnCluster,
-		Help:  "registries that serve the images of others to pods: REGISTRY=[http://]HOST[/PREFIX], comma separated",
-		at:    list(func(c *Config) *[]string { return &c.RegistryMirrors }),
-		shown: mirror.Shown,
-		check: mirror.CheckList,
-	},
-	{
-		Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp, Change: Freely,
-		Help:  "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none",
-		at:    number(func(c *Config) *int { return &c.LocalRegistry }),
-		check: portOrNone,
-	},
-	{
-		Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi", Verbs: ClusterUp, Change: Freely,
-		Help:  "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first",
-		at:    text(func(c *Config) *string { return &c.LocalRegistryCache }),
-		check: amount,
-	},
-}
+var mirrorSettings = []Setting{{
+	Field: "registryMirrors", Flag: "registry-mirror", Group: GroupImages, Verbs: hosts, Shared: true, Change: OnCluster,
+	Help: "registries that serve the images of others to pods: REGISTRY=[http://]HOST[/PREFIX], comma separated",
+	at:   list(func(c *Config) *[]string { return &c.RegistryMirrors }), shown: mirror.Shown, check: mirror.CheckList,
+}, {
+	Field: "localRegistry", Flag: "local-registry", Group: GroupContainers, Default: "0", Verbs: ClusterUp, Change: Freely,
+	Help: "port of 127.0.0.1 of the engine's machine, such as 5000, for a registry of this cluster, which also keeps what nodes pull; 0: none",
+	at:   number(func(c *Config) *int { return &c.LocalRegistry }), check: portOrNone,
+}, {
+	Field: "localRegistryCache", Flag: "local-registry-cache", Group: GroupContainers, Default: "10Gi", Verbs: ClusterUp, Change: Freely,
+	Help: "disk space for the images of other registries that the registry of this cluster keeps; it removes the least recently used first",
+	at:   text(func(c *Config) *string { return &c.LocalRegistryCache }), check: amount,
+}}
 
 func portOrNone(s string) string {
 	if s != "0" && port(s) != "" {

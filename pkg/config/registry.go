@@ -6,65 +6,50 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/mirror"
 )
 
-const registryVerbs = loads | Push
-
 // registrySettings are the block "registry" of a file. A host that uses a
 // registry saves these settings in a separate file, with the contents of the files
 // that they name.
-var registrySettings = []Setting{
-	{
-		Field: "registry.address", Flag: "registry", Group: GroupRegistry, Env: "REG_PREFIX", Verbs: registryVerbs, Once: true, Change: Freely,
-		Help:  "private registry that images are taken from: registry[:port][/prefix]",
-		at:    text(func(c *Config) *string { return &c.Registry.Address }),
-		shown: mirror.Shown,
-		check: registry,
-	},
-	{
-		Field: "registry.username", Flag: "registry-username", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Change: Freely,
-		Help: "user of the private registry (empty: as Docker's configuration says)",
-		at:   text(func(c *Config) *string { return &c.Registry.Username }),
-	},
-	{
-		Field: "registry.password", Flag: "registry-password", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Secret: true, NoFlag: true, Change: Freely,
-		Help: "password of that user",
-		at:   text(func(c *Config) *string { return &c.Registry.Password }),
-	},
-	{
-		Field: "registry.passwordFile", Flag: "registry-password-file", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Holds: "registry.password", Change: Freely,
-		Help: "file that holds the password of that user, - for standard input",
-		at:   text(func(c *Config) *string { return &c.Registry.PasswordFile }),
-	},
-	{
-		Field: "registry.token", Flag: "registry-token", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Secret: true, NoFlag: true, Change: Freely,
-		Help: "bearer token for the private registry, instead of user and password",
-		at:   text(func(c *Config) *string { return &c.Registry.Token }),
-	},
-	{
-		Field: "registry.tokenFile", Flag: "registry-token-file", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Holds: "registry.token", Change: Freely,
-		Help: "file that holds the bearer token, - for standard input",
-		at:   text(func(c *Config) *string { return &c.Registry.TokenFile }),
-	},
-	{
-		Field: "registry.ca", Flag: "registry-ca", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Change: Freely,
-		Help: "file with the certificate authority of the private registry (empty: the system's)",
-		at:   text(func(c *Config) *string { return &c.Registry.CA }),
-	},
-	{
-		Field: "registry.cert", Flag: "registry-cert", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Change: Freely,
-		Help: "file with the client certificate to show to the private registry",
-		at:   text(func(c *Config) *string { return &c.Registry.Cert }),
-	},
-	{
-		Field: "registry.key", Flag: "registry-key", Group: GroupRegistry, Verbs: registryVerbs, Once: true, Change: Freely,
-		Help: "file with the key of the client certificate",
-		at:   text(func(c *Config) *string { return &c.Registry.Key }),
-	},
-	{
-		Field: "registry.insecure", Flag: "insecure", Group: GroupRegistry, Default: "false", Verbs: registryVerbs, Once: true, Change: Freely,
-		Help: "trust the private registry with any certificate, or with plain HTTP",
-		at:   yesNo(func(c *Config) *bool { return &c.Registry.Insecure }),
-	},
-}
+var registrySettings = sharing(Setting{Group: GroupRegistry, Verbs: loads | Push, Once: true, Change: Freely}, []Setting{{
+	Field: "registry.address", Flag: "registry", Env: "REG_PREFIX",
+	Help: "private registry that images are taken from: registry[:port][/prefix]",
+	at:   text(func(c *Config) *string { return &c.Registry.Address }), shown: mirror.Shown, check: registry,
+}, {
+	Field: "registry.username", Flag: "registry-username",
+	Help: "user of the private registry (empty: as Docker's configuration says)",
+	at:   text(func(c *Config) *string { return &c.Registry.Username }),
+}, {
+	Field: "registry.password", Flag: "registry-password", Secret: true, NoFlag: true,
+	Help: "password of that user",
+	at:   text(func(c *Config) *string { return &c.Registry.Password }),
+}, {
+	Field: "registry.passwordFile", Flag: "registry-password-file", Holds: "registry.password",
+	Help: "file that holds the password of that user, - for standard input",
+	at:   text(func(c *Config) *string { return &c.Registry.PasswordFile }),
+}, {
+	Field: "registry.token", Flag: "registry-token", Secret: true, NoFlag: true,
+	Help: "bearer token for the private registry, instead of user and password",
+	at:   text(func(c *Config) *string { return &c.Registry.Token }),
+}, {
+	Field: "registry.tokenFile", Flag: "registry-token-file", Holds: "registry.token",
+	Help: "file that holds the bearer token, - for standard input",
+	at:   text(func(c *Config) *string { return &c.Registry.TokenFile }),
+}, {
+	Field: "registry.ca", Flag: "registry-ca",
+	Help: "file with the certificate authority of the private registry (empty: the system's)",
+	at:   text(func(c *Config) *string { return &c.Registry.CA }),
+}, {
+	Field: "registry.cert", Flag: "registry-cert",
+	Help: "file with the client certificate to show to the private registry",
+	at:   text(func(c *Config) *string { return &c.Registry.Cert }),
+}, {
+	Field: "registry.key", Flag: "registry-key",
+	Help: "file with the key of the client certificate",
+	at:   text(func(c *Config) *string { return &c.Registry.Key }),
+}, {
+	Field: "registry.insecure", Flag: "insecure", Default: "false",
+	Help: "trust the private registry with any certificate, or with plain HTTP",
+	at:   yesNo(func(c *Config) *bool { return &c.Registry.Insecure }),
+}})
 
 func registry(s string) string {
 	if _, err := reference.ParseNormalizedNamed(s + "/image"); err != nil {

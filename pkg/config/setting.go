@@ -1,7 +1,100 @@
 package config
 
-// hidden stands for a secret.
-const hidden = "(hidden)"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Verb is a set of commands that take a setting as a flag.
+type Verb uint
+
+// The commands with settings. Config stands for the config commands, which
+// know every setting.
+const (
+	Master Verb = 1 << iota
+	Worker
+	Turndown
+	Preflight
+	Status
+	Token
+	Offline
+	Push
+	Bootstrap
+	ClusterUp // cluster up
+	Named     // verbs on a cluster that is there
+	Engine    // verbs on one of its nodes
+	OneNode   // node add
+	Clean     // cluster clean
+	Build     // verbs that build Kubernetes from source
+	Sign      // verbs that write a bundle
+	Every
+
+	both          = Master | Worker | Preflight
+	hosts         = both | ClusterUp
+	loads         = both | Bootstrap
+	controlPlanes = Master | Preflight | ClusterUp // with components of control planes
+)
+
+// Setting is one row of the table.
+type Setting struct {
+	Field   string   // name in the file
+	Flag    string   // without dashes
+	Group   Group    // where the help of a command lists the flag
+	Env     string   // the name the old scripts had for it; may be empty
+	Also    []string // other flags that mean the same
+	Default string   // empty: detected, derived or nothing
+	Help    string   // one sentence, no full stop
+	Values  []string // if only these are allowed
+	Verbs   Verb
+	Change  Change // whether a later run may change it
+	Shared  bool   // the same on all hosts of a cluster; a joining host gets it from the master
+	Secret  bool   // never printed, never saved
+	NoFlag  bool   // a secret that must not appear in the output of `ps`
+	Once    bool   // not saved, because its result is kept elsewhere
+	// Holds is the secret that the file of that name holds.
+	Holds string
+
+	at    func(*Config) value
+	shown func(string) string // returns what may be printed of a value; nil: all of it
+	check func(string) string // says what a non-empty value must be, or nothing if it is
+}
+
+// EnvNames returns the environment variables of s, the strongest first.
+func (s Setting) EnvNames() []string {
+	names := []string{EnvName(s.Flag)}
+	for _, flag := range s.Also {
+		names = append(names, EnvName(flag))
+	}
+	if s.Env != "" {
+		names = append(names, s.Env)
+	}
+	return names
+}
+
+// EnvPrefix begins the names of the variables of all flags.
+const EnvPrefix = "KUBE_BOOTSTRAP_"
+
+// EnvName returns the environment variable that stands for a flag.
+func EnvName(flag string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Settings returns the settings that verb takes, in the order of the table.
+func Settings(verb Verb) []Setting {
+	return slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return verb != Every && s.Verbs&verb == 0 })
+}
+
+// sharing returns the rows with the columns that all of them share, unless a row
+// states a value of its own. The path of a file is never shared among hosts.
+func sharing(columns Setting, rows []Setting) []Setting {
+	for i := range rows {
+		row := &rows[i]
+		row.Group, row.Once, row.Shared = columns.Group, columns.Once, columns.Shared && row.Holds == ""
+		row.Verbs, row.Change = cmp.Or(row.Verbs, columns.Verbs), cmp.Or(row.Change, columns.Change)
+	}
+	return rows
+}
 
 // Find returns the setting with a name in the file.
 func Find(field string) (Setting, bool) {
@@ -35,9 +128,57 @@ func (s Setting) Must(raw string) string {
 func (s Setting) Masked(raw string) string {
 	switch {
 	case s.Secret:
-		return hidden
+		return "(hidden)"
 	case s.shown != nil:
 		return s.shown(raw)
 	}
 	return raw
+}
+
+// IsSetting reports whether a flag of that name is a setting's.
+func IsSetting(flag string) bool { return GroupOf(flag) != "" }
+
+// Group is a heading in the help of a command.
+type Group string
+
+// The groups of flags, in the order in which a help text shows them.
+const (
+	GroupContainers Group = "Cluster of containers"
+	GroupJoin       Group = "Joining a cluster"
+	GroupCluster    Group = "Kubernetes"
+	GroupComponents Group = "Components of Kubernetes"
+	GroupNetwork    Group = "Network"
+	GroupHost       Group = "Host and node"
+	GroupImages     Group = "Images"
+	GroupRegistry   Group = "Private registry"
+)
+
+// Groups are all groups.
+var Groups = []Group{GroupContainers, GroupJoin, GroupCluster, GroupComponents, GroupNetwork, GroupHost, GroupImages, GroupRegistry}
+
+// GroupOf returns the group of a flag; "" if it is no setting.
+func GroupOf(flag string) Group {
+	for _, s := range settings {
+		if s.Flag == flag {
+			return s.Group
+		}
+	}
+	return ""
+}
+
+// Args returns the settings of verb as flags for kube-bootstrap on another
+// machine, without settings that have their default. It omits secrets, paths of
+// this machine, and settings of a single machine.
+func (c Config) Args(verb Verb, given Origins) []string {
+	var args []string
+	for _, s := range Settings(verb) {
+		mine := s.Verbs&ClusterUp == 0 && !slices.ContainsFunc(nodeSettings, func(n Setting) bool { return n.Field == s.Field })
+		raw := s.at(&c).get()
+		usual := given[s.Field].Source == FromDefault && (s.Default == "" || raw == s.Default)
+		if mine || usual || s.Secret || s.Holds != "" || slices.Contains([]string{"bundle", "bundleBase", "verifyKey", "masterIP"}, s.Field) {
+			continue
+		}
+		args = append(args, "--"+s.Flag+"="+raw)
+	}
+	return args
 }
