@@ -4,13 +4,10 @@
 package addon
 
 import (
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"net"
 	"strings"
 	"text/template"
@@ -22,11 +19,9 @@ import (
 // Settings are the values in the manifests.
 type Settings struct {
 	ProxyImage   string
-	FlannelImage string   // for flannel in pods
-	Backend      string   // of flannel in pods: "vxlan"
-	ProxyCommand []string // command in ProxyImage; default ["kube-proxy"]
-	ProxyMode    string   // "iptables" (default) or "nftables"
-	ProxyFields  string   // further fields of the configuration of kube-proxy, as JSON
+	FlannelImage string // for flannel in pods
+	Backend      string // of flannel in pods: "vxlan"
+	ProxyFields  string // further fields of the configuration of kube-proxy, as JSON
 	DNSImage     string
 	// Server is the API server that every host reaches without kube-proxy:
 	// "https://10.0.0.1:6443".
@@ -70,32 +65,17 @@ func (a Addons) Apply() step.Step {
 // ApplyManifest is the step that applies any other manifest: a pod network,
 // an addon.
 func (a Addons) ApplyManifest(name string, manifest func() ([]byte, error)) step.Step {
-	return step.Step{
-		Name:  name,
-		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			all, err := objectsOf(manifest)
-			if err != nil {
-				return nil, err
-			}
-			return kube.Missing(ctx, a.API, all)
-		},
-		Apply: func(ctx context.Context) error {
-			all, err := objectsOf(manifest)
-			if err != nil {
-				return err
-			}
-			return kube.Apply(ctx, a.API, all)
-		},
-	}
+	return kube.ApplyStep(name, a.API, objectsOf(manifest))
 }
 
-func objectsOf(manifest func() ([]byte, error)) ([]*kube.Object, error) {
-	text, err := manifest()
-	if err != nil {
-		return nil, err
+func objectsOf(manifest func() ([]byte, error)) func() ([]*kube.Object, error) {
+	return func() ([]*kube.Object, error) {
+		text, err := manifest()
+		if err != nil {
+			return nil, err
+		}
+		return kube.Objects(text)
 	}
-	return kube.Objects(text)
 }
 
 //go:embed manifests/*.yaml
@@ -104,40 +84,22 @@ var manifests embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"indent": indent,
 	"hash":   hash,
+	"host":   hostOf,
+	"port":   portOf,
 	"base64": base64.StdEncoding.EncodeToString,
 }).ParseFS(manifests, "manifests/*.yaml"))
 
 // Manifests renders kube-proxy and CoreDNS as one YAML stream.
-func (a Addons) Manifests() ([]byte, error) {
-	s := a.Settings.withDefaults()
-	var out bytes.Buffer
-	for _, name := range []string{"kube-proxy.yaml", "coredns.yaml"} {
-		if err := templates.ExecuteTemplate(&out, name, s); err != nil {
-			return nil, fmt.Errorf("render %s: %w", name, err)
-		}
-	}
-	return out.Bytes(), nil
-}
+func (a Addons) Manifests() ([]byte, error) { return a.render("kube-proxy.yaml", "coredns.yaml") }
 
-func (s Settings) withDefaults() Settings {
-	if len(s.ProxyCommand) == 0 {
-		s.ProxyCommand = []string{"kube-proxy"}
-	}
-	if s.ProxyMode == "" {
-		s.ProxyMode = "iptables"
-	}
-	return s
-}
-
-// PodServerHost returns the host of PodServer.
-func (s Settings) PodServerHost() (string, error) {
-	host, _, err := net.SplitHostPort(s.PodServer)
+// hostOf returns the host of an address or URL, and portOf its port.
+func hostOf(server string) (string, error) {
+	host, _, err := net.SplitHostPort(strings.TrimPrefix(server, "https://"))
 	return host, err
 }
 
-// PodServerPort is the port of PodServer.
-func (s Settings) PodServerPort() (string, error) {
-	_, port, err := net.SplitHostPort(s.PodServer)
+func portOf(server string) (string, error) {
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(server, "https://"))
 	return port, err
 }
 

@@ -31,8 +31,7 @@ func variants() map[string]Addons {
 		ClusterCA: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
 	}
 	bare := full
-	bare.PodServer, bare.Forward, bare.ProxyMode = "", "", "nftables"
-	bare.ProxyCommand = []string{"/hyperkube", "kube-proxy"}
+	bare.PodServer, bare.Forward = "", ""
 	return map[string]Addons{"full": {Settings: full}, "bare": {Settings: bare}}
 }
 
@@ -143,7 +142,7 @@ func TestProxyConfigStrict(t *testing.T) {
 }
 
 func TestProxyFields(t *testing.T) {
-	s := variants()["full"].withDefaults()
+	s := variants()["full"].Settings
 	before, err := s.ProxyConfig()
 	must.NoError(t, err)
 	s.ProxyFields = `{"mode":"nftables","iptables":{"syncPeriod":"1m"},"featureGates":{"AllAlpha":false}}`

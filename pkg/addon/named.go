@@ -30,12 +30,15 @@ func (a Addons) Named(name string) ([]byte, error) {
 	return a.render(files...)
 }
 
+// Flannel renders the manifest of flannel as a pod network in pods.
+func (a Addons) Flannel() ([]byte, error) { return a.render("flannel.yaml") }
+
 // render renders templates as one YAML stream.
 func (a Addons) render(files ...string) ([]byte, error) {
 	var out bytes.Buffer
 	for _, file := range files {
 		fmt.Fprintln(&out, "---")
-		if err := templates.ExecuteTemplate(&out, file, a.withDefaults()); err != nil {
+		if err := templates.ExecuteTemplate(&out, file, a.Settings); err != nil {
 			return nil, fmt.Errorf("render %s: %w", file, err)
 		}
 	}
@@ -64,24 +67,7 @@ func (a Addons) RemoveNamed(name string) step.Step {
 // remove is a step that deletes the objects of a manifest that have the label of
 // their addon.
 func (a Addons) remove(name string, manifest func() ([]byte, error)) step.Step {
-	return step.Step{
-		Name:  name,
-		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			all, err := objectsOf(manifest)
-			if err != nil {
-				return nil, err
-			}
-			return kube.Present(ctx, a.API, all, label)
-		},
-		Apply: func(ctx context.Context) error {
-			all, err := objectsOf(manifest)
-			if err != nil {
-				return err
-			}
-			return kube.Delete(ctx, a.API, all, label)
-		},
-	}
+	return kube.DeleteStep(name, a.API, label, objectsOf(manifest))
 }
 
 const (

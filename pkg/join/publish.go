@@ -2,7 +2,6 @@ package join
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"encoding/base64"
 	"strings"
@@ -44,24 +43,7 @@ type Publisher struct {
 // Publish is the step that lets hosts join: cluster-info, the handover, and
 // who may read and request what. It goes away with the cluster.
 func (p Publisher) Publish() step.Step {
-	return step.Step{
-		Name:  "let hosts join",
-		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			objects, err := p.Objects()
-			if err != nil {
-				return nil, err
-			}
-			return kube.Missing(ctx, p.API, objects)
-		},
-		Apply: func(ctx context.Context) error {
-			objects, err := p.Objects()
-			if err != nil {
-				return err
-			}
-			return kube.Apply(ctx, p.API, objects)
-		},
-	}
+	return kube.ApplyStep("let hosts join", p.API, p.objects)
 }
 
 //go:embed publish.yaml
@@ -74,8 +56,7 @@ var publishTemplate = template.Must(template.New("publish.yaml").Funcs(template.
 	},
 }).Parse(publishYAML))
 
-// Objects are what Publish applies.
-func (p Publisher) Objects() ([]*kube.Object, error) {
+func (p Publisher) objects() ([]*kube.Object, error) {
 	kubeconfig, err := p.clusterInfo()
 	if err != nil {
 		return nil, err

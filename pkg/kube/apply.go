@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +19,36 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
+
+// ApplyStep is the step that applies the objects that a function returns when the
+// step runs.
+func ApplyStep(name string, api Connect, objects func() ([]*Object, error)) step.Step {
+	return stepOf(name, objects,
+		func(ctx context.Context, all []*Object) (step.Diff, error) { return Missing(ctx, api, all) },
+		func(ctx context.Context, all []*Object) error { return Apply(ctx, api, all) })
+}
+
+func stepOf(name string, objects func() ([]*Object, error),
+	check func(context.Context, []*Object) (step.Diff, error), apply func(context.Context, []*Object) error) step.Step {
+	return step.Step{
+		Name:  name,
+		Waits: true,
+		Check: func(ctx context.Context) (step.Diff, error) {
+			all, err := objects()
+			if err != nil {
+				return nil, err
+			}
+			return check(ctx, all)
+		},
+		Apply: func(ctx context.Context) error {
+			all, err := objects()
+			if err != nil {
+				return err
+			}
+			return apply(ctx, all)
+		},
+	}
+}
 
 // Apply sends the objects to the API server by server-side apply. Objects
 // that do not depend on one another are sent concurrently.
@@ -59,7 +90,7 @@ func Missing(ctx context.Context, connect Connect, objects []*Object) (step.Diff
 	if err := first(errs); err != nil {
 		return nil, NoAnswer(fmt.Errorf("compare %d objects: %w", len(objects), err))
 	}
-	return nonEmpty(lines), nil
+	return slices.DeleteFunc(lines, func(line string) bool { return line == "" }), nil
 }
 
 // first returns the first error that the API server itself returned. If there
@@ -72,15 +103,6 @@ func first(errs []error) (first error) {
 		first = cmp.Or(first, err)
 	}
 	return first
-}
-
-func nonEmpty(lines []string) (diff step.Diff) {
-	for _, line := range lines {
-		if line != "" {
-			diff = append(diff, line)
-		}
-	}
-	return diff
 }
 
 // server is one API server during one Apply or Missing.
@@ -109,11 +131,7 @@ func (s *server) at(o *Object) (dynamic.ResourceInterface, error) {
 	if !namespaced {
 		return s.Resource(resource), nil
 	}
-	namespace := o.GetNamespace()
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
-	return s.Resource(resource).Namespace(namespace), nil
+	return s.Resource(resource).Namespace(cmp.Or(o.GetNamespace(), metav1.NamespaceDefault)), nil
 }
 
 func (s *server) apply(ctx context.Context, o *Object, dryRun ...string) (*Object, error) {

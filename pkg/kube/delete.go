@@ -7,20 +7,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Present lists the objects that Delete would delete, one per line: the objects
+// DeleteStep is the step that deletes those of the objects that have the same value
+// of a label.
+func DeleteStep(name string, api Connect, label string, objects func() ([]*Object, error)) step.Step {
+	return stepOf(name, objects,
+		func(ctx context.Context, all []*Object) (step.Diff, error) { return present(ctx, api, all, label) },
+		func(ctx context.Context, all []*Object) error { return remove(ctx, api, all, label) })
+}
+
+// present lists the objects that remove would delete, one per line: the objects
 // that exist and have the same value of a label.
-func Present(ctx context.Context, connect Connect, objects []*Object, label string) (step.Diff, error) {
+func present(ctx context.Context, connect Connect, objects []*Object, label string) (step.Diff, error) {
 	server, err := dial(connect)
 	if err != nil {
 		return nil, NoAnswer(err)
 	}
 	var diff step.Diff
 	for _, object := range objects {
-		live, err := server.labelled(ctx, object, label)
+		_, live, err := server.labelled(ctx, object, label)
 		if err != nil {
 			return nil, NoAnswer(err)
 		}
@@ -31,10 +40,10 @@ func Present(ctx context.Context, connect Connect, objects []*Object, label stri
 	return diff, nil
 }
 
-// Delete deletes objects in the reverse order of Apply, and waits until they are
+// remove deletes objects in the reverse order of Apply, and waits until they are
 // gone: nothing can be applied in a namespace that is being deleted. The garbage
 // collector deletes what depends on them.
-func Delete(ctx context.Context, connect Connect, objects []*Object, label string) error {
+func remove(ctx context.Context, connect Connect, objects []*Object, label string) error {
 	server, err := dial(connect)
 	if err != nil {
 		return err
@@ -50,7 +59,7 @@ func Delete(ctx context.Context, connect Connect, objects []*Object, label strin
 		}
 	}
 	return step.Until(ctx, func(ctx context.Context) error {
-		left, err := Present(ctx, connect, objects, label)
+		left, err := present(ctx, connect, objects, label)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("still there: %s", left)
 		}
@@ -58,30 +67,26 @@ func Delete(ctx context.Context, connect Connect, objects []*Object, label strin
 	}, nil)
 }
 
-// labelled returns the live object if it has the same value of a label, and
-// otherwise nil.
-func (s *server) labelled(ctx context.Context, o *Object, label string) (*Object, error) {
+// labelled returns the live object, and its resource, if it has the same value of a
+// label, and otherwise nil.
+func (s *server) labelled(ctx context.Context, o *Object, label string) (dynamic.ResourceInterface, *Object, error) {
 	resource, err := s.at(o)
 	if meta.IsNoMatchError(err) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	live, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && live.GetLabels()[label] != o.GetLabels()[label] {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return live, err
+	return resource, live, err
 }
 
 func (s *server) remove(ctx context.Context, o *Object, label string) error {
-	live, err := s.labelled(ctx, o, label)
+	resource, live, err := s.labelled(ctx, o, label)
 	if err != nil || live == nil {
-		return err
-	}
-	resource, err := s.at(o)
-	if err != nil {
 		return err
 	}
 	background, uid := metav1.DeletePropagationBackground, live.GetUID()

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,10 +20,10 @@ type Watch func(context.Context) (watch.Interface, error)
 // reopens a broken watch. When the limit of ctx is over, it returns the last
 // error and the text of explain, which may be nil.
 func Await(ctx context.Context, open Watch, holds func(runtime.Object) error, explain func() string) error {
-	return step.Until(ctx, func(ctx context.Context) error { return follow(ctx, open, holds) }, explain)
+	return step.Until(ctx, func(ctx context.Context) error { return await(ctx, open, holds) }, explain)
 }
 
-func follow(ctx context.Context, open Watch, holds func(runtime.Object) error) error {
+func await(ctx context.Context, open Watch, holds func(runtime.Object) error) error {
 	events, err := open(ctx)
 	if err != nil {
 		return err
@@ -53,5 +54,30 @@ func answer(event watch.Event, holds func(runtime.Object) error) error {
 		return errors.New("the object was deleted")
 	default:
 		return holds(event.Object)
+	}
+}
+
+const (
+	firstReopen = time.Second // after a watch that broke
+	maxReopen   = 5 * time.Second
+)
+
+// Follow calls tell with each event of a watch, and with an empty event after
+// each start of the watch, because changes may have been missed before it. It
+// reopens the watch until ctx ends.
+func Follow(ctx context.Context, open Watch, tell func(watch.Event)) {
+	for pause := firstReopen; ctx.Err() == nil; pause = min(2*pause, maxReopen) {
+		if events, err := open(ctx); err == nil {
+			tell(watch.Event{})
+			for event := range events.ResultChan() {
+				tell(event)
+			}
+			events.Stop()
+			pause = firstReopen // the server ends each watch after some minutes
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 }
