@@ -48,14 +48,22 @@ func (s signer) list(ctx context.Context) ([]certificatesv1.CertificateSigningRe
 	return list.Items, client, nil
 }
 
-// answer calls do for each request. A conflict means that another control plane
-// has answered the request at the same time.
+// refusal is the reason why the author of a request must not make it.
+type refusal struct{ error }
+
+// answer calls do for each request, and denies a request for which do returns a
+// refusal. A conflict means that another control plane has answered the request at
+// the same time.
 func (s signer) answer(ctx context.Context, do func(kubernetes.Interface, *certificatesv1.CertificateSigningRequest) error) error {
 	requests, client, err := s.list(ctx)
 	errs := []error{err}
 	for i := range requests {
 		csr := &requests[i]
-		if err := do(client, csr); err != nil && !apierrors.IsConflict(err) {
+		err := do(client, csr)
+		if errors.As(err, new(refusal)) {
+			err = errors.Join(err, decide(ctx, client, csr, certificatesv1.CertificateDenied, err.Error()))
+		}
+		if err != nil && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("request %s of %s: %w", csr.Name, csr.Spec.Username, err))
 		}
 	}

@@ -67,7 +67,7 @@ func newDiscovery(target Target) (*discovery, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address of the API server: %w", err)
 	}
-	if target.CAHash, err = ParseCAHash(target.CAHash); err != nil {
+	if target.CAHash, err = parseCAHash(target.CAHash); err != nil {
 		return nil, err
 	}
 	d := &discovery{Target: target}

@@ -111,14 +111,13 @@ func (j *Joining) same(kept Handover) error {
 	if j.Target.CAHash == "" {
 		return nil
 	}
-	want, err := ParseCAHash(j.Target.CAHash)
-	if err != nil {
-		return err
+	want, err := parseCAHash(j.Target.CAHash)
+	if err == nil && !hasCA(kept.ClusterCA, want) {
+		return problemNamed("joined-another",
+			"this host belongs to another cluster: its certificate authority does not have the hash given with --ca-cert-hash",
+			"run `kube-bootstrap turndown` first; if `certs rotate --ca` has replaced the certificate authority of this very cluster, leave out --ca-cert-hash")
 	}
-	if !hasCA(kept.ClusterCA, want) {
-		return joinedAnother()
-	}
-	return nil
+	return err
 }
 
 // record is what of a handover has no file of its own.
@@ -163,10 +162,7 @@ func (j *Joining) pinnedCA(lost error) ([]byte, error) {
 		return nil, lost
 	}
 	config, err := pki.ParseKubeconfig(data)
-	if err != nil {
-		return nil, lost
-	}
-	if !hasCA(config.Authority, j.Target.CAHash) {
+	if err != nil || !hasCA(config.Authority, j.Target.CAHash) {
 		return nil, lost
 	}
 	return config.Authority, nil

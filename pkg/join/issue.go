@@ -3,7 +3,6 @@ package join
 import (
 	"context"
 	"crypto"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,15 +54,14 @@ func (i Issuer) answer(ctx context.Context, client kubernetes.Interface, csr *ce
 	if err != nil {
 		return err
 	}
-	host, public, refused := i.check(csr, names)
-	if _, isNode := nodeOf(csr); refused == nil && !isNode {
-		refused, err = use(ctx, client, csr, host)
-	}
+	host, public, err := i.check(csr, names)
 	if err != nil {
-		return err
+		return refusal{err}
 	}
-	if refused != nil {
-		return errors.Join(refused, decide(ctx, client, csr, certificatesv1.CertificateDenied, refused.Error()))
+	if _, isNode := nodeOf(csr); !isNode {
+		if err := use(ctx, client, csr, host); err != nil {
+			return err
+		}
 	}
 	// Every control plane comes to the same name, which X.509 limits to 64 characters.
 	user := i.CertificateUser(host, string(csr.UID)[:8])

@@ -39,15 +39,12 @@ func (a NodeApprover) answer(ctx context.Context, client kubernetes.Interface, c
 	if err != nil {
 		return err
 	}
-	name, refused := checkNode(csr, names)
-	if refused == nil {
-		refused, err = use(ctx, client, csr, name)
-	}
+	name, err := checkNode(csr, names)
 	if err != nil {
-		return err
+		return refusal{err}
 	}
-	if refused != nil {
-		return errors.Join(refused, decide(ctx, client, csr, certificatesv1.CertificateDenied, refused.Error()))
+	if err := use(ctx, client, csr, name); err != nil {
+		return err
 	}
 	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "a host joins with a token")
 }

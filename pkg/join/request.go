@@ -44,14 +44,14 @@ func (f Flannel) Fetch() step.Step {
 	return step.Step{
 		Name: "fetch flannel's certificate of etcd",
 		Check: func(context.Context) (step.Diff, error) {
-			if reason, err := f.stale(); err != nil || reason == "" {
+			reason, err := f.stale()
+			if err != nil || reason == "" {
 				return nil, err
-			} else {
-				return step.Diff{"have " + FlannelCertFile + " issued: " + reason}, nil
 			}
+			return step.Diff{"have " + FlannelCertFile + " issued: " + reason}, nil
 		},
 		Apply: func(ctx context.Context) error {
-			pair, err := RequestFlannel(ctx, f.Joining.connect(ctx), f.User)
+			pair, err := requestPair(ctx, f.Joining.connect(ctx), "flannel's certificate", "flannel-", FlannelSigner, f.User)
 			if err != nil {
 				return err
 			}
@@ -74,20 +74,14 @@ func (f Flannel) stale() (string, error) {
 	if reason := pki.StaleClient(pki.Pair{Cert: cert, Key: key}, f.User, time.Now()); reason != "" {
 		return reason, nil
 	}
-	return f.otherSigner(cert)
-}
-
-// otherSigner reports that the authority of etcd was replaced. A host that joins
-// does not have it yet.
-func (f Flannel) otherSigner(data []byte) (string, error) {
 	authority, err := f.Joining.Files.Read(EtcdCAFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) { // this host is about to join
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return pki.OtherSigner(data, authority)
+	return pki.OtherSigner(cert, authority)
 }
 
 // connect returns how this host asks the API server: with its kubelet's
@@ -103,12 +97,6 @@ func (j *Joining) connect(ctx context.Context) kube.Connect {
 		}
 		return kube.Token(j.Target.Server, j.Target.Token.Reveal(), h.ClusterCA)()
 	}
-}
-
-// RequestFlannel requests a certificate for a user of etcd, and returns it with
-// its new key as soon as a control plane has signed it.
-func RequestFlannel(ctx context.Context, api kube.Connect, user string) (pki.Pair, error) {
-	return requestPair(ctx, api, "flannel's certificate", "flannel-", FlannelSigner, user)
 }
 
 // RequestNode requests a client certificate for a node. The node authenticates

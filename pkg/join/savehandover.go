@@ -103,7 +103,7 @@ func (j *Joining) identity(h Handover) ([]host.File, error) {
 		return nil, nil
 	}
 	if j.Target.Token.ID == "" {
-		return nil, &step.Problem{Name: "token-format", Text: "the kubelet of this host has not joined yet and needs a token", Remedy: "give one with --token"}
+		return nil, problemNamed("token-format", "the kubelet of this host has not joined yet and needs a token", "give one with --token")
 	}
 	config, err := j.bootstrapKubeconfig(h)
 	return []host.File{{Path: BootstrapKubeconfig, Data: config}}, err
@@ -119,8 +119,8 @@ func (j *Joining) shared(h Handover) ([]host.File, error) {
 		}
 		data, ok := h.Shared[file.Path]
 		if !ok {
-			return nil, &step.Problem{Name: "certificate-key", Text: "the master did not send " + file.Path,
-				Remedy: "run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`"}
+			return nil, problemNamed("certificate-key", "the master did not send "+file.Path,
+				"run `kube-bootstrap master --join` with a token and a key of `kube-bootstrap token create --control-plane`")
 		}
 		tree = append(tree, host.File{Path: file.Path, Data: data, Mode: file.Mode})
 	}

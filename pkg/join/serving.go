@@ -86,8 +86,7 @@ func (a Approver) Approve(ctx context.Context) (approved []string, refused []Ref
 }
 
 func pending(csr *certificatesv1.CertificateSigningRequest) bool {
-	return csr.Spec.SignerName == certificatesv1.KubeletServingSignerName &&
-		len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
+	return len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
 }
 
 func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {

@@ -97,9 +97,10 @@ func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.
 func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
 	var secret corev1.Secret
 	err := d.get(ctx, "/api/v1/namespaces/"+system+"/secrets/"+shareName, "what control planes share", &secret)
-	var problem *step.Problem
-	if errors.As(err, &problem) && problem.Name == notJoinable {
-		return nil, keyExpired(d.Server)
+	if p := (*step.Problem)(nil); errors.As(err, &p) && p.Name == notJoinable {
+		return nil, problemNamed("certificate-key",
+			d.Server+" no longer hands over what control planes share: that is good for two hours",
+			"make a new key with `kube-bootstrap token create --control-plane` on a control plane")
 	}
 	if err != nil {
 		return nil, err

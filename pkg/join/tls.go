@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 var hashPattern = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
@@ -31,14 +30,18 @@ func CAHashOf(caPEM []byte) (string, error) {
 	return pki.Hash(ca), nil
 }
 
-// ParseCAHash checks a --ca-cert-hash as a user gives it.
-func ParseCAHash(text string) (string, error) {
+// parseCAHash checks a --ca-cert-hash as a user gives it.
+func parseCAHash(text string) (string, error) {
 	hash := strings.ToLower(strings.TrimSpace(text))
-	if hash == "" {
-		return "", missingHash()
-	}
-	if !hashPattern.MatchString(hash) {
-		return "", malformedHash()
+	switch {
+	case hash == "":
+		return "", problemNamed("ca-cert-hash",
+			"--ca-cert-hash is missing: a host that joins knows its cluster by it",
+			"copy it as `kube-bootstrap token create` printed it")
+	case !hashPattern.MatchString(hash):
+		return "", problemNamed("ca-cert-hash",
+			"--ca-cert-hash is malformed: it must be sha256: and 64 hexadecimal digits",
+			"copy it as `kube-bootstrap token create` printed it")
 	}
 	return hash, nil
 }
@@ -74,7 +77,7 @@ func verify(server, name, caHash string, chain []*x509.Certificate) (*x509.Certi
 		options.Intermediates.AddCert(c)
 	}
 	if _, err := chain[0].Verify(options); err != nil {
-		return nil, refusal(server, err)
+		return nil, untrusted(server, err)
 	}
 	return ca, nil
 }
@@ -90,15 +93,14 @@ func pick(chain []*x509.Certificate, caHash string) *x509.Certificate {
 	return nil
 }
 
-func refusal(server string, err error) *step.Problem {
+func untrusted(server string, err error) error {
 	var invalid x509.CertificateInvalidError
 	var address x509.HostnameError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return notNow(server, err).(*step.Problem)
+		return notNow(server, err)
 	case errors.As(err, &address):
-		return wrongAddress(server, err).(*step.Problem)
-	default:
-		return impostor(server, err).(*step.Problem)
+		return wrongAddress(server, err)
 	}
+	return impostor(server, err)
 }

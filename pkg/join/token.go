@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"k8s.io/cluster-bootstrap/token/util"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Token lets a host join until it expires. However it is printed, its secret
@@ -40,11 +38,9 @@ func (t Token) Format(f fmt.State, _ rune) { fmt.Fprint(f, t.String()) }
 func ParseToken(text string) (Token, error) {
 	parts := util.BootstrapTokenRegexp.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {
-		return Token{}, &step.Problem{
-			Name:   "token-format",
-			Text:   "the token is malformed: it must be 6 letters or digits, a dot and 16 letters or digits, in lower case",
-			Remedy: "copy it as `kube-bootstrap token create` printed it",
-		}
+		return Token{}, problemNamed("token-format",
+			"the token is malformed: it must be 6 letters or digits, a dot and 16 letters or digits, in lower case",
+			"copy it as `kube-bootstrap token create` printed it")
 	}
 	return Token{ID: parts[1], secret: parts[2]}, nil
 }

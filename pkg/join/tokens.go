@@ -100,7 +100,9 @@ func DeleteToken(ctx context.Context, client kubernetes.Interface, idOrToken str
 		id = token.ID
 	}
 	if !util.IsValidBootstrapTokenID(id) {
-		return fmt.Errorf("delete token: %w", malformedID())
+		return fmt.Errorf("delete token: %w", problemNamed("token-format",
+			"the token id is malformed: it must be 6 letters or digits in lower case",
+			"take it from `kube-bootstrap token list`"))
 	}
 	if err := client.CoreV1().Secrets(system).Delete(ctx, util.BootstrapTokenSecretName(id), metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete token %s: %w", id, err)

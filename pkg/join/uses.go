@@ -26,38 +26,37 @@ import (
 // token that is not reusable is for that host only from then on.
 const usedBy = "kube-bootstrap.dev/used-by"
 
-// use tells why the author of a request, who showed a token, must not join as
-// that host, if so. Otherwise it binds the token to the host. The first request
+// use returns a refusal if the author of a request, who showed a token, must not join
+// as that host. Otherwise it binds the token to the host. The first request
 // of a host binds, so that two requests at the same time are not two hosts.
-func use(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, host string) (refused, err error) {
-	_, err = client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
+func use(ctx context.Context, client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, host string) error {
+	_, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, err
-	}
-	scope := scopeOf(csr.Spec.Groups)
-	if refused := scope.refuses(host, err == nil); refused != nil || scope.Reusable {
-		return refused, nil
-	}
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-		refused, err = bind(ctx, client, tokenID(csr), host)
 		return err
-	})
-	return refused, err
+	}
+	known, scope := err == nil, scopeOf(csr.Spec.Groups)
+	if err := scope.refuses(host, known); err != nil {
+		return refusal{err}
+	}
+	if scope.Reusable {
+		return nil
+	}
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return bind(ctx, client, tokenID(csr), host) })
 }
 
-func bind(ctx context.Context, client kubernetes.Interface, id, host string) (refused, err error) {
+func bind(ctx context.Context, client kubernetes.Interface, id, host string) error {
 	token, err := client.CoreV1().Secrets(system).Get(ctx, util.BootstrapTokenSecretName(id), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("the token %s was deleted", id), nil
+		return refusal{fmt.Errorf("the token %s was deleted", id)}
 	case err != nil || token.Annotations[usedBy] == host:
-		return nil, err
+		return err
 	case token.Annotations[usedBy] != "":
-		return fmt.Errorf("the token %s is for one host, and %s has used it", id, token.Annotations[usedBy]), nil
+		return refusal{fmt.Errorf("the token %s is for one host, and %s has used it", id, token.Annotations[usedBy])}
 	}
 	metav1.SetMetaDataAnnotation(&token.ObjectMeta, usedBy, host)
 	_, err = client.CoreV1().Secrets(system).Update(ctx, token, metav1.UpdateOptions{})
-	return nil, err
+	return err
 }
 
 func tokenID(csr *certificatesv1.CertificateSigningRequest) string {
@@ -74,19 +73,14 @@ func (a NodeApprover) DropUsed(ctx context.Context) error {
 		if !ok || scope.Kind != ForWorker || scope.Reusable {
 			continue
 		}
-		if err := dropUsed(ctx, client, tokenID(&requests[i]), issued.Node, requests[i].CreationTimestamp.Time); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, dropUsed(ctx, client, tokenID(&requests[i]), issued.Node, requests[i].CreationTimestamp.Time))
 	}
 	return errors.Join(errs...)
 }
 
 func dropUsed(ctx context.Context, client kubernetes.Interface, id, host string, since time.Time) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && !reported(node, since) {
-		return nil
-	}
-	if err == nil {
+	if err == nil && reported(node, since) {
 		err = deleteUsed(ctx, client, id, host)
 	}
 	if apierrors.IsNotFound(err) {

@@ -51,7 +51,8 @@ func unlistedProblems(root string) ([]string, error) {
 }
 
 // problems returns the names in Problem{Name: "name"}, check{"name", ...},
-// ask("name", ...) and problem("name", ...), which a registry has.
+// ask("name", ...) and problemNamed("name", ...), and in problem("name", ...), which a
+// registry has.
 func (s source) problems() (names []string) {
 	ast.Inspect(s.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -62,7 +63,7 @@ func (s source) problems() (names []string) {
 				return true
 			}
 			switch NameOf(n.Fun) {
-			case "ask":
+			case "ask", "problemNamed":
 				names = append(names, literal(n.Args[0])...)
 			case "problem":
 				for _, name := range literal(n.Args[0]) {
