@@ -27,11 +27,9 @@ func TestSchema(t *testing.T) {
 	var s spec.Schema
 	must.NoError(t, json.Unmarshal(data, &s))
 	validator := validate.NewSchemaValidator(&s, nil, "", strfmt.Default)
-	_, afterFence, _ := strings.Cut(nodesReference, "```yaml\n")
-	example, _, _ := strings.Cut(afterFence, "```")
-	for _, c := range []struct{ file, wrong string }{
+	type fileCase struct{ file, wrong string }
+	cases := []fileCase{
 		{string(Template()), ""},
-		{example, ""},
 		{head + "kubernetesVersion: 1.36\ntimeoutForServices: 20\naddons: [dashboard]\nworkers: 3\nregistry: {address: r.example.com, insecure: true}\n", ""},
 		{head + "nodeLabels: {disk: ssd}\nkubeletConfig: {maxPods: 50}\nnodes: [{role: worker, count: 2, cpus: 1.5}]\n", ""},
 		{head + "tlsSANs: k8s.example.com\nregistry:\nnodes:\nbundle:\n", ""},
@@ -42,7 +40,12 @@ func TestSchema(t *testing.T) {
 		{head + "registry: {url: r}\n", "url"},
 		{head + "nodes: [{role: king}]\n", "role"},
 		{head + "token: abcdef.0123456789abcdef\n", "token"},
-	} {
+	}
+	for _, fenced := range strings.Split(Markdown(), "```yaml\n")[1:] {
+		example, _, _ := strings.Cut(fenced, "```")
+		cases = append(cases, fileCase{example, ""})
+	}
+	for _, c := range cases {
 		var value any
 		must.NoError(t, yaml.Unmarshal([]byte(c.file), &value))
 		err := validator.Validate(value).AsError()
