@@ -50,13 +50,7 @@ type Authority struct {
 // NewAuthority makes a self-signed authority. key is the PEM of a private key
 // to keep using; nil makes a new one.
 func NewAuthority(name string, key []byte, now time.Time) (*Authority, error) {
-	if key == nil {
-		var err error
-		if key, err = NewKey(); err != nil {
-			return nil, err
-		}
-	}
-	signer, err := parseKey(key)
+	signer, key, err := signerOf(key)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +194,17 @@ func PublicKey(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
+}
+
+// signerOf reads a private key, which it returns; nil makes a new one.
+func signerOf(key []byte) (signer crypto.Signer, pem []byte, err error) {
+	if key == nil {
+		if key, err = NewKey(); err != nil {
+			return nil, nil, err
+		}
+	}
+	signer, err = parseKey(key)
+	return signer, key, err
 }
 
 func parseKey(data []byte) (crypto.Signer, error) {

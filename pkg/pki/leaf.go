@@ -28,11 +28,7 @@ type Request struct {
 
 // Issue makes a key and has the authority sign a certificate for it.
 func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
-	key, err := NewKey()
-	if err != nil {
-		return Pair{}, err
-	}
-	signer, err := parseKey(key)
+	signer, key, err := signerOf(nil)
 	if err != nil {
 		return Pair{}, err
 	}
@@ -57,10 +53,7 @@ func (a *Authority) chain(r Request) []byte {
 // NewRequest makes a key, and has it sign a request for a certificate in its
 // common name and organizations. Both are PEM.
 func NewRequest(commonName string, organizations ...string) (request, key []byte, err error) {
-	if key, err = NewKey(); err != nil {
-		return nil, nil, err
-	}
-	signer, err := parseKey(key)
+	signer, key, err := signerOf(nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,17 +96,10 @@ func (r Request) usages() []x509.ExtKeyUsage {
 // Stale says why a certificate must be issued again: it is broken, ends soon,
 // has another signer, or is not what the request asks for. "" if it need not.
 func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
-	cert, err := ParseCertificate(pair.Cert)
-	if err != nil {
-		return err.Error()
-	}
-	key, err := parseKey(pair.Key)
-	if err != nil {
-		return err.Error()
-	}
+	cert, err := pair.matching()
 	switch {
-	case !samePublic(cert.PublicKey, key.Public()):
-		return ErrKeyMismatch.Error()
+	case err != nil:
+		return err.Error()
 	case cert.CheckSignatureFrom(a.Cert) != nil:
 		return otherSigner
 	case !bytes.HasSuffix(bytes.TrimSpace(pair.Cert), bytes.TrimSpace(a.chain(r))):
@@ -123,6 +109,19 @@ func (a *Authority) Stale(pair Pair, r Request, now time.Time) string {
 		return reason
 	}
 	return r.differs(cert)
+}
+
+// matching returns the certificate if the key belongs to it.
+func (p Pair) matching() (*x509.Certificate, error) {
+	cert, err := ParseCertificate(p.Cert)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseKey(p.Key)
+	if err == nil && !samePublic(cert.PublicKey, key.Public()) {
+		err = ErrKeyMismatch
+	}
+	return cert, err
 }
 
 const (
@@ -151,16 +150,10 @@ func OtherSigner(cert, authorities []byte) (string, error) {
 // that is known without its authority; "" if it need not. Its common name is the
 // one given, or begins with it and a colon.
 func StaleClient(pair Pair, commonName string, now time.Time) string {
-	cert, err := ParseCertificate(pair.Cert)
-	if err != nil {
-		return err.Error()
-	}
-	key, err := parseKey(pair.Key)
+	cert, err := pair.matching()
 	switch {
 	case err != nil:
 		return err.Error()
-	case !samePublic(cert.PublicKey, key.Public()):
-		return ErrKeyMismatch.Error()
 	case cert.Subject.CommonName != commonName && !strings.HasPrefix(cert.Subject.CommonName, commonName+":"):
 		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, commonName)
 	}
@@ -182,7 +175,7 @@ func Expiring(cert *x509.Certificate, now time.Time) string {
 }
 
 func (r Request) differs(cert *x509.Certificate) string {
-	if cert.Subject.CommonName != r.CommonName || !slices.Equal(sorted(cert.Subject.Organization), sorted(r.Organizations)) {
+	if cert.Subject.CommonName != r.CommonName || !sameNames(cert.Subject.Organization, r.Organizations) {
 		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, r.CommonName)
 	}
 	if have, want := hosts(cert), hosts(r.template(cert, cert.NotBefore)); !slices.Equal(have, want) {
@@ -199,11 +192,10 @@ func hosts(cert *x509.Certificate) []string {
 	for _, ip := range cert.IPAddresses {
 		all = append(all, ip.String())
 	}
-	return slices.Compact(sorted(all))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-func sorted(list []string) []string {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return list
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
