@@ -1,41 +1,25 @@
 package config
 
-// Change says whether a later run may change a setting of an installed host.
-type Change int
+// Change says whether a later run may change a setting of an installed host, as
+// the docs show it. Every row must state one.
+type Change string
 
 // The values of Change.
 const (
-	unstated Change = iota // every row must state a Change
 	// Never: the cluster, or the host's membership in it, depends on the value.
-	Never
+	Never Change = "no"
 	// NeverOnMaster: a control plane cannot change it; on a worker, the next
 	// run applies it.
-	NeverOnMaster
+	NeverOnMaster Change = "on a worker"
 	// Freely: the next run of the command applies it.
-	Freely
+	Freely Change = "yes"
 	// OnCluster: the next run applies it, and all hosts of a cluster must
 	// agree.
-	OnCluster
+	OnCluster Change = "yes, on all hosts"
 	// EachRun: the setting is not kept, because it applies to a single run or
 	// to joining.
-	EachRun
+	EachRun Change = "not kept"
 )
-
-func (c Change) String() string {
-	switch c {
-	case Never:
-		return "no"
-	case NeverOnMaster:
-		return "on a worker"
-	case Freely:
-		return "yes"
-	case OnCluster:
-		return "yes, on all hosts"
-	case EachRun:
-		return "not kept"
-	}
-	return "unstated"
-}
 
 // Difference is a setting that was given a value other than the one in force.
 // The value in force stays.

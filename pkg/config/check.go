@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -54,34 +55,30 @@ func must(err error) string {
 	return err.Error()
 }
 
-// network returns the IPv4 network that s is, or what it must be.
-func network(s string) (netip.Prefix, string) {
+// network reads an IPv4 network. The error says what it must be.
+func network(s string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(s)
 	switch {
 	case err != nil:
-		return prefix, "must be a network, such as 10.1.0.0/16"
+		return prefix, errors.New("must be a network, such as 10.1.0.0/16")
 	case !prefix.Addr().Is4():
-		return prefix, "must be an IPv4 network, such as 10.1.0.0/16"
+		return prefix, errors.New("must be an IPv4 network, such as 10.1.0.0/16")
 	case prefix != prefix.Masked():
-		return prefix, fmt.Sprintf("has host bits set; write %s", prefix.Masked())
+		return prefix, fmt.Errorf("has host bits set; write %s", prefix.Masked())
 	}
-	return prefix, ""
+	return prefix, nil
 }
 
-func networks(s string) string {
-	for item := range strings.SplitSeq(s, ",") {
-		if _, must := network(item); must != "" {
-			return strconv.Quote(item) + " " + must
-		}
-	}
-	return ""
+func dindSubnet(s string) string {
+	_, err := network(s)
+	return must(err)
 }
 
 func flannelNetwork(s string) string {
-	prefix, must := network(s)
+	prefix, err := network(s)
 	switch {
-	case must != "":
-		return must
+	case err != nil:
+		return err.Error()
 	case prefix.Bits() >= hostBits:
 		return fmt.Sprintf("is too small: each host gets a /%d, so two hosts need at least a /%d", hostBits, hostBits-1)
 	case prefix.Bits() < 8:
@@ -91,10 +88,10 @@ func flannelNetwork(s string) string {
 }
 
 func serviceNetwork(s string) string {
-	prefix, must := network(s)
+	prefix, err := network(s)
 	switch {
-	case must != "":
-		return must
+	case err != nil:
+		return err.Error()
 	case prefix.Bits() > 27:
 		return "is too small: use at least a /27"
 	case prefix.Bits() < 12:

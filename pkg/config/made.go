@@ -15,7 +15,7 @@ type Made struct {
 }
 
 // Name returns the setting as the user wrote it.
-func (d Difference) Name() string { return nameOf(d.Setting, d.From) }
+func (d Difference) Name() string { return d.From.nameOf(d.Field) }
 
 // describing returns the settings of `cluster up` that define the cluster,
 // except its nodes, which pkg/cluster compares.
@@ -31,10 +31,15 @@ func (s Setting) changes() bool { return s.Change != Never && !strings.HasSuffix
 
 // Value returns the value of a setting; "" if it is not recorded.
 func (m Made) Value(field string) string {
-	if value, given := m.Given[field]; given {
-		return value
+	value, _ := m.recorded(field)
+	return value
+}
+
+func (m Made) recorded(field string) (value string, found bool) {
+	if value, found = m.Given[field]; !found {
+		value, found = m.Defaults[field]
 	}
-	return m.Defaults[field]
+	return value, found
 }
 
 // isNew reports whether there is no cluster yet.
@@ -44,11 +49,11 @@ func (m Made) isNew() bool { return m.Given == nil && m.Defaults == nil }
 func (c Config) Made(origins Origins) Made {
 	m := Made{Given: map[string]string{}, Defaults: map[string]string{}}
 	for _, s := range describing() {
+		values := m.Given
 		if origins[s.Field].Source == FromDefault {
-			m.Defaults[s.Field] = s.at(&c).get()
-		} else {
-			m.Given[s.Field] = s.at(&c).get()
+			values = m.Defaults
 		}
+		values[s.Field] = s.Get(c)
 	}
 	return m
 }
@@ -65,17 +70,15 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 		c.Addons, origins["addons"] = slices.Clone(newClusterAddons), Origin{FromCluster, ""}
 	}
 	for _, s := range describing() {
-		was, given := m.Given[s.Field]
-		if !given {
-			was, given = m.Defaults[s.Field]
-			if !given || origins[s.Field].Source == FromDefault && s.Default == "" {
-				continue // derived from other settings
-			}
+		was, found := m.recorded(s.Field)
+		now, unsaid := s.Get(c), origins[s.Field].Source == FromDefault
+		_, given := m.Given[s.Field]
+		if !found || !given && unsaid && s.Default == "" {
+			continue // not recorded, or derived from other settings
 		}
-		now := s.at(&c).get()
 		switch {
-		case origins[s.Field].Source == FromDefault:
-			if _, given := m.Given[s.Field]; given {
+		case unsaid:
+			if given {
 				origins[s.Field] = Origin{FromCluster, ""}
 			}
 			_ = s.at(&c).set(was) // valid when the cluster was created, and Validate checks it again
@@ -88,11 +91,11 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 
 // nameOf returns a setting as the user wrote it: a flag, a variable, or a field
 // with its position in the file.
-func nameOf(s Setting, from Origin) string {
-	if from.Source == FromFile {
-		return s.Field + " (" + from.Where + ")"
+func (o Origin) nameOf(field string) string {
+	if o.Source == FromFile {
+		return field + " (" + o.Where + ")"
 	}
-	return from.Where
+	return o.Where
 }
 
 // Said returns a setting as the user wrote it; "" if the user did not give it.
@@ -100,7 +103,7 @@ func (o Origins) Said(field string) string {
 	if o[field].Source <= FromCluster {
 		return ""
 	}
-	return nameOf(Setting{Field: field}, o[field])
+	return o[field].nameOf(field)
 }
 
 // Includes reports whether a cluster that was created with m has all values of
@@ -108,11 +111,7 @@ func (o Origins) Said(field string) string {
 func (m Made) Includes(now Made) bool {
 	for _, values := range []map[string]string{now.Given, now.Defaults} {
 		for field, value := range values {
-			was, given := m.Given[field]
-			if !given {
-				was, given = m.Defaults[field]
-			}
-			if given && was != value {
+			if was, found := m.recorded(field); found && was != value {
 				return false
 			}
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -15,10 +16,19 @@ func Suggestion(name string) string {
 		}
 		fields = append(fields, s.Field)
 	}
-	if best := Nearest(name, fields); best != "" {
-		return fmt.Sprintf(", did you mean %s?", best)
+	return cmp.Or(suggest(name, fields), "; `kube-bootstrap config init` prints all there are")
+}
+
+// DidYouMean names the one of known that was probably meant, or all of them.
+func DidYouMean(name string, known []string) string {
+	return cmp.Or(suggest(name, known), "; there are "+strings.Join(known, ", "))
+}
+
+func suggest(name string, known []string) string {
+	if best := Nearest(name, known); best != "" {
+		return ", did you mean " + best + "?"
 	}
-	return "; `kube-bootstrap config init` prints all there are"
+	return ""
 }
 
 // Nearest returns the one of known that name was probably meant to be: at most

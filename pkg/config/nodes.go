@@ -1,5 +1,18 @@
 package config
 
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
 // NodesField is the one field of a file that is no single setting.
 const NodesField = "nodes"
 
@@ -39,3 +52,145 @@ func (n Node) Args() []string {
 
 // NodeSetting returns the setting that a field of an entry of nodes means.
 func NodeSetting(field string) (Setting, bool) { return Find(nodeFields[field]) }
+
+// PublishedPort is a port of the engine's machine that leads to a node.
+type PublishedPort struct {
+	Address        netip.Addr
+	Port, NodePort uint16
+	Protocol       string // "tcp" or "udp"
+}
+
+// NodeMount is a file or directory of the engine's machine on a node.
+type NodeMount struct {
+	Path, NodePath string // absolute
+	ReadOnly       bool
+}
+
+// ParsePort reads [ADDRESS:]PORT:NODEPORT[/PROTOCOL]. Without an address, the port is
+// open to the engine's machine alone.
+func ParsePort(s string) (p PublishedPort, err error) {
+	must := errors.New("must be [ADDRESS:]PORT:NODEPORT[/udp], such as 8080:30080 or 0.0.0.0:53:30053/udp")
+	ports, protocol, given := strings.Cut(s, "/")
+	if !given {
+		protocol = "tcp"
+	}
+	words := strings.Split(ports, ":")
+	if len(words) < 2 || len(words) > 3 || protocol != "tcp" && protocol != "udp" {
+		return p, must
+	}
+	p = PublishedPort{Address: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Protocol: protocol}
+	if len(words) == 3 {
+		if p.Address, err = netip.ParseAddr(words[0]); err != nil || !p.Address.Is4() {
+			return p, must
+		}
+		words = words[1:]
+	}
+	outside, err := strconv.ParseUint(words[0], 10, 16)
+	if err != nil || outside == 0 {
+		return p, must
+	}
+	inside, err := strconv.ParseUint(words[1], 10, 16)
+	if err != nil || inside == 0 {
+		return p, must
+	}
+	p.Port, p.NodePort = uint16(outside), uint16(inside)
+	return p, nil
+}
+
+// nodePaths are the mounts that every node of a cluster has.
+var nodePaths = []string{"/", "/run", "/tmp", "/var/lib", "/lib/modules", "/opt/kube-bootstrap"}
+
+// ParseMount reads PATH:NODEPATH[:ro].
+func ParseMount(s string) (m NodeMount, err error) {
+	words := strings.Split(s, ":")
+	if len(words) == 3 && words[2] == "ro" {
+		m.ReadOnly, words = true, words[:2]
+	}
+	if len(words) != 2 || !path.IsAbs(words[0]) || !path.IsAbs(words[1]) {
+		return m, errors.New("must be PATH:NODEPATH[:ro] with absolute paths, such as /srv/data:/data:ro")
+	}
+	m.Path, m.NodePath = path.Clean(words[0]), path.Clean(words[1])
+	if slices.Contains(nodePaths, m.NodePath) {
+		return m, fmt.Errorf("must not have the target %s, which every node has already", m.NodePath)
+	}
+	return m, nil
+}
+
+// each checks a list with the parser of its items.
+func each[T any](parse func(string) (T, error)) func(string) string {
+	return func(s string) string {
+		for _, item := range strings.Split(s, ",") {
+			if _, err := parse(item); err != nil {
+				return fmt.Sprintf("%q %v", item, err)
+			}
+		}
+		return ""
+	}
+}
+
+func atLeast(least int) func(string) string {
+	return func(s string) string {
+		if n, err := strconv.Atoi(s); err != nil || n < least {
+			return fmt.Sprintf("must be a whole number, %d or more", least)
+		}
+		return ""
+	}
+}
+
+// A kubelet may set labels of its own node in these domains that Kubernetes
+// reserves, and these labels. The kubelet and the API server reject all others.
+var (
+	allowedPrefixes = []string{"node.kubernetes.io", "kubelet.kubernetes.io"}
+	allowedLabels   = []string{"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}
+)
+
+func nodeLabels(s string) string {
+	for _, word := range strings.Split(s, ",") {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+			return fmt.Sprintf("%q must be KEY=VALUE, such as disk=ssd", word)
+		}
+		if reserved(key) {
+			return fmt.Sprintf("%s is in a domain that Kubernetes keeps for itself; use one of your own, or %s/...", key, allowedPrefixes[0])
+		}
+	}
+	return ""
+}
+
+func reserved(key string) bool {
+	domain, _, prefixed := strings.Cut(key, "/")
+	if !prefixed || slices.Contains(allowedPrefixes, domain) || slices.Contains(allowedLabels, key) {
+		return false
+	}
+	within := func(of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
+	return within("kubernetes.io") || within("k8s.io")
+}
+
+var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
+
+func nodeTaints(s string) string {
+	for _, word := range strings.Split(s, ",") {
+		taint, effect, ok := strings.Cut(word, ":")
+		key, value, _ := strings.Cut(taint, "=")
+		if !ok || !slices.Contains(taintEffects, effect) || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+			return fmt.Sprintf("%q must be KEY=VALUE:EFFECT, such as dedicated=db:NoSchedule; the effects are %s", word, strings.Join(taintEffects, ", "))
+		}
+	}
+	return ""
+}
+
+func cpus(s string) string {
+	q, err := resource.ParseQuantity(s)
+	if err != nil || q.MilliValue() < 100 {
+		return "must be a number of processors of at least 0.1, such as 2 or 1.5"
+	}
+	return ""
+}
+
+func amount(s string) string {
+	q, err := resource.ParseQuantity(s)
+	if err != nil || q.Value() < 1<<20 {
+		return "must be an amount, such as 2Gi or 500Mi"
+	}
+	return ""
+}

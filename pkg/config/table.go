@@ -53,7 +53,7 @@ var clusterSettings = []Setting{{
 }, {
 	Field: "trustedNetworks", Flag: "trusted-networks", Group: GroupNetwork, Verbs: hosts, Change: Freely,
 	Help: "networks outside of the cluster that the filter of hosts accepts, comma separated; 0.0.0.0/0 removes the filter",
-	at:   list(func(c *Config) *[]string { return &c.TrustedNetworks }), check: networks,
+	at:   list(func(c *Config) *[]string { return &c.TrustedNetworks }), check: each(network),
 }, {
 	Field: "restartPolicy", Flag: "restart-policy", Group: GroupCluster, Env: "RESTART_POLICY", Default: "unless-stopped", Verbs: hosts, Change: Freely,
 	Help: "Docker's restart policy of our containers: no, on-failure[:N], always or unless-stopped",

@@ -49,7 +49,7 @@ var containerSettings = []Setting{{
 }, {
 	Field: "dindSubnet", Flag: "dind-subnet", Group: GroupContainers, Default: "10.192.0.0/16", Verbs: ClusterUp, Change: Never,
 	Help: "network of the nodes",
-	at:   text(func(c *Config) *string { return &c.DindSubnet }), check: func(s string) string { _, must := network(s); return must },
+	at:   text(func(c *Config) *string { return &c.DindSubnet }), check: dindSubnet,
 }, {
 	Field: "hostImage", Flag: "host-image", Group: GroupContainers, Default: "docker-28.5", Verbs: ClusterUp | OneNode, Change: Never,
 	Help: "what the nodes are made of", Values: HostImages,

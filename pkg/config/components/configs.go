@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apiserver/pkg/audit/policy"
+	proxyv1 "k8s.io/kube-proxy/config/v1alpha1"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 )
@@ -21,20 +24,66 @@ var keptFields = map[string]string{
 	"registerWithTaints": "use nodeTaints, or taints of the node", "port": "it stays 10250",
 }
 
+// keptProxyFields of the configuration of kube-proxy are what makes it a part of
+// this cluster, each with what to use instead.
+var keptProxyFields = map[string]string{
+	"apiVersion": "leave it out", "kind": "leave it out", "featureGates": "use featureGates", "clusterCIDR": "use flannelNetwork",
+	"hostnameOverride": "use hostName", "bindAddress": "it stays as it is", "detectLocal": "it stays as it is", "detectLocalMode": "it stays as it is",
+	"conntrack": "kube-proxy may not write the sysctls of the host", "winkernel": "nodes run Linux", "windowsRunAsService": "nodes run Linux",
+}
+
 // KubeletConfig says what fields of a KubeletConfiguration, as JSON, must be.
 func KubeletConfig(s string) string {
+	return fieldsOf("KubeletConfiguration", s, "{maxPods: 50}", keptFields, &kubeletv1.KubeletConfiguration{})
+}
+
+// ProxyConfig says what fields of a KubeProxyConfiguration, as JSON, must be.
+func ProxyConfig(s string) string {
+	var c proxyv1.KubeProxyConfiguration
+	if wrong := fieldsOf("KubeProxyConfiguration", s, "{mode: nftables}", keptProxyFields, &c); wrong != "" {
+		return wrong
+	}
+	switch {
+	case c.ClientConnection.Kubeconfig != "":
+		return "clientConnection.kubeconfig cannot be set here: it stays as it is"
+	case c.IPTables.LocalhostNodePorts != nil && *c.IPTables.LocalhostNodePorts:
+		return "iptables.localhostNodePorts cannot be true: kube-proxy may not write the sysctls of the host"
+	case c.Mode != "" && c.Mode != "iptables" && c.Mode != "nftables":
+		return fmt.Sprintf("mode must be iptables or nftables, not %q", c.Mode)
+	}
+	return ""
+}
+
+// fieldsOf reads the fields of a kind, as JSON, and says what they must be. A field
+// in kept cannot be set.
+func fieldsOf(kind, s, example string, kept map[string]string, into any) string {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(s), &given); err != nil {
-		return "must be fields with values, such as {maxPods: 50}"
+		return "must be fields with values, such as " + example
 	}
 	for name := range given {
-		if remedy, kept := keptFields[name]; kept {
+		if remedy, isKept := kept[name]; isKept {
 			return fmt.Sprintf("%s cannot be set here: %s", name, remedy)
 		}
 	}
-	var c kubeletv1.KubeletConfiguration
-	if err := yaml.UnmarshalStrict([]byte(s), &c); err != nil {
-		return "must be fields of a KubeletConfiguration: " + plainly(err)
+	if err := yaml.UnmarshalStrict([]byte(s), into); err != nil {
+		return "must be fields of a " + kind + ": " + plainly(err)
+	}
+	return ""
+}
+
+// AuditPolicy says what an audit policy, as JSON, must be: what the API server
+// loads, without unknown fields, which it would ignore.
+func AuditPolicy(s string) string {
+	var given auditv1.Policy
+	if err := yaml.UnmarshalStrict([]byte(s), &given); err != nil {
+		return "must be the fields of an audit Policy: " + plainly(err)
+	}
+	if given.APIVersion != auditv1.SchemeGroupVersion.String() || given.Kind != "Policy" {
+		return "must have the lines \"apiVersion: " + auditv1.SchemeGroupVersion.String() + "\" and \"kind: Policy\""
+	}
+	if _, err := policy.LoadPolicyFromBytes([]byte(s)); err != nil {
+		return "is no policy that the API server accepts: " + err.Error()
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -84,23 +85,40 @@ func (d decoder) decode(c *config.Config, root *yaml.Node, origins config.Origin
 // mapping reads the fields of a document, or of a block within it, whose names
 // then begin with the block's. It returns the lines that the fields are on.
 func (d decoder) mapping(c *config.Config, root *yaml.Node, block string, origins config.Origins) (map[string]int, error) {
+	return d.fields(root, block, func(key, val *yaml.Node) error {
+		if val.Kind == yaml.MappingNode && isBlock(block+key.Value) {
+			_, err := d.mapping(c, val, block+key.Value+".", origins)
+			return err
+		}
+		return d.field(c, key, val, block, origins)
+	})
+}
+
+// fields calls read for each field of a mapping, whose names begin with path in
+// errors. It returns the lines that the fields are on.
+func (d decoder) fields(root *yaml.Node, path string, read func(key, val *yaml.Node) error) (map[string]int, error) {
 	var errs []error
 	seen := map[string]int{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, val := root.Content[i], root.Content[i+1]
+	for key, val := range entries(root) {
 		if line, twice := seen[key.Value]; twice {
-			errs = append(errs, d.wrong(key, block+key.Value, fmt.Sprintf("already said on line %d", line)))
+			errs = append(errs, d.wrong(key, path+key.Value, fmt.Sprintf("already said on line %d", line)))
 			continue
 		}
 		seen[key.Value] = key.Line
-		if val.Kind == yaml.MappingNode && isBlock(block+key.Value) {
-			_, err := d.mapping(c, val, block+key.Value+".", origins)
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, d.field(c, key, val, block, origins))
+		errs = append(errs, read(key, val))
 	}
 	return seen, errors.Join(errs...)
+}
+
+// entries returns the keys and values of a mapping.
+func entries(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, val *yaml.Node) bool) {
+		for pair := range slices.Chunk(mapping.Content, 2) {
+			if !yield(pair[0], pair[1]) {
+				return
+			}
+		}
+	}
 }
 
 func isBlock(name string) bool {
@@ -167,4 +185,34 @@ func fieldsOf(block string) string {
 
 func (d decoder) wrong(at *yaml.Node, name, text string) error {
 	return fmt.Errorf("%s:%d: %s: %s", d.path, at.Line, name, text)
+}
+
+// lastSaved is the last field that Marshal writes in every case: a file without
+// it was cut.
+const lastSaved = "keepImages"
+
+// ReadSaved reads what Marshal wrote, at path. Fields of another version of
+// the program are passed over: what was set up must stay removable. A file that
+// is empty or was cut is an error, as defaults would take the place of what is
+// missing.
+func ReadSaved(path string) (config.Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return config.Config{}, fmt.Errorf("read saved settings: %w", err)
+	}
+	cfg := config.Default()
+	root, err := document(data)
+	switch {
+	case err != nil:
+	case root == nil:
+		err = errors.New("it is empty")
+	case !slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return n.Value == lastSaved }):
+		err = errors.New("it is not complete")
+	default:
+		err = decoder{path: path}.decode(&cfg, root, config.Origins{})
+	}
+	if err != nil {
+		return config.Config{}, fmt.Errorf("read saved settings: %w", err)
+	}
+	return cfg.Complete(), nil
 }

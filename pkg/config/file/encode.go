@@ -37,7 +37,7 @@ func WithShared(c config.Config, data []byte) (config.Config, error) {
 		return c, fmt.Errorf("settings handed out by the control plane: %w", err)
 	}
 	if root != nil {
-		root.Content = onlyShared(root.Content, "")
+		root.Content = onlyShared(root, "")
 	}
 	if err := (decoder{path: "settings handed out by the control plane"}).decode(&c, root, config.Origins{}); err != nil {
 		return c, err
@@ -47,15 +47,14 @@ func WithShared(c config.Config, data []byte) (config.Config, error) {
 
 // onlyShared returns the shared settings among the fields of a block; "" is the
 // whole document.
-func onlyShared(pairs []*yaml.Node, block string) []*yaml.Node {
+func onlyShared(root *yaml.Node, block string) []*yaml.Node {
 	var kept []*yaml.Node
-	for i := 0; i+1 < len(pairs); i += 2 {
-		key, val := pairs[i], pairs[i+1]
+	for key, val := range entries(root) {
 		s, known := config.Find(block + key.Value)
 		_, isHeader := config.Header[key.Value]
 		inner := val.Kind == yaml.MappingNode && isBlock(block+key.Value)
 		if inner {
-			val.Content = onlyShared(val.Content, block+key.Value+".")
+			val.Content = onlyShared(val, block+key.Value+".")
 		}
 		if inner || isHeader && block == "" || known && s.Shared {
 			kept = append(kept, key, val)
@@ -99,9 +98,9 @@ func put(root *yaml.Node, name string, node *yaml.Node) {
 		root.Content = append(root.Content, word(name), node)
 		return
 	}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if root.Content[i].Value == block {
-			put(root.Content[i+1], rest, node)
+	for key, val := range entries(root) {
+		if key.Value == block {
+			put(val, rest, node)
 			return
 		}
 	}
@@ -136,3 +135,13 @@ func encode(s config.Setting, raw string) *yaml.Node {
 }
 
 func word(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+// flow writes fields of somebody else's on one line.
+func flow(raw string) *yaml.Node {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(raw), &doc); err != nil || len(doc.Content) == 0 {
+		return word(strings.TrimSpace(raw))
+	}
+	doc.Content[0].Style = yaml.FlowStyle
+	return doc.Content[0]
+}

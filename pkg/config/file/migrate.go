@@ -32,35 +32,29 @@ func Migrate(path string) ([]byte, error) {
 
 func isPrevious(root *yaml.Node) bool {
 	old := false
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if _, ours := config.Header[root.Content[i].Value]; ours {
+	for key := range entries(root) {
+		if _, ours := config.Header[key.Value]; ours {
 			return false
 		}
-		old = old || slices.Contains(previous.Sections, root.Content[i].Value)
+		old = old || slices.Contains(previous.Sections, key.Value)
 	}
 	return old
 }
 
 func (d decoder) previous(c *config.Config, root *yaml.Node, origins config.Origins) error {
 	var errs []error
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		section, val := root.Content[i], root.Content[i+1]
-		if section.Value == "verbose" {
-			continue // the verbosity is not a setting of the cluster
-		}
-		if !slices.Contains(previous.Sections, section.Value) {
+	for section, fields := range entries(root) {
+		switch {
+		case section.Value == "verbose": // the verbosity is not a setting of the cluster
+		case !slices.Contains(previous.Sections, section.Value):
 			errs = append(errs, d.wrong(section, section.Value, "unknown section; there are "+strings.Join(previous.Sections, ", ")))
-			continue
-		}
-		if isNull(val) {
-			continue // all lines of the block are comments
-		}
-		if val.Kind != yaml.MappingNode {
-			errs = append(errs, d.wrong(val, section.Value, "must be fields with values"))
-			continue
-		}
-		for j := 0; j+1 < len(val.Content); j += 2 {
-			errs = append(errs, d.previousField(c, section.Value+"."+val.Content[j].Value, val.Content[j], val.Content[j+1], origins))
+		case isNull(fields): // all lines of the block are comments
+		case fields.Kind != yaml.MappingNode:
+			errs = append(errs, d.wrong(fields, section.Value, "must be fields with values"))
+		default:
+			for key, val := range entries(fields) {
+				errs = append(errs, d.previousField(c, section.Value+"."+key.Value, key, val, origins))
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -33,19 +33,12 @@ func (d decoder) nodes(c *config.Config, val *yaml.Node, origins config.Origins)
 }
 
 func (d decoder) node(n *config.Node, path string, entry *yaml.Node, origins config.Origins) error {
-	var errs []error
-	seen := map[string]int{}
-	for i := 0; i+1 < len(entry.Content); i += 2 {
-		key, val := entry.Content[i], entry.Content[i+1]
+	seen, err := d.fields(entry, path+".", func(key, val *yaml.Node) error {
 		name := path + "." + key.Value
-		if line, twice := seen[key.Value]; twice {
-			errs = append(errs, d.wrong(key, name, fmt.Sprintf("already said on line %d", line)))
-			continue
-		}
-		seen[key.Value] = key.Line
 		origins[name] = d.origin(val)
-		errs = append(errs, d.nodeField(n, key, val, name, origins))
-	}
+		return d.nodeField(n, key, val, name, origins)
+	})
+	errs := []error{err}
 	if seen["role"] == 0 {
 		errs = append(errs, d.wrong(entry, path+".role", "missing; write control-plane or worker"))
 	}
@@ -63,13 +56,12 @@ func (d decoder) nodeField(n *config.Node, key, val *yaml.Node, path string, ori
 		raw := s.Get(n.Own)
 		return d.must(val, path, raw, s.Must(raw))
 	}
-	if !slices.Contains(config.NodeFields, key.Value) {
-		if !d.strict {
-			return nil
-		}
-		return d.wrong(key, path, "unknown field"+nodeSuggestion(key.Value))
-	}
-	if val.Kind != yaml.ScalarNode {
+	switch known := slices.Contains(config.NodeFields, key.Value); {
+	case !known && !d.strict:
+		return nil
+	case !known:
+		return d.wrong(key, path, "unknown field"+config.DidYouMean(key.Value, config.NodeFields))
+	case val.Kind != yaml.ScalarNode:
 		return d.wrong(val, path, "must be a single value")
 	}
 	return d.must(val, path, val.Value, setWord(n, key.Value, val.Value))
@@ -81,13 +73,6 @@ func (d decoder) must(val *yaml.Node, path, raw, must string) error {
 		return nil
 	}
 	return d.wrong(val, path, fmt.Sprintf("%q: %s", raw, must))
-}
-
-func nodeSuggestion(name string) string {
-	if best := config.Nearest(name, config.NodeFields); best != "" {
-		return ", did you mean " + best + "?"
-	}
-	return "; there are " + strings.Join(config.NodeFields, ", ")
 }
 
 // setWord takes over a field with a single value, or says what it must be.
@@ -129,6 +114,64 @@ func dockerVersions() []string {
 	for _, image := range config.HostImages {
 		if version, ok := strings.CutPrefix(image, "docker-"); ok {
 			all = append(all, version)
+		}
+	}
+	return all
+}
+
+// words is the entry of the file that means a node: names and values as they
+// stand there, without empty values.
+func words(n config.Node) [][2]string {
+	role := n.Role
+	if role == config.RoleMaster {
+		role = config.RoleControlPlane
+	}
+	all := [][2]string{{"role", role}, {"name", n.Name}, {"count", strconv.Itoa(n.Count)}, {"hostImage", n.HostImage}}
+	for _, name := range config.NodeFields {
+		if s, known := config.NodeSetting(name); known {
+			all = append(all, [2]string{name, s.Get(n.Own)})
+		}
+	}
+	return slices.DeleteFunc(all, func(w [2]string) bool { return w[1] == "" })
+}
+
+func nodesTree(nodes []config.Node, origins config.Origins) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for i, n := range nodes {
+		entry := &yaml.Node{Kind: yaml.MappingNode}
+		for _, w := range words(n) {
+			val := encodeWord(w[0], w[1])
+			val.LineComment = nodeOrigin(origins, i, w[0])
+			entry.Content = append(entry.Content, word(w[0]), val)
+		}
+		list.Content = append(list.Content, entry)
+	}
+	return list
+}
+
+func encodeWord(name, raw string) *yaml.Node {
+	if s, known := config.NodeSetting(name); known {
+		return encode(s, raw)
+	}
+	if name == "count" {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: raw}
+	}
+	return word(raw)
+}
+
+func nodeOrigin(origins config.Origins, i int, name string) string {
+	of := fmt.Sprintf("%s[%d].", config.NodesField, i)
+	if name == "hostImage" && origins[of+"dockerVersion"].Source != config.FromDefault {
+		name = "dockerVersion"
+	}
+	return origins[of+name].String()
+}
+
+func nodeValues(nodes []config.Node, origins config.Origins) []Value {
+	var all []Value
+	for i, n := range nodes {
+		for _, w := range words(n) {
+			all = append(all, Value{Field: fmt.Sprintf("%s[%d].%s", config.NodesField, i, w[0]), Value: w[1], Origin: nodeOrigin(origins, i, w[0])})
 		}
 	}
 	return all

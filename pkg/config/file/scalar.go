@@ -43,11 +43,11 @@ func scalar(val *yaml.Node, kind string) (string, error) {
 // pairs turns labels into the words of their flag.
 func pairs(val *yaml.Node) (string, error) {
 	var words []string
-	for i := 0; i+1 < len(val.Content); i += 2 {
-		if val.Content[i+1].Kind != yaml.ScalarNode {
+	for key, one := range entries(val) {
+		if one.Kind != yaml.ScalarNode {
 			return "", fmt.Errorf("must be names with single values")
 		}
-		words = append(words, val.Content[i].Value+"="+val.Content[i+1].Value)
+		words = append(words, key.Value+"="+one.Value)
 	}
 	return strings.Join(words, ","), nil
 }

@@ -71,10 +71,7 @@ func flagOf(field string) string {
 func ClusterVariables(env func(string) string) error {
 	var errs []error
 	for _, field := range slices.Sorted(maps.Keys(Remedies)) {
-		name := clusterName(field)
-		if value := env(name); value != "" && value != "false" {
-			errs = append(errs, fmt.Errorf("%s=%s is no longer read: %s; unset it", name, value, Remedies[field]))
-		}
+		errs = append(errs, unread(env, clusterName(field), Remedies[field]))
 	}
 	return errors.Join(errs...)
 }
@@ -103,10 +100,7 @@ func Suggestion(path string) string {
 		}
 	}
 	slices.Sort(known)
-	if best := config.Nearest(path, known); best != "" {
-		return ", did you mean " + best + "?"
-	}
-	return "; there are " + strings.Join(known, ", ")
+	return config.DidYouMean(path, known)
 }
 
 // variables are variables of the previous scripts whose choice no longer
@@ -123,9 +117,15 @@ var variables = []struct{ name, remedy string }{
 func Variables(env func(string) string) error {
 	var errs []error
 	for _, v := range variables {
-		if value := env(v.name); value != "" && value != "false" {
-			errs = append(errs, fmt.Errorf("%s=%s is no longer read: %s; unset it", v.name, value, v.remedy))
-		}
+		errs = append(errs, unread(env, v.name, v.remedy))
 	}
 	return errors.Join(errs...)
+}
+
+// unread returns an error if a variable is set that is no longer read.
+func unread(env func(string) string, name, remedy string) error {
+	if value := env(name); value != "" && value != "false" {
+		return fmt.Errorf("%s=%s is no longer read: %s; unset it", name, value, remedy)
+	}
+	return nil
 }

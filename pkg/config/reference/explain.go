@@ -40,7 +40,7 @@ func Explain(name string) ([]Explanation, error) {
 func explain(s config.Setting) Explanation {
 	e := Explanation{
 		Field: s.Field, Type: s.Kind(), Meaning: s.Help, Default: s.Default, Values: s.Values,
-		Flag: "--" + s.Flag, Variables: s.EnvNames(), MayChange: s.Change.String(), Shared: s.Shared, Secret: s.Secret,
+		Flag: "--" + s.Flag, Variables: s.EnvNames(), MayChange: string(s.Change), Shared: s.Shared, Secret: s.Secret,
 	}
 	if s.NoFlag {
 		e.Flag = ""

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -112,4 +114,55 @@ func readSmall(path string) ([]byte, error) {
 		err = fmt.Errorf("it is larger than %d KiB", mostRead>>10)
 	}
 	return data, err
+}
+
+// checkNodes checks what the nodes mean for one another and for masters and
+// workers.
+func checkNodes(c config.Config, origins config.Origins) field.ErrorList {
+	if len(c.Nodes) == 0 {
+		return nil
+	}
+	var errs field.ErrorList
+	for name, value := range map[string]int{"masters": c.Masters, "workers": c.Workers} {
+		if origins[name].Source != config.FromDefault {
+			errs = append(errs, field.Invalid(field.NewPath(name), value,
+				fmt.Sprintf("nodes (%s) says which nodes there are; leave %s (%s) out, or nodes", origins[config.NodesField].Where, name, origins[name].Where)))
+		}
+	}
+	if !slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Role == config.RoleMaster }) {
+		errs = append(errs, field.Required(field.NewPath(config.NodesField), "one with role control-plane ("+origins[config.NodesField].Where+")"))
+	}
+	named := map[string]int{}
+	for i, n := range c.Nodes {
+		if other, twice := named[n.Name]; twice && n.Name != "" {
+			at := field.NewPath(config.NodesField).Index(i).Child("name")
+			errs = append(errs, field.Invalid(at, n.Name, fmt.Sprintf("is that of nodes[%d] (%s); choose another", other, origins[at.String()].Where)))
+		}
+		named[n.Name] = i
+	}
+	return errs
+}
+
+// Env looks up a variable and also returns the name under which it was found.
+type Env func(name string) (value, found string)
+
+// HostEnv looks up each variable by its own name only.
+func HostEnv(env func(string) string) Env {
+	return func(name string) (string, string) { return env(name), name }
+}
+
+// ClusterEnv also accepts the K8S_DIND_ names, for the commands about clusters of
+// containers.
+func ClusterEnv(env func(string) string) Env {
+	return func(name string) (string, string) {
+		if v := env(name); v != "" {
+			return v, name
+		}
+		flag, ours := strings.CutPrefix(name, config.EnvPrefix)
+		if !ours {
+			return "", name
+		}
+		other := "K8S_DIND_" + flag
+		return env(other), other
+	}
 }
