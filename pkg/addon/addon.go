@@ -4,13 +4,17 @@
 package addon
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"strings"
 	"text/template"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -62,8 +66,7 @@ func (a Addons) Apply() step.Step {
 	return a.ApplyManifest("apply kube-proxy and CoreDNS", a.Manifests)
 }
 
-// ApplyManifest is the step that applies any other manifest: a pod network,
-// an addon.
+// ApplyManifest is the step that applies another manifest.
 func (a Addons) ApplyManifest(name string, manifest func() ([]byte, error)) step.Step {
 	return kube.ApplyStep(name, a.API, objectsOf(manifest))
 }
@@ -113,4 +116,35 @@ func indent(by int, text string) string {
 func hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:8])
+}
+
+// ProxyConfig returns the configuration of kube-proxy with the user's fields in
+// place of the same fields.
+func (s Settings) ProxyConfig() (string, error) {
+	var own bytes.Buffer
+	if err := templates.ExecuteTemplate(&own, "kube-proxy-config.yaml", s); err != nil || s.ProxyFields == "" {
+		return own.String(), err
+	}
+	var fields, further map[string]any
+	if err := yaml.Unmarshal(own.Bytes(), &fields); err != nil {
+		return "", err
+	}
+	if err := yaml.Unmarshal([]byte(s.ProxyFields), &further); err != nil {
+		return "", fmt.Errorf("further fields of kube-proxy: %w", err)
+	}
+	merge(fields, further)
+	merged, err := yaml.Marshal(fields)
+	return string(merged), err
+}
+
+// merge puts fields into others, and merges the fields that both have.
+func merge(into, fields map[string]any) {
+	for name, value := range fields {
+		inner, isInner := value.(map[string]any)
+		if old, both := into[name].(map[string]any); both && isInner {
+			merge(old, inner)
+			continue
+		}
+		into[name] = value
+	}
 }

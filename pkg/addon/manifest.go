@@ -25,8 +25,7 @@ var published = map[string]string{
 		"#sha256:943ae40251f1ba64ef012c53271bf6766d1883dd024093e854567b56443764b8",
 }
 
-// Where returns the URL of a published manifest, or name, which is a path or
-// a URL.
+// Where returns the URL of a published manifest, or name.
 func Where(name string) string { return cmp.Or(published[name], name) }
 
 // CheckManifest returns an error if a manifest cannot be applied.

@@ -17,8 +17,7 @@ import (
 // label names the addon that an object belongs to.
 const label = "kube-bootstrap.dev/addon"
 
-// Contained reports whether kube-bootstrap contains the manifest and the images
-// of an addon.
+// Contained reports whether kube-bootstrap contains an addon.
 func Contained(name string) bool { return slices.Contains(config.ContainedAddons, name) }
 
 // Named returns the manifest of a contained addon.
@@ -64,8 +63,7 @@ func (a Addons) RemoveNamed(name string) step.Step {
 	return s
 }
 
-// remove is a step that deletes the objects of a manifest that have the label of
-// their addon.
+// remove is the step that deletes the objects that have the label of their addon.
 func (a Addons) remove(name string, manifest func() ([]byte, error)) step.Step {
 	return kube.DeleteStep(name, a.API, label, objectsOf(manifest))
 }
@@ -108,4 +106,34 @@ func claims(volumes []corev1.PersistentVolume) string {
 		return fmt.Sprintf("%s and %d more depend on it", text, more)
 	}
 	return text + " depends on it"
+}
+
+// metallbAddresses is the manifest of the addresses that MetalLB assigns.
+const metallbAddresses = "metallb-addresses.yaml"
+
+// customKind is a CustomResourceDefinition; its last version is the storage version.
+type customKind struct {
+	Plural, Kind string
+	Versions     []string
+}
+
+// BGPKinds are the kinds that the programs of MetalLB watch, and whose objects this
+// addon refuses, because it announces addresses by ARP and NDP only.
+func (Settings) BGPKinds() []customKind {
+	return []customKind{
+		{"bfdprofiles", "BFDProfile", []string{"v1beta1"}},
+		{"bgpadvertisements", "BGPAdvertisement", []string{"v1beta1"}},
+		{"bgppeers", "BGPPeer", []string{"v1beta1", "v1beta2"}},
+		{"communities", "Community", []string{"v1beta1"}},
+		{"servicebgpstatuses", "ServiceBGPStatus", []string{"v1beta1"}},
+	}
+}
+
+// Last reports whether a version is the last one.
+func (k customKind) Last(version string) bool { return version == k.Versions[len(k.Versions)-1] }
+
+// RemoveAddresses is the step that deletes the addresses of the addon metallb that
+// the settings had. Objects of the user stay.
+func (a Addons) RemoveAddresses() step.Step {
+	return a.remove("remove the addresses of addon metallb", func() ([]byte, error) { return a.render(metallbAddresses) })
 }

@@ -103,8 +103,7 @@ func readySince(n corev1.Node, pods []corev1.Pod) bool {
 	})
 }
 
-// evict ignores a refusal by a disruption budget. The next run of the step
-// tries again.
+// evict ignores a refusal by a disruption budget: the next run tries again.
 func (a Addons) evict(ctx context.Context, pod *corev1.Pod) error {
 	client, err := a.API.Client()
 	if err != nil {

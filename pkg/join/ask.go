@@ -31,11 +31,6 @@ type question struct {
 	came               progress // of all requests
 }
 
-// get reads one object, and turns every failure into the Problem it is.
-func (d *discovery) get(ctx context.Context, path, what string, into any) error {
-	return d.ask(ctx, &question{method: http.MethodGet, path: path, what: what, into: into})
-}
-
 // ask sends a request until it is answered.
 func (d *discovery) ask(ctx context.Context, q *question) error {
 	return d.until(ctx, q, func(ctx context.Context) error { return step.Final(d.send(ctx, q)) })

@@ -155,7 +155,7 @@ func (d *discovery) handover(ctx context.Context) (Handover, error) {
 		{"/api/v1/namespaces/kube-system/secrets/" + registryName, "the settings of its registry", &registry},
 		{"/version", "its version", &server},
 	} {
-		if err := d.get(ctx, part.path, part.what, part.into); err != nil {
+		if err := d.ask(ctx, &question{method: http.MethodGet, path: part.path, what: part.what, into: part.into}); err != nil {
 			return Handover{}, err
 		}
 	}

@@ -22,8 +22,7 @@ func kubeletClients(api kube.Connect) signer {
 	return signer{api, certificatesv1.KubeAPIServerClientKubeletSignerName}
 }
 
-// credentialID is where the API server notes with which certificate a request
-// was made.
+// credentialID is the attribute with the certificate that made a request.
 const credentialID = "authentication.kubernetes.io/credential-id"
 
 // NodeCertificate is a client certificate that a kubelet has got.

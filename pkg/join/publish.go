@@ -14,8 +14,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// AdminGroup is the group that the admin's certificate names; Publish makes it
-// cluster-admin.
+// AdminGroup is the group of the admin's certificate, which is cluster-admin.
 const AdminGroup = "kube-bootstrap:cluster-admins"
 
 // AgentGroup is the group that the agents' certificates name.

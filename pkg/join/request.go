@@ -21,8 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// FlannelSigner is who signs flannel's certificates: the agents of control
-// planes, see Issuer.
+// FlannelSigner stands for the agents of control planes, see Issuer.
 const FlannelSigner = "kube-bootstrap.dev/flannel"
 
 // Where a host has the certificate by which etcd knows it, and its key.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -71,25 +72,19 @@ func (j *Joining) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tree, err := j.tree(h)
+	kept, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
 		return err
 	}
-	return j.Files.Put(tree)
-}
-
-// tree returns the files, HandoverFile last: load uses the others only if it exists.
-func (j *Joining) tree(h Handover) ([]host.File, error) {
-	kept, err := json.MarshalIndent(h, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	tree := []host.File{
-		{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644},
-		{Path: EtcdCAFile, Data: h.EtcdCA, Mode: 0o644},
-	}
 	identity, err := j.identity(h)
-	return append(append(tree, identity...), host.File{Path: HandoverFile, Data: kept}), err
+	if err != nil {
+		return err
+	}
+	// HandoverFile is the last: load uses the others only if it exists.
+	return j.Files.Put(slices.Concat(
+		[]host.File{{Path: ClusterCAFile, Data: h.ClusterCA, Mode: 0o644}, {Path: EtcdCAFile, Data: h.EtcdCA, Mode: 0o644}},
+		identity, []host.File{{Path: HandoverFile, Data: kept}},
+	))
 }
 
 // identity returns the files with which the cluster accepts this host: the token of
@@ -136,8 +131,7 @@ func (j *Joining) bootstrapKubeconfig(h Handover) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// Forget is the step that removes the token once the kubelet has its own
-// certificate.
+// Forget is the step that removes the token once the kubelet has a certificate.
 func (j *Joining) Forget() step.Step {
 	return step.Step{
 		Name: "forget the token",

@@ -64,8 +64,7 @@ func (a Approver) requests() signer {
 	return signer{a.API, certificatesv1.KubeletServingSignerName}
 }
 
-// Approve checks all pending requests once. It returns the nodes that now get a
-// certificate.
+// Approve checks all pending requests, and returns the nodes that get a certificate.
 func (a Approver) Approve(ctx context.Context) (approved []string, refused []Refused, err error) {
 	err = a.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if !pending(csr) {
@@ -104,8 +103,7 @@ func (a Approver) approve(ctx context.Context, client kubernetes.Interface, csr 
 	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "the node asks for its own name and addresses")
 }
 
-// Check tells why a request must not be approved, if so; nodes and hosts are all
-// of the cluster's.
+// Check tells why a request must not be approved; nodes and hosts are all there are.
 func (a Approver) Check(csr *certificatesv1.CertificateSigningRequest, nodes []corev1.Node, hosts []Host) error {
 	if csr.Spec.SignerName != certificatesv1.KubeletServingSignerName {
 		return fmt.Errorf("its signer is %s", csr.Spec.SignerName)
@@ -143,8 +141,7 @@ func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, no
 	return nil
 }
 
-// checkUsages wants the usage that a certificate is for, and no other but those
-// that TLS needs.
+// checkUsages wants one usage, and no other but those that TLS needs.
 func checkUsages(usages []certificatesv1.KeyUsage, want certificatesv1.KeyUsage) error {
 	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageKeyEncipherment, certificatesv1.UsageDigitalSignature, want}
 	for _, usage := range usages {

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -61,19 +61,12 @@ func Share(ctx context.Context, client kubernetes.Interface, files []host.File) 
 // Shared reports whether control planes can join by a certificate key.
 func Shared(ctx context.Context, client kubernetes.Interface) (bool, error) {
 	_, err := client.CoreV1().Secrets(system).Get(ctx, shareName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, kube.IgnoreNotFound(err)
 }
 
 // Unshare ends what Share began.
 func Unshare(ctx context.Context, client kubernetes.Interface) error {
-	err := client.CoreV1().Secrets(system).Delete(ctx, shareName, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return kube.IgnoreNotFound(client.CoreV1().Secrets(system).Delete(ctx, shareName, metav1.DeleteOptions{}))
 }
 
 // expiringOwner makes a token that opens nothing. The controller manager
@@ -96,7 +89,8 @@ func expiringOwner(ctx context.Context, client kubernetes.Interface) (*metav1ac.
 // shared fetches and decrypts the files that Share published.
 func (d *discovery) shared(ctx context.Context) (map[string][]byte, error) {
 	var secret corev1.Secret
-	err := d.get(ctx, "/api/v1/namespaces/"+system+"/secrets/"+shareName, "what control planes share", &secret)
+	path := "/api/v1/namespaces/" + system + "/secrets/" + shareName
+	err := d.ask(ctx, &question{method: http.MethodGet, path: path, what: "what control planes share", into: &secret})
 	if p := (*step.Problem)(nil); errors.As(err, &p) && p.Name == notJoinable {
 		return nil, problemNamed("certificate-key",
 			d.Server+" no longer hands over what control planes share: that is good for two hours",

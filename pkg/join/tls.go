@@ -13,15 +13,13 @@ import (
 
 var hashPattern = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
 
-// hasCA reports whether a PEM contains the CA with a hash. While a CA is replaced,
-// it contains two.
+// hasCA finds a CA by its hash in a PEM, which has two while a CA is replaced.
 func hasCA(caPEM []byte, hash string) bool {
 	certs, err := pki.ParseCertificates(caPEM)
 	return err == nil && slices.ContainsFunc(certs, func(ca *x509.Certificate) bool { return pki.Hash(ca) == hash })
 }
 
-// CAHashOf returns what --ca-cert-hash compares: the hash of the first certificate
-// in PEM.
+// CAHashOf returns the hash of the first certificate, as --ca-cert-hash has it.
 func CAHashOf(caPEM []byte) (string, error) {
 	ca, err := pki.ParseCertificate(caPEM)
 	if err != nil {

@@ -80,23 +80,16 @@ func (a NodeApprover) DropUsed(ctx context.Context) error {
 
 func dropUsed(ctx context.Context, client kubernetes.Interface, id, host string, since time.Time) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
-	if err == nil && reported(node, since) {
-		err = deleteUsed(ctx, client, id, host)
+	if err != nil || !reported(node, since) {
+		return kube.IgnoreNotFound(err)
 	}
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// deleteUsed deletes a token that the host used.
-func deleteUsed(ctx context.Context, client kubernetes.Interface, id, host string) error {
 	secrets, name := client.CoreV1().Secrets(system), util.BootstrapTokenSecretName(id)
 	token, err := secrets.Get(ctx, name, metav1.GetOptions{})
-	if err != nil || token.Annotations[usedBy] != host {
-		return err
+	if err == nil && token.Annotations[usedBy] == host {
+		unchanged := metav1.Preconditions{UID: &token.UID, ResourceVersion: &token.ResourceVersion}
+		err = secrets.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &unchanged})
 	}
-	return secrets.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &token.UID, ResourceVersion: &token.ResourceVersion}})
+	return kube.IgnoreNotFound(err)
 }
 
 // reported says whether the kubelet of a node has written its status since then:

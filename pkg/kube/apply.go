@@ -20,8 +20,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// ApplyStep is the step that applies the objects that a function returns when the
-// step runs.
+// ApplyStep is the step that applies objects, which it gets when it runs.
 func ApplyStep(name string, api Connect, objects func() ([]*Object, error)) step.Step {
 	return stepOf(name, objects,
 		func(ctx context.Context, all []*Object) (step.Diff, error) { return Missing(ctx, api, all) },

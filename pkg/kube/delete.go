@@ -12,8 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// DeleteStep is the step that deletes those of the objects that have the same value
-// of a label.
+// DeleteStep is the step that deletes objects, if they have the same value of a label.
 func DeleteStep(name string, api Connect, label string, objects func() ([]*Object, error)) step.Step {
 	return stepOf(name, objects,
 		func(ctx context.Context, all []*Object) (step.Diff, error) { return present(ctx, api, all, label) },
@@ -67,8 +66,7 @@ func remove(ctx context.Context, connect Connect, objects []*Object, label strin
 	}, nil)
 }
 
-// labelled returns the live object, and its resource, if it has the same value of a
-// label, and otherwise nil.
+// labelled returns the live object, or nil if it has another value of a label.
 func (s *server) labelled(ctx context.Context, o *Object, label string) (dynamic.ResourceInterface, *Object, error) {
 	resource, err := s.at(o)
 	if meta.IsNoMatchError(err) {
@@ -90,9 +88,6 @@ func (s *server) remove(ctx context.Context, o *Object, label string) error {
 		return err
 	}
 	background, uid := metav1.DeletePropagationBackground, live.GetUID()
-	err = resource.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	options := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}
+	return IgnoreNotFound(resource.Delete(ctx, o.GetName(), options))
 }

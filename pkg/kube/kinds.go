@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,11 +67,8 @@ func (k *kinds) ask(version schema.GroupVersion) error {
 		return err
 	}
 	list, err := client.ServerResourcesForGroupVersion(version.String())
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return IgnoreNotFound(err)
 	}
 	for _, one := range list.APIResources {
 		if subresource := strings.Contains(one.Name, "/"); !subresource {

@@ -30,6 +30,14 @@ func NoAnswer(err error) error {
 	return step.NoAnswer(err)
 }
 
+// IgnoreNotFound returns nil if err means that an object does not exist, else err.
+func IgnoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // Connect returns the address and credentials of an API server. A step calls
 // it when it runs, because the kubeconfig may not exist yet when the plan is
 // made.

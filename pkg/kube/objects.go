@@ -16,8 +16,7 @@ import (
 // Object is an API object of any kind.
 type Object = unstructured.Unstructured
 
-// Objects reads the objects of a YAML or JSON stream. It replaces each List
-// by its items.
+// Objects reads a YAML or JSON stream, with the items of each List.
 func Objects(manifests []byte) ([]*Object, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifests)))
 	var all []*Object

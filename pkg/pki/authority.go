@@ -130,8 +130,7 @@ func Hash(cert *x509.Certificate) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Fingerprint is the SHA-256 of a certificate, as the API server names the
-// certificate of a request.
+// Fingerprint is the SHA-256 of a certificate, as the API server shows it.
 func Fingerprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:])

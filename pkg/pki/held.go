@@ -90,8 +90,7 @@ func endsSoon(cert *x509.Certificate, now time.Time) bool {
 	return cert.NotAfter.Sub(now) < min(soon, cert.NotAfter.Sub(cert.NotBefore)/12)
 }
 
-// FirstToExpire returns the certificate that expires first; nil if none can be
-// read.
+// FirstToExpire returns the first to expire; nil if none can be read.
 func FirstToExpire(all []Listed) *Listed {
 	var first *Listed
 	for i := range all {

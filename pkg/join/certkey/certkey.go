@@ -29,7 +29,11 @@ func New() Key {
 func Parse(text string) (Key, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != keyLength {
-		return Key{}, malformedKey()
+		return Key{}, &step.Problem{
+			Name:   "certificate-key",
+			Text:   "the certificate key is malformed: it must be 64 hexadecimal digits",
+			Remedy: "copy it as `kube-bootstrap token create --control-plane` printed it",
+		}
 	}
 	return Key{key}, nil
 }
@@ -70,23 +74,11 @@ func (k Key) Open(sealed []byte) ([]byte, error) {
 	}
 	plain, err := aead.Open(nil, nil, sealed, nil)
 	if err != nil {
-		return nil, wrongKey()
+		return nil, &step.Problem{
+			Name:   "certificate-key",
+			Text:   "the certificate key does not open what the control planes share: it is wrong, or a newer one was made since",
+			Remedy: "make a new one with `kube-bootstrap token create --control-plane` on a control plane",
+		}
 	}
 	return plain, nil
-}
-
-func malformedKey() error {
-	return &step.Problem{
-		Name:   "certificate-key",
-		Text:   "the certificate key is malformed: it must be 64 hexadecimal digits",
-		Remedy: "copy it as `kube-bootstrap token create --control-plane` printed it",
-	}
-}
-
-func wrongKey() error {
-	return &step.Problem{
-		Name:   "certificate-key",
-		Text:   "the certificate key does not open what the control planes share: it is wrong, or a newer one was made since",
-		Remedy: "make a new one with `kube-bootstrap token create --control-plane` on a control plane",
-	}
 }
