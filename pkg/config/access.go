@@ -9,8 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/components"
 )
 
-// OIDC is an identity provider that the API server accepts tokens of, besides
-// certificates.
+// OIDC is an identity provider whose tokens the API server accepts.
 type OIDC struct {
 	IssuerURL, ClientID           string
 	UsernameClaim, UsernamePrefix string
@@ -96,8 +95,7 @@ func certificates(s string) string {
 	}
 }
 
-// pairs names what of the provider is missing, and what is of no use without
-// its URL.
+// pairs names what is missing, and what is of no use without the URL.
 func (o OIDC) pairs(missing func(field, because string)) {
 	switch {
 	case o.IssuerURL != "" && o.ClientID == "":

@@ -14,8 +14,7 @@ import (
 // Arguments are flags of a component with their values, by name without dashes.
 type Arguments map[string]string
 
-// additive are flags with a list of names whose defaults the cluster needs:
-// Over adds to them.
+// additive are flags with a list whose defaults the cluster needs: Over adds to it.
 var additive = []string{"enable-admission-plugins", "controllers"}
 
 // Over returns args with the values of a in place of the ones that args has, and

@@ -21,8 +21,7 @@ const (
 	EachRun Change = "not kept"
 )
 
-// Difference is a setting that was given a value other than the one in force.
-// The value in force stays.
+// Difference is a setting that was given another value than the one in force.
 type Difference struct {
 	Setting
 	Given, InForce string
@@ -35,8 +34,7 @@ func FixedFor(role string) func(Setting) bool {
 	return func(s Setting) bool { return s.Change == Never || s.Change == NeverOnMaster && role == RoleMaster }
 }
 
-// SharedFixed reports whether a setting belongs to the whole cluster and cannot
-// change.
+// SharedFixed reports whether a setting of the whole cluster cannot change.
 func SharedFixed(s Setting) bool { return s.Shared && s.Change == Never }
 
 // IsShared reports whether all hosts of a cluster have the same value.

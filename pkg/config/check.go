@@ -16,8 +16,6 @@ import (
 
 // A check returns what a value must be, or nothing if it is.
 
-const hostBits = 24 // the prefix length of one host's share
-
 // The checks of texts that have a form.
 var (
 	interfaceName  = like(`^[^\s/:]{1,15}$`, "must be the name of an interface, such as eth0")
@@ -26,6 +24,12 @@ var (
 	token          = like(`^[a-z0-9]{6}\.[a-z0-9]{16}$`, "must be 6 characters, a dot and 16 characters, all of a-z and 0-9; `kube-bootstrap token create` on the control-plane host prints one")
 	caCertHash     = like(`^sha256:[0-9a-f]{64}$`, "must be sha256: and 64 hex digits; `kube-bootstrap token create` on the control-plane host prints it")
 	certificateKey = like(`^[0-9a-f]{64}$`, "must be 64 hex digits; `kube-bootstrap token create --control-plane` on a control-plane host prints it")
+)
+
+// The checks of networks.
+var (
+	flannelNetwork = sized(8, 23, "is too large: use at most a /8", "is too small: each host gets a /24, so two hosts need at least a /23")
+	serviceNetwork = sized(12, 27, "is too large: the API server takes at most a /12", "is too small: use at least a /27")
 )
 
 // like returns the check that a text has the form of a regular expression.
@@ -74,30 +78,20 @@ func dindSubnet(s string) string {
 	return must(err)
 }
 
-func flannelNetwork(s string) string {
-	prefix, err := network(s)
-	switch {
-	case err != nil:
-		return err.Error()
-	case prefix.Bits() >= hostBits:
-		return fmt.Sprintf("is too small: each host gets a /%d, so two hosts need at least a /%d", hostBits, hostBits-1)
-	case prefix.Bits() < 8:
-		return "is too large: use at most a /8"
+// sized returns the check of a network whose prefix length has limits.
+func sized(shortest, longest int, large, small string) func(string) string {
+	return func(s string) string {
+		prefix, err := network(s)
+		switch {
+		case err != nil:
+			return err.Error()
+		case prefix.Bits() > longest:
+			return small
+		case prefix.Bits() < shortest:
+			return large
+		}
+		return ""
 	}
-	return ""
-}
-
-func serviceNetwork(s string) string {
-	prefix, err := network(s)
-	switch {
-	case err != nil:
-		return err.Error()
-	case prefix.Bits() > 27:
-		return "is too small: use at least a /27"
-	case prefix.Bits() < 12:
-		return "is too large: the API server takes at most a /12"
-	}
-	return ""
 }
 
 func address(s string) string {

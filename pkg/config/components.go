@@ -29,8 +29,7 @@ type KubeProxy struct {
 	Config string // JSON
 }
 
-// componentSettings are the block "components", and what several components
-// share.
+// componentSettings are the block "components", and what components share.
 var componentSettings = sharing(Setting{Group: GroupComponents, Verbs: controlPlanes, Shared: true, Change: OnCluster}, append(programRows(), []Setting{{
 	Field: "components.kubeProxy.config", Flag: "kube-proxy-config",
 	Help: "further fields of the configuration of kube-proxy, as JSON or YAML: {mode: nftables}",

@@ -24,8 +24,7 @@ const (
 // Header has the fields that a configuration file begins with.
 var Header = map[string]string{"apiVersion": APIVersion, "kind": Kind}
 
-// SavedPath is where a host keeps the settings it was set up with. No secret
-// is ever in it.
+// SavedPath is where a host keeps its settings, without secrets.
 const SavedPath = "/var/lib/kube-bootstrap/config.yaml"
 
 // The two things a host can become.

@@ -10,13 +10,8 @@ import (
 )
 
 // LoadBalancerRanges returns the ranges of the setting, which was validated.
-func (c Config) LoadBalancerRanges() (all []addresses.Range) {
-	for _, s := range c.LoadBalancerAddresses {
-		if r, err := addresses.Parse(s); err == nil {
-			all = append(all, r)
-		}
-	}
-	return all
+func (c Config) LoadBalancerRanges() []addresses.Range {
+	return valid(c.LoadBalancerAddresses, addresses.Parse)
 }
 
 // loadBalancerAddresses checks each range, and that no two of them overlap.

@@ -42,9 +42,6 @@ func (m Made) recorded(field string) (value string, found bool) {
 	return value, found
 }
 
-// isNew reports whether there is no cluster yet.
-func (m Made) isNew() bool { return m.Given == nil && m.Defaults == nil }
-
 // Made returns these settings as the record of a new cluster.
 func (c Config) Made(origins Origins) Made {
 	m := Made{Given: map[string]string{}, Defaults: map[string]string{}}
@@ -66,7 +63,7 @@ func (c Config) WithMade(m Made, origins Origins) (Config, []Difference) {
 	if origins["dnsServerIP"].Source == FromDefault {
 		c.DNSServerIP = "" // derived again, from the service network of the cluster
 	}
-	if m.isNew() && origins["addons"].Source == FromDefault {
+	if isNew := m.Given == nil && m.Defaults == nil; isNew && origins["addons"].Source == FromDefault {
 		c.Addons, origins["addons"] = slices.Clone(newClusterAddons), Origin{FromCluster, ""}
 	}
 	for _, s := range describing() {

@@ -36,12 +36,10 @@ const (
 	AddonDashboard     = "dashboard"
 )
 
-// ContainedAddons are the addons whose manifests and images kube-bootstrap
-// contains.
+// ContainedAddons have their manifests and images in kube-bootstrap.
 var ContainedAddons = []string{AddonMetricsServer, AddonLocalPath, AddonMetalLB}
 
-// newClusterAddons are the addons of a new cluster of containers, unless others
-// are given.
+// newClusterAddons are the default of a new cluster of containers.
 var newClusterAddons = []string{AddonMetricsServer, AddonLocalPath}
 
 // NoAddons is the value of the setting for a cluster without addons.
@@ -65,8 +63,7 @@ func addons(s string) string {
 	return ""
 }
 
-// Plugins that are known by name. Any other is the path or the URL of its
-// manifest.
+// Plugins with a name. Any other is the path or the URL of its manifest.
 const (
 	CNIBridge  = "bridge"
 	CNIFlannel = "flannel"

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Suggestion names the field that was probably meant, by flag, by environment
-// name or by its letters.
+// Suggestion names the field that was probably meant by a flag, variable or field.
 func Suggestion(name string) string {
 	var fields []string
 	for _, s := range settings {

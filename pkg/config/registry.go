@@ -77,14 +77,7 @@ func (r Registry) pairs(missing func(field, because string)) {
 }
 
 // Mirrors returns the settings of registryMirrors, which Validate has checked.
-func (c Config) Mirrors() (all []mirror.Mirror) {
-	for _, text := range c.RegistryMirrors {
-		if m, err := mirror.Parse(text); err == nil {
-			all = append(all, m)
-		}
-	}
-	return all
-}
+func (c Config) Mirrors() []mirror.Mirror { return valid(c.RegistryMirrors, mirror.Parse) }
 
 // mirrors names what the mirrors contradict: one another, the private registry, or
 // the local registry of the cluster.

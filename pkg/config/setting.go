@@ -9,8 +9,7 @@ import (
 // Verb is a set of commands that take a setting as a flag.
 type Verb uint
 
-// The commands with settings. Config stands for the config commands, which
-// know every setting.
+// The commands with settings. Every stands for the config commands.
 const (
 	Master Verb = 1 << iota
 	Worker

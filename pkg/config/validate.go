@@ -18,31 +18,31 @@ func (c Config) Validate(role string) field.ErrorList {
 	if len(errs) == 0 {
 		errs = c.together()
 	}
-	if role == RoleWorker && c.MasterIP == "" {
-		errs = append(errs, field.Required(field.NewPath("masterIP"),
-			"a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file"))
-	}
-	if role == RoleMaster && c.Join && c.MasterIP == "" {
-		errs = append(errs, field.Required(field.NewPath("masterIP"),
-			"with --join, a control plane must know another one; set MASTER_IP, --master-ip or masterIP in the file"))
+	switch {
+	case c.MasterIP != "":
+	case role == RoleWorker:
+		errs = append(errs, required("masterIP", "a worker must know the control-plane host it joins; set MASTER_IP, --master-ip or masterIP in the file"))
+	case role == RoleMaster && c.Join:
+		errs = append(errs, required("masterIP", "with --join, a control plane must know another one; set MASTER_IP, --master-ip or masterIP in the file"))
 	}
 	return errs
 }
 
+func required(name, because string) *field.Error { return field.Required(field.NewPath(name), because) }
+
 // ValidateJoin asks for what a host needs once, when it joins in a role. A host
 // that has joined already has credentials of its own.
-func (c Config) ValidateJoin(role string) field.ErrorList {
-	var errs field.ErrorList
+func (c Config) ValidateJoin(role string) (errs field.ErrorList) {
 	if role == RoleMaster && c.CertificateKey == "" {
-		errs = append(errs, field.Required(field.NewPath("certificateKey"),
-			"`kube-bootstrap token create --control-plane` on a control-plane host prints one; pass it with KUBE_BOOTSTRAP_CERTIFICATE_KEY or --certificate-key"))
+		errs = append(errs, required("certificateKey", "`kube-bootstrap token create --control-plane` on a control-plane host prints one; "+
+			"pass it with KUBE_BOOTSTRAP_CERTIFICATE_KEY or --certificate-key"))
 	}
 	if c.Token == "" {
-		errs = append(errs, field.Required(field.NewPath("token"),
+		errs = append(errs, required("token",
 			"`kube-bootstrap token create` on the control-plane host prints one; pass it with --token-file, TOKEN or --token"))
 	}
 	if c.CACertHash == "" {
-		errs = append(errs, field.Required(field.NewPath("caCertHash"),
+		errs = append(errs, required("caCertHash",
 			"`kube-bootstrap token create` on the control-plane host prints it; pass it with --ca-cert-hash"))
 	}
 	return errs
@@ -56,30 +56,27 @@ func (c Config) each() field.ErrorList {
 		path := field.NewPath(s.Field)
 		switch {
 		case raw == "" && s.Default != "":
-			errs = append(errs, field.Required(path, "the default is "+s.Default))
+			errs = append(errs, required(s.Field, "the default is "+s.Default))
 		case raw == "":
 		case len(s.Values) > 0 && !slices.Contains(s.Values, raw):
 			errs = append(errs, field.NotSupported(path, raw, s.Values))
 		case s.check != nil:
 			if must := s.check(raw); must != "" {
-				errs = append(errs, field.Invalid(path, short(s.Masked(raw)), must))
+				shown := s.Masked(raw)
+				if len(shown) > mostShown {
+					shown = shown[:mostShown] + "..."
+				}
+				errs = append(errs, field.Invalid(path, shown, must))
 			}
 		}
 	}
 	return errs
 }
 
-// short returns the beginning of a value, for an error.
-func short(raw string) string {
-	const most = 200
-	if len(raw) <= most {
-		return raw
-	}
-	return raw[:most] + "..."
-}
+// mostShown is how much of a value an error contains, in bytes.
+const mostShown = 200
 
-// together checks what settings mean for one another. Each of them is good by
-// itself here.
+// together compares settings with one another. Each is good by itself here.
 func (c Config) together() field.ErrorList {
 	var errs field.ErrorList
 	wrong := func(name, value, format string, args ...any) {
@@ -113,7 +110,7 @@ func (c Config) together() field.ErrorList {
 	c.newerFields(wrong)
 	c.unknownNames(wrong)
 	c.mirrors(wrong)
-	missing := func(name, because string) { errs = append(errs, field.Required(field.NewPath(name), because)) }
+	missing := func(name, because string) { errs = append(errs, required(name, because)) }
 	c.Registry.pairs(missing)
 	c.OIDC.pairs(missing)
 	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })

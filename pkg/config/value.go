@@ -69,8 +69,7 @@ func or[T any](parse func(string) (T, error), must string) func(string) (T, erro
 	}
 }
 
-// parseSpan reads a duration. The old scripts counted seconds, so a bare number
-// does.
+// parseSpan reads a duration; a bare number is seconds, as in the old scripts.
 func parseSpan(s string) (time.Duration, error) {
 	if _, err := strconv.Atoi(s); err == nil {
 		s += "s"
@@ -119,8 +118,7 @@ func parseMapping(s string) (string, error) {
 	return string(data), nil
 }
 
-// settled is a name that means the same file whatever directory we are in: a
-// host remembers it.
+// settled makes the path of a manifest absolute, because a host remembers it.
 func settled(name string) (string, error) {
 	if !IsManifest(name) {
 		return name, nil
@@ -140,4 +138,14 @@ func parseManifests(s string) ([]string, error) {
 		}
 	}
 	return items, nil
+}
+
+// valid parses the items of a list, without those that parse does not accept.
+func valid[T any](items []string, parse func(string) (T, error)) (all []T) {
+	for _, item := range items {
+		if one, err := parse(item); err == nil {
+			all = append(all, one)
+		}
+	}
+	return all
 }

@@ -54,8 +54,7 @@ func ProxyConfig(s string) string {
 	return ""
 }
 
-// fieldsOf reads the fields of a kind, as JSON, and says what they must be. A field
-// in kept cannot be set.
+// fieldsOf reads fields and says what they must be. Those in kept cannot be set.
 func fieldsOf(kind, s, example string, kept map[string]string, into any) string {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(s), &given); err != nil {

@@ -68,8 +68,7 @@ var keptFlags = map[string]map[string]string{
 	},
 }
 
-// Flag returns the reason why a flag cannot be set, with the setting to use
-// instead.
+// Flag returns why a flag cannot be set, with the setting to use instead.
 func Flag(program, name, value string) string {
 	tables := []map[string]string{keptFlags[program]}
 	if program != "etcd" {

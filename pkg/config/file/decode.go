@@ -187,8 +187,7 @@ func (d decoder) wrong(at *yaml.Node, name, text string) error {
 	return fmt.Errorf("%s:%d: %s: %s", d.path, at.Line, name, text)
 }
 
-// lastSaved is the last field that Marshal writes in every case: a file without
-// it was cut.
+// lastSaved is the last field that Marshal always writes: a file without it was cut.
 const lastSaved = "keepImages"
 
 // ReadSaved reads what Marshal wrote, at path. Fields of another version of

@@ -19,8 +19,7 @@ func Marshal(c config.Config) ([]byte, error) {
 	}))
 }
 
-// Shared encodes the settings that all hosts of a cluster share. A host that joins
-// receives them.
+// Shared encodes the settings that a host receives when it joins.
 func Shared(c config.Config) []byte {
 	data, err := encodeTree(tree(c, func(s config.Setting) (bool, string) { return s.Shared, "" }))
 	if err != nil {
@@ -45,8 +44,7 @@ func WithShared(c config.Config, data []byte) (config.Config, error) {
 	return c.Complete(), nil
 }
 
-// onlyShared returns the shared settings among the fields of a block; "" is the
-// whole document.
+// onlyShared returns the shared settings of a block; "" is the whole document.
 func onlyShared(root *yaml.Node, block string) []*yaml.Node {
 	var kept []*yaml.Node
 	for key, val := range entries(root) {
@@ -63,8 +61,7 @@ func onlyShared(root *yaml.Node, block string) []*yaml.Node {
 	return kept
 }
 
-// tree returns the header and the non-empty settings that keep chooses, each with
-// the comment it returns.
+// tree returns the header and the settings that keep chooses, with its comments.
 func tree(c config.Config, keep func(config.Setting) (bool, string)) *yaml.Node {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range []string{"apiVersion", "kind"} {
@@ -144,4 +141,47 @@ func flow(raw string) *yaml.Node {
 	}
 	doc.Content[0].Style = yaml.FlowStyle
 	return doc.Content[0]
+}
+
+// Value is one setting as `config view` shows it.
+type Value struct {
+	Field  string `json:"field"`
+	Env    string `json:"-"` // the name in the old scripts, or our own
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// Values lists the settings of verb with their origins, without secrets.
+func Values(c config.Config, verb config.Verb, origins config.Origins) []Value {
+	var all []Value
+	for _, s := range config.Settings(verb) {
+		names := s.EnvNames()
+		v := Value{Field: s.Field, Env: names[len(names)-1], Value: s.Get(c), Origin: origins[s.Field].String()}
+		if v.Value != "" {
+			v.Value = s.Masked(v.Value)
+		}
+		if origins[s.Field].Source == config.FromDefault && s.Default == "" && v.Value != "" {
+			v.Origin = "derived"
+		}
+		all = append(all, v)
+	}
+	if verb == config.Every {
+		all = append(all, nodeValues(c.Nodes, origins)...)
+	}
+	return all
+}
+
+// View is Marshal with the origin of each value as a comment.
+func View(c config.Config, origins config.Origins) ([]byte, error) {
+	from := map[string]string{}
+	for _, v := range Values(c, config.Every, origins) {
+		from[v.Field] = v.Origin
+	}
+	root := tree(c, func(s config.Setting) (bool, string) {
+		return len(c.Nodes) == 0 || s.Field != "masters" && s.Field != "workers", from[s.Field]
+	})
+	if len(c.Nodes) > 0 {
+		root.Content = append(root.Content, word(config.NodesField), nodesTree(c.Nodes, origins))
+	}
+	return encodeTree(root)
 }

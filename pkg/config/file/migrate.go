@@ -12,8 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/previous"
 )
 
-// Migrate returns a configuration file with the settings of a file of the
-// previous tools.
+// Migrate converts a file of the previous tools.
 func Migrate(path string) ([]byte, error) {
 	var given config.Config
 	root, err := readDocument(path)

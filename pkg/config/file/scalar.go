@@ -10,8 +10,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// isNull reports whether a node has no value, for example because all lines of
-// a block are comments.
+// isNull reports whether a node has no value, such as a block of comments.
 func isNull(val *yaml.Node) bool { return val.Kind == yaml.ScalarNode && val.Tag == "!!null" }
 
 func scalar(val *yaml.Node, kind string) (string, error) {

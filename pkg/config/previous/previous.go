@@ -66,8 +66,7 @@ func flagOf(field string) string {
 	return flag.String()
 }
 
-// ClusterVariables returns an error that lists the set variables of these
-// flags.
+// ClusterVariables returns an error that lists the set variables of these flags.
 func ClusterVariables(env func(string) string) error {
 	var errs []error
 	for _, field := range slices.Sorted(maps.Keys(Remedies)) {
@@ -103,8 +102,7 @@ func Suggestion(path string) string {
 	return config.DidYouMean(path, known)
 }
 
-// variables are variables of the previous scripts whose choice no longer
-// exists as a setting.
+// variables of the previous scripts are no setting any more.
 var variables = []struct{ name, remedy string }{
 	{"USE_CNI", "use --cni-plugin flannel for a network of pods alone"},
 	{"USE_CONTAINERIZED", "the kubelet always runs in a container"},

@@ -116,8 +116,7 @@ func readSmall(path string) ([]byte, error) {
 	return data, err
 }
 
-// checkNodes checks what the nodes mean for one another and for masters and
-// workers.
+// checkNodes compares the nodes with one another, and with masters and workers.
 func checkNodes(c config.Config, origins config.Origins) field.ErrorList {
 	if len(c.Nodes) == 0 {
 		return nil
@@ -151,8 +150,7 @@ func HostEnv(env func(string) string) Env {
 	return func(name string) (string, string) { return env(name), name }
 }
 
-// ClusterEnv also accepts the K8S_DIND_ names, for the commands about clusters of
-// containers.
+// ClusterEnv also accepts the K8S_DIND_ names, for clusters of containers.
 func ClusterEnv(env func(string) string) Env {
 	return func(name string) (string, string) {
 		if v := env(name); v != "" {
