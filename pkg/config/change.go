@@ -28,8 +28,7 @@ type Difference struct {
 	From           Origin // of the value that was given
 }
 
-// FixedFor returns a function that reports whether a setting cannot change on
-// an installed host of that role.
+// FixedFor returns whether a setting cannot change on an installed host of that role.
 func FixedFor(role string) func(Setting) bool {
 	return func(s Setting) bool { return s.Change == Never || s.Change == NeverOnMaster && role == RoleMaster }
 }

@@ -97,8 +97,7 @@ func (c Config) ExtraArgs(name string) Arguments {
 	return all
 }
 
-// ProxyFields returns the further fields of the configuration of kube-proxy, with
-// the feature gates, as JSON.
+// ProxyFields returns the further fields of kube-proxy and the feature gates, as JSON.
 func (c Config) ProxyFields() string {
 	if len(c.FeatureGates) == 0 {
 		return c.Components.KubeProxy.Config

@@ -7,6 +7,7 @@
 package config
 
 import (
+	"cmp"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -132,16 +133,13 @@ func Default() Config {
 	return c.Complete()
 }
 
-// Complete brings spellings that mean the same to one form and derives what
-// follows from other settings.
+// Complete brings equal spellings to one form and derives what follows from them.
 func (c Config) Complete() Config {
 	if release, _, err := catalog.Kubernetes(c.KubernetesVersion); err == nil { // Validate reports an invalid version
 		c.KubernetesVersion = release
 	}
 	c.EtcdVersion, c.FlannelVersion = withV(c.EtcdVersion), withV(c.FlannelVersion)
-	if goName, ok := machineNames[c.Arch]; ok {
-		c.Arch = goName
-	}
+	c.Arch = cmp.Or(machineNames[c.Arch], c.Arch)
 	if c.DNSServerIP == "" {
 		c.DNSServerIP = tenth(c.ServiceNetwork)
 	}
@@ -157,8 +155,7 @@ func withV(version string) string {
 	return version
 }
 
-// tenth returns the tenth address of an IPv4 network, where DNS lives by
-// convention; empty when there is none.
+// tenth returns the tenth address of an IPv4 network, by convention that of DNS, or "".
 func tenth(network string) string {
 	prefix, err := netip.ParsePrefix(network)
 	if err != nil || !prefix.Addr().Is4() {

@@ -119,8 +119,7 @@ func (a NodeApprover) answer(ctx context.Context, client kubernetes.Interface, c
 	return decide(ctx, client, csr, certificatesv1.CertificateApproved, "a host joins with a token")
 }
 
-// checkNode returns the name of the node that a request is for, or why nobody
-// gets the certificate with a token.
+// checkNode returns the node that a request is for, or why no token is enough for it.
 func checkNode(csr *certificatesv1.CertificateSigningRequest, controlPlanes []string) (name string, refused error) {
 	request, err := parse(csr)
 	if err != nil {

@@ -60,8 +60,7 @@ func (j *Joining) missing(context.Context) (step.Diff, error) {
 	return diff, nil
 }
 
-// keepsToken reports whether the file of the kubelet contains the token of this
-// run, or any token if this run has none.
+// keepsToken reports whether the kubelet has the token of this run, if there is one.
 func (j *Joining) keepsToken() bool {
 	data, err := j.Files.Read(BootstrapKubeconfig)
 	return err == nil && (j.Target.Token.ID == "" || bytes.Contains(data, []byte(j.Target.Token.Reveal())))

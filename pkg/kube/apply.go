@@ -181,8 +181,7 @@ func (s *server) missing(ctx context.Context, o *Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A controller may write between the two requests, so a difference is
-	// checked again.
+	// A controller may write between the requests, so a difference is checked again.
 	for range 3 {
 		live, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -17,8 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// FieldManager is the field manager of server-side apply. It owns every field
-// that kube-bootstrap applies.
+// FieldManager owns every field that kube-bootstrap applies.
 const FieldManager = "kube-bootstrap"
 
 // NoAnswer marks the error of a request in a Check as unanswered, unless the

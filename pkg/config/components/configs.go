@@ -24,8 +24,7 @@ var keptFields = map[string]string{
 	"registerWithTaints": "use nodeTaints, or taints of the node", "port": "it stays 10250",
 }
 
-// keptProxyFields of the configuration of kube-proxy are what makes it a part of
-// this cluster, each with what to use instead.
+// keptProxyFields are the same of the configuration of kube-proxy.
 var keptProxyFields = map[string]string{
 	"apiVersion": "leave it out", "kind": "leave it out", "featureGates": "use featureGates", "clusterCIDR": "use flannelNetwork",
 	"hostnameOverride": "use hostName", "bindAddress": "it stays as it is", "detectLocal": "it stays as it is", "detectLocalMode": "it stays as it is",

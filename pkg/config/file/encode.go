@@ -111,10 +111,8 @@ func encode(s config.Setting, raw string) *yaml.Node {
 	switch {
 	case s.Secret:
 		return word(s.Masked(raw))
-	case kind == "bool":
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: raw}
-	case kind == "int":
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: raw}
+	case kind == "bool", kind == "int":
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!" + kind, Value: raw}
 	case kind == "mapping", kind == "arguments", kind == "gates":
 		return flow(raw)
 	case kind == "list":

@@ -119,8 +119,7 @@ func dockerVersions() []string {
 	return all
 }
 
-// words is the entry of the file that means a node: names and values as they
-// stand there, without empty values.
+// words returns the names and values of a node in the file, without empty values.
 func words(n config.Node) [][2]string {
 	role := n.Role
 	if role == config.RoleMaster {

@@ -1,5 +1,4 @@
-// Package mirror reads registries that serve the images of others, as a setting
-// lists them.
+// Package mirror reads the setting of registries that serve the images of others.
 package mirror
 
 import (

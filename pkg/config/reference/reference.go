@@ -1,5 +1,4 @@
-// Package reference documents the settings from their table: pages, a template of
-// a file, explanations, a schema.
+// Package reference documents the settings: page, template, explanations, schema.
 package reference
 
 import (
@@ -97,8 +96,7 @@ type Explanation struct {
 	Secret    bool     `json:"secret"` // never printed or saved
 }
 
-// Explain returns the explanations of a field, or of all fields of a block. An
-// empty name stands for all fields.
+// Explain returns the explanations of a field, of a block, or, for "", of all fields.
 func Explain(name string) ([]Explanation, error) {
 	var all []Explanation
 	for _, s := range config.Settings(config.Every) {

@@ -1,5 +1,4 @@
-// Package source reads the settings from their sources: flags, the environment,
-// files and the defaults.
+// Package source reads the settings from flags, the environment, files and defaults.
 package source
 
 import (
