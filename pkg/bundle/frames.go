@@ -35,16 +35,18 @@ const cacheFrom = 1 << 20
 
 // groups returns the blobs of each frame. Layers that several images share come
 // first: they contain no Go programs, which compress best next to one another.
-// The other layers are sorted by size: large layers change most often, and a
-// reader of a small layer finishes early.
+// The other layers are sorted by size, with the layers below: a reader can unpack each
+// layer when it arrives, large layers change most often, and a reader of a small layer
+// finishes early.
 func (b *Builder) groups() (all [][]blobSource) {
 	if len(b.blobs) > 0 {
 		all = append(all, b.blobs)
 	}
 	for _, arch := range config.Arches {
 		if layers := slices.Clone(b.layers[arch]); len(layers) > 0 {
+			depths := b.depths(layers, arch)
 			slices.SortStableFunc(layers, func(x, y blobSource) int {
-				return cmp.Or(cmp.Compare(min(b.uses(y, arch), 2), min(b.uses(x, arch), 2)), cmp.Compare(x.size, y.size))
+				return cmp.Or(cmp.Compare(min(b.uses(y, arch), 2), min(b.uses(x, arch), 2)), cmp.Compare(depths[x.digest], depths[y.digest]))
 			})
 			all = append(all, layers)
 		}
@@ -60,6 +62,22 @@ func (b *Builder) uses(layer blobSource, arch string) (n int) {
 		}
 	}
 	return n
+}
+
+// depths returns the size in bytes of each layer with the layers below it.
+func (b *Builder) depths(layers []blobSource, arch string) map[digest.Digest]int64 {
+	sizes, depths := map[digest.Digest]int64{}, map[digest.Digest]int64{}
+	for _, layer := range layers {
+		sizes[layer.digest] = layer.size
+	}
+	for _, i := range b.manifest.Images {
+		var depth int64
+		for _, layer := range i.Platforms[arch].Layers {
+			depth += sizes[layer]
+			depths[layer] = depth
+		}
+	}
+	return depths
 }
 
 // frames compresses all groups concurrently and returns the file of each.

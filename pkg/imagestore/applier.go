@@ -12,7 +12,6 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/mount"
 	"github.com/containerd/containerd/v2/pkg/archive"
-	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -20,13 +19,13 @@ import (
 // containerd itself uses.
 type layerApplier struct {
 	diff.Comparer
-	mounted diff.Applier // mounts the snapshot first
-	layers  content.Provider
-	others  func() map[digest.Digest]string // directories of layers; it may wait
+	mounted  diff.Applier // mounts the snapshot first
+	layers   content.Provider
+	unpacked unpackedDirs
 }
 
-func newLayerApplier(service containerd.DiffService, layers content.Provider, others func() map[digest.Digest]string) layerApplier {
-	return layerApplier{service, apply.NewFileSystemApplier(layers), layers, others}
+func newLayerApplier(service containerd.DiffService, layers content.Provider, unpacked unpackedDirs) layerApplier {
+	return layerApplier{service, apply.NewFileSystemApplier(layers), layers, unpacked}
 }
 
 // Apply implements diff.Applier. It writes an uncompressed layer directly into
@@ -46,23 +45,8 @@ func (u layerApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mount
 	if _, err := archive.Apply(ctx, dir, io.NewSectionReader(from, 0, from.Size()), options...); err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	if err := u.share(layer, dir); err != nil {
-		return ocispec.Descriptor{}, err
-	}
+	u.unpacked.add(layer.Digest, dir)
 	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Size: layer.Size, Digest: layer.Digest}, nil
-}
-
-// share follows the unpacking, because it may wait until Docker has unpacked the same
-// layer.
-func (u layerApplier) share(layer ocispec.Descriptor, dir string) error {
-	if layer.Size < sharedSize {
-		return nil
-	}
-	other := u.others()[layer.Digest]
-	if other == "" {
-		return nil
-	}
-	return share(dir, other)
 }
 
 // directory returns the directory that contains the files of a snapshot: the

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net"
 	"slices"
-	"sync"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
@@ -159,7 +158,7 @@ func leased(ctx context.Context, c *containerd.Client, do func(context.Context) 
 }
 
 func (s containerdStore) load(ctx context.Context, c *containerd.Client, open func() io.ReadCloser) error {
-	staging := newStagingStore(c.ContentStore(), s.dir)
+	staging := newStagingStore(c, s.snapshotter, s.dir)
 	defer staging.close()
 	archive := open()
 	defer archive.Close()
@@ -167,10 +166,13 @@ func (s containerdStore) load(ctx context.Context, c *containerd.Client, open fu
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	if c, err = staging.client(c, sync.OnceValue(func() map[digest.Digest]string { return s.others.find(ctx) })); err != nil {
+	if c, err = staging.client(c); err != nil {
 		return err
 	}
 	if err := s.unpack(ctx, c, loaded); err != nil {
+		return err
+	}
+	if err := staging.unpacked.share(ctx, s.others); err != nil {
 		return err
 	}
 	for _, img := range loaded {

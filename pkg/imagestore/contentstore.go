@@ -19,21 +19,26 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
-// stagingStore is the content store of containerd, except for layers: it keeps
-// these in unlinked files of this process until layerApplier has unpacked them.
+// stagingStore is the content store of containerd, except for layers: it unpacks
+// them while it receives them, or keeps them in unlinked files of this process until
+// layerApplier has unpacked them.
 // Tried and rejected: importing the layers into containerd's own store over its
 // socket takes three times as long, and twice the disk space. The result is the
 // same as that of an import for which containerd discards unpacked layers.
 type stagingStore struct {
 	content.Store
-	dir string
+	dir      string
+	stream   *layerStream
+	unpacked unpackedDirs
 
 	mu     sync.Mutex
 	layers map[digest.Digest]*stagedLayer
 }
 
-func newStagingStore(to content.Store, dir string) *stagingStore {
-	return &stagingStore{Store: to, dir: dir, layers: map[digest.Digest]*stagedLayer{}}
+func newStagingStore(c *containerd.Client, snapshotter, dir string) *stagingStore {
+	unpacked := newUnpackedDirs()
+	stream := newLayerStream(c.SnapshotService(snapshotter), unpacked)
+	return &stagingStore{Store: c.ContentStore(), dir: dir, stream: stream, unpacked: unpacked, layers: map[digest.Digest]*stagedLayer{}}
 }
 
 func (s *stagingStore) close() {
@@ -67,13 +72,13 @@ func (s *stagingStore) read(ctx context.Context, from io.Reader) ([]images.Image
 }
 
 // client returns a client that reads content from this store and unpacks layers
-// in this process, where it shares their files with other directories.
-func (s *stagingStore) client(c *containerd.Client, others func() map[digest.Digest]string) (*containerd.Client, error) {
+// in this process.
+func (s *stagingStore) client(c *containerd.Client) (*containerd.Client, error) {
 	conn, ok := c.Conn().(*grpc.ClientConn)
 	if !ok {
 		return nil, errors.New("containerd is not reached by a connection of its own")
 	}
-	return containerd.NewWithConn(conn, containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(newLayerApplier(c.DiffService(), s, others))))
+	return containerd.NewWithConn(conn, containerd.WithServices(containerd.WithContentStore(s), containerd.WithDiffService(newLayerApplier(c.DiffService(), s, s.unpacked))))
 }
 
 func (s *stagingStore) layer(d digest.Digest) *stagedLayer {
@@ -98,8 +103,11 @@ func (s *stagingStore) Writer(ctx context.Context, options ...content.WriterOpt)
 			return nil, err
 		}
 	}
+	if w := s.stream.writer(ctx, o.Ref); w != nil {
+		return w, nil
+	}
 	if o.Desc.Size < image.ManifestLimit {
-		return s.Store.Writer(ctx, options...)
+		return s.stream.learning(s.Store.Writer(ctx, options...))
 	}
 	return s.newLayer(o.Ref)
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
@@ -25,6 +26,36 @@ func (l LayerDirs) find(ctx context.Context) map[digest.Digest]string {
 	}
 	dirs, _ := l(ctx)
 	return dirs
+}
+
+// unpackedDirs are the directories into which layers were unpacked.
+type unpackedDirs struct {
+	mu   *sync.Mutex
+	dirs map[digest.Digest]string
+}
+
+func newUnpackedDirs() unpackedDirs { return unpackedDirs{&sync.Mutex{}, map[digest.Digest]string{}} }
+
+func (u unpackedDirs) add(layer digest.Digest, dir string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.dirs[layer] = dir
+}
+
+// share shares the files of all layers with the directories that others finds. It
+// follows the unpacking, as others may wait until Docker has unpacked the same layers.
+func (u unpackedDirs) share(ctx context.Context, others LayerDirs) error {
+	if len(u.dirs) == 0 {
+		return nil
+	}
+	for layer, other := range others.find(ctx) {
+		if dir := u.dirs[layer]; dir != "" {
+			if err := share(dir, other); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // sharedSize is the size in bytes from which on a file is shared. Kubernetes is
