@@ -44,7 +44,7 @@ func (j *joining) plan() step.Plan {
 	for _, n := range j.nodes.Nodes() {
 		files = append(files, remote.PutBinary(j.session, n.Name, j.options.Binary))
 		if n.Name != j.master.Name {
-			joins = append(joins, j.step(n))
+			first, joins = append(first, j.preload(n)), append(joins, j.step(n))
 			continue
 		}
 		first = append(first, roleStep(n, j.firstMaster))
@@ -53,7 +53,7 @@ func (j *joining) plan() step.Plan {
 			files = append(files, remote.Put(j.session, name, n.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600}))
 		}
 	}
-	plan := step.Plan{files, first}
+	plan := step.Plan{files, first}.Compact()
 	if len(joins) == 0 {
 		return plan
 	}
@@ -61,6 +61,17 @@ func (j *joining) plan() step.Plan {
 		return append(plan, joins, []step.Step{j.spreadDNS()})
 	}
 	return append(plan, []step.Step{j.openMasters()}, joins, []step.Step{j.spreadDNS(), j.closeMasters()})
+}
+
+// preload returns the step that loads images into a new host, while the first control
+// plane starts. An existing host may be a node already, and loads what it lacks when it
+// joins.
+func (j *joining) preload(n topology.Node) step.Step {
+	if !j.source.shared || j.state.Has(n.Name) {
+		return step.Step{}
+	}
+	args := slices.Concat([]string{"offline", "bootstrap"}, j.source.args(), j.options.LoadArgs)
+	return step.Always("load images into "+n.Name, func(ctx context.Context) error { return remote.Run(ctx, j.session, n.Name, args, nil) })
 }
 
 func (j *joining) step(n topology.Node) step.Step {

@@ -55,6 +55,7 @@ type Options struct {
 	Manifests  []Manifest
 	MasterArgs []string // further arguments of `kube-bootstrap master`
 	WorkerArgs []string // further arguments of `kube-bootstrap worker`
+	LoadArgs   []string // further arguments of `kube-bootstrap offline bootstrap`
 }
 
 // Defaults of Options.

@@ -40,7 +40,7 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 		KeepImages: cfg.KeepImages,
 		Registry:   registry,
 		APIPort:    cfg.APIServerPort, Publish: origins["apiServerPort"].Source != config.FromDefault,
-		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins),
+		MasterArgs: cfg.Args(config.Master, origins), WorkerArgs: cfg.Args(config.Worker, origins), LoadArgs: cfg.Args(config.Bootstrap, origins),
 	}, nil
 }
 
