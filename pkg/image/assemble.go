@@ -31,9 +31,6 @@ const CNIDir = "/opt/cni/bin"
 // CNIPlugins are the names of the files in CNIDir.
 var CNIPlugins = []string{"bridge", "host-local", "loopback", "portmap"}
 
-// kubernetesPrograms are the components in hyperkube.
-var kubernetesPrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"}
-
 // shape describes the layers of an image.
 type shape struct {
 	userland   bool
@@ -47,8 +44,8 @@ type shape struct {
 func shapeOf(name string) shape {
 	switch name {
 	case "hyperkube":
-		s := shape{userland: true, plugins: true, program: "usr/local/bin/hyperkube", links: map[string]string{}, entrypoint: nil}
-		for _, p := range kubernetesPrograms {
+		s := shape{userland: true, plugins: true, program: "usr/local/bin/hyperkube", links: map[string]string{}}
+		for _, p := range Programs() {
 			s.links["usr/local/bin/"+p] = "hyperkube"
 		}
 		return s
@@ -79,12 +76,12 @@ func (b *Builder) Build(ctx context.Context, v Versions, img Image, arch string)
 	if err != nil {
 		return built, err
 	}
-	part, err := b.Compile(ctx, v.Recipe(img.Name), arch)
+	recipe := v.Recipe(img.Name)
+	part, err := b.Compile(ctx, recipe, arch)
 	if err != nil {
 		return built, err
 	}
 	built.Parts = append(built.Parts, part)
-	recipe := v.Recipe(img.Name)
 	own := rootfs.Content{Files: map[string]string{s.program: filepath.Join(part.Dir, recipe.Program(recipe.Packages[0]))}, Links: s.links}
 	layer, err := rootfs.Layer(ctx, b.Cache, fmt.Sprintf("layer-%s-%s-%s", img.Name, arch, cache.Key(part.Key, s.program, s.links)), own)
 	if err != nil {

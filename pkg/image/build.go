@@ -3,6 +3,7 @@ package image
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -51,10 +53,7 @@ func (b *Builder) Compile(ctx context.Context, r Recipe, arch string) (cache.Par
 // resolve returns the compilation of a prepared recipe, and its part without Dir
 // and Sources.
 func (b *Builder) resolve(ctx context.Context, r Recipe, arch string) (compilation, cache.Part, error) {
-	if err := b.findGo(ctx); err != nil {
-		return compilation{}, cache.Part{}, err
-	}
-	c, err := newCompilation(r, arch, b.goVersion)
+	c, err := b.compilation(ctx, r, arch)
 	return c, cache.Part{
 		Name: r.Name, Version: r.Version, Origin: r.origin(),
 		Key: cache.Key(r, c.source+c.beside+c.stub, c.env, c.args, c.goVersion, b.checkoutState()),
@@ -160,6 +159,48 @@ func (b *Builder) checkoutState() string {
 		return nil
 	})
 	return cache.Key(state.Bytes())
+}
+
+// modules lists the modules of the executables in a directory, with
+// checksums, from their build info.
+func modules(dir string) ([]string, error) {
+	programs, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, p := range programs {
+		info, err := buildinfo.ReadFile(filepath.Join(dir, p.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read the build info: %w", err)
+		}
+		for _, m := range append(info.Deps, &info.Main) {
+			if text := moduleSum(m); text != "" {
+				all = append(all, text)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// moduleSum returns "" for the main module, and no checksum for a module of a
+// checkout or a stub.
+func moduleSum(m *debug.Module) string {
+	name := m.Path
+	if strings.HasPrefix(name, OurRegistry+"/") || name == "" {
+		return ""
+	}
+	if m.Replace != nil {
+		m = m.Replace
+	}
+	if strings.HasPrefix(m.Path, stubDir) {
+		return name + " (stub)"
+	}
+	if m.Sum == "" {
+		return name + " (checkout)"
+	}
+	return m.Path + "@" + m.Version + " " + m.Sum
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -47,8 +47,11 @@ func Catalogue(v Versions, registryPrefix string) []Image {
 		{Name: "hyperkube", Ref: OurRegistry + "/hyperkube:" + v.Kubernetes, Stores: []Store{Main, Containerd}},
 		{Name: "coredns", Ref: "registry.k8s.io/coredns/coredns:v" + v.CoreDNS, Stores: []Store{Containerd}},
 		{Name: "pause", Ref: "registry.k8s.io/pause:" + v.Pause, Stores: []Store{Containerd}},
+		addonImage("metrics-server", "metrics-server", "registry.k8s.io/metrics-server/metrics-server", v.MetricsServer),
+		addonImage("local-path-provisioner", "local-path", "docker.io/rancher/local-path-provisioner", v.LocalPath),
+		addonImage("metallb-controller", "metallb", "quay.io/metallb/controller", v.MetalLB),
+		addonImage("metallb-speaker", "metallb", "quay.io/metallb/speaker", v.MetalLB),
 	}
-	all = append(all, addonImages(v)...)
 	all = append(all, ownPrograms(v)...)
 	if registryPrefix == "" {
 		return all
@@ -58,6 +61,17 @@ func Catalogue(v Versions, registryPrefix string) []Image {
 		all[i].Ref = strings.TrimSuffix(registryPrefix, "/") + "/" + path
 	}
 	return all
+}
+
+// addonImage returns an image of an addon. Every bundle contains them, and every
+// host has them, because a pod of an addon may run on any host.
+func addonImage(name, addon, repo, version string) Image {
+	return Image{Name: name, Addon: addon, Ref: repo + ":v" + version, Stores: []Store{Containerd}}
+}
+
+// OfEveryCluster returns the images that also a cluster without addons uses.
+func OfEveryCluster(all []Image) []Image {
+	return slices.DeleteFunc(slices.Clone(all), func(i Image) bool { return i.Addon != "" })
 }
 
 // OurRegistry is the registry name of images that are not published.

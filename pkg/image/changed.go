@@ -73,13 +73,14 @@ func (b *Builder) releasedKeys(ctx context.Context, v Versions, arch string, pro
 	return keys, nil
 }
 
-// listed is the output of `go list -export` for a package and, for a main
-// package, its dependencies. JSON output would be a hundred times as long.
+// listed is the output of `go list -export` for a package.
 type listed struct {
 	BuildID string
-	Deps    []string
+	Deps    []string // of a main package
 }
 
+// listFormat is the form of a line of that output. JSON output would be a hundred
+// times as long.
 const listFormat = "{{.ImportPath}}\t{{.BuildID}}\t{{if not .DepOnly}}{{join .Deps \" \"}}{{end}}"
 
 func parseListed(line string) (path string, l listed) {
@@ -146,10 +147,7 @@ func (b *Builder) programs(ctx context.Context, v Versions, arch, version string
 	if err := b.prepare(ctx, &r); err != nil {
 		return compilation{}, fmt.Errorf("prepare %s: %w", strings.Join(programs, ", "), err)
 	}
-	if err := b.findGo(ctx); err != nil {
-		return compilation{}, err
-	}
-	return newCompilation(r, arch, b.goVersion)
+	return b.compilation(ctx, r, arch)
 }
 
 // Program links a component of the checkout, or takes it from the cache by

@@ -20,10 +20,10 @@ import (
 type compilation struct {
 	recipe    Recipe
 	arch      string
-	source    string
+	source    string // main.go
 	beside    string
 	stub      string
-	sums      []byte // go.sum
+	sums      string // go.sum
 	goVersion string
 	env       []string
 	args      []string
@@ -42,24 +42,21 @@ func (b *Builder) findGo(ctx context.Context) error {
 	return nil
 }
 
-func newCompilation(r Recipe, arch, goVersion string) (compilation, error) {
-	c := compilation{recipe: r, arch: arch, goVersion: goVersion}
-	var err error
-	if c.source, err = r.source(); err != nil {
-		return c, err
+// compilation returns the compilation of a prepared recipe.
+func (b *Builder) compilation(ctx context.Context, r Recipe, arch string) (compilation, error) {
+	if err := b.findGo(ctx); err != nil {
+		return compilation{}, err
 	}
-	if c.beside, err = r.beside(); err != nil {
-		return c, err
+	c := compilation{
+		recipe: r, arch: arch, goVersion: b.goVersion, env: []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"},
+		source: "package main\n\nfunc main() {}\n", beside: recipeFile(r.Beside), sums: recipeFile(r.sumsFile()),
+	}
+	if r.Main != "" {
+		c.source = recipeFile(r.Main)
 	}
 	if r.Stub != nil {
-		if c.stub, err = recipeFile(r.Stub.Source); err != nil {
-			return c, err
-		}
+		c.stub = recipeFile(r.Stub.Source)
 	}
-	if c.sums, err = r.sums(); err != nil {
-		return c, err
-	}
-	c.env = []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"}
 	flags := append([]string{"-s", "-w", "-buildid="}, r.LDFlags...)
 	if slices.Contains(r.CgoOn, arch) && arch == runtime.GOARCH {
 		c.env[2] = "CGO_ENABLED=1"
@@ -85,22 +82,26 @@ func (c compilation) inModule(do func(work string) error) error {
 	}
 	defer os.RemoveAll(work)
 	goVersion := strings.TrimPrefix(c.goVersion, "go")
-	if c.recipe.Stub != nil {
-		if err := c.recipe.Stub.write(work, c.stub, goVersion); err != nil {
-			return err
-		}
+	files := map[string]string{"go.mod": c.recipe.goMod(goVersion), "go.sum": c.sums, "main.go": c.source}
+	if stub := c.recipe.Stub; stub != nil {
+		files[filepath.Join(stub.dir(), "go.mod")] = fmt.Sprintf("module %s\n\ngo %s\n", stub.Module, goVersion)
+		files[filepath.Join(stub.dir(), stub.Package, "stub.go")] = c.stub
 	}
-	mod := c.recipe.goMod(goVersion)
-	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(mod), 0o644); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(work, "go.sum"), c.sums, 0o644); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(work, "main.go"), []byte(c.source), 0o644); err != nil {
+	if err := writeFiles(work, files); err != nil {
 		return err
 	}
 	return do(work)
+}
+
+// writeFiles writes files by their paths below a directory.
+func writeFiles(dir string, files map[string]string) error {
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c compilation) buildAll(ctx context.Context, work, dir string) error {
@@ -125,34 +126,22 @@ func (c compilation) buildTests(ctx context.Context, work, pkg, out string) erro
 		return err
 	}
 	name := path.Base(pkg)
-	if err := copySources(strings.TrimSpace(string(from)), filepath.Join(work, name)); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(work, name, "a_kube_bootstrap_test.go"), []byte(c.beside), 0o644); err != nil {
-		return err
-	}
-	return c.linkTests(ctx, work, "./"+name, out)
-}
-
-// copySources copies the Go files of one package.
-func copySources(from, to string) error {
-	files, err := filepath.Glob(filepath.Join(from, "*.go"))
+	sources, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(from)), "*.go"))
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(to, 0o755); err != nil {
-		return err
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	files := map[string]string{"a_kube_bootstrap_test.go": c.beside}
+	for _, source := range sources {
+		data, err := os.ReadFile(source)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), data, 0o644); err != nil {
-			return err
-		}
+		files[filepath.Base(source)] = string(data)
 	}
-	return nil
+	if err := writeFiles(filepath.Join(work, name), files); err != nil {
+		return err
+	}
+	return c.linkTests(ctx, work, "./"+name, out)
 }
 
 func (c compilation) build(ctx context.Context, work, pkg, out string) error {

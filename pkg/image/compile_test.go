@@ -44,7 +44,8 @@ func TestCompilationsCountTheirPackages(t *testing.T) {
 	}
 	var told []string
 	ctx := step.WithReporter(t.Context(), func(text string, _, _ int64) { told = append(told, text) })
-	c, err := newCompilation(Recipe{Name: "one", Version: "v1", Main: "pause.go.tmpl", Packages: []string{"."}, Tests: []string{"./from/t"}}, runtime.GOARCH, "go1.24")
+	r := Recipe{Name: "one", Version: "v1", Main: "pause.go.tmpl", Packages: []string{"."}, Tests: []string{"./from/t"}}
+	c, err := (&Builder{goVersion: "go1.24"}).compilation(ctx, r, runtime.GOARCH)
 	must.NoError(t, err)
 	c.beside = "package t\n"
 	must.NoError(t, c.buildAll(ctx, work, t.TempDir()))

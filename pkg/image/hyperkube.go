@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -37,7 +36,7 @@ func (b *Builder) composeHyperkube(ctx context.Context, v Versions, img Image, a
 		return built, fmt.Errorf("CNI plugins: %w", err)
 	}
 	add(plugins, origins["cni"].part("v"+v.CNI))
-	for _, name := range slices.Concat(imagePrograms, filePrograms) {
+	for _, name := range Programs() {
 		step.Report(ctx, "unpack "+name+" for "+arch, 0, 0)
 		layer, err := b.officialProgram(ctx, arch, origins[name])
 		if err != nil {

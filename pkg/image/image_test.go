@@ -102,8 +102,8 @@ func TestRecipes(t *testing.T) {
 	v, _ := For("", Versions{})
 	for _, name := range []string{"hyperkube", "etcd", "flannel", "coredns", "cni", "pause", "metrics-server", "local-path-provisioner", "metallb-controller", "metallb-speaker"} {
 		r := v.Recipe(name)
-		source, err := r.source()
-		if err != nil || !strings.Contains(source, "func main()") || r.Version == "" {
+		c, err := (&Builder{}).compilation(t.Context(), r, "amd64")
+		if err != nil || !strings.Contains(c.source, "func main()") || r.Version == "" {
 			t.Errorf("%s: version %q, %v", name, r.Version, err)
 		}
 	}

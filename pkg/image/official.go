@@ -16,6 +16,13 @@ const debianBase = "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6"
 // Registries are the registries of the official images.
 var Registries = []string{"registry.k8s.io", "ghcr.io", "docker.io", "quay.io"}
 
+// Upstreams returns the registries in the names of images, independent of the
+// registry that serves them: the registries of the catalogue, and docker.io for
+// names without a registry.
+func Upstreams() []string {
+	return []string{"registry.k8s.io", "ghcr.io", OurRegistry, "docker.io", "quay.io"}
+}
+
 // unpublished lists the images that upstream does not publish for all of
 // OfficialArchs, with the architectures that lack them.
 var unpublished = map[string][]string{"local-path-provisioner": {"ppc64le", "s390x"}}
@@ -74,3 +81,6 @@ var (
 	imagePrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 	filePrograms  = []string{"kubelet", "kubectl"}
 )
+
+// Programs lists the Kubernetes components, which are in hyperkube.
+func Programs() []string { return slices.Concat(imagePrograms, filePrograms) }

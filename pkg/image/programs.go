@@ -23,9 +23,6 @@ var programImages = []programImage{
 	{name: "kubelet", programs: []string{"kubelet", "kubectl"}, store: Main, whole: true}, // kubectl is called in its container
 }
 
-// Programs lists the Kubernetes components.
-func Programs() []string { return slices.Clone(kubernetesPrograms) }
-
 // ref derives the tag of an image from its content, so that a node never runs
 // old content under a new name.
 func (i programImage) ref(v Versions) (ref string, needed bool) {

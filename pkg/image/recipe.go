@@ -33,16 +33,13 @@ func (v Versions) Recipe(name string) Recipe {
 	r := Recipe{Name: name, Packages: []string{"."}}
 	switch name {
 	case "hyperkube":
-		r.Version, r.Main = v.Kubernetes, "hyperkube.go.tmpl"
-		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
+		r.Version, r.Main, r.Require = v.Kubernetes, "hyperkube.go.tmpl", v.kubernetesModule()
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "programs":
-		r.Version, r.Packages = v.Kubernetes, nil // as they are asked for
-		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
+		r.Version, r.Packages, r.Require = v.Kubernetes, nil, v.kubernetesModule() // packages as they are asked for
 	case "suite":
 		r.Version, r.Tests, r.Beside = v.Kubernetes, []string{"k8s.io/kubernetes/test/e2e"}, "suiteevents_test.go.tmpl"
-		r.Packages = []string{"github.com/onsi/ginkgo/v2/ginkgo"}
-		r.Require = map[string]string{"k8s.io/kubernetes": v.Kubernetes}
+		r.Packages, r.Require = []string{"github.com/onsi/ginkgo/v2/ginkgo"}, v.kubernetesModule()
 		r.LDFlags = v.stamp(v.Kubernetes)
 	case "etcd":
 		r.Version, r.Main = "v"+v.etcdRelease(), "etcd.go.tmpl"
@@ -72,9 +69,49 @@ func (v Versions) Recipe(name string) Recipe {
 		r.Version, r.Require, r.Packages = "v"+v.LocalPath, v.addonModules(), []string{localPath}
 		r.LDFlags = []string{"-X main.VERSION=" + r.Version}
 	case "metallb-controller", "metallb-speaker":
-		r = v.metallbRecipe(name)
+		// Not in addonModules: metrics-server does not compile with MetalLB's version
+		// of the libraries of Kubernetes.
+		r.Version, r.Packages = "v"+v.MetalLB, []string{metallb + "/" + strings.TrimPrefix(name, "metallb-")}
+		r.Require = map[string]string{metallb: r.Version}
+		r.Stub, r.Replace = &frrAPI, map[string]string{frrAPI.Module: frrAPI.dir()}
 	}
 	return r
+}
+
+// The Go modules of addons.
+const (
+	metricsServer = "sigs.k8s.io/metrics-server"
+	localPath     = "github.com/rancher/local-path-provisioner"
+	metallb       = "go.universe.tf/metallb"
+)
+
+// addonModules are the modules of metrics-server and local-path. Their recipes
+// share them, so that the toolchain chooses the same versions of the common
+// dependencies and compiles these only once.
+func (v Versions) addonModules() map[string]string {
+	return map[string]string{metricsServer: "v" + v.MetricsServer, localPath: "v" + v.LocalPath}
+}
+
+// stub is a module that replaces another one, whose package a program imports
+// and does not need. The module has this one package, of one file.
+type stub struct {
+	Module  string // the replaced module
+	Package string // directory of the package in the module
+	Source  string // file below recipes
+}
+
+// frrAPI replaces the API of FRR-K8s: without it, MetalLB announces no address by
+// BGP with FRR-K8s.
+var frrAPI = stub{Module: "github.com/metallb/frr-k8s", Package: "api/v1beta1", Source: "frrk8s.go.tmpl"}
+
+// stubDir is the prefix of the directories of stubs in the module of a recipe.
+const stubDir = "./stub-"
+
+// dir returns the directory of the module, below that of the recipe's module.
+func (s stub) dir() string { return stubDir + path.Base(s.Module) }
+
+func (v Versions) kubernetesModule() map[string]string {
+	return map[string]string{"k8s.io/kubernetes": v.Kubernetes}
 }
 
 // stamp makes programs of Kubernetes say which version they are.
@@ -86,25 +123,13 @@ func (v Versions) stamp(version string) (flags []string) {
 	return flags
 }
 
-func (r Recipe) source() (string, error) {
-	if r.Main == "" {
-		return "package main\n\nfunc main() {}\n", nil
-	}
-	return recipeFile(r.Main)
-}
-
-// beside returns the source that is compiled into the tests; "" if there is
-// none.
-func (r Recipe) beside() (string, error) {
-	if r.Beside == "" {
-		return "", nil
-	}
-	return recipeFile(r.Beside)
-}
-
 // sumsFile returns the name of the go.sum of a recipe, below recipes; "" for a
 // recipe without modules or of a test image, which no cluster runs. It contains all
 // versions of the catalogue.
+//
+// The toolchain insists on these checksums, also where the environment turns the
+// checksum database off. It verifies modules that are not listed, such as those of
+// other versions, with that database.
 func (r Recipe) sumsFile() string {
 	switch {
 	case r.Require["k8s.io/kubernetes"] != "":
@@ -119,21 +144,17 @@ func (r Recipe) sumsFile() string {
 	return ""
 }
 
-// sums returns the checksums that the toolchain insists on, also where the
-// environment turns the checksum database off. The toolchain verifies modules
-// that are not listed, such as those of other versions, with that database.
-func (r Recipe) sums() ([]byte, error) {
-	name := r.sumsFile()
+// recipeFile returns a file below recipes, or "" if name is empty. It panics if
+// there is no such file: its name is a constant of a recipe.
+func recipeFile(name string) string {
 	if name == "" {
-		return nil, nil
+		return ""
 	}
-	data, err := recipeFile(name)
-	return []byte(data), err
-}
-
-func recipeFile(name string) (string, error) {
-	data, err := recipes.ReadFile(path.Join("recipes", name))
-	return string(data), err
+	data, err := recipes.ReadFile("recipes/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
 }
 
 func (r Recipe) goMod(goVersion string) string {
