@@ -7,9 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
@@ -57,10 +59,11 @@ func Get(ctx context.Context, cache, name string, build func(dir string) error) 
 	if Has(cache, name) {
 		return done, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(done), 0o755); err != nil {
+	parts := filepath.Dir(done)
+	if err := os.MkdirAll(parts, 0o755); err != nil {
 		return "", err
 	}
-	release, err := host.WaitLock(ctx, filepath.Join(filepath.Dir(done), "."+name+".lock"), name)
+	release, err := host.WaitLock(ctx, filepath.Join(parts, "."+name+".lock"), name)
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +71,16 @@ func Get(ctx context.Context, cache, name string, build func(dir string) error) 
 	if Has(cache, name) {
 		return done, nil
 	}
-	return done, inOneMove(done, build)
+	// The lock is held: an existing temporary directory is from a killed run.
+	tmp := filepath.Join(parts, "."+name+".half")
+	if err := errors.Join(os.RemoveAll(tmp), os.Mkdir(tmp, 0o755)); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	if err := build(tmp); err != nil {
+		return done, err
+	}
+	return done, os.Rename(tmp, done)
 }
 
 // Has reports whether the cache contains a part.
@@ -79,22 +91,25 @@ func Has(cache, name string) bool {
 
 func partDir(cache, name string) string { return filepath.Join(cache, "parts", name) }
 
-// inOneMove is called with a lock: an existing temporary directory is from a
-// killed run.
-func inOneMove(done string, build func(dir string) error) error {
-	tmp := filepath.Join(filepath.Dir(done), "."+filepath.Base(done)+".half")
-	if err := os.RemoveAll(tmp); err != nil {
+// WriteDuration records how long it took to make what name names.
+func WriteDuration(cache, name string, took time.Duration) error {
+	path := durationFile(cache, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if err := os.Mkdir(tmp, 0o755); err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	if err := build(tmp); err != nil {
-		return err
-	}
-	return os.Rename(tmp, done)
+	return host.WriteFile(path, []byte(took.String()), 0o644)
 }
+
+// Duration returns the last record of WriteDuration.
+func Duration(cache, name string) (time.Duration, error) {
+	text, err := os.ReadFile(durationFile(cache, name))
+	if err != nil {
+		return 0, err
+	}
+	return time.ParseDuration(string(text))
+}
+
+func durationFile(cache, name string) string { return filepath.Join(cache, "durations", name) }
 
 // Save writes a file of a part.
 func Save(path string, content io.Reader) error {
@@ -102,9 +117,6 @@ func Save(path string, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(file, content); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Close())
 }

@@ -1,10 +1,10 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,12 +136,10 @@ func (b build) content(ctx context.Context, img testImage, tag string) (rootfs.C
 			}
 		}
 	}
-	for _, more := range img.more {
-		if err := more(ctx, b, &own); err != nil {
-			return own, err
-		}
+	if img.more == nil {
+		return own, nil
 	}
-	return own, nil
+	return own, img.more(ctx, b, &own)
 }
 
 // pauseStore adds the data for agnhost's registry: the pause image under the
@@ -155,10 +153,6 @@ func pauseStore(ctx context.Context, b build, own *rootfs.Content) error {
 	if err != nil {
 		return err
 	}
-	config, err := pause.OCI.RawConfigFile()
-	if err != nil {
-		return err
-	}
 	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json", Manifests: []v1.Descriptor{{
 		MediaType: "application/vnd.oci.image.manifest.v1+json", Digest: image.HashOf(manifest), Size: int64(len(manifest)), Platform: &v1.Platform{OS: "linux", Architecture: b.arch}}}})
 	if err != nil {
@@ -168,10 +162,9 @@ func pauseStore(ctx context.Context, b build, own *rootfs.Content) error {
 	own.Texts[dir+"manifests/testing"] = []byte(image.HashOf(index).String() + "\n")
 	blob(own, dir+"manifests/", index)
 	blob(own, dir+"manifests/", manifest)
-	blob(own, dir+"blobs/", config)
-	layers, err := pause.OCI.Layers()
-	for _, layer := range layers {
-		data, readErr := layerData(layer)
+	blobs, err := blobsOf(pause.OCI)
+	for _, one := range blobs {
+		data, readErr := blobData(one)
 		err = errors.Join(err, readErr)
 		blob(own, dir+"blobs/", data)
 	}
@@ -186,13 +179,11 @@ func blob(c *rootfs.Content, dir string, data []byte) {
 	c.Texts[dir+h.Algorithm+"/"+h.Hex[:2]+"/"+h.Hex+"/data"] = data
 }
 
-func layerData(layer v1.Layer) ([]byte, error) {
-	stream, err := layer.Uncompressed()
+func blobData(blob v1.Layer) ([]byte, error) {
+	stream, err := blob.Compressed()
 	if err != nil {
 		return nil, err
 	}
 	defer stream.Close()
-	var data bytes.Buffer
-	_, err = data.ReadFrom(stream)
-	return data.Bytes(), err
+	return io.ReadAll(stream)
 }

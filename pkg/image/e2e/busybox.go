@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/bzip2"
 	"context"
 	"errors"
@@ -112,56 +113,34 @@ func fetchBusybox(ctx context.Context, work string) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("fetch %s: %s", from, answer.Status)
 	}
-	packed := filepath.Join(work, "source.tar.bz2")
-	if err := cache.Save(packed, answer.Body); err != nil {
+	packed, err := io.ReadAll(answer.Body)
+	if err != nil {
 		return fmt.Errorf("fetch %s: %w", from, err)
 	}
-	data, err := os.ReadFile(packed)
-	if err != nil {
-		return err
-	}
-	if sum := image.HashOf(data).Hex; sum != busyboxSHA256 {
+	if sum := image.HashOf(packed).Hex; sum != busyboxSHA256 {
 		return fmt.Errorf("%s has SHA-256 %s, not %s", from, sum, busyboxSHA256)
 	}
-	return unpackSource(packed, work)
-}
-
-func unpackSource(packed, into string) error {
-	file, err := os.Open(packed)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	root, err := os.OpenRoot(into)
+	root, err := os.OpenRoot(work)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	for archive := tar.NewReader(bzip2.NewReader(file)); ; {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = unpackEntry(root, h, archive)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return rootfs.EachEntry(bzip2.NewReader(bytes.NewReader(packed)), func(name string, h *tar.Header, content io.Reader) error {
+		return unpackEntry(root, name, h, content)
+	})
 }
 
-func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
+func unpackEntry(root *os.Root, name string, h *tar.Header, content io.Reader) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
-		return root.MkdirAll(filepath.Clean(h.Name), 0o755)
+		return root.MkdirAll(name, 0o755)
 	case tar.TypeSymlink:
-		return root.Symlink(h.Linkname, h.Name)
+		return root.Symlink(h.Linkname, name)
 	case tar.TypeReg:
-		if err := root.MkdirAll(filepath.Dir(h.Name), 0o755); err != nil {
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		file, err := root.OpenFile(h.Name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, os.FileMode(h.Mode)&0o777)
+		file, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, os.FileMode(h.Mode)&0o777)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func TestImagesAreKnown(t *testing.T) {
 				t.Errorf("%s: no recipe for %s", version, ref)
 			case img.cannot != "" && img.tests == "":
 				t.Errorf("%s: %s cannot be built: which tests need it?", version, ref)
-			case img.cannot == "" && !img.absent && !img.debian && img.like == "" && len(img.programs)+len(img.more) == 0:
+			case img.cannot == "" && !img.absent && !img.debian && img.like == "" && len(img.programs) == 0 && img.more == nil:
 				t.Errorf("%s: %s is empty", version, ref)
 			}
 		}

@@ -1,26 +1,19 @@
 package e2e
 
-import (
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
-)
+import v1 "github.com/google/go-containerregistry/pkg/v1"
 
 // otherImages returns the images that only tests beyond conformance use. They
 // are built when such tests are selected.
 func otherImages() []testImage {
-	program := func(at, pkg string) map[string]func(image.Versions, string) image.Recipe {
-		return map[string]func(image.Versions, string) image.Recipe{at: ofKubernetes(pkg)}
-	}
+	program := func(at, pkg string) map[string]recipeOf { return map[string]recipeOf{at: ofKubernetes(pkg)} }
 	return []testImage{
 		{repo: suiteRegistry + "apparmor-loader", tests: `AppArmor`, debian: true, programs: program("usr/bin/loader", "test/images/apparmor-loader"),
 			config: v1.Config{Entrypoint: []string{"/usr/bin/loader", "-logtostderr", "-v=2"}, Cmd: []string{"/profiles"}}},
 		{repo: suiteRegistry + "regression-issue-74839", tests: `INVALID conntrack entries`, debian: true,
 			programs: program("regression-issue-74839", "test/images/regression-issue-74839"), config: v1.Config{Entrypoint: []string{"/regression-issue-74839"}}},
 		{repo: suiteRegistry + "resource-consumer", tests: `sig-autoscaling|HPA|[Aa]utoscal|Consumer`, debian: true,
-			programs: map[string]func(image.Versions, string) image.Recipe{"consumer": ofKubernetes("test/images/resource-consumer"),
-				"consume-cpu": ofKubernetes("test/images/resource-consumer/consume-cpu")},
-			config: v1.Config{Entrypoint: []string{"/consumer"}}},
+			programs: map[string]recipeOf{"consumer": ofKubernetes("test/images/resource-consumer"),
+				"consume-cpu": ofKubernetes("test/images/resource-consumer/consume-cpu")}, config: v1.Config{Entrypoint: []string{"/consumer"}}},
 		{repo: suiteRegistry + "sample-device-plugin", tests: `[Dd]evice ?[Pp]lugin|Extended Resource`, debian: true,
 			programs: program("sampledeviceplugin", "test/images/sample-device-plugin"),
 			config:   v1.Config{Entrypoint: []string{"/sampledeviceplugin", "-alsologtostderr"}}},

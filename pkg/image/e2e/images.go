@@ -22,15 +22,18 @@ type testImage struct {
 
 	like     string // repo of its base image
 	debian   bool   // contains the userland of the tests
-	programs map[string]func(v image.Versions, tag string) image.Recipe
+	programs map[string]recipeOf
 	sources  map[string]string // files in test/images of the Kubernetes sources
 	texts    map[string]string
 	links    map[string]string
 	dirs     map[string]int64
 	modes    map[string]int64
-	more     []func(ctx context.Context, b build, own *rootfs.Content) error
+	more     func(ctx context.Context, b build, own *rootfs.Content) error // nil: nothing
 	config   v1.Config
 }
+
+// recipeOf returns the recipe of a program in the image with that tag.
+type recipeOf func(v image.Versions, tag string) image.Recipe
 
 // users returns the tests that use the image.
 func (i testImage) users(tests []string) []string {
@@ -80,14 +83,14 @@ var (
 )
 
 // ofKubernetes returns the recipe for a program in the Kubernetes sources.
-func ofKubernetes(pkg string) func(image.Versions, string) image.Recipe {
+func ofKubernetes(pkg string) recipeOf {
 	return func(v image.Versions, _ string) image.Recipe {
 		return image.Recipe{Name: pkg[strings.LastIndex(pkg, "/")+1:], Version: v.Kubernetes, Packages: []string{"k8s.io/kubernetes/" + pkg},
 			Require: map[string]string{"k8s.io/kubernetes": v.Kubernetes}}
 	}
 }
 
-func componentOf(name string) func(image.Versions, string) image.Recipe {
+func componentOf(name string) recipeOf {
 	return func(v image.Versions, _ string) image.Recipe { return v.Recipe(name) }
 }
 
@@ -116,9 +119,9 @@ func testImages() []testImage {
 func conformanceImages() []testImage {
 	return []testImage{
 		agnhost(),
-		{repo: busyboxImage, more: []func(context.Context, build, *rootfs.Content) error{busybox}, texts: accountFiles,
+		{repo: busyboxImage, more: busybox, texts: accountFiles,
 			dirs: map[string]int64{"tmp": 0o1777, "root": 0o700, "var": 0o755}, config: shell},
-		webServer("nginx", "usr/share/nginx/html", "<h1>Welcome to nginx!</h1>"),
+		nginx(),
 		{repo: suiteRegistry + "httpd", like: busyboxImage, texts: page("usr/local/apache2/htdocs", "<h1>It works!</h1>"), // up to 1.34
 			config: v1.Config{Cmd: []string{"httpd", "-f", "-p", "80", "-h", "/usr/local/apache2/htdocs"}}},
 		pet("kitten"), pet("nautilus"),
@@ -128,13 +131,13 @@ func conformanceImages() []testImage {
 		{repo: suiteRegistry + "ipc-utils", debian: true, texts: accountFiles, config: shell},
 		{repo: suiteRegistry + "nonroot", debian: true, texts: accountFiles, config: v1.Config{Cmd: []string{"sh"}, User: "1234"}},
 		{repo: suiteRegistry + "nonewprivs", debian: true, texts: accountFiles,
-			programs: map[string]func(image.Versions, string) image.Recipe{"usr/local/bin/nnp": ofKubernetes("test/images/nonewprivs")},
+			programs: map[string]recipeOf{"usr/local/bin/nnp": ofKubernetes("test/images/nonewprivs")},
 			modes:    map[string]int64{"usr/local/bin/nnp": 0o6755}, config: v1.Config{Cmd: []string{"nnp"}}},
 		{repo: suiteRegistry + "sample-apiserver", debian: true, texts: accountFiles,
-			programs: map[string]func(image.Versions, string) image.Recipe{"sample-apiserver": sampleAPIServer}, config: v1.Config{Entrypoint: []string{"/sample-apiserver"}}},
-		{repo: "registry.k8s.io/etcd", programs: map[string]func(image.Versions, string) image.Recipe{"usr/local/bin/etcd": etcdOfTag},
+			programs: map[string]recipeOf{"sample-apiserver": sampleAPIServer}, config: v1.Config{Entrypoint: []string{"/sample-apiserver"}}},
+		{repo: "registry.k8s.io/etcd", programs: map[string]recipeOf{"usr/local/bin/etcd": etcdOfTag},
 			dirs: map[string]int64{"tmp": 0o1777}, config: v1.Config{Cmd: []string{"etcd"}}},
-		{repo: "registry.k8s.io/pause", programs: map[string]func(image.Versions, string) image.Recipe{"pause": componentOf("pause")},
+		{repo: "registry.k8s.io/pause", programs: map[string]recipeOf{"pause": componentOf("pause")},
 			config: v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}},
 		{repo: "invalid.registry.k8s.io/invalid/alpine", absent: true},
 	}
@@ -144,7 +147,7 @@ func conformanceImages() []testImage {
 func agnhost() testImage {
 	return testImage{
 		repo: agnhostImage, debian: true,
-		programs: map[string]func(image.Versions, string) image.Recipe{"agnhost": ofKubernetes("test/images/agnhost"), "coredns": componentOf("coredns")},
+		programs: map[string]recipeOf{"agnhost": ofKubernetes("test/images/agnhost"), "coredns": componentOf("coredns")},
 		sources:  map[string]string{"localhost.crt": "agnhost/porter/localhost.crt", "localhost.key": "agnhost/porter/localhost.key"},
 		texts: map[string]string{
 			"etc/passwd": accountsOfTests + "user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n",
@@ -153,7 +156,7 @@ func agnhost() testImage {
 		links: map[string]string{"agnhost-2": "agnhost", "usr/local/bin/iperf": "/usr/bin/iperf",
 			"usr/bin/nc": "nc.openbsd"}, // normally created by the package's postinst script
 		dirs:   map[string]int64{"uploads": 0o755, "home/user-defined-in-image": 0o755},
-		more:   []func(context.Context, build, *rootfs.Content) error{pauseStore},
+		more:   pauseStore,
 		config: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
 	}
 }
@@ -173,7 +176,7 @@ func pet(name string) testImage {
 // them.
 func resolver(name string) testImage {
 	return testImage{repo: suiteRegistry + name, debian: true, texts: accountFiles,
-		programs: map[string]func(image.Versions, string) image.Recipe{"coredns": componentOf("coredns")}, config: v1.Config{Cmd: []string{"bash"}}}
+		programs: map[string]recipeOf{"coredns": componentOf("coredns")}, config: v1.Config{Cmd: []string{"bash"}}}
 }
 
 func page(dir, heading string) map[string]string {
@@ -195,9 +198,9 @@ http {
 }
 `
 
-func webServer(name, dir, heading string) testImage {
-	texts := page(dir, heading)
+func nginx() testImage {
+	texts := page("usr/share/nginx/html", "<h1>Welcome to nginx!</h1>")
 	texts["etc/passwd"], texts["etc/group"], texts["etc/nginx/nginx.conf"] = accountsOfTests, groupsOfTests, nginxConfig
-	return testImage{repo: suiteRegistry + name, debian: true, texts: texts,
-		dirs: map[string]int64{"run": 0o755, "tmp": 0o1777, "var/lib/nginx": 0o755, "var/log/nginx": 0o755}, config: v1.Config{Cmd: []string{"nginx", "-g", "daemon off;"}}}
+	return testImage{repo: suiteRegistry + "nginx", debian: true, texts: texts, config: v1.Config{Cmd: []string{"nginx", "-g", "daemon off;"}},
+		dirs: map[string]int64{"run": 0o755, "tmp": 0o1777, "var/lib/nginx": 0o755, "var/log/nginx": 0o755}}
 }

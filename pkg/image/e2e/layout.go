@@ -6,6 +6,8 @@ import (
 	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -44,41 +46,44 @@ type layoutWriter struct {
 // image writes the blobs of an image and returns its entry in the index.
 func (l *layoutWriter) image(img Image) (v1.Descriptor, error) {
 	entry := v1.Descriptor{MediaType: types.OCIManifestSchema1, Annotations: map[string]string{"io.containerd.image.name": img.Ref}}
-	layers, err := img.OCI.Layers()
+	blobs, err := blobsOf(img.OCI)
 	if err != nil {
-		return entry, err
-	}
-	for _, layer := range layers {
-		if err := l.layer(layer); err != nil {
-			return entry, err
-		}
-	}
-	config, err := img.OCI.RawConfigFile()
-	if err != nil {
-		return entry, err
-	}
-	if err := l.blob(config); err != nil {
 		return entry, err
 	}
 	manifest, err := img.OCI.RawManifest()
 	if err != nil {
 		return entry, err
 	}
+	for _, blob := range append(blobs, static.NewLayer(manifest, entry.MediaType)) {
+		if err := l.blob(blob); err != nil {
+			return entry, err
+		}
+	}
 	entry.Digest, entry.Size = image.HashOf(manifest), int64(len(manifest))
-	return entry, l.blob(manifest)
+	return entry, nil
 }
 
-func (l *layoutWriter) layer(layer v1.Layer) error {
-	digest, err := layer.Digest()
+// blobsOf returns the layers and the config of an image.
+func blobsOf(img v1.Image) ([]v1.Layer, error) {
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, err
+	}
+	config, err := partial.ConfigLayer(img)
+	return append(layers, config), err
+}
+
+func (l *layoutWriter) blob(blob v1.Layer) error {
+	digest, err := blob.Digest()
 	if err != nil || l.written[digest] {
 		return err
 	}
 	l.written[digest] = true
-	size, err := layer.Size()
+	size, err := blob.Size()
 	if err != nil {
 		return err
 	}
-	stream, err := layer.Compressed()
+	stream, err := blob.Compressed()
 	if err != nil {
 		return err
 	}
@@ -88,15 +93,6 @@ func (l *layoutWriter) layer(layer v1.Layer) error {
 	}
 	_, err = io.Copy(l.archive, stream)
 	return err
-}
-
-func (l *layoutWriter) blob(data []byte) error {
-	digest := image.HashOf(data)
-	if l.written[digest] {
-		return nil
-	}
-	l.written[digest] = true
-	return l.file(blobName(digest), data)
 }
 
 func (l *layoutWriter) file(name string, data []byte) error {

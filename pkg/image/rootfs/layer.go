@@ -70,7 +70,7 @@ type Content struct {
 
 // Layer writes a content as a tar into the cache, under a unique name.
 func Layer(ctx context.Context, dir, name string, c Content) (v1.Layer, error) {
-	return cachedLayer(ctx, dir, name, func(out string) error {
+	return CachedLayer(ctx, dir, name, layerFile, func(out string) error {
 		t, err := c.tree()
 		if err != nil {
 			return err
@@ -79,9 +79,11 @@ func Layer(ctx context.Context, dir, name string, c Content) (v1.Layer, error) {
 	})
 }
 
-// cachedLayer returns a layer of the cache, which save writes if it is missing.
-func cachedLayer(ctx context.Context, dir, name string, save func(path string) error) (v1.Layer, error) {
-	const file = "layer.tar"
+const layerFile = "layer.tar"
+
+// CachedLayer returns the layer in a file of a part of the cache, which save writes
+// if it is missing.
+func CachedLayer(ctx context.Context, dir, name, file string, save func(path string) error) (v1.Layer, error) {
 	part, err := cache.Get(ctx, dir, name, func(tmp string) error { return save(filepath.Join(tmp, file)) })
 	if err != nil {
 		return nil, err

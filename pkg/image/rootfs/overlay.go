@@ -3,6 +3,7 @@ package rootfs
 import (
 	"archive/tar"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -18,7 +19,12 @@ func (t Tree) Overlay(layer string, unwanted func(name string) bool) error {
 	return eachMember(layer, func(name string, h *tar.Header, r io.Reader) error {
 		dir, base := path.Split(name)
 		if gone, ok := strings.CutPrefix(base, ".wh."); ok {
-			t.remove(mergedName(dir+gone), base == ".wh..wh..opq", mergedName(strings.TrimSuffix(dir, "/")))
+			if base == ".wh..wh..opq" { // the directory is opaque
+				t.removeBelow(mergedName(strings.TrimSuffix(dir, "/")))
+				return nil
+			}
+			delete(t, mergedName(dir+gone))
+			t.removeBelow(mergedName(dir + gone))
 			return nil
 		}
 		to := mergedName(name)
@@ -40,19 +46,8 @@ func (t Tree) Overlay(layer string, unwanted func(name string) bool) error {
 	})
 }
 
-// remove applies a whiteout: it removes a name and all entries below it, or
-// the entries in an opaque directory.
-func (t Tree) remove(name string, opaque bool, dir string) {
-	if opaque {
-		name = dir
-	} else {
-		delete(t, name)
-	}
-	for other := range t {
-		if strings.HasPrefix(other, name+"/") {
-			delete(t, other)
-		}
-	}
+func (t Tree) removeBelow(dir string) {
+	maps.DeleteFunc(t, func(name string, _ Entry) bool { return strings.HasPrefix(name, dir+"/") })
 }
 
 func (t Tree) holds(dir string) bool {

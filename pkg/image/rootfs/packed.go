@@ -19,55 +19,40 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
-// packed is an open file and its decompressor.
-type packed struct {
-	io.Reader
-	file  io.Closer
-	close func()
-}
-
-func (p packed) Close() error {
-	p.close()
-	return p.file.Close()
-}
-
-// openPacked opens a layer that is compressed by gzip or zstd, or not at all.
-func openPacked(path string) (io.ReadCloser, error) {
+// readPacked calls read with the content of a file that is compressed by gzip or
+// zstd, or not at all.
+func readPacked(path string, read func(io.Reader) error) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer file.Close()
 	r := bufio.NewReaderSize(file, 1<<20)
 	begin, _ := r.Peek(4) // a shorter file is not compressed
 	switch {
 	case bytes.HasPrefix(begin, []byte{0x1f, 0x8b}):
 		plain, err := gzip.NewReader(r)
 		if err != nil {
-			file.Close()
-			return nil, err
+			return err
 		}
-		return packed{plain, file, func() { plain.Close() }}, nil
+		return read(plain)
 	case bytes.HasPrefix(begin, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		plain, err := zstd.NewReader(r)
-		if err != nil {
-			file.Close()
-			return nil, err
-		}
-		return packed{plain, file, plain.Close}, nil
-	}
-	return packed{r, file, func() {}}, nil
-}
-
-// Unpack decompresses a layer into the cache and verifies its diff ID.
-func Unpack(ctx context.Context, dir, layer string, id v1.Hash) (v1.Layer, error) {
-	return cachedLayer(ctx, dir, "layer-pulled-"+id.Hex, func(out string) error {
-		plain, err := openPacked(layer)
 		if err != nil {
 			return err
 		}
 		defer plain.Close()
+		return read(plain)
+	}
+	return read(r)
+}
+
+// Unpack decompresses a layer into the cache and verifies its diff ID.
+func Unpack(ctx context.Context, dir, layer string, id v1.Hash) (v1.Layer, error) {
+	return CachedLayer(ctx, dir, "layer-pulled-"+id.Hex, layerFile, func(out string) error {
 		check := digest.Digest(id.String()).Verifier()
-		if err := cache.Save(out, io.TeeReader(plain, check)); err != nil {
+		save := func(plain io.Reader) error { return cache.Save(out, io.TeeReader(plain, check)) }
+		if err := readPacked(layer, save); err != nil {
 			return err
 		}
 		if !check.Verified() {
@@ -105,10 +90,5 @@ func Extract(layer string, files map[string]string) (found int, err error) {
 
 // eachMember calls do for each entry of a compressed tar, with a clean name.
 func eachMember(file string, do func(name string, h *tar.Header, content io.Reader) error) error {
-	plain, err := openPacked(file)
-	if err != nil {
-		return err
-	}
-	defer plain.Close()
-	return eachEntry(plain, do)
+	return readPacked(file, func(plain io.Reader) error { return EachEntry(plain, do) })
 }

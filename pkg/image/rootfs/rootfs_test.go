@@ -52,15 +52,14 @@ func TestPackedLayers(t *testing.T) {
 	must.NoError(t, err)
 	want := rootfstest.Tar(t, "a=b")
 	for name, data := range map[string][]byte{"gzip": rootfstest.Gzip(t, want), "zstd": encoder.EncodeAll(want, nil), "plain": want, "nothing": nil} {
-		r, err := openPacked(saved(t, data))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got, err := io.ReadAll(r)
+		var got []byte
+		err := readPacked(saved(t, data), func(r io.Reader) (err error) {
+			got, err = io.ReadAll(r)
+			return err
+		})
 		if err != nil || data != nil && !bytes.Equal(got, want) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
-		r.Close()
 	}
 }
 

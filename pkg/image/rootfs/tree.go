@@ -27,7 +27,7 @@ type Tree map[string]Entry
 // Read returns the entries of a tar that unwanted does not report.
 func Read(r io.Reader, unwanted func(name string) bool) (Tree, error) {
 	t := Tree{}
-	err := eachEntry(r, func(name string, h *tar.Header, content io.Reader) error {
+	err := EachEntry(r, func(name string, h *tar.Header, content io.Reader) error {
 		if name == "" || unwanted(name) {
 			return nil
 		}
@@ -38,8 +38,8 @@ func Read(r io.Reader, unwanted func(name string) bool) (Tree, error) {
 	return t, err
 }
 
-// eachEntry calls do for each entry of a tar, with a clean name.
-func eachEntry(r io.Reader, do func(name string, h *tar.Header, content io.Reader) error) error {
+// EachEntry calls do for each entry of a tar, with a clean name.
+func EachEntry(r io.Reader, do func(name string, h *tar.Header, content io.Reader) error) error {
 	archive := tar.NewReader(r)
 	for {
 		h, err := archive.Next()
@@ -75,11 +75,7 @@ func (t Tree) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.write(file); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	return errors.Join(t.write(file), file.Close())
 }
 
 // write writes the entries sorted by name, without times and owners' names,

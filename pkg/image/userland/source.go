@@ -1,6 +1,7 @@
 package userland
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -41,12 +42,9 @@ func source(ctx context.Context, base string, platform v1.Platform) (cache.Part,
 const packagesFile = "kube-bootstrap.packages"
 
 // debootstrap only unpacks the packages, so that no program of a foreign
-// architecture has to run here; finish does what their scripts would.
+// architecture has to run here; addScripted does what their scripts would.
 func debootstrap(ctx context.Context, arch, mirror, raw string, packages []string) error {
-	if d, ok := debianArch[arch]; ok {
-		arch = d
-	}
-	_, err := host.Run(ctx, "mmdebstrap", "--variant=extract", "--architectures="+arch, "--format=tar",
+	_, err := host.Run(ctx, "mmdebstrap", "--variant=extract", "--architectures="+cmp.Or(debianArch[arch], arch), "--format=tar",
 		`--extract-hook=ls "$1"/var/cache/apt/archives >"$1"/`+packagesFile,
 		"--include="+strings.Join(packages, ","), debianSuite, raw, mirror)
 	return err
@@ -64,16 +62,10 @@ func parsePackages(names string) (all []string) {
 	return all
 }
 
-// isArchive reports whether a base image is a file, as `docker save` writes
-// it, and not a reference.
-func isArchive(base string) bool {
-	info, err := os.Stat(base)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// baseImage opens the image that the userland is taken from.
+// baseImage opens the image that the userland is taken from: a file, as `docker
+// save` writes it, or a reference.
 func baseImage(ctx context.Context, base string, platform v1.Platform) (v1.Image, error) {
-	if isArchive(base) {
+	if info, err := os.Stat(base); err == nil && info.Mode().IsRegular() {
 		return tarball.ImageFromPath(base, nil)
 	}
 	parsed, err := name.ParseReference(base)
@@ -102,13 +94,10 @@ func baseSource(ctx context.Context, base string, platform v1.Platform) (cache.P
 		return cache.Part{}, nil, fmt.Errorf("base image %s is for %s, not for %s", base, config.Architecture, platform.Architecture)
 	}
 	id, err := img.ConfigName()
-	part := cache.Part{Name: "userland", Version: id.String(), Origin: filepath.Base(base), How: "flattened"}
-	return part, func(raw string) error { return flatten(img, raw) }, err
-}
-
-// flatten writes the file system of an image as one archive.
-func flatten(img v1.Image, raw string) error {
-	files := mutate.Extract(img)
-	defer files.Close()
-	return cache.Save(raw, files)
+	flatten := func(raw string) error {
+		files := mutate.Extract(img)
+		defer files.Close()
+		return cache.Save(raw, files)
+	}
+	return cache.Part{Name: "userland", Version: id.String(), Origin: filepath.Base(base), How: "flattened"}, flatten, err
 }

@@ -30,9 +30,21 @@ const layerFile = "userland.tar"
 // Make returns the userland of kubelet, kube-proxy and flanneld for a platform:
 // that of a base image, or Debian packages if base is empty.
 func Make(ctx context.Context, dir, base string, platform v1.Platform) (v1.Layer, cache.Part, error) {
-	part, err := build(ctx, dir, base, platform)
+	arch := platform.Architecture
+	part, fetch, err := source(ctx, base, platform)
+	if err == nil {
+		part.Key = cache.Key(recipe, part.Version, part.Origin, part.How, arch)
+		part.Dir, err = cache.Get(ctx, dir, "userland-"+arch+"-"+part.Key, func(tmp string) error {
+			step.Report(ctx, "fetch the userland for "+arch+" from "+part.Origin, 0, 0)
+			packages, err := tidy(filepath.Join(tmp, layerFile), fetch)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(tmp, "sources"), []byte(strings.Join(packages, "\n")), 0o644)
+		})
+	}
 	if err != nil {
-		return nil, part, fmt.Errorf("userland for %s: %w", platform.Architecture, err)
+		return nil, part, fmt.Errorf("userland for %s: %w", arch, err)
 	}
 	sources, err := os.ReadFile(filepath.Join(part.Dir, "sources"))
 	if err != nil {
@@ -43,28 +55,10 @@ func Make(ctx context.Context, dir, base string, platform v1.Platform) (v1.Layer
 	return layer, part, err
 }
 
-func build(ctx context.Context, dir, base string, platform v1.Platform) (cache.Part, error) {
-	arch := platform.Architecture
-	part, fetch, err := source(ctx, base, platform)
-	if err != nil {
-		return part, err
-	}
-	part.Key = cache.Key(recipe, part.Version, part.Origin, part.How, arch)
-	part.Dir, err = cache.Get(ctx, dir, "userland-"+arch+"-"+part.Key, func(tmp string) error {
-		step.Report(ctx, "fetch the userland for "+arch+" from "+part.Origin, 0, 0)
-		packages, err := tidied(tmp, fetch)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(tmp, "sources"), []byte(strings.Join(packages, "\n")), 0o644)
-	})
-	return part, err
-}
-
-// tidied writes the layer of a fetched file system into a directory, and returns
-// the packages that it consists of.
-func tidied(dir string, fetch func(raw string) error) (packages []string, err error) {
-	raw := filepath.Join(dir, "raw.tar")
+// tidy writes the layer of a fetched file system, and returns the packages that it
+// consists of.
+func tidy(out string, fetch func(raw string) error) (packages []string, err error) {
+	raw := out + ".raw"
 	defer os.Remove(raw)
 	if err := fetch(raw); err != nil {
 		return nil, err
@@ -80,7 +74,8 @@ func tidied(dir string, fetch func(raw string) error) (packages []string, err er
 	}
 	packages = parsePackages(string(tree[packagesFile].Data))
 	delete(tree, packagesFile)
-	return packages, finish(tree, dir)
+	addScripted(tree)
+	return packages, tree.Save(out)
 }
 
 // Debian returns a layer of Debian packages under a name in the cache.
@@ -89,15 +84,11 @@ func Debian(ctx context.Context, dir, name, arch string, packages []string) (v1.
 	if err != nil {
 		return nil, err
 	}
-	part, err := cache.Get(ctx, dir, name+"-"+arch+"-"+cache.Key(recipe, packages), func(tmp string) error {
+	return rootfs.CachedLayer(ctx, dir, name+"-"+arch+"-"+cache.Key(recipe, packages), layerFile, func(out string) error {
 		step.Report(ctx, "fetch the userland of the images", 0, 0)
-		_, err := tidied(tmp, func(raw string) error { return debootstrap(ctx, arch, mirror, raw, packages) })
+		_, err := tidy(out, func(raw string) error { return debootstrap(ctx, arch, mirror, raw, packages) })
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return rootfs.OpenLayer(filepath.Join(part, layerFile))
 }
 
 // Layers are the compressed layers of an official image.
@@ -111,7 +102,7 @@ type Layers struct {
 // the key of the layer.
 func Official(ctx context.Context, dir string, base, proxy Layers, programs ...string) (v1.Layer, string, error) {
 	key := cache.Key(officialRecipe, recipe, base.Image, proxy.Image)
-	part, err := cache.Get(ctx, dir, "userland-official-"+key, func(tmp string) error {
+	layer, err := rootfs.CachedLayer(ctx, dir, "userland-official-"+key, layerFile, func(out string) error {
 		tree := rootfs.Tree{}
 		for _, layer := range slices.Concat(base.Files, proxy.Files) {
 			if err := tree.Overlay(layer, isUnwanted); err != nil {
@@ -122,11 +113,8 @@ func Official(ctx context.Context, dir string, base, proxy Layers, programs ...s
 			delete(tree, name)
 		}
 		tree.LinkMerged()
-		return finish(tree, tmp)
+		addScripted(tree)
+		return tree.Save(out)
 	})
-	if err != nil {
-		return nil, key, err
-	}
-	layer, err := rootfs.OpenLayer(filepath.Join(part, layerFile))
 	return layer, key, err
 }

@@ -57,7 +57,7 @@ func TestTidied(t *testing.T) {
 		"./usr/share/base-passwd/passwd.master", "./var/lib/apt/lists/x", "./" + packagesFile}
 	one, two := t.TempDir(), t.TempDir()
 	for _, dir := range []string{one, two} {
-		if _, err := tidied(dir, func(raw string) error { return os.Rename(rawUserland(t, names...), raw) }); err != nil {
+		if _, err := tidy(filepath.Join(dir, layerFile), func(raw string) error { return os.Rename(rawUserland(t, names...), raw) }); err != nil {
 			t.Fatal(err)
 		}
 		slices.Reverse(names)

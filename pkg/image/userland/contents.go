@@ -3,7 +3,6 @@ package userland
 import (
 	"bytes"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,13 +26,11 @@ func isUnwanted(name string) bool {
 	return slices.ContainsFunc(unwanted, within) || slices.ContainsFunc(unwantedParts, part)
 }
 
-// finish adds the files that package scripts would have made, and writes the
-// layer into a directory.
-func finish(tree rootfs.Tree, dir string) error {
+// addScripted adds the files that package scripts would have made.
+func addScripted(tree rootfs.Tree) {
 	alternatives(tree)
 	certificates(tree)
 	accounts(tree)
-	return tree.Save(filepath.Join(dir, layerFile))
 }
 
 // alternatives links each iptables name to the nft variant, which shares its rules
@@ -50,7 +47,7 @@ func alternatives(tree rootfs.Tree) {
 }
 
 func certificates(tree rootfs.Tree) {
-	const bundle, dir = "etc/ssl/certs/ca-certificates.crt", "usr/share/ca-certificates/"
+	const dir = "usr/share/ca-certificates/"
 	var joined bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		if strings.HasPrefix(name, dir) && strings.HasSuffix(name, ".crt") {
@@ -58,7 +55,7 @@ func certificates(tree rootfs.Tree) {
 		}
 	}
 	if joined.Len() > 0 {
-		tree.AddFile(bundle, joined.Bytes(), 0o644)
+		tree.AddFile("etc/ssl/certs/ca-certificates.crt", joined.Bytes(), 0o644)
 	}
 }
 
