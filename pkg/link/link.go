@@ -4,6 +4,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,24 +77,13 @@ func (s IdleTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(s.Limit, func() { cancel(&StalledError{req.URL.Host, s.Limit}) })
 	resp, err := s.Next.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		timer.Stop()
-		err = cause(ctx, err)
-		cancel(nil)
-		return nil, err
-	}
 	timer.Stop()
+	if err != nil {
+		defer cancel(nil)
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
 	resp.Body = &idleTimeoutBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, limit: s.Limit}
 	return resp, nil
-}
-
-// cause returns the cause for which ctx was cancelled, if it was, instead of
-// "context canceled".
-func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // idleTimeoutBody is a response body whose Read fails if no data arrives within limit.
@@ -112,7 +102,7 @@ func (h *idleTimeoutBody) Read(p []byte) (int, error) {
 	n, err := h.ReadCloser.Read(p)
 	h.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = cause(h.ctx, err)
+		err = cmp.Or(context.Cause(h.ctx), err)
 	}
 	return n, err
 }
@@ -171,12 +161,8 @@ func retryAfterAnswer(req *http.Request, resp *http.Response, err error, try int
 
 // busy reports whether a later request may succeed.
 func busy(resp *http.Response) bool {
-	switch resp.StatusCode {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
+	return slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, resp.StatusCode)
 }
 
 // rewound returns the request with its body rewound, or false if the body
@@ -188,13 +174,10 @@ func rewound(req *http.Request) (*http.Request, bool) {
 	if req.GetBody == nil {
 		return nil, false
 	}
-	body, err := req.GetBody()
-	if err != nil {
-		return nil, false
-	}
 	again := req.Clone(req.Context())
-	again.Body = body
-	return again, true
+	var err error
+	again.Body, err = req.GetBody()
+	return again, err == nil
 }
 
 func closed(resp *http.Response) error {
@@ -206,25 +189,24 @@ func closed(resp *http.Response) error {
 
 // IsTransient reports whether err is transient, so that a retry may succeed.
 func IsTransient(err error) bool {
-	var stalled *StalledError
-	var broken *BrokenError
-	var name *net.DNSError
-	var operation *net.OpError
-	var limited net.Error
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return false
-	case errors.As(err, &name):
+	}
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		return name.IsTemporary || name.IsTimeout
-	case errors.As(err, &stalled), errors.As(err, &broken), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF),
-		// net/http returns net.ErrClosed if the connection broke while it sent the
-		// request.
-		errors.Is(err, net.ErrClosed):
+	}
+	_, stalled := errors.AsType[*StalledError](err)
+	_, broken := errors.AsType[*BrokenError](err)
+	// net/http returns net.ErrClosed if the connection broke while it sent the
+	// request.
+	if stalled || broken || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
 		return true
-	case errors.As(err, &operation):
+	}
+	if operation, ok := errors.AsType[*net.OpError](err); ok {
 		return operation.Op != "remote error" // a TLS alert
 	}
-	return errors.As(err, &limited) && limited.Timeout()
+	limited, ok := errors.AsType[net.Error](err)
+	return ok && limited.Timeout()
 }
 
 // Backoff returns the backoff after so many failed attempts.
