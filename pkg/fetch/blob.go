@@ -39,7 +39,12 @@ func (c *Client) blob(ctx context.Context, b blob, progress *counter) error {
 		progress.add(b.size)
 		return nil
 	}
-	release, err := c.lock(ctx, b.digest)
+	partial := filepath.Join(c.cache, "partial", b.digest.Encoded())
+	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
+		return err
+	}
+	// Two processes do not download the same blob.
+	release, err := host.WaitLock(ctx, partial+".lock", b.digest.Encoded()[:12])
 	if err != nil {
 		return err
 	}
@@ -52,25 +57,12 @@ func (c *Client) blob(ctx context.Context, b blob, progress *counter) error {
 		progress.add(b.size)
 		return nil
 	}
-	return b.fetch(ctx, c.partial(b.digest), path, progress)
-}
-
-func (c *Client) partial(d digest.Digest) string {
-	return filepath.Join(c.cache, "partial", d.Encoded())
+	return b.fetch(ctx, partial, path, progress)
 }
 
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// lock prevents that two processes download the same blob.
-func (c *Client) lock(ctx context.Context, d digest.Digest) (func(), error) {
-	path := c.partial(d)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	return host.WaitLock(ctx, path+".lock", d.Encoded()[:12])
 }
 
 // transfer is the download of one blob. The received part is in a file, so
@@ -91,8 +83,12 @@ func (b blob) fetch(ctx context.Context, partial, path string, progress *counter
 	}
 	defer file.Close()
 	t := &transfer{blob: b, file: file, sum: b.digest.Algorithm().Hash(), progress: progress}
-	if err := t.readOld(); err != nil {
+	if t.have, err = io.Copy(t.sum, file); err != nil {
 		return err
+	}
+	if t.have > 0 {
+		t.resumed = true
+		progress.add(t.have)
 	}
 	if err := t.run(ctx); err != nil {
 		return err
@@ -104,15 +100,6 @@ func (b blob) fetch(ctx context.Context, partial, path string, progress *counter
 		return err
 	}
 	return os.Rename(partial, path)
-}
-
-func (t *transfer) readOld() (err error) {
-	t.have, err = io.Copy(t.sum, t.file)
-	if t.have > 0 {
-		t.resumed = true
-		t.progress.add(t.have)
-	}
-	return err
 }
 
 // restart discards the received part.
@@ -130,8 +117,7 @@ func (t *transfer) run(ctx context.Context) error {
 		before := t.have
 		err := t.more(ctx)
 		if err == nil {
-			ok, err := t.check()
-			if ok || err != nil {
+			if ok, err := t.check(); ok || err != nil {
 				return err
 			}
 			continue
@@ -195,14 +181,14 @@ var errOtherPart = errors.New("the server sent another range than the requested 
 // the response does not continue it.
 func (t *transfer) begin(resp *http.Response) error {
 	switch resp.StatusCode {
-	case http.StatusPartialContent:
+	// The range is not satisfiable if the file has more bytes than the blob.
+	case http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:
 		var from int64
-		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err == nil && from == t.have {
+		_, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from)
+		if resp.StatusCode == http.StatusPartialContent && err == nil && from == t.have {
 			return nil
 		}
 		return errors.Join(t.restart(), &link.BrokenError{Err: errOtherPart})
-	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(t.restart(), &link.BrokenError{Err: errOtherPart}) // the file has more bytes than the blob
 	case http.StatusOK:
 		if t.size == 0 && resp.ContentLength > 0 {
 			t.size = resp.ContentLength
@@ -221,16 +207,15 @@ func (t *transfer) take(body io.Reader) error {
 		body = io.LimitReader(body, t.size-t.have+1)
 	}
 	_, err := io.Copy(io.MultiWriter(t.file, t.sum, t), body)
-	var disk *fs.PathError
-	switch {
-	case errors.As(err, &disk):
+	if _, disk := errors.AsType[*fs.PathError](err); disk {
 		return err
-	case err != nil:
+	}
+	if err == nil && t.size > t.have {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
 		t.resumed = true
 		return &link.BrokenError{Err: err}
-	case t.size > t.have:
-		t.resumed = true
-		return &link.BrokenError{Err: io.ErrUnexpectedEOF}
 	}
 	return nil
 }

@@ -29,8 +29,6 @@ const (
 	DefaultStall = 30 * time.Second
 	// atOnce is the number of concurrent transfers.
 	atOnce = 4
-	// userAgent is the value of the User-Agent header.
-	userAgent = "kube-bootstrap"
 )
 
 // Options configure the network. The proxy comes from the environment,
@@ -49,9 +47,7 @@ type Client struct {
 	mirrors   Mirrors
 	transport http.RoundTripper
 	turns     *semaphore.Weighted // of the transfers
-
-	mu     sync.Mutex
-	logins map[string]http.RoundTripper // by repository
+	logins    sync.Map            // by repository: http.RoundTripper
 }
 
 // New returns a client. It fails if the CA file is not usable.
@@ -72,10 +68,10 @@ func New(o Options) (*Client, error) {
 		base.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	plain := append(o.Mirrors.plain(), o.Plain...)
-	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, userAgent), Plain: plain}, Limit: o.Stall}
+	guarded := link.IdleTimeout{Next: link.HTTPSOnly{Next: transport.NewUserAgent(base, "kube-bootstrap"), Plain: plain}, Limit: o.Stall}
 	return &Client{
 		cache: filepath.Join(o.Cache, "downloads"), mirrors: o.Mirrors,
-		transport: link.Retry{Next: guarded}, turns: semaphore.NewWeighted(atOnce), logins: map[string]http.RoundTripper{},
+		transport: link.Retry{Next: guarded}, turns: semaphore.NewWeighted(atOnce),
 	}, nil
 }
 

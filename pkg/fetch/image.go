@@ -51,11 +51,12 @@ func (f *Found) lookUp(ctx context.Context, at name.Reference, platform v1.Platf
 	}
 	repo := at.Context()
 	for _, part := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
-		if err := digest.Digest(part.Digest.String()).Validate(); err != nil {
+		d := digest.Digest(part.Digest.String())
+		if err := d.Validate(); err != nil {
 			return fmt.Errorf("manifest of %s: %q: %w", at.Name(), part.Digest, err)
 		}
 		url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), part.Digest)
-		f.blobs = append(f.blobs, blob{digest: digest.Digest(part.Digest.String()), size: part.Size, url: url, via: login})
+		f.blobs = append(f.blobs, blob{digest: d, size: part.Size, url: url, via: login})
 	}
 	return nil
 }
@@ -63,11 +64,8 @@ func (f *Found) lookUp(ctx context.Context, at name.Reference, platform v1.Platf
 // login returns a transport with Docker's credentials for a repository. It
 // logs in once per repository.
 func (c *Client) login(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
-	c.mu.Lock()
-	known, ok := c.logins[repo.Name()]
-	c.mu.Unlock()
-	if ok {
-		return known, nil
+	if known, ok := c.logins.Load(repo.Name()); ok {
+		return known.(http.RoundTripper), nil
 	}
 	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, repo)
 	if err != nil {
@@ -77,9 +75,7 @@ func (c *Client) login(ctx context.Context, repo name.Repository) (http.RoundTri
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.logins[repo.Name()] = made
+	c.logins.Store(repo.Name(), made)
 	return made, nil
 }
 
@@ -95,7 +91,11 @@ func imageFor(at name.Reference, platform v1.Platform, options ...remote.Option)
 		if err != nil {
 			return nil, err
 		}
-		return img, onlyFor(img, at, platform)
+		config, err := img.ConfigFile()
+		if err == nil && config.Architecture != platform.Architecture {
+			err = noPlatform(at, platform, config.Architecture)
+		}
+		return img, err
 	}
 	index, err := found.ImageIndex()
 	if err != nil {
@@ -112,41 +112,30 @@ func imageFor(at name.Reference, platform v1.Platform, options ...remote.Option)
 	return index.Image(chosen)
 }
 
-// onlyFor returns an error if an image that has no index is for another
-// architecture.
-func onlyFor(img v1.Image, at name.Reference, platform v1.Platform) error {
-	config, err := img.ConfigFile()
-	if err == nil && config.Architecture != platform.Architecture {
-		err = noPlatform(at, platform, config.Architecture)
-	}
-	return err
-}
-
 // choose returns the manifest for a platform. It prefers the same variant,
 // then no variant, then any.
 func choose(all []v1.Descriptor, at name.Reference, platform v1.Platform) (v1.Hash, error) {
-	fits := func(variant func(string) bool) int {
-		return slices.IndexFunc(all, func(d v1.Descriptor) bool {
-			p := d.Platform
-			return p != nil && p.OS == platform.OS && p.Architecture == platform.Architecture && variant(p.Variant)
-		})
-	}
-	for _, variant := range []func(string) bool{
-		func(v string) bool { return v == platform.Variant },
-		func(v string) bool { return v == "" },
-		func(string) bool { return true },
-	} {
-		if i := fits(variant); i >= 0 {
-			return all[i].Digest, nil
-		}
-	}
+	var fitting []v1.Descriptor
 	var has []string
 	for _, d := range all {
-		if d.Platform != nil && d.Platform.OS == platform.OS && !slices.Contains(has, d.Platform.Architecture) {
-			has = append(has, d.Platform.Architecture)
+		p := d.Platform
+		switch {
+		case p == nil || p.OS != platform.OS:
+		case p.Architecture == platform.Architecture:
+			fitting = append(fitting, d)
+		case !slices.Contains(has, p.Architecture):
+			has = append(has, p.Architecture)
 		}
 	}
-	return v1.Hash{}, noPlatform(at, platform, strings.Join(has, ", "))
+	if len(fitting) == 0 {
+		return v1.Hash{}, noPlatform(at, platform, strings.Join(has, ", "))
+	}
+	for _, variant := range []string{platform.Variant, ""} {
+		if i := slices.IndexFunc(fitting, func(d v1.Descriptor) bool { return d.Platform.Variant == variant }); i >= 0 {
+			return fitting[i].Digest, nil
+		}
+	}
+	return fitting[0].Digest, nil
 }
 
 func noPlatform(at name.Reference, platform v1.Platform, has string) error {

@@ -34,14 +34,6 @@ func ParseMirrors(all []string, known []string) (Mirrors, error) {
 	return mirrors, nil
 }
 
-func repositoryAt(m mirror.Mirror, path string) (name.Repository, error) {
-	var options []name.Option
-	if m.Plain {
-		options = append(options, name.Insecure)
-	}
-	return name.NewRepository(m.Address()+"/"+path, options...)
-}
-
 // plain returns the hosts of the mirrors with plain HTTP.
 func (all Mirrors) plain() (hosts []string) {
 	for _, m := range all {
@@ -72,7 +64,11 @@ func (all Mirrors) find(ref string) (name.Reference, error) {
 	if !ok {
 		return parsed, nil
 	}
-	repository, err := repositoryAt(mirror, parsed.Context().RepositoryStr())
+	var options []name.Option
+	if mirror.Plain {
+		options = append(options, name.Insecure)
+	}
+	repository, err := name.NewRepository(mirror.Address()+"/"+parsed.Context().RepositoryStr(), options...)
 	if err != nil {
 		return nil, err
 	}
