@@ -15,8 +15,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// dockerManifest is the member in which a Docker without containerd's image
-// store looks for images.
+// dockerManifest is read by a Docker without containerd's image store.
 const dockerManifest = "manifest.json"
 
 // dockerImage is an element of manifest.json in a `docker save` archive.
@@ -30,8 +29,7 @@ type dockerImage struct {
 type Archive struct {
 	// Open returns the archive as a tar, which the caller must close.
 	Open func() io.ReadCloser
-	// Err returns the first error of the side that writes the archive. A store
-	// reports only an unexpected end.
+	// Err returns the first error of the writer. A store reports only an unexpected end.
 	Err func() error
 }
 
@@ -90,8 +88,7 @@ func (a *archiveWriter) write(w io.Writer) error {
 			return err
 		}
 	}
-	// Called before each blob, by the goroutine of the broadcast: a blob follows
-	// its tar header.
+	// Called by the goroutine of the broadcast: a blob follows its tar header.
 	writerFor := func(d digest.Digest) (io.Writer, error) {
 		return io.MultiWriter(archive, a.progress), archive.WriteHeader(header(blobName(d), a.Blobs[d].Size))
 	}
@@ -118,12 +115,13 @@ func (m Manifest) blobsOf(images []Image, arch string) (blobs []digest.Digest) {
 // indexesOf returns the content of index.json and manifest.json of an archive.
 func (m Manifest) indexesOf(images []Image, arch string) (index ocispec.Index, docker []dockerImage) {
 	index.SchemaVersion, index.MediaType = 2, ocispec.MediaTypeImageIndex
+	platform := image.Platform(arch)
 	for _, i := range images {
 		p := i.Platforms[arch]
 		docker = append(docker, p.docker(i.Ref))
-		index.Manifests = append(index.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: p.Manifest,
-			Size: m.Blobs[p.Manifest].Size, Platform: ociPlatform(arch),
-			Annotations: map[string]string{ocispec.AnnotationRefName: i.Ref, annotationName: i.Ref}})
+		one := i.descriptor(ocispec.MediaTypeImageManifest, p.Manifest, m.Blobs[p.Manifest].Size)
+		one.Platform = &ocispec.Platform{OS: platform.OS, Architecture: arch, Variant: platform.Variant}
+		index.Manifests = append(index.Manifests, one)
 	}
 	return index, docker
 }
@@ -150,22 +148,13 @@ func (m Manifest) dockerManifest() (all []dockerImage) {
 			}
 			ref := i.Ref
 			if len(archs) > 1 {
-				ref = withArch(ref, arch)
+				tag := strings.LastIndex(ref, ":")
+				ref = ref[:tag] + "-" + arch + ref[tag:]
 			}
 			all = append(all, p.docker(ref))
 		}
 	}
 	return all
-}
-
-func withArch(ref, arch string) string {
-	i := strings.LastIndex(ref, ":")
-	return ref[:i] + "-" + arch + ref[i:]
-}
-
-func ociPlatform(arch string) *ocispec.Platform {
-	p := image.Platform(arch)
-	return &ocispec.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant}
 }
 
 func (m Manifest) sizeOf(images []Image, arch string) (total int64) {

@@ -83,7 +83,6 @@ func (b *Broadcast) remove(s *subscriber, err error) {
 	}
 }
 
-// received removes a subscriber after its last blob.
 func (b *Broadcast) received(s *subscriber, d digest.Digest) {
 	delete(s.pending, d)
 	if len(s.pending) == 0 {
@@ -93,7 +92,7 @@ func (b *Broadcast) received(s *subscriber, d digest.Digest) {
 
 // run sends blobs until no subscriber is left.
 func (b *Broadcast) run(from *Bundle) {
-	reader := from.newFrameReader()
+	reader := &frameReader{Bundle: from}
 	var last digest.Digest
 	for {
 		d, to := b.next(from, last)
@@ -147,8 +146,7 @@ func (b *Broadcast) next(from *Bundle, last digest.Digest) (next digest.Digest, 
 	return next, to
 }
 
-// send writes a blob to all subscribers that need it. It removes a subscriber
-// whose writer fails; the others continue.
+// send writes a blob to subscribers, and removes those whose writer fails.
 func (b *Broadcast) send(reader *frameReader, d digest.Digest, to []*subscriber) {
 	var writers broadcastWriter
 	for _, s := range to {
@@ -179,8 +177,7 @@ type subscriberWriter struct {
 	err error // of the first failed write; there are no further writes
 }
 
-// broadcastWriter writes to several subscribers. In contrast to io.MultiWriter,
-// it continues when some of them fail.
+// broadcastWriter continues when some writers fail, unlike io.MultiWriter.
 type broadcastWriter []*subscriberWriter
 
 // Write fails if all subscribers have failed.

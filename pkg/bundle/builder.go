@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
 )
 
 // Builder collects the contents of a bundle and writes it.
@@ -56,8 +58,7 @@ func NewBuilder(v image.Versions, built []image.Built) (*Builder, error) {
 	return b, err
 }
 
-// addToKey changes the key of the bundle. It must be called for each input that
-// changes the file.
+// addToKey must be called for each input that changes the file.
 func (b *Builder) addToKey(inputs ...string) {
 	b.manifest.Key = digest.FromString(b.manifest.Key + " " + strings.Join(inputs, " ")).Encoded()[:16]
 }
@@ -91,8 +92,7 @@ func (b *Builder) SignBy(key ed25519.PrivateKey) {
 	}
 }
 
-// CompressUltra compresses the layers as much as possible, which takes minutes.
-// The default takes seconds.
+// CompressUltra compresses as much as possible, in minutes instead of seconds.
 func (b *Builder) CompressUltra(ctx context.Context) { b.compression = compression.Ultra(ctx) }
 
 // Wrote reports whether the file at path is a bundle of the same contents. With
@@ -106,8 +106,7 @@ func (b *Builder) Wrote(path string, anyCompression bool) bool {
 	return old.Key == b.manifest.Key && (anyCompression || old.Compression == b.compression.Name)
 }
 
-// byRef groups the images by reference: each group contains an image for all
-// architectures.
+// byRef groups the images by reference: each group is for all architectures.
 func byRef(built []image.Built) [][]image.Built {
 	var groups [][]image.Built
 	for _, one := range built {
@@ -154,14 +153,13 @@ func (b *Builder) add(platforms []image.Built) (Image, error) {
 	blob := bytesSource(raw)
 	b.addBlobs(blob)
 	added.Index = blob.digest
-	b.index.Manifests = append(b.index.Manifests, added.descriptor(blob.size))
+	b.index.Manifests = append(b.index.Manifests, added.descriptor(ocispec.MediaTypeImageIndex, blob.digest, blob.size))
 	return added, nil
 }
 
-// descriptor returns the element of index.json by which other tools find the
-// image.
-func (i Image) descriptor(size int64) ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: i.Index, Size: size,
+// descriptor returns an element of index.json, by which other tools find the image.
+func (i Image) descriptor(mediaType string, d digest.Digest, size int64) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: size,
 		Annotations: map[string]string{ocispec.AnnotationRefName: i.Ref, annotationName: i.Ref}}
 }
 
@@ -175,9 +173,8 @@ func (b *Builder) addPlatform(built image.Built) (PlatformImage, error) {
 	if err != nil {
 		return added, err
 	}
-	small := []blobSource{bytesSource(manifest), bytesSource(config)}
-	b.addBlobs(small...)
-	added.Manifest, added.Config = small[0].digest, small[1].digest
+	b.addBlobs(bytesSource(manifest), bytesSource(config))
+	added.Manifest, added.Config = digest.FromBytes(manifest), digest.FromBytes(config)
 	all, err := built.OCI.Layers()
 	if err != nil {
 		return added, err
@@ -217,22 +214,13 @@ func pluginFiles(layer blobSource) (map[string]digest.Digest, error) {
 	}
 	defer data.Close()
 	files := map[string]digest.Digest{}
-	archive := tar.NewReader(data)
-	for {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nil
+	err = rootfs.EachEntry(data, func(name string, h *tar.Header, content io.Reader) (err error) {
+		if h.Typeflag == tar.TypeReg && strings.HasPrefix("/"+name, image.CNIDir+"/") {
+			files[path.Base(name)], err = digest.FromReader(content)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if h.Typeflag != tar.TypeReg || !strings.HasPrefix("/"+h.Name, image.CNIDir+"/") {
-			continue
-		}
-		if files[path.Base(h.Name)], err = digest.FromReader(archive); err != nil {
-			return nil, err
-		}
-	}
+		return err
+	})
+	return files, err
 }
 
 func bytesSource(data []byte) blobSource {
@@ -247,3 +235,50 @@ func layerSource(l v1.Layer) (blobSource, error) {
 	size, err := l.Size()
 	return blobSource{digest.Digest(hash.String()), size, l.Compressed}, err
 }
+
+// Extend makes a bundle that adds images to another one: it contains all images
+// of the base and omits the blobs of the base. The frames are not cached, as they
+// are small and differ after each change of the source code.
+func (b *Builder) Extend(base *Bundle) error {
+	b.Cache = ""
+	if err := b.ExcludeBase(base); err != nil {
+		return err
+	}
+	b.manifest.Images = append(slices.Clone(base.Images), b.manifest.Images...)
+	maps.Copy(b.manifest.Plugins, base.Plugins)
+	for d, blob := range base.Blobs {
+		b.manifest.Blobs[d] = Blob{Size: blob.Size, InBase: true}
+	}
+	own := b.index.Manifests
+	b.index.Manifests = nil
+	for _, i := range base.Images {
+		b.index.Manifests = append(b.index.Manifests, i.descriptor(ocispec.MediaTypeImageIndex, i.Index, base.Blobs[i.Index].Size))
+	}
+	b.index.Manifests = append(b.index.Manifests, own...)
+	return nil
+}
+
+// Layers returns the layers of an image, as the lower layers of new images in a
+// bundle that extends this one. Their contents cannot be read.
+func (b *Bundle) Layers(ref, arch string) (all []v1.Layer, err error) {
+	found, err := b.Find(ref, arch)
+	for _, d := range found.Platforms[arch].Layers {
+		all = append(all, baseLayer{d, b.Blobs[d].Size})
+	}
+	return all, err
+}
+
+// baseLayer is a layer that is never written, as the base contains it.
+type baseLayer struct {
+	digest digest.Digest
+	size   int64
+}
+
+var errInBase = errors.New("this layer is only in the base")
+
+func (l baseLayer) Digest() (v1.Hash, error)             { return v1.NewHash(l.digest.String()) }
+func (l baseLayer) DiffID() (v1.Hash, error)             { return l.Digest() }
+func (l baseLayer) Compressed() (io.ReadCloser, error)   { return nil, errInBase }
+func (l baseLayer) Uncompressed() (io.ReadCloser, error) { return nil, errInBase }
+func (l baseLayer) Size() (int64, error)                 { return l.size, nil }
+func (l baseLayer) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }

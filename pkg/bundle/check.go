@@ -46,23 +46,18 @@ func (b *Bundle) checkBlobs(ctx context.Context, blobs []digest.Digest) error {
 			inBase = append(inBase, d)
 		}
 	}
-	if err := b.checkFrames(ctx, slices.Sorted(maps.Keys(frames))); err != nil {
+	running, frameCtx := errgroup.WithContext(ctx)
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for _, frame := range slices.Sorted(maps.Keys(frames)) {
+		running.Go(func() error { return b.checkFrame(frameCtx, frame) })
+	}
+	if err := running.Wait(); err != nil {
 		return fmt.Errorf("bundle %s: %w", b.Path, err)
 	}
 	if len(inBase) == 0 {
 		return nil
 	}
 	return b.base.checkBlobs(ctx, inBase)
-}
-
-// checkFrames verifies one frame per processor at a time.
-func (b *Bundle) checkFrames(ctx context.Context, frames []int) error {
-	running, ctx := errgroup.WithContext(ctx)
-	running.SetLimit(runtime.GOMAXPROCS(0))
-	for _, frame := range frames {
-		running.Go(func() error { return b.checkFrame(ctx, frame) })
-	}
-	return running.Wait()
 }
 
 func (b *Bundle) checkFrame(ctx context.Context, frame int) error {

@@ -26,8 +26,6 @@ type frameReader struct {
 	base    *frameReader // nil: not needed yet
 }
 
-func (b *Bundle) newFrameReader() *frameReader { return &frameReader{Bundle: b} }
-
 func (r *frameReader) close() {
 	r.stop()
 	if r.base != nil {
@@ -38,7 +36,7 @@ func (r *frameReader) close() {
 // ReadBlobs calls read for each blob, in the order of the file: it decompresses
 // each frame only once. copyTo writes the blob and verifies its digest.
 func (b *Bundle) ReadBlobs(blobs []digest.Digest, read func(d digest.Digest, copyTo func(io.Writer) error) error) error {
-	r := b.newFrameReader()
+	r := &frameReader{Bundle: b}
 	defer r.close()
 	for _, d := range b.inFileOrder(blobs) {
 		if err := read(d, func(w io.Writer) error { return r.copy(w, d) }); err != nil {
@@ -48,11 +46,8 @@ func (b *Bundle) ReadBlobs(blobs []digest.Digest, read func(d digest.Digest, cop
 	return nil
 }
 
-// copyBlob writes a blob to w and verifies its digest.
 func (b *Bundle) copyBlob(w io.Writer, d digest.Digest) error {
-	r := b.newFrameReader()
-	defer r.close()
-	return r.copy(w, d)
+	return b.ReadBlobs([]digest.Digest{d}, func(_ digest.Digest, copyTo func(io.Writer) error) error { return copyTo(w) })
 }
 
 // ReadText reads a manifest or a config into memory.
@@ -65,7 +60,6 @@ func (b *Bundle) ReadText(d digest.Digest) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// inFileOrder sorts blobs by their position.
 func (b *Bundle) inFileOrder(blobs []digest.Digest) []digest.Digest {
 	return slices.SortedStableFunc(slices.Values(blobs), b.compare)
 }
@@ -73,17 +67,15 @@ func (b *Bundle) inFileOrder(blobs []digest.Digest) []digest.Digest {
 // compare compares the positions of two blobs. Blobs of the base come last.
 func (b *Bundle) compare(x, y digest.Digest) int {
 	one, two := b.Blobs[x], b.Blobs[y]
-	if one.InBase && two.InBase && b.base != nil {
+	switch {
+	case one.InBase && !two.InBase:
+		return 1
+	case two.InBase && !one.InBase:
+		return -1
+	case one.InBase && b.base != nil:
 		one, two = b.base.Blobs[x], b.base.Blobs[y]
 	}
-	return cmp.Or(cmp.Compare(toInt(one.InBase), toInt(two.InBase)), cmp.Compare(one.Frame, two.Frame), cmp.Compare(one.Offset, two.Offset))
-}
-
-func toInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(one.Frame, two.Frame), cmp.Compare(one.Offset, two.Offset))
 }
 
 // copy writes a blob to w and verifies its digest.
@@ -120,7 +112,7 @@ func (r *frameReader) open(d digest.Digest) (io.ReadCloser, error) {
 	case blob.InBase:
 		r.stop()
 		if r.base == nil {
-			r.base = r.Bundle.base.newFrameReader()
+			r.base = &frameReader{Bundle: r.Bundle.base}
 		}
 		return r.base.open(d)
 	}
@@ -169,7 +161,6 @@ func (r *frameReader) seek(d digest.Digest, blob Blob) (io.ReadCloser, error) {
 	}
 }
 
-// section returns the compressed bytes of a frame.
 func (b *Bundle) section(frame int) *io.SectionReader {
 	f := b.Frames[frame]
 	return io.NewSectionReader(b.file, b.size-f.OffsetFromEnd, f.CompressedSize)

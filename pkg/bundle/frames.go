@@ -22,15 +22,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// blobSource is a blob to write.
 type blobSource struct {
 	digest digest.Digest
 	size   int64
 	open   func() (io.ReadCloser, error)
 }
 
-// cacheFrom is the smallest size of a frame that is cached for other bundles.
-// Smaller ones are compressed in no time.
+// cacheFrom is the size from which a frame is cached: others are compressed in no time.
 const cacheFrom = 1 << 20
 
 // groups returns the blobs of each frame. Layers that several images share come
@@ -54,7 +52,6 @@ func (b *Builder) groups() (all [][]blobSource) {
 	return all
 }
 
-// uses counts the images that have a layer.
 func (b *Builder) uses(layer blobSource, arch string) (n int) {
 	for _, i := range b.manifest.Images {
 		if slices.Contains(i.Platforms[arch].Layers, layer.digest) {
@@ -175,4 +172,26 @@ func totalSize(blobs []blobSource) (total int64) {
 		total += b.size
 	}
 	return total
+}
+
+// Pipe returns a reader, to be closed, of what write writes in a goroutine of its own.
+func Pipe(write func(io.Writer) error) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	return r
+}
+
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// WithContext makes a long copy fail once the context ends.
+func WithContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
 }

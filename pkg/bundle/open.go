@@ -45,8 +45,7 @@ func Remote(path string, manifest, signature []byte, fetch func(Manifest) Fetch)
 	return b, nil
 }
 
-// missingError is the error for a file that does not exist. It matches
-// fs.ErrNotExist.
+// missingError is the error for a missing file. It matches fs.ErrNotExist.
 type missingError struct{ path string }
 
 func (e missingError) Error() string {
@@ -90,8 +89,7 @@ func (b *Bundle) Close() error {
 	return b.file.Close()
 }
 
-// duplicate returns the same bundle with files of its own, which must be closed
-// separately.
+// duplicate returns the same bundle with files of its own, to be closed separately.
 func (b *Bundle) duplicate() (*Bundle, error) {
 	dup := *b
 	if b.file != nil {
@@ -112,7 +110,6 @@ func (b *Bundle) duplicate() (*Bundle, error) {
 	return &dup, nil
 }
 
-// identity returns the digest of the manifest, which covers all contents.
 func (b *Bundle) identity() digest.Digest { return digest.FromBytes(b.raw) }
 
 // Members returns the manifest and the signature as they are written. The
@@ -199,8 +196,7 @@ func readMember(h *tar.Header, r io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Find returns the image of a reference, which must be there for the
-// architecture.
+// Find returns the image of a reference for an architecture.
 func (b *Bundle) Find(ref, arch string) (Image, error) {
 	found, err := b.Manifest.Find(ref, arch)
 	if err != nil {
@@ -218,8 +214,56 @@ func (b *Bundle) CNIPlugins(arch string) (map[string]digest.Digest, error) {
 	return all.Files, nil
 }
 
-// ReadCNIPlugins opens the layer that contains the CNI plugins for an
-// architecture. It contains all, whatever the names.
+// ReadCNIPlugins opens the layer with all CNI plugins, whatever the names.
 func (b *Bundle) ReadCNIPlugins(_ context.Context, arch string, _ []string) io.ReadCloser {
 	return Pipe(func(w io.Writer) error { return b.copyBlob(w, b.Plugins[arch].Layer) })
+}
+
+// Option is an option of Open.
+type Option func(*Bundle) error
+
+// WithBase sets the path of the bundle that contains the blobs omitted here. It
+// is ignored for a bundle that omits none.
+func WithBase(path string) Option {
+	return func(b *Bundle) error {
+		if path == "" || b.Base == nil {
+			return nil
+		}
+		base, err := Open(path)
+		if err != nil {
+			return fmt.Errorf("its base: %w", err)
+		}
+		b.base = base // closed with b, also if it is the wrong one
+		if base.identity() != b.Base.Manifest {
+			return fmt.Errorf("%s, of Kubernetes %s, is not the base it was built on: that one is of Kubernetes %s and has the manifest %s",
+				path, base.Versions.Kubernetes, b.Base.Kubernetes, b.Base.Manifest)
+		}
+		return nil
+	}
+}
+
+// SignedBy refuses a bundle that is not signed by the private key that belongs
+// to the public key in that file. An empty path requires no signature.
+func SignedBy(keyFile string) Option {
+	return func(b *Bundle) error {
+		if keyFile == "" {
+			return nil
+		}
+		key, err := readVerificationKey(keyFile)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrKey, err)
+		}
+		return verifySignature(key, b.raw, b.signature)
+	}
+}
+
+// WithBroadcast makes all stores that load from bundles with the same broadcast
+// share one decompression. A nil broadcast shares nothing.
+func WithBroadcast(broadcast *Broadcast) Option {
+	return func(b *Bundle) error {
+		if broadcast != nil {
+			b.broadcast = broadcast
+		}
+		return nil
+	}
 }

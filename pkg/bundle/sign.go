@@ -61,38 +61,29 @@ func fingerprint(key ed25519.PublicKey) string {
 
 // ReadSigningKey reads a private key as openssl writes it: PKCS#8 in PEM.
 func ReadSigningKey(path string) (ed25519.PrivateKey, error) {
-	block, err := readPEM(path)
-	if err != nil {
-		return nil, err
-	}
-	key, _ := x509.ParsePKCS8PrivateKey(block)
-	if own, ok := key.(ed25519.PrivateKey); ok {
-		return own, nil
-	}
-	return nil, fmt.Errorf("%s holds no ed25519 private key; make one by `openssl genpkey -algorithm ed25519 -out FILE`", path)
+	return readKey[ed25519.PrivateKey](path, x509.ParsePKCS8PrivateKey,
+		"private key; make one by `openssl genpkey -algorithm ed25519 -out FILE`")
 }
 
-// readVerificationKey reads the public key.
 func readVerificationKey(path string) (ed25519.PublicKey, error) {
-	block, err := readPEM(path)
-	if err != nil {
-		return nil, err
-	}
-	key, _ := x509.ParsePKIXPublicKey(block)
-	if public, ok := key.(ed25519.PublicKey); ok {
-		return public, nil
-	}
-	return nil, fmt.Errorf("%s holds no ed25519 public key; make it by `openssl pkey -in PRIVATE -pubout -out FILE`", path)
+	return readKey[ed25519.PublicKey](path, x509.ParsePKIXPublicKey,
+		"public key; make it by `openssl pkey -in PRIVATE -pubout -out FILE`")
 }
 
-func readPEM(path string) ([]byte, error) {
+// readKey reads a key in PEM. wanted ends the error for a key of another type.
+func readKey[Key any](path string, parse func([]byte) (any, error), wanted string) (key Key, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return key, err
 	}
 	block, _ := pem.Decode(data)
 	if block == nil {
-		return nil, fmt.Errorf("%s is no key in PEM", path)
+		return key, fmt.Errorf("%s is no key in PEM", path)
 	}
-	return block.Bytes, nil
+	parsed, _ := parse(block.Bytes)
+	key, ok := parsed.(Key)
+	if !ok {
+		return key, fmt.Errorf("%s holds no ed25519 %s", path, wanted)
+	}
+	return key, nil
 }

@@ -28,21 +28,14 @@ func (b *Bundle) Verify(ctx context.Context) error {
 			return fmt.Errorf("its base: %w", err)
 		}
 	}
-	if err := b.verify(ctx); err != nil {
-		return fmt.Errorf("bundle %s: %w", b.Path, err)
-	}
-	return nil
-}
-
-func (b *Bundle) verify(ctx context.Context) error {
 	v := verification{Bundle: b, seen: map[string]bool{}, progress: step.NewCounter(ctx, "verify "+path.Base(b.Path), b.size), ctx: ctx}
 	if err := v.file(); err != nil {
-		return err
+		return fmt.Errorf("bundle %s: %w", b.Path, err)
 	}
 	for _, img := range b.Images {
 		for arch, p := range img.Platforms {
 			if err := v.platform(p); err != nil {
-				return fmt.Errorf("image %s for %s: %w", img.Ref, arch, err)
+				return fmt.Errorf("bundle %s: image %s for %s: %w", b.Path, img.Ref, arch, err)
 			}
 		}
 	}

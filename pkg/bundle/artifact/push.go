@@ -9,8 +9,11 @@ import (
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	digest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
@@ -154,15 +157,14 @@ func (p push) missing(ctx context.Context, s stored) ([]bundle.Image, error) {
 }
 
 func (p push) allLayers() []digest.Digest {
-	all := map[digest.Digest]bool{}
+	var all []digest.Digest
 	for _, img := range p.Images {
 		for _, platform := range img.Platforms {
-			for _, d := range platform.Layers {
-				all[d] = true
-			}
+			all = append(all, platform.Layers...)
 		}
 	}
-	return slices.Collect(maps.Keys(all))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // blobs uploads each layer once, several at a time. For further repositories it
@@ -228,14 +230,19 @@ func (p push) layer(ctx context.Context, d digest.Digest, paths []string) error 
 	return nil
 }
 
-// manifests uploads the manifest of each architecture, then the index, and
+// manifests uploads the config and the manifest of each architecture, then the index, and
 // verifies that the registry returns the index under its digest.
 func (p push) manifests(ctx context.Context, img bundle.Image, rewritten registryImage) error {
 	tag, err := p.tag(img)
 	if err != nil {
 		return err
 	}
-	if err := p.pusher.Push(ctx, tag, pushedIndex{p, rewritten}); err != nil {
+	for d, raw := range rewritten.manifests {
+		if err := p.manifest(ctx, tag.Context().Digest(d.String()), raw); err != nil {
+			return err
+		}
+	}
+	if err := p.pusher.Push(ctx, tag, rawManifest{types.OCIImageIndex, rewritten.index}); err != nil {
 		return err
 	}
 	found, err := remote.Head(tag, p.options...)
@@ -246,6 +253,21 @@ func (p push) manifests(ctx context.Context, img bundle.Image, rewritten registr
 		return fmt.Errorf("the registry has it as %s, what was sent is %s", found.Digest, want)
 	}
 	return nil
+}
+
+func (p push) manifest(ctx context.Context, at name.Digest, raw []byte) error {
+	m, err := v1.ParseManifest(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	config, err := p.ReadText(digest.Digest(m.Config.Digest.String()))
+	if err != nil {
+		return err
+	}
+	if err := p.pusher.Upload(ctx, at.Context(), static.NewLayer(config, m.Config.MediaType)); err != nil {
+		return err
+	}
+	return p.pusher.Push(ctx, at, rawManifest{types.OCIManifestSchema1, raw})
 }
 
 // index uploads the manifest of the bundle, so that a host needs only the

@@ -7,6 +7,11 @@ import (
 	"io"
 	"strings"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -154,4 +159,51 @@ func parseStored(text []byte) (s stored, err error) {
 		}
 	}
 	return s, nil
+}
+
+// IndexPath is where a registry keeps the manifest of a bundle; its tag is the
+// version of Kubernetes.
+const IndexPath = "kube-bootstrap/bundle"
+
+const (
+	indexConfig    = types.MediaType("application/vnd.kube-bootstrap.bundle.config.v1+json")
+	indexLayer     = types.MediaType("application/vnd.kube-bootstrap.bundle.v1+json")
+	indexStored    = types.MediaType("application/vnd.kube-bootstrap.bundle.stored.v1+json")
+	indexSignature = types.MediaType("application/vnd.kube-bootstrap.bundle.signature.v1+json")
+)
+
+// inRegistry returns the path and the tag that an image has below the prefix
+// of a registry; image.Catalogue names it the same.
+func inRegistry(ref string) (path, tag string) {
+	_, rest, _ := strings.Cut(ref, "/")
+	path, tag, _ = strings.Cut(rest, ":")
+	return path, tag
+}
+
+// rawManifest is a manifest or an index whose parts are in the registry already.
+type rawManifest struct {
+	mediaType types.MediaType
+	raw       []byte
+}
+
+func (m rawManifest) MediaType() (types.MediaType, error) { return m.mediaType, nil }
+func (m rawManifest) RawManifest() ([]byte, error)        { return m.raw, nil }
+
+// artifact returns an OCI artifact whose layers are the manifest of the bundle,
+// the description of how it is stored, and its signature, if it has one.
+func (p push) artifact(s stored) (v1.Image, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	manifest, signature := p.Members()
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), indexConfig)
+	layers := []mutate.Addendum{
+		{Layer: static.NewLayer(manifest, indexLayer), MediaType: indexLayer},
+		{Layer: static.NewLayer(text, indexStored), MediaType: indexStored},
+	}
+	if signature != nil {
+		layers = append(layers, mutate.Addendum{Layer: static.NewLayer(signature, indexSignature), MediaType: indexSignature})
+	}
+	return mutate.Append(base, layers...)
 }

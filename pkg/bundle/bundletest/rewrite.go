@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	digest "github.com/opencontainers/go-digest"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
@@ -54,13 +55,9 @@ type frameEntry struct {
 // readManifest reads the first member.
 func readManifest(t testing.TB, data []byte) (manifest map[string]json.RawMessage, frames []frameEntry) {
 	t.Helper()
-	decoder, err := zstd.NewReader(bytes.NewReader(data))
+	archive := tar.NewReader(bytes.NewReader(decompress(t, data)))
+	_, err := archive.Next()
 	must.NoError(t, err)
-	defer decoder.Close()
-	archive := tar.NewReader(decoder)
-	if _, err := archive.Next(); err != nil {
-		t.Fatal(err)
-	}
 	must.NoError(t, json.NewDecoder(archive).Decode(&manifest))
 	must.NoError(t, json.Unmarshal(manifest["frames"], &frames))
 	return manifest, frames
@@ -71,23 +68,16 @@ func readManifest(t testing.TB, data []byte) (manifest map[string]json.RawMessag
 func replaceFirst(t testing.TB, plain, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	from, to := tar.NewReader(bytes.NewReader(plain)), tar.NewWriter(&b)
-	for first := true; ; first = false {
-		h, err := from.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		must.NoError(t, err)
-		var data io.Reader = from
+	to, first := tar.NewWriter(&b), true
+	err := rootfs.EachEntry(bytes.NewReader(plain), func(_ string, h *tar.Header, data io.Reader) error {
 		if first {
-			h.Size, data = int64(len(content)), bytes.NewReader(content)
+			h.Size, data, first = int64(len(content)), bytes.NewReader(content), false
 		}
 		must.NoError(t, to.WriteHeader(h))
-		if _, err := io.Copy(to, data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must.NoError(t, to.Flush())
+		_, err := io.Copy(to, data)
+		return err
+	})
+	must.NoError(t, errors.Join(err, to.Flush()))
 	return b.Bytes()
 }
 
