@@ -24,14 +24,12 @@ type Built struct {
 	Parts []cache.Part
 }
 
-// CNIDir is the directory of the CNI plugins, in the hyperkube image and on a
-// host.
+// CNIDir is the directory of the CNI plugins, in hyperkube and on a host.
 const CNIDir = "/opt/cni/bin"
 
 // CNIPlugins are the names of the files in CNIDir.
 var CNIPlugins = []string{"bridge", "host-local", "loopback", "portmap"}
 
-// shape describes the layers of an image.
 type shape struct {
 	userland   bool
 	plugins    bool
@@ -116,7 +114,6 @@ func (b *Builder) shared(ctx context.Context, v Versions, s shape, built *Built)
 	return layers, nil
 }
 
-// plugins returns the layer of the CNI plugins in a directory.
 func (b *Builder) plugins(ctx context.Context, name, dir string) (v1.Layer, error) {
 	files := map[string]string{}
 	for _, p := range CNIPlugins {

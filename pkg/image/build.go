@@ -30,8 +30,7 @@ type Builder struct {
 	goVersion string
 }
 
-// Compile builds a recipe for an architecture and returns a part whose Dir
-// contains the executables.
+// Compile builds a recipe. The Dir of the part contains the executables.
 func (b *Builder) Compile(ctx context.Context, r Recipe, arch string) (cache.Part, error) {
 	if err := b.prepare(ctx, &r); err != nil {
 		return cache.Part{}, fmt.Errorf("prepare %s: %w", r.Name, err)
@@ -50,8 +49,7 @@ func (b *Builder) Compile(ctx context.Context, r Recipe, arch string) (cache.Par
 	return part, err
 }
 
-// resolve returns the compilation of a prepared recipe, and its part without Dir
-// and Sources.
+// resolve returns the compilation of a prepared recipe, and a part without Dir and Sources.
 func (b *Builder) resolve(ctx context.Context, r Recipe, arch string) (compilation, cache.Part, error) {
 	c, err := b.compilation(ctx, r, arch)
 	return c, cache.Part{
@@ -61,7 +59,6 @@ func (b *Builder) resolve(ctx context.Context, r Recipe, arch string) (compilati
 	}, err
 }
 
-// partName returns the name of the part in the cache.
 func (c compilation) partName(part cache.Part) string {
 	return fmt.Sprintf("%s-%s-%s-%s", part.Name, part.Version, c.arch, part.Key)
 }
@@ -117,8 +114,7 @@ func (b *Builder) prepare(ctx context.Context, r *Recipe) error {
 	return nil
 }
 
-// releasePart returns the name of the part in the cache that contains the go.mod of
-// the Kubernetes release.
+// releasePart names the part that contains the go.mod of the Kubernetes release.
 func (r Recipe) releasePart() string { return "kubernetes-mod-" + r.Version }
 
 var stagingLine = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(k8s\.io/\S+) => (\./staging/\S+)$`)
@@ -140,8 +136,7 @@ func Download(ctx context.Context, module string) (Module, error) {
 // goEnv ignores the settings of a Go project around the working directory.
 var goEnv = []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
 
-// checkoutState returns a hash of the names, sizes and times of a checkout's
-// files.
+// checkoutState returns a hash of the names, sizes and times of the files.
 func (b *Builder) checkoutState() string {
 	if b.K8sDir == "" {
 		return ""
@@ -161,8 +156,7 @@ func (b *Builder) checkoutState() string {
 	return cache.Key(state.Bytes())
 }
 
-// modules lists the modules of the executables in a directory, with
-// checksums, from their build info.
+// modules lists the modules of the executables in a directory, with checksums.
 func modules(dir string) ([]string, error) {
 	programs, err := os.ReadDir(dir)
 	if err != nil {
@@ -184,8 +178,7 @@ func modules(dir string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// moduleSum returns "" for the main module, and no checksum for a module of a
-// checkout or a stub.
+// moduleSum returns "" for the main module. A checkout or a stub has no checksum.
 func moduleSum(m *debug.Module) string {
 	name := m.Path
 	if strings.HasPrefix(name, OurRegistry+"/") || name == "" {

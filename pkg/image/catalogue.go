@@ -77,8 +77,7 @@ func OfEveryCluster(all []Image) []Image {
 // OurRegistry is the registry name of images that are not published.
 const OurRegistry = "kube-bootstrap.dev"
 
-// Ref returns the canonical reference of the image with that name. It panics
-// on a name that is not in the catalogue.
+// Ref returns the canonical reference of an image. It panics on an unknown name.
 func Ref(v Versions, name string) string {
 	all := Catalogue(v, "")
 	i := slices.IndexFunc(all, func(i Image) bool { return i.Name == name })
@@ -88,8 +87,7 @@ func Ref(v Versions, name string) string {
 	return all[i].Ref
 }
 
-// Arch converts a machine name of `uname -m` to Go's name. It accepts Go's
-// names too.
+// Arch converts a name of `uname -m` to Go's name, which it accepts too.
 func Arch(uname string) (string, error) {
 	if slices.Contains(config.Arches, uname) {
 		return uname, nil

@@ -83,14 +83,6 @@ type listed struct {
 // times as long.
 const listFormat = "{{.ImportPath}}\t{{.BuildID}}\t{{if not .DepOnly}}{{join .Deps \" \"}}{{end}}"
 
-func parseListed(line string) (path string, l listed) {
-	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
-	if len(fields) == 3 {
-		l.BuildID, l.Deps = fields[1], strings.Fields(fields[2])
-	}
-	return fields[0], l
-}
-
 // content returns the part of a build ID that identifies the compiled code.
 func (l listed) content() string { return l.BuildID[strings.LastIndex(l.BuildID, "/")+1:] }
 
@@ -105,8 +97,9 @@ func (b *Builder) contentKeys(ctx context.Context, v Versions, arch string, prog
 	}
 	all := map[string]listed{}
 	for line := range strings.Lines(out.String()) {
-		path, one := parseListed(line)
-		all[path] = one
+		path, rest, _ := strings.Cut(line, "\t")
+		id, deps, _ := strings.Cut(rest, "\t")
+		all[path] = listed{id, strings.Fields(deps)}
 	}
 	keys := map[string]string{}
 	for _, program := range programs {
@@ -136,8 +129,7 @@ func contentKey(all map[string]listed, command string) (string, error) {
 
 func commandOf(program string) string { return "k8s.io/kubernetes/cmd/" + program }
 
-// programs returns the build of one executable per component, stamped with
-// version.
+// programs returns the build of one executable per component, stamped with version.
 func (b *Builder) programs(ctx context.Context, v Versions, arch, version string, programs []string) (compilation, error) {
 	r := v.Recipe("programs")
 	r.LDFlags = v.stamp(version)
@@ -150,8 +142,7 @@ func (b *Builder) programs(ctx context.Context, v Versions, arch, version string
 	return b.compilation(ctx, r, arch)
 }
 
-// Program links a component of the checkout, or takes it from the cache by
-// its version, which identifies its code.
+// Program links a component of the checkout. Its version identifies its code.
 func (b *Builder) Program(ctx context.Context, v Versions, arch, program, version string) (cache.Part, error) {
 	c, err := b.programs(ctx, v, arch, version, []string{program})
 	if err != nil {
@@ -183,8 +174,7 @@ func (b *Builder) programPart(v Versions, arch, program, version string) cache.P
 // spareBuilds is the number of builds of a component that stay in the cache.
 const spareBuilds = 4
 
-// DropOldPrograms removes all but the latest builds of components from the
-// cache.
+// DropOldPrograms keeps only the latest builds of components in the cache.
 func (b *Builder) DropOldPrograms(arch string, programs []string) error {
 	var errs []error
 	for _, program := range programs {
@@ -199,7 +189,6 @@ func (b *Builder) DropOldPrograms(arch string, programs []string) error {
 	return errors.Join(errs...)
 }
 
-// modified returns the modification time of a file, or the zero time.
 func modified(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -218,8 +207,7 @@ func (b *Builder) KeptProgram(v Versions, arch, program, version string) (cache.
 	return part, nil
 }
 
-// ProgramImage returns the image of components, on top of the layers of
-// hyperkube if they need these.
+// ProgramImage returns the image of components, on top of hyperkube if they need it.
 func (b *Builder) ProgramImage(ctx context.Context, img Image, arch string, hyperkube []v1.Layer, parts map[string]cache.Part) (Built, error) {
 	built := Built{Image: img, Arch: arch}
 	i := slices.IndexFunc(programImages, func(i programImage) bool { return i.name == img.Name })

@@ -21,8 +21,7 @@ var (
 // versionFile contains the minor version of a checkout.
 const versionFile = "staging/src/k8s.io/component-base/version/base.go"
 
-// CheckCheckout returns a problem if a directory cannot be built as a
-// Kubernetes version, or as any version if v is empty.
+// CheckCheckout returns a problem if a directory is not of that Kubernetes version; an empty v allows any.
 func CheckCheckout(dir string, v Versions) error {
 	minor, err := checkoutMinor(dir)
 	release, known := catalog.Find(minor)

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,6 @@ func (b *Builder) findGo(ctx context.Context) error {
 	return nil
 }
 
-// compilation returns the compilation of a prepared recipe.
 func (b *Builder) compilation(ctx context.Context, r Recipe, arch string) (compilation, error) {
 	if err := b.findGo(ctx); err != nil {
 		return compilation{}, err
@@ -69,7 +69,6 @@ func (b *Builder) compilation(ctx context.Context, r Recipe, arch string) (compi
 	return c, nil
 }
 
-// run compiles into dir.
 func (c compilation) run(ctx context.Context, dir string) error {
 	return c.inModule(func(work string) error { return c.buildAll(ctx, work, dir) })
 }
@@ -93,7 +92,6 @@ func (c compilation) inModule(do func(work string) error) error {
 	return do(work)
 }
 
-// writeFiles writes files by their paths below a directory.
 func writeFiles(dir string, files map[string]string) error {
 	for name, text := range files {
 		file := filepath.Join(dir, name)
@@ -172,8 +170,7 @@ func (c compilation) linkTests(ctx context.Context, work, pkg, out string) error
 	return c.toolchain(ctx, c.log(ctx, program, "link", 0), host.Command{Args: append(args, "-o", out, pkg), Dir: work})
 }
 
-// list compiles the packages and their dependencies, and writes what the
-// toolchain reports about each.
+// list compiles the packages and their dependencies, and writes a line about each.
 func (c compilation) list(ctx context.Context, work string, out io.Writer) error {
 	const what = "Kubernetes"
 	stale, err := c.stale(ctx, work, what, c.recipe.Packages...) // without -export, which compiles
@@ -184,8 +181,7 @@ func (c compilation) list(ctx context.Context, work string, out io.Writer) error
 	return c.toolchain(ctx, c.log(ctx, what, "compare", len(stale)), host.Command{Args: args, Dir: work, Stdout: out})
 }
 
-// staleFormat prints each package that must be compiled, except packages that
-// exist only for one test program.
+// staleFormat prints the packages to compile, without those of one test program only.
 const staleFormat = `{{if and .Stale (not .ForTest) (ne .Name "main")}}{{.ImportPath}}{{end}}`
 
 // stale returns the packages that are missing in Go's build cache.
@@ -197,8 +193,7 @@ func (c compilation) stale(ctx context.Context, work, what string, pkgs ...strin
 	return strings.Fields(out.String()), err
 }
 
-// log returns a writer that reports how many of the packages were started, and
-// then the next stage.
+// log returns a writer that reports how many packages were started, then the next stage.
 func (c compilation) log(ctx context.Context, what, then string, total int) *compileLog {
 	what = fmt.Sprintf("compile %s %s for %s", what, c.recipe.Version, c.arch)
 	return &compileLog{what: what, then: then, total: total, report: func(message string) { step.Report(ctx, message, 0, 0) }}
@@ -216,4 +211,54 @@ func (c compilation) toolchain(ctx context.Context, log *compileLog, command hos
 		failed.Output = log.tail()
 	}
 	return err
+}
+
+// compileLog counts the packages that `go build -v` prints, one per line, reports
+// downloads of modules, and keeps all other lines for the error.
+type compileLog struct {
+	what    string // "compile kubelet v1.36.3 for amd64"
+	then    string // the stage after all packages are compiled: "link"
+	total   int    // number of packages to compile
+	report  func(message string)
+	partial []byte
+	count   int
+	other   []string
+}
+
+func (l *compileLog) Write(p []byte) (int, error) {
+	l.partial = append(l.partial, p...)
+	for {
+		line, rest, found := bytes.Cut(l.partial, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		l.line(string(line))
+		l.partial = append([]byte(nil), rest...)
+	}
+}
+
+func (l *compileLog) line(text string) {
+	module, downloaded := strings.CutPrefix(text, "go: downloading ")
+	switch {
+	case downloaded:
+		l.report(l.what + ": download " + module)
+	case text == "" || strings.ContainsAny(text, " \t:"):
+		l.other = append(l.other, text)
+	default:
+		l.count++
+		l.tell()
+	}
+}
+
+func (l *compileLog) tell() {
+	if l.count < l.total {
+		l.report(fmt.Sprintf("%s: %d of %d packages", l.what, l.count, l.total))
+		return
+	}
+	l.report(l.what + ": " + l.then)
+}
+
+func (l *compileLog) tail() string {
+	const lines = 20
+	return strings.Join(l.other[max(0, len(l.other)-lines):], "\n")
 }

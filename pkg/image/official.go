@@ -36,8 +36,7 @@ type Sites struct {
 // OfficialSites are the upstream sites.
 var OfficialSites = Sites{Kubernetes: "https://dl.k8s.io", CNI: "https://github.com/containernetworking/plugins/releases/download"}
 
-// Origin is an official image or file, from which an image of a bundle is
-// assembled.
+// Origin is an official image or file that an image is assembled from.
 type Origin struct {
 	Name string `json:"name"` // "kube-apiserver"
 	Ref  string `json:"image,omitempty"`
@@ -69,14 +68,12 @@ func Origins(v Versions, sites Sites, arch string) []Origin {
 	return all
 }
 
-// Published lists the images of the catalogue that can be assembled from
-// official ones for an architecture.
+// Published lists the images that can be assembled from official ones.
 func Published(v Versions, arch string) []Image {
 	return slices.DeleteFunc(Catalogue(v, ""), func(i Image) bool { return slices.Contains(unpublished[i.Name], arch) })
 }
 
-// The components of hyperkube that upstream publishes as images, and the ones
-// that it publishes as files.
+// The components that upstream publishes as images, and as files.
 var (
 	imagePrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 	filePrograms  = []string{"kubelet", "kubectl"}

@@ -16,14 +16,12 @@ type Pending struct {
 	Arch   string
 }
 
-// String returns the program with its version and architecture: "hyperkube v1.37.2
-// for amd64".
+// String returns a text like "hyperkube v1.37.2 for amd64".
 func (p Pending) String() string {
 	return fmt.Sprintf("%s %s for %s", p.Recipe.Name, p.Recipe.Version, p.Arch)
 }
 
-// Recipes returns the recipes of the programs in images, in the order in which Build
-// compiles them.
+// Recipes returns the recipes of images, in the order in which Build compiles them.
 func (v Versions) Recipes(images []Image) (all []Recipe) {
 	for _, img := range images {
 		if shapeOf(img.Name).plugins {
@@ -34,8 +32,7 @@ func (v Versions) Recipes(images []Image) (all []Recipe) {
 	return all
 }
 
-// Pending returns the recipes that must be compiled for an architecture, in their
-// order. It downloads nothing.
+// Pending returns the recipes that must be compiled. It downloads nothing.
 func (b *Builder) Pending(ctx context.Context, recipes []Recipe, arch string) (all []Pending, err error) {
 	for _, r := range recipes {
 		compiled, err := b.compiled(ctx, r, arch)
@@ -89,11 +86,9 @@ var firstCompile = map[string]time.Duration{
 	"suite":                  80 * time.Second,
 }
 
-// firstCPUs is the number of CPUs of firstCompile.
-const firstCPUs = 2
+const firstCPUs = 2 // of firstCompile
 
-// diskRate is the growth of the caches of Go while programs are compiled, in bytes
-// per second of firstCompile.
+// diskRate is the growth of Go's caches in bytes per second of firstCompile.
 const diskRate = 14 << 20
 
 // Effort is what it takes to compile programs.
@@ -118,7 +113,6 @@ func (b *Builder) Effort(pending []Pending, cpus int) Effort {
 	return e
 }
 
-// timed records how long a recipe takes to compile.
 func (b *Builder) timed(r Recipe, compile func() error) error {
 	started := time.Now()
 	if err := compile(); err != nil {

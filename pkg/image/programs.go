@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// programImage is an image of components that were built from a checkout and
-// differ from those in hyperkube.
+// programImage is an image of components of a checkout that differ from hyperkube's.
 type programImage struct {
 	name     string
 	programs []string
@@ -35,7 +34,6 @@ func (i programImage) ref(v Versions) (ref string, needed bool) {
 	return OurRegistry + "/" + i.name + ":" + v.Kubernetes + "-" + strings.Join(keys, "-"), len(keys) > 0
 }
 
-// ownPrograms lists the images of components that differ from the release.
 func ownPrograms(v Versions) (all []Image) {
 	for _, i := range programImages {
 		if ref, needed := i.ref(v); needed {
@@ -63,8 +61,7 @@ func (v Versions) ProgramVersion(program string) string {
 	return v.Kubernetes
 }
 
-// OnWorker returns the versions without components that run only on control
-// planes.
+// OnWorker returns the versions without components that only control planes run.
 func (v Versions) OnWorker() Versions {
 	var its map[string]string
 	for _, i := range programImages {

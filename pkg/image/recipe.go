@@ -107,7 +107,6 @@ var frrAPI = stub{Module: "github.com/metallb/frr-k8s", Package: "api/v1beta1", 
 // stubDir is the prefix of the directories of stubs in the module of a recipe.
 const stubDir = "./stub-"
 
-// dir returns the directory of the module, below that of the recipe's module.
 func (s stub) dir() string { return stubDir + path.Base(s.Module) }
 
 func (v Versions) kubernetesModule() map[string]string {
@@ -144,8 +143,7 @@ func (r Recipe) sumsFile() string {
 	return ""
 }
 
-// recipeFile returns a file below recipes, or "" if name is empty. It panics if
-// there is no such file: its name is a constant of a recipe.
+// recipeFile returns a file below recipes; "" for no name. The names are constants.
 func recipeFile(name string) string {
 	if name == "" {
 		return ""

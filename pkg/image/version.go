@@ -33,9 +33,8 @@ type Versions struct {
 	Programs map[string]string `json:"programs,omitempty"`
 }
 
-// For returns the versions that go with a Kubernetes version: "v1.36.3",
-// "1.36" (its newest patch), "" or "stable" (the default). Fields of override
-// that are set win.
+// For returns the versions that go with a Kubernetes version: "v1.36.3", "1.36" (its
+// newest patch), "" or "stable" (the default). The set fields of override win.
 func For(kubernetes string, override Versions) (Versions, error) {
 	if override.Kubernetes != "" {
 		kubernetes = override.Kubernetes
@@ -70,8 +69,7 @@ func For(kubernetes string, override Versions) (Versions, error) {
 	return v, nil
 }
 
-// withRevision appends the revision -0 to an etcd version without one: 3.7.0 is
-// published as image 3.7.0-0.
+// withRevision appends a missing revision: etcd 3.7.0 is published as image 3.7.0-0.
 func withRevision(etcd string) string {
 	if etcd == "" || strings.Contains(etcd, "-") {
 		return etcd
@@ -88,11 +86,9 @@ func parseComponent(name, text string) (string, error) {
 	return strings.TrimPrefix(text, "v"), nil
 }
 
-// Staging returns the version of the modules that are cut from a Kubernetes
-// release: v1.36.3 has k8s.io/api v0.36.3.
+// Staging returns the version of the staging modules: v1.36.3 has k8s.io/api v0.36.3.
 func Staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
 
-// etcdRelease returns the etcd version without the revision of its image.
 func (v Versions) etcdRelease() string {
 	release, _, _ := strings.Cut(v.Etcd, "-")
 	return release

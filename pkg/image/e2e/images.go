@@ -12,8 +12,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
 )
 
-// testImage is the recipe of an image that tests use. Paths in the image have
-// no leading slash.
+// testImage is the recipe of an image. Paths in the image have no leading slash.
 type testImage struct {
 	repo   string // repository with its registry, without a tag
 	tests  string // regular expression for the tests that use it; "": any test may
@@ -35,7 +34,6 @@ type testImage struct {
 // recipeOf returns the recipe of a program in the image with that tag.
 type recipeOf func(v image.Versions, tag string) image.Recipe
 
-// users returns the tests that use the image.
 func (i testImage) users(tests []string) []string {
 	if i.tests == "" {
 		return tests
@@ -94,15 +92,13 @@ func componentOf(name string) recipeOf {
 	return func(v image.Versions, _ string) image.Recipe { return v.Recipe(name) }
 }
 
-// sampleAPIServer is published with the same version as the staging modules of
-// Kubernetes.
+// sampleAPIServer has the version of the staging modules of Kubernetes.
 func sampleAPIServer(v image.Versions, _ string) image.Recipe {
 	const module = "k8s.io/sample-apiserver"
 	return image.Recipe{Name: "sample-apiserver", Version: image.Staging(v.Kubernetes), Packages: []string{module}, Require: map[string]string{module: image.Staging(v.Kubernetes)}}
 }
 
-// etcdOfTag returns the recipe for the etcd version in an image tag: "3.6.8-0"
-// is etcd 3.6.8.
+// etcdOfTag returns the recipe for the etcd version in a tag, such as "3.6.8-0".
 func etcdOfTag(v image.Versions, tag string) image.Recipe {
 	v.Etcd = tag
 	return v.Recipe("etcd")
@@ -115,7 +111,6 @@ func testImages() []testImage {
 	return slices.Concat(conformanceImages(), otherImages(), foreignImages())
 }
 
-// conformanceImages returns the images that the conformance tests use.
 func conformanceImages() []testImage {
 	return []testImage{
 		agnhost(),
@@ -172,8 +167,7 @@ func pet(name string) testImage {
 	}
 }
 
-// resolver contains dig and getent. The tests provide the script that calls
-// them.
+// resolver contains dig and getent, which scripts of the tests call.
 func resolver(name string) testImage {
 	return testImage{repo: suiteRegistry + name, debian: true, texts: accountFiles,
 		programs: map[string]recipeOf{"coredns": componentOf("coredns")}, config: v1.Config{Cmd: []string{"bash"}}}
@@ -204,3 +198,55 @@ func nginx() testImage {
 	return testImage{repo: suiteRegistry + "nginx", debian: true, texts: texts, config: v1.Config{Cmd: []string{"nginx", "-g", "daemon off;"}},
 		dirs: map[string]int64{"run": 0o755, "tmp": 0o1777, "var/lib/nginx": 0o755, "var/log/nginx": 0o755}}
 }
+
+// otherImages returns the images that only tests beyond conformance use.
+func otherImages() []testImage {
+	program := func(at, pkg string) map[string]recipeOf { return map[string]recipeOf{at: ofKubernetes(pkg)} }
+	return []testImage{
+		{repo: suiteRegistry + "apparmor-loader", tests: `AppArmor`, debian: true, programs: program("usr/bin/loader", "test/images/apparmor-loader"),
+			config: v1.Config{Entrypoint: []string{"/usr/bin/loader", "-logtostderr", "-v=2"}, Cmd: []string{"/profiles"}}},
+		{repo: suiteRegistry + "regression-issue-74839", tests: `INVALID conntrack entries`, debian: true,
+			programs: program("regression-issue-74839", "test/images/regression-issue-74839"), config: v1.Config{Entrypoint: []string{"/regression-issue-74839"}}},
+		{repo: suiteRegistry + "resource-consumer", tests: `sig-autoscaling|HPA|[Aa]utoscal|Consumer`, debian: true,
+			programs: map[string]recipeOf{"consumer": ofKubernetes("test/images/resource-consumer"),
+				"consume-cpu": ofKubernetes("test/images/resource-consumer/consume-cpu")}, config: v1.Config{Entrypoint: []string{"/consumer"}}},
+		{repo: suiteRegistry + "sample-device-plugin", tests: `[Dd]evice ?[Pp]lugin|Extended Resource`, debian: true,
+			programs: program("sampledeviceplugin", "test/images/sample-device-plugin"),
+			config:   v1.Config{Entrypoint: []string{"/sampledeviceplugin", "-alsologtostderr"}}},
+		{repo: "registry.k8s.io/build-image/distroless-iptables", tests: `KubeProxy`, debian: true, config: shell},
+	}
+}
+
+const (
+	notInSources = "the Kubernetes sources do not contain it"
+	csiTests     = `Driver: csi|csi-hostpath|[Cc][Ss][Ii][ -][Mm]ock`
+)
+
+// foreignImages returns the images that cannot be built from sources and packages.
+func foreignImages() (all []testImage) {
+	for repo, tests := range map[string]string{
+		"csi-attacher": csiTests, "csi-external-health-monitor-controller": csiTests, "csi-node-driver-registrar": csiTests,
+		"csi-provisioner": csiTests, "csi-resizer": csiTests, "csi-snapshot-metadata": csiTests, "csi-snapshotter": csiTests,
+		"hostpathplugin": csiTests, "livenessprobe": csiTests,
+		"hello-populator": `populator`, "volume-data-source-validator": `populator`,
+		"nfs-provisioner": `[Dd]ynamic [Pp]rovisioning|external provisioner`,
+	} {
+		all = append(all, testImage{repo: "registry.k8s.io/sig-storage/" + repo, tests: tests, cannot: notInSources})
+	}
+	for repo, tests := range map[string]string{
+		"volume/nfs": `nfs|NFS`, "volume/iscsi": `iscsi|iSCSI`, // based on Fedora and CentOS packages
+		"node-perf/npb-ep": nodeTests, "node-perf/npb-is": nodeTests, "node-perf/tf-wide-deep": nodeTests, "node-perf/pytorch-wide-deep": nodeTests,
+	} {
+		all = append(all, testImage{repo: suiteRegistry + repo, tests: tests, cannot: notInSources})
+	}
+	const locked = "it is in a registry that asks for a password"
+	return append(all,
+		testImage{repo: "registry.k8s.io/cloud-provider-gcp/gcp-compute-persistent-disk-csi-driver", tests: `pd\.csi\.storage`, cannot: notInSources},
+		testImage{repo: "gcr.io/k8s-authenticated-test/agnhost", tests: `private image|ImageCredentialProvider`, cannot: locked},
+		testImage{repo: "gcr.io/authenticated-image-pulling/alpine", tests: `private (image|registry)|authenticated`, cannot: locked}, // to 1.34
+	)
+}
+
+// nodeTests matches no test of the suite: these images belong to the node e2e
+// tests, which are another program.
+const nodeTests = `\[NodePerformance\]`

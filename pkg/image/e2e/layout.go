@@ -63,7 +63,6 @@ func (l *layoutWriter) image(img Image) (v1.Descriptor, error) {
 	return entry, nil
 }
 
-// blobsOf returns the layers and the config of an image.
 func blobsOf(img v1.Image) ([]v1.Layer, error) {
 	layers, err := img.Layers()
 	if err != nil {

@@ -68,8 +68,7 @@ func mergedName(name string) string {
 	return name
 }
 
-// mergedTarget returns the target of a moved link. A relative symbolic link
-// becomes absolute.
+// mergedTarget returns the target of a link. A moved relative one becomes absolute.
 func mergedTarget(from, to string, h *tar.Header) string {
 	switch {
 	case h.Typeflag == tar.TypeLink:

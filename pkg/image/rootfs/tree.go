@@ -20,8 +20,7 @@ type Entry struct {
 	Data   []byte
 }
 
-// Tree holds the entries of a file system by their paths, without leading
-// slashes.
+// Tree holds the entries of a file system by path, without leading slashes.
 type Tree map[string]Entry
 
 // Read returns the entries of a tar that unwanted does not report.

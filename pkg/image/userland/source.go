@@ -37,8 +37,7 @@ func source(ctx context.Context, base string, platform v1.Platform) (cache.Part,
 	return part, func(raw string) error { return debootstrap(ctx, platform.Architecture, mirror, raw, debianPackages) }, err
 }
 
-// packagesFile contains the names of the packages that mmdebstrap unpacked.
-// It is not part of the layer.
+// packagesFile names the unpacked packages. It is not part of the layer.
 const packagesFile = "kube-bootstrap.packages"
 
 // debootstrap only unpacks the packages, so that no program of a foreign
@@ -62,8 +61,7 @@ func parsePackages(names string) (all []string) {
 	return all
 }
 
-// baseImage opens the image that the userland is taken from: a file, as `docker
-// save` writes it, or a reference.
+// baseImage opens a base image: a file, as `docker save` writes it, or a reference.
 func baseImage(ctx context.Context, base string, platform v1.Platform) (v1.Image, error) {
 	if info, err := os.Stat(base); err == nil && info.Mode().IsRegular() {
 		return tarball.ImageFromPath(base, nil)
@@ -79,8 +77,7 @@ func baseImage(ctx context.Context, base string, platform v1.Platform) (v1.Image
 	return img, nil
 }
 
-// baseSource is source for a base image. Its digest is in the part, so that
-// another image of the same name makes another userland.
+// baseSource is source for a base image, whose digest identifies the part.
 func baseSource(ctx context.Context, base string, platform v1.Platform) (cache.Part, func(raw string) error, error) {
 	img, err := baseImage(ctx, base, platform)
 	if err != nil {

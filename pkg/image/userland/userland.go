@@ -55,8 +55,7 @@ func Make(ctx context.Context, dir, base string, platform v1.Platform) (v1.Layer
 	return layer, part, err
 }
 
-// tidy writes the layer of a fetched file system, and returns the packages that it
-// consists of.
+// tidy writes the layer of a fetched file system, and returns its packages.
 func tidy(out string, fetch func(raw string) error) (packages []string, err error) {
 	raw := out + ".raw"
 	defer os.Remove(raw)

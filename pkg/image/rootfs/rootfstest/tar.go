@@ -23,9 +23,8 @@ func Tar(t testing.TB, members ...string) []byte {
 	for _, m := range members {
 		name, data, _ := strings.Cut(m, "=")
 		must.NoError(t, w.WriteHeader(header(name, len(data))))
-		if _, err := io.WriteString(w, data); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(w, data)
+		must.NoError(t, err)
 	}
 	must.NoError(t, w.Close())
 	return out.Bytes()
