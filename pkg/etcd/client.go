@@ -26,7 +26,8 @@ type Access struct {
 	CA, Cert, Key string
 }
 
-// Client returns a client that uses any endpoint that answers, once it is used.
+// Client returns a client that uses any endpoint that answers. It connects on first use.
+// The caller must close it.
 func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Client, error) {
 	trust, err := host.ClientTLS(a.Files, a.CA, a.Cert, a.Key)
 	if err != nil {

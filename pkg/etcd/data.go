@@ -72,7 +72,6 @@ func removeData(files host.Files) error {
 // Room is the step that makes etcd accept writes again after its database had reached
 // the quota. It compacts the history and defragments the database. It removes no key.
 func (s Server) Room() step.Step {
-
 	return step.Step{
 		Name: "keep etcd below its quota",
 		Check: func(ctx context.Context) (step.Diff, error) {
