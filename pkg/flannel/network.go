@@ -22,11 +22,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
+// subnetLen is the prefix length of a host's subnet.
+const subnetLen = 24
+
 // Network is the cluster's container network.
 type Network struct {
-	CIDR      netip.Prefix
-	SubnetLen int    // prefix length of a host's subnet; 0 is 24
-	Backend   string // "vxlan", "host-gw", "wireguard", "ipip" or "udp"; empty is vxlan
+	CIDR    netip.Prefix
+	Backend string // "vxlan", "host-gw", "wireguard", "ipip" or "udp"; empty is vxlan
 
 	// Own is the address of this host, whose lease does not prevent another network.
 	Own netip.Addr
@@ -56,25 +58,12 @@ func (n Network) Validate() error {
 		return &step.Problem{Name: "flannel-network", Text: fmt.Sprintf("the flannel network %q is not an IPv4 network", n.CIDR),
 			Remedy: "write it as 10.1.0.0/16, with zeros after the prefix"}
 	}
-	if err := n.validateSize(); err != nil {
-		return err
+	if n.CIDR.Bits() > subnetLen-2 { // flanneld requires four subnets, and never uses the first
+		return &step.Problem{Name: "flannel-network-size",
+			Text:   fmt.Sprintf("the flannel network %s is too small for a /%d per host", n.CIDR, subnetLen),
+			Remedy: fmt.Sprintf("choose a /%d or larger", subnetLen-2)}
 	}
 	return validateBackend(n.backend(), runtime.GOARCH)
-}
-
-// validateSize applies flanneld's rule of four subnets. It never uses the first.
-func (n Network) validateSize() error {
-	length := n.subnetLen()
-	if length > 30 {
-		return &step.Problem{Name: "flannel-subnet-length", Text: fmt.Sprintf("a /%d for each host has no addresses for containers", length),
-			Remedy: "choose 30 or less"}
-	}
-	if n.CIDR.Bits()+2 > length {
-		return &step.Problem{Name: "flannel-network-size",
-			Text:   fmt.Sprintf("the flannel network %s is too small for a /%d per host", n.CIDR, length),
-			Remedy: fmt.Sprintf("choose a /%d or larger", max(length-2, 0))}
-	}
-	return nil
 }
 
 func validateBackend(backend, arch string) error {
@@ -91,8 +80,6 @@ func validateBackend(backend, arch string) error {
 
 func (n Network) backend() string { return cmp.Or(n.Backend, "vxlan") }
 
-func (n Network) subnetLen() int { return cmp.Or(n.SubnetLen, 24) }
-
 // networkConfig is the JSON value at /coreos.com/network/config.
 type networkConfig struct {
 	Network   string
@@ -104,7 +91,7 @@ type networkConfig struct {
 }
 
 func (n Network) config() networkConfig {
-	c := networkConfig{Network: n.CIDR.String(), SubnetLen: n.subnetLen()}
+	c := networkConfig{Network: n.CIDR.String(), SubnetLen: subnetLen}
 	c.Backend.Type = n.backend()
 	return c
 }

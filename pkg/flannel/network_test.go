@@ -17,8 +17,6 @@ func TestValidate(t *testing.T) {
 		"the default":               {Network{CIDR: network("10.1.0.0/16")}, ""},
 		"the smallest for a /24":    {Network{CIDR: network("10.1.0.0/22")}, ""},
 		"too small for a /24":       {Network{CIDR: network("10.1.0.0/23")}, "flannel-network-size"},
-		"smaller shares":            {Network{CIDR: network("10.1.0.0/24"), SubnetLen: 26}, ""},
-		"no room for containers":    {Network{CIDR: network("10.1.0.0/16"), SubnetLen: 31}, "flannel-subnet-length"},
 		"an address, not a network": {Network{CIDR: network("10.1.0.1/16")}, "flannel-network"},
 		"IPv6":                      {Network{CIDR: network("fd00::/48")}, "flannel-network"},
 		"nothing":                   {Network{}, "flannel-network"},

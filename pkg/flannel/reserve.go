@@ -151,7 +151,7 @@ func subnetIn(kv *mvccpb.KeyValue) netip.Prefix {
 
 // fits reports whether flanneld can lease the subnet in this network.
 func (n Network) fits(subnet netip.Prefix) bool {
-	return subnet.Bits() == n.subnetLen() && n.CIDR.Contains(subnet.Addr()) && subnet.Addr() != n.CIDR.Addr()
+	return subnet.Bits() == subnetLen && n.CIDR.Contains(subnet.Addr()) && subnet.Addr() != n.CIDR.Addr()
 }
 
 // pick returns a free subnet. It starts at a random subnet, so that the
@@ -161,7 +161,7 @@ func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Pr
 	for _, kv := range reserved {
 		taken[subnetIn(kv)] = true
 	}
-	count := 1 << (n.subnetLen() - n.CIDR.Bits())
+	count := 1 << (subnetLen - n.CIDR.Bits())
 	first := rand.IntN(count)
 	for i := range count {
 		subnet := n.subnet((first + i) % count)
@@ -176,9 +176,9 @@ func (n Network) pick(reserved []*mvccpb.KeyValue, leased []hostLease) (netip.Pr
 
 func (n Network) subnet(number int) netip.Prefix {
 	ip := n.CIDR.Addr().As4()
-	at := binary.BigEndian.Uint32(ip[:]) + uint32(number)<<(32-n.subnetLen()) //nolint:gosec // number is below the count of subnets
+	at := binary.BigEndian.Uint32(ip[:]) + uint32(number)<<(32-subnetLen) //nolint:gosec // number is below the count of subnets
 	binary.BigEndian.PutUint32(ip[:], at)
-	return netip.PrefixFrom(netip.AddrFrom4(ip), n.subnetLen())
+	return netip.PrefixFrom(netip.AddrFrom4(ip), subnetLen)
 }
 
 // leaseSeconds is the duration of flanneld's leases: 24 hours.
