@@ -1,0 +1,49 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
+)
+
+// kubectlPath is the path of kubectl in the kubelet's container, and on the host
+// that of a script that calls it. The script is not a link to a program: a
+// download to its path would overwrite the program.
+const kubectlPath = "/usr/local/bin/kubectl"
+
+func kubectlScript(binary string) []byte {
+	return []byte("#!/bin/sh\n# Installed by kube-bootstrap, removed by `kube-bootstrap turndown`.\nexec " + binary + " kubectl \"$@\"\n")
+}
+
+// InstallKubectl installs a kubectl, which runs `binary kubectl`, on a host without one.
+func InstallKubectl(files host.Files, binary string) step.Step {
+	script := kubectlScript(binary)
+	return step.Step{
+		Name: "install kubectl",
+		Check: func(context.Context) (step.Diff, error) {
+			if host.FindProgram(files, "kubectl") != "" {
+				return nil, nil
+			}
+			return step.Diff{"write " + kubectlPath}, nil
+		},
+		Apply: func(context.Context) error {
+			if host.FindProgram(files, "kubectl") != "" {
+				return nil
+			}
+			return files.Write(kubectlPath, script, 0o755)
+		},
+		Undo: func(context.Context) error {
+			now, err := files.Read(kubectlPath)
+			if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != string(script) {
+				return nil // the user has installed another kubectl since
+			}
+			if err != nil {
+				return err
+			}
+			return files.Remove(kubectlPath)
+		},
+	}
+}
