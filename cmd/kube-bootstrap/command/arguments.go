@@ -67,10 +67,11 @@ func mindArguments(c *cobra.Command) {
 	}
 }
 
-// argumentsOf returns the arguments in the usage line of a command. [NAME] is not
-// required, and NAME... may be repeated.
+// argumentsOf returns the arguments in the usage line of a command, which precede the
+// flags. [NAME] is not required, and NAME... may be repeated.
 func argumentsOf(c *cobra.Command) (names, required []string, several bool) {
-	names = strings.Fields(c.Use)[1:]
+	use, _, _ := strings.Cut(c.Use, " --")
+	names = strings.Fields(use)[1:]
 	required = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
 	several = slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(strings.Trim(name, "[]"), "...") })
 	return names, required, several

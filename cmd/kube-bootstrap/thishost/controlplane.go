@@ -159,7 +159,6 @@ kubeconfig contains the private key; --file writes it with mode 0600.`,
 		Example: `  kube-bootstrap kubeconfig --user anna --group dev --ttl 8h > anna.conf
   kube-bootstrap kubeconfig --user anna --server https://k8s.example.com:6443 --file anna.conf
   kube-bootstrap kubectl create rolebinding dev --clusterrole edit --group dev`,
-		Args: cobra.NoArgs, // NAME is the value of --user
 	}
 	var u controlplane.User
 	c.Flags().StringVar(&u.Name, "user", "", "name of the user")
