@@ -86,14 +86,17 @@ func NodeNames(ctx context.Context, options session.Options) ([]HostNode, error)
 func Status(ctx context.Context, options session.Options, only ...string) ([]remote.HostStatus, error) {
 	scope := session.Scope{Needs: session.Nodes}
 	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) ([]remote.HostStatus, error) {
-		nodes := state.ByAddress()
+		if len(only) == 0 {
+			return remote.Statuses(ctx, s, state.ByAddress()), nil
+		}
+		var nodes []topology.NodeState
 		for _, name := range only {
 			n, err := state.Topology(s.Name).Pick(name)
 			if err != nil {
 				return nil, err
 			}
 			one, _ := state.Node(n.Name)
-			nodes = []topology.NodeState{one}
+			nodes = append(nodes, one)
 		}
 		return remote.Statuses(ctx, s, nodes), nil
 	})
