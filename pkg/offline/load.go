@@ -48,6 +48,9 @@ func (l loading) check(ctx context.Context) (step.Diff, error) {
 	for _, i := range missing {
 		diff = append(diff, "load image "+i.Ref)
 	}
+	if from != nil && len(missing) == 0 && l.Files.Exists(l.loadingPath()) {
+		diff = append(diff, "note that an interrupted load is complete")
+	}
 	return diff, err
 }
 
@@ -61,6 +64,9 @@ func (l loading) apply(ctx context.Context) error {
 	}
 	if err := l.repairRecord(); err != nil {
 		return err
+	}
+	if from == nil {
+		return nil // nothing to compare the images with
 	}
 	if len(missing) == 0 {
 		return l.finish()

@@ -127,6 +127,24 @@ func withoutBundle(t *testing.T, s Source, store imagestore.Target) {
 	}
 }
 
+// TestInterruptedLoadThatDockerCompleted: Docker finishes an archive that it has received.
+// The next run notes that, so that later runs need no source.
+func TestInterruptedLoadThatDockerCompleted(t *testing.T) {
+	d, _ := dockertest.Start(t)
+	s := sourceOf(t)
+	store := imagestore.Docker(image.Bootstrap, d)
+	step, l := s.Load(store), loading{s, store}
+	must.NoError(t, step.Apply(t.Context()))
+	must.NoError(t, s.Files.Write(l.loadingPath(), nil, 0o600))
+	if diff, err := step.Check(t.Context()); err != nil || len(diff) != 1 {
+		t.Errorf("interrupted: %v %v", diff, err)
+	}
+	must.NoError(t, step.Apply(t.Context()))
+	if diff, err := step.Check(t.Context()); err != nil || len(diff) > 0 || !l.ours() {
+		t.Errorf("completed: %v %v, ours: %v", diff, err, l.ours())
+	}
+}
+
 func TestKeptImagesSurviveUndo(t *testing.T) {
 	d, _ := dockertest.Start(t)
 	s := sourceOf(t)
