@@ -185,7 +185,7 @@ func removalTitle(cluster string, snapshots []string) string {
 	return title
 }
 
-// RestoreSnapshot replaces all hosts by those of a snapshot.
+// RestoreSnapshot replaces all hosts by the hosts of a snapshot.
 func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
 	options, err := options.withDefaults()
 	if err != nil {

@@ -101,7 +101,8 @@ func (i Installer) allExist() bool {
 	return !slices.ContainsFunc(image.CNIPlugins, func(name string) bool { return !i.Files.Exists(pluginPath(name)) })
 }
 
-// usable reports whether the host has the wanted plugin, or one that supports our CNI version.
+// usable reports whether the host has the wanted plugin, or another plugin of this name that
+// supports our CNI version.
 func (i Installer) usable(ctx context.Context, name string, want digest.Digest, record pluginRecord) (bool, error) {
 	data, err := i.Files.Read(pluginPath(name))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -79,8 +79,8 @@ func (i Installer) record() (pluginRecord, error) {
 	return record, err
 }
 
-// rebuildRecord finds the installed plugins without the record: all if we created the directory,
-// and otherwise those that have a backup.
+// rebuildRecord finds the installed plugins without the record: all plugins if we created the
+// directory, otherwise the plugins with a backup.
 func (i Installer) rebuildRecord() (pluginRecord, error) {
 	record := pluginRecord{}
 	for _, name := range image.CNIPlugins {
@@ -106,7 +106,7 @@ func (i Installer) recordDiff() (step.Diff, error) {
 	return recordFile.Diff(i.Files)
 }
 
-// repairRecord replaces a damaged or missing record. It removes one that would be empty.
+// repairRecord replaces a damaged or missing record. It removes the record if no plugin is installed.
 func (i Installer) repairRecord() error {
 	diff, err := i.recordDiff()
 	if err != nil || len(diff) == 0 {

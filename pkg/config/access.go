@@ -95,7 +95,7 @@ func certificates(s string) string {
 	}
 }
 
-// pairs names what is missing, and what is of no use without the URL.
+// pairs calls missing for each field that another field requires.
 func (o OIDC) pairs(missing func(field, because string)) {
 	switch {
 	case o.IssuerURL != "" && o.ClientID == "":

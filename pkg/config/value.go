@@ -140,7 +140,7 @@ func parseManifests(s string) ([]string, error) {
 	return items, nil
 }
 
-// valid parses the items of a list, without those that parse does not accept.
+// valid parses the items of a list. It omits items that parse refuses.
 func valid[T any](items []string, parse func(string) (T, error)) (all []T) {
 	for _, item := range items {
 		if one, err := parse(item); err == nil {

@@ -48,7 +48,8 @@ func (s StaticPods) Healthy(watch func(component string) func(context.Context) e
 	return all
 }
 
-// serves is Answers for a server of this version: not one that is about to be replaced.
+// serves is Answers, and also checks the version of the API server: a server of another
+// version is about to be replaced.
 func (a API) serves(ctx context.Context) error {
 	if err := a.Answers(ctx); err != nil {
 		return err

@@ -94,8 +94,8 @@ func (d *Engine) replacedDirs(c Container, pid int) (diff []string, err error) {
 }
 
 // Run makes the container run as described and replaces one with another definition. A
-// running container that matches is restarted only for the reasons of Running. The engine
-// would wait for up to a minute to restart one that crashes.
+// running container that matches is restarted only for the reasons of Running. A container that
+// crashes is restarted at once: the engine would wait for up to a minute.
 func (d *Engine) Run(ctx context.Context, c Container) error {
 	now, err := d.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
 	if err == nil && now.Container.Config.Labels[specLabel] == c.hash() {

@@ -166,9 +166,9 @@ func (i Images) Remove(ctx context.Context, ref string) error {
 	return gone(err)
 }
 
-// Users returns the containers that prevent the removal of an image reference: those of the
-// image, running or stopped, and those that mount it. There are none if the image has further
-// references, or if the engine does not answer.
+// Users returns the containers that prevent the removal of an image reference: running and
+// stopped containers of the image, and containers that mount the image. It returns none if the
+// image has further references, or if the engine does not answer.
 func (i Images) Users(ctx context.Context, ref string) ([]string, error) {
 	found, err := i.api.ImageInspect(ctx, ref)
 	if errdefs.IsNotFound(err) || err != nil && client.IsErrConnectionFailed(err) {

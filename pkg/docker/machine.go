@@ -121,8 +121,8 @@ func (m Machine) createOptions() client.ContainerCreateOptions {
 		},
 		HostConfig: &container.HostConfig{
 			NetworkMode: container.NetworkMode(m.Network), PortBindings: bindings, CgroupnsMode: "private",
-			// The three profiles are said apart from Privileged, for engines
-			// that cannot give every capability.
+			// Privileged implies these three settings, except on engines that
+			// cannot give every capability.
 			SecurityOpt:   []string{"seccomp=unconfined", "apparmor=unconfined"},
 			MaskedPaths:   []string{},
 			ReadonlyPaths: []string{},

@@ -36,8 +36,8 @@ func (d *Engine) StopAll(ctx context.Context, ids []string) error {
 	})
 }
 
-// StartAll starts containers that do not run, except missing ones. It tries those that fail
-// once more after the others, as one may need another's network.
+// StartAll starts the containers that do not run. It ignores missing containers, and starts a
+// container that failed again after the others, because it may need the network of another container.
 func (d *Engine) StartAll(ctx context.Context, ids []string) error {
 	failed, _ := d.startEach(ctx, ids)
 	_, err := d.startEach(ctx, failed)

@@ -176,7 +176,7 @@ type filterChain struct {
 	rules      []string
 }
 
-// rules returns the chains, each before those that jump to it, as nft requires.
+// rules returns the chains. A chain precedes the chains that jump to it, as nft requires.
 func (g HostFilter) rules() []filterChain {
 	trusted := filterChain{name: "trusted"}
 	for _, p := range g.Trusted {

@@ -181,7 +181,7 @@ func (c compilation) list(ctx context.Context, work string, out io.Writer) error
 	return c.toolchain(ctx, c.log(ctx, what, "compare", len(stale)), host.Command{Args: args, Dir: work, Stdout: out})
 }
 
-// staleFormat prints the packages to compile, without those of one test program only.
+// staleFormat prints the packages to compile, without packages that only one test program needs.
 const staleFormat = `{{if and .Stale (not .ForTest) (ne .Name "main")}}{{.ImportPath}}{{end}}`
 
 // stale returns the packages that are missing in Go's build cache.

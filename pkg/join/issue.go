@@ -38,7 +38,7 @@ func (i Issuer) requests() signer { return signer{i.API, FlannelSigner} }
 // Watch opens a watch of the requests.
 func (i Issuer) Watch(ctx context.Context) (watch.Interface, error) { return i.requests().watch(ctx) }
 
-// Issue answers all pending requests, and denies those that their author may not make.
+// Issue answers all pending requests. It denies a request that its author may not make.
 func (i Issuer) Issue(ctx context.Context) error {
 	return i.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if len(csr.Status.Certificate) > 0 || deniedBy(csr) != nil {

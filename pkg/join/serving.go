@@ -141,7 +141,7 @@ func (a Approver) checkControl(csr *certificatesv1.CertificateSigningRequest, no
 	return nil
 }
 
-// checkUsages wants one usage, and no other but those that TLS needs.
+// checkUsages requires one usage, and allows no other except the usages that TLS needs.
 func checkUsages(usages []certificatesv1.KeyUsage, want certificatesv1.KeyUsage) error {
 	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageKeyEncipherment, certificatesv1.UsageDigitalSignature, want}
 	for _, usage := range usages {

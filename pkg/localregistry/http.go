@@ -80,7 +80,7 @@ func newHTTPServer(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: nodeLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnState: clients.changed}
 }
 
-// connections counts those of each address, because a node must leave some to the others.
+// connections counts the connections of each address: a node must leave some to the other nodes.
 type connections struct {
 	mu   sync.Mutex
 	open map[string]int

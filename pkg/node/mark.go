@@ -97,7 +97,7 @@ type changes struct {
 	version    string // resource version of the node; empty if the taints do not change
 }
 
-// changes compares the node with the marks, and with those of earlier settings.
+// changes compares the node with the marks, and with the marks of earlier settings.
 func (m Marks) changes(node *corev1.Node, before Marks) changes {
 	c := changes{labels: map[string]*string{}, taints: node.Spec.Taints}
 	c.label(node, before.Labels, m.Labels)

@@ -163,7 +163,7 @@ func (u usedImage) String() string {
 	return fmt.Sprintf("image %s in %s: used by %s %s", u.ref, place(u.store), containers, strings.Join(u.users, ", "))
 }
 
-// sort separates images that can be removed from those that a container needs.
+// sort separates the images that can be removed from the images that a container needs.
 func (l loading) sort(ctx context.Context, refs []string) (free []string, used []usedImage, err error) {
 	for _, ref := range refs {
 		users, err := l.into.Users(ctx, ref)

@@ -71,7 +71,7 @@ func (h hostFiles) check(context.Context) (step.Diff, error) {
 	return append(diff, records...), errors.Join(err, oldErr, recordsErr)
 }
 
-// written returns the files that ConfigureHost wrote; without the record, those of such a name.
+// written returns the files that ConfigureHost wrote; without the record, the files with such a name.
 func (h hostFiles) written() ([]string, error) {
 	paths, err := writtenRecord.Read(h.files)
 	if !host.Lost(err) {

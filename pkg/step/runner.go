@@ -144,7 +144,7 @@ type stopped struct{ because error }
 func (s stopped) Error() string   { return "stopped because " + s.because.Error() }
 func (stopped) Is(err error) bool { return err == context.Canceled }
 
-// firstCause prefers the error that made the stage fail to those of its other steps.
+// firstCause returns the error that made the stage fail, rather than an error of its other steps.
 func firstCause(errs []error) error {
 	var told error
 	for _, err := range errs {

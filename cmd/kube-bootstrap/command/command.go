@@ -109,7 +109,7 @@ func groupFlags(root *cobra.Command, width func() int) {
 	root.SetUsageTemplate(template)
 }
 
-// grouped returns the flags that are no settings, and those of each group, below a title.
+// grouped returns the flags that are no settings, and the flags of each group, below a title.
 func grouped(all *pflag.FlagSet, width int) string {
 	var b strings.Builder
 	for _, group := range append([]config.Group{""}, config.Groups...) {

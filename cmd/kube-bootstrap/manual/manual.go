@@ -58,7 +58,7 @@ func (e explained) is(name string) bool {
 	return e.Name == name || regexp.MustCompile("^"+strings.ReplaceAll(e.Name, "NAME", "[a-z0-9]+")+"$").MatchString(name)
 }
 
-// Commands returns the command "explain", and the hidden ones that write pages of fresh commands.
+// Commands returns the command "explain", and the hidden commands that write the man pages and docs.
 func Commands(out io.Writer, fresh func() *cobra.Command, version string) []*cobra.Command {
 	return []*cobra.Command{explainCommand(out), gendocsCommand(fresh), genmanCommand(version)}
 }

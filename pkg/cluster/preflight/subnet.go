@@ -95,7 +95,8 @@ func (c checks) overlap(with neighbour, all []neighbour) error {
 	}
 }
 
-// freeSubnet returns the first network after the default one that overlaps with no other.
+// freeSubnet returns the first network from the default network on that overlaps with no
+// other network.
 func freeSubnet(all []neighbour) (netip.Prefix, bool) {
 	base := topology.DefaultSubnet.Addr().As4()
 	for second := int(base[1]); second <= 255; second++ {

@@ -25,7 +25,7 @@ const (
 	// BinaryPath is the path of kube-bootstrap on every node.
 	BinaryPath = "/usr/local/bin/kube-bootstrap"
 	// busy is the exit code of kube-bootstrap while another run is active on its
-	// host, such as one that goes on after the run that started it was killed.
+	// host, for example a run that continues after `cluster up` was killed.
 	busy = 4
 )
 

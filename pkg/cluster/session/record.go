@@ -112,7 +112,7 @@ func (s *Session) WriteRecord(ctx context.Context, r *Record) error {
 	return s.Cluster().Note(ctx, RecordNote, string(text))
 }
 
-// DropNode deletes a removed node from the record: `cluster up` shall not create it again.
+// DropNode deletes a removed node from the record, so that `cluster up` does not create it again.
 func (s *Session) DropNode(ctx context.Context, hostName string) error {
 	r, err := s.UpRecord(ctx)
 	if err != nil || r == nil {

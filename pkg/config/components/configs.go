@@ -86,7 +86,7 @@ func AuditPolicy(s string) string {
 	return ""
 }
 
-// plainly drops the decoder's own words from around what is wrong.
+// plainly removes the words of the decoder from an error.
 func plainly(err error) string {
 	words := strings.Split(err.Error(), ": ")
 	return strings.Join(words[slices.IndexFunc(words, func(w string) bool { return !strings.HasPrefix(w, "error ") }):], ": ")

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 )
 
-// Sections are those of a file of a local cluster of kubeadm, which has no header.
+// Sections are the sections of a file of a local cluster of kubeadm, which has no header.
 var Sections = []string{"dind", "source", "cluster", "verbose"}
 
 // fields has the name of the setting for each field of a section.

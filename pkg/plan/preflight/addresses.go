@@ -100,7 +100,7 @@ func portProblem(_ context.Context, h request) error {
 	return errors.Join(problems...)
 }
 
-// balancedProblem compares the addresses for load balancers with those of machines.
+// balancedProblem compares the addresses for load balancers with the addresses of machines.
 func balancedProblem(ctx context.Context, h request) error {
 	ranges := h.Config.LoadBalancerRanges()
 	if len(ranges) == 0 || h.role != local.Master || h.Config.Join {

@@ -25,7 +25,7 @@ var problemNames = []string{
 	"swap", "token-format", "token-kind", "token-node", "token-unknown", "unfinished", "version-skew",
 }
 
-// ProblemNames lists the names for --ignore-preflight, except those of ports and settings.
+// ProblemNames lists the names for --ignore-preflight, except the names of ports and settings.
 func ProblemNames() []string { return slices.Clone(problemNames) }
 
 var portName = regexp.MustCompile(`^port-[0-9]+$`)
