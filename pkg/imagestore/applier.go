@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/mount"
 	"github.com/containerd/containerd/v2/pkg/archive"
+	digest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -32,9 +33,8 @@ func newLayerApplier(service containerd.DiffService, layers content.Provider, un
 // the directory of the snapshot: then no mount is left if this process is
 // killed. The digest needs no second computation, as stagingStore verified it.
 func (u layerApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mounts []mount.Mount, diffOptions ...diff.ApplyOpt) (ocispec.Descriptor, error) {
-	dir, options := directory(mounts)
 	compression, err := images.DiffCompression(ctx, layer.MediaType)
-	if dir == "" || err != nil || compression != "" {
+	if err != nil || compression != "" {
 		return u.mounted.Apply(ctx, layer, mounts, diffOptions...)
 	}
 	from, err := u.layers.ReaderAt(ctx, layer)
@@ -42,11 +42,22 @@ func (u layerApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mount
 		return ocispec.Descriptor{}, err
 	}
 	defer from.Close()
-	if _, err := archive.Apply(ctx, dir, io.NewSectionReader(from, 0, from.Size()), options...); err != nil {
-		return ocispec.Descriptor{}, err
+	err = u.unpacked.unpack(ctx, layer.Digest, mounts, io.NewSectionReader(from, 0, from.Size()))
+	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Size: layer.Size, Digest: layer.Digest}, err
+}
+
+// unpack unpacks a layer into a snapshot: into its directory or, if it is of another
+// kind, into a mount of it.
+func (u unpackedDirs) unpack(ctx context.Context, layer digest.Digest, mounts []mount.Mount, from io.Reader) error {
+	if dir, options := directory(mounts); dir != "" {
+		u.add(layer, dir)
+		_, err := archive.Apply(ctx, dir, from, options...)
+		return err
 	}
-	u.unpacked.add(layer.Digest, dir)
-	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Size: layer.Size, Digest: layer.Digest}, nil
+	return mount.WithTempMount(ctx, mounts, func(dir string) error {
+		_, err := archive.Apply(ctx, dir, from)
+		return err
+	})
 }
 
 // directory returns the directory that contains the files of a snapshot: the

@@ -12,7 +12,6 @@ import (
 	"github.com/containerd/containerd/v2/core/diff"
 	"github.com/containerd/containerd/v2/core/mount"
 	"github.com/containerd/containerd/v2/core/snapshots"
-	"github.com/containerd/containerd/v2/pkg/archive"
 	"github.com/containerd/containerd/v2/pkg/rootfs"
 	digest "github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/identity"
@@ -96,23 +95,11 @@ type streamApplier struct {
 func (a streamApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mounts []mount.Mount, _ ...diff.ApplyOpt) (ocispec.Descriptor, error) {
 	digester := digest.Canonical.Digester()
 	from := io.TeeReader(a.from, digester.Hash())
-	err := a.unpack(ctx, layer.Digest, mounts, from)
+	err := a.unpacked.unpack(ctx, layer.Digest, mounts, from)
 	if err == nil {
 		_, err = io.Copy(io.Discard, from) // padding
 	}
 	return ocispec.Descriptor{MediaType: layer.MediaType, Digest: digester.Digest()}, err
-}
-
-func (a streamApplier) unpack(ctx context.Context, layer digest.Digest, mounts []mount.Mount, from io.Reader) error {
-	if dir, options := directory(mounts); dir != "" {
-		a.unpacked.add(layer, dir)
-		_, err := archive.Apply(ctx, dir, from, options...)
-		return err
-	}
-	return mount.WithTempMount(ctx, mounts, func(dir string) error {
-		_, err := archive.Apply(ctx, dir, from)
-		return err
-	})
 }
 
 // streamedLayer is the writer of a layer that is unpacked meanwhile.
