@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 )
 
 // Object is an API object of any kind.
@@ -36,7 +35,7 @@ func Objects(manifests []byte) ([]*Object, error) {
 
 func appendObjects(all []*Object, doc []byte) ([]*Object, error) {
 	content := map[string]any{}
-	if err := yaml.Unmarshal(doc, &content); err != nil {
+	if err := utilyaml.Unmarshal(doc, &content); err != nil {
 		return nil, err
 	}
 	if len(content) == 0 {
