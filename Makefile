@@ -14,40 +14,40 @@ LONG = ^($(shell grep -ho '^func Test[A-Za-z]*' $$(grep -l '^//go:build e2e && l
 
 .PHONY: help build up down test unit e2e long conformance check fix docs flags bench bench-cluster bench-offline bench-scale arches dist install uninstall clean
 
-help: ## this list
+help: ## list the targets
 	@sed -n 's/^\([-a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
-build: ## the program, into _output/
+build: ## build the program into _output/
 	$(GO_BUILD) -o $(OUT)/kube-bootstrap ./cmd/kube-bootstrap
 
-up: ## a cluster of two test hosts on this machine; installs what is missing
+up: ## create a cluster of two test hosts on this machine; installs missing tools
 	@scripts/install-tools.sh
 	@scripts/start-docker.sh
 	@echo "building the program" >&2
 	@scripts/logged.sh $(OUT)/build.log $(MAKE) build
 	$(OUT)/kube-bootstrap cluster up
 
-down: build ## remove the cluster that up made
+down: build ## remove the cluster that up created
 	$(OUT)/kube-bootstrap cluster clean --yes
 
-test: check unit e2e ## everything: check, tests, a real cluster on test hosts
+test: check unit e2e ## run check, unit and e2e
 
-unit: ## tests that need only this machine and its Docker, with the race detector
+unit: ## run the tests that need only this machine and its Docker, with the race detector
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	CGO_ENABLED=1 go test -race -timeout 30m ./...
 
-e2e: build ## a real cluster on test hosts
+e2e: build ## run the tests that create clusters on test hosts
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	go test -tags e2e -v -timeout 75m -count 1 ./test/e2e
 
-long: build ## what takes too long for test: the contract of each step, faults, kills, restarts, renewals, snapshots, several clusters, a checkout
+long: build ## run the tests that take too long for test: contract of each step, faults, kills, restarts, renewals, snapshots, several clusters, a checkout
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	go test -tags 'e2e long' -run '$(LONG)' -v -timeout 5h -count 1 ./test/e2e
 
-conformance: build ## Kubernetes' conformance tests, all of them, on a cluster of two nodes; results in _output/conformance/
+conformance: build ## run all conformance tests of Kubernetes on a cluster of two nodes; results in _output/conformance/
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	$(OUT)/kube-bootstrap cluster up --name conformance --no-dedicated
@@ -55,58 +55,58 @@ conformance: build ## Kubernetes' conformance tests, all of them, on a cluster o
 	$(OUT)/kube-bootstrap cluster e2e-serial --name conformance --report-dir $(OUT)/conformance/serial
 	$(OUT)/kube-bootstrap cluster clean --yes --name conformance
 
-check: ## what must hold of the source: form, lint, architecture, docs
+check: ## check the source: format, lint, architecture, docs
 	@test -z "$$(gofmt -l cmd pkg test)" || { gofmt -l cmd pkg test; echo "not formatted: run make fix"; exit 1; }
 	go vet -tags 'e2e long bench arches hosttest' ./...
 	$(LINT) run
 	go test -run 'TestDocsAreUpToDate|TestTheTree|TestThePicture|TestExitCodes|TestTheTable' ./cmd/kube-bootstrap ./test/architecture ./test/problems
 
-fix: docs ## put right what check finds, where a program can
+fix: docs ## fix automatically what check reports
 	gofmt -w cmd pkg test
 	$(LINT) run --fix
 
-install: build ## the program, man pages and completions, below $(DESTDIR)$(PREFIX)
+install: build ## install the program, man pages and completions below $(DESTDIR)$(PREFIX)
 	install -D -m 755 $(OUT)/kube-bootstrap $(DESTDIR)$(PREFIX)/bin/kube-bootstrap
 	$(OUT)/kube-bootstrap genman $(DESTDIR)$(PREFIX)/share
 
-uninstall: ## what install has written
+uninstall: ## remove the files that install wrote
 	rm -f $(DESTDIR)$(PREFIX)/bin/kube-bootstrap $(DESTDIR)$(PREFIX)/share/man/man1/kube-bootstrap.1 $(DESTDIR)$(PREFIX)/share/man/man1/kube-bootstrap-*.1
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kube-bootstrap $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kube-bootstrap
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kube-bootstrap.fish
 
-docs: | $(OUT) ## the pages of docs/ that are made from the program
+docs: | $(OUT) ## generate the pages of docs/ that come from the program
 	go run ./test/problems pkg cmd > $(OUT)/problems.json && mv $(OUT)/problems.json cmd/kube-bootstrap/manual/problems.json
 	go run ./cmd/kube-bootstrap gendocs docs
 
-flags: ## the lists of the components' flags in pkg/catalog/flags, from the programs that builds have left on this machine
+flags: ## generate the lists of the components' flags in pkg/catalog/flags from the programs that were built on this machine
 	go run ./test/flags $${XDG_CACHE_HOME:-$$HOME/.cache}/kube-bootstrap/parts pkg/catalog/flags
 
-bench: build ## medians of five fresh runs on test hosts, beside kubeadm's
+bench: build ## measure five new clusters beside kubeadm's on the same hosts
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run 'TestBench$$' -v -count 1 -timeout 30m ./test/e2e
 
-bench-cluster: build ## how long clusters of 1, 2 and 4 workers take to make and to come back
+bench-cluster: build ## measure the creation and the return of clusters of 1, 2 and 4 workers
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run 'TestBenchCluster$$' -v -count 1 -timeout 40m ./test/e2e
 
-bench-offline: build ## a bundle beside docker save, gzip and docker load: sizes, times, memory
+bench-offline: build ## measure bundles beside docker save, gzip and docker load: sizes, times, memory
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run 'TestBenchOffline$$' -v -count 1 -timeout 30m ./test/e2e
 
-bench-scale: build ## a cluster beside 500 and 1,000 hosts that do not exist: times, memory, requests
+bench-scale: build ## measure a cluster beside 500 and 1,000 simulated hosts: times, memory, requests
 	scripts/install-tools.sh
 	scripts/start-docker.sh
 	go test -tags 'e2e bench' -run 'TestBenchScale$$' -v -count 1 -timeout 60m ./test/e2e
 
-arches: build ## a bundle of four architectures, and every program in it run; takes an hour where nothing is cached
+arches: build ## build a bundle of four architectures and run every program in it; takes an hour with empty caches
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	go test -tags 'e2e arches' -run TestArches -v -count 1 -timeout 5h ./test/e2e
 
-dist: ## programs, packages (tar.gz, deb, rpm, apk), SBOMs and an OCI image for all architectures, checksums, signed with SIGN_KEY, into _output/dist/; each program is run
+dist: ## build programs, packages (tar.gz, deb, rpm, apk), SBOMs and an OCI image for all architectures into _output/dist/, with checksums signed with SIGN_KEY; runs each program
 	scripts/install-tools.sh test
 	scripts/start-docker.sh
 	rm -rf $(OUT)/dist
@@ -117,5 +117,5 @@ dist: ## programs, packages (tar.gz, deb, rpm, apk), SBOMs and an OCI image for 
 $(OUT):
 	mkdir -p $(OUT)
 
-clean: ## what was built here
+clean: ## remove _output/
 	rm -rf $(OUT)
