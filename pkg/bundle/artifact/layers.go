@@ -19,24 +19,16 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// compressedLayers are compressed layers in a directory, before they are uploaded
-// to a registry.
-type compressedLayers struct {
-	dir      string
-	files    map[digest.Digest]compressedBlob // by digest of the compressed layer
-	progress *step.Counter                    // progress of the upload; nil before it
-}
-
-// compress compresses layers in one pass over the bundle.
-func (l *compressedLayers) compress(ctx context.Context, b *bundle.Bundle, layers []digest.Digest) (map[digest.Digest]compressedBlob, error) {
+// compress compresses layers in one pass over the bundle, each into a file that pathOf names.
+func (p push) compress(ctx context.Context, layers []digest.Digest) (map[digest.Digest]compressedBlob, error) {
 	var total int64
 	for _, d := range layers {
-		total += b.Blobs[d].Size
+		total += p.Blobs[d].Size
 	}
 	progress := step.NewCounter(ctx, "compress the layers", total)
 	all := map[digest.Digest]compressedBlob{}
-	err := b.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) (err error) {
-		all[d], err = l.compressOne(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, b.Blobs[d].Size)
+	err := p.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) (err error) {
+		all[d], err = p.compressOne(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.Blobs[d].Size)
 		if err != nil {
 			return fmt.Errorf("compress layer %s: %w", d, err)
 		}
@@ -45,8 +37,8 @@ func (l *compressedLayers) compress(ctx context.Context, b *bundle.Bundle, layer
 	return all, err
 }
 
-func (l *compressedLayers) compressOne(ctx context.Context, write func(io.Writer) error, size int64) (compressedBlob, error) {
-	file, err := os.CreateTemp(l.dir, "layer-")
+func (p push) compressOne(ctx context.Context, write func(io.Writer) error, size int64) (compressedBlob, error) {
+	file, err := os.CreateTemp(p.work, "layer-")
 	if err != nil {
 		return compressedBlob{}, err
 	}
@@ -62,26 +54,17 @@ func (l *compressedLayers) compressOne(ctx context.Context, write func(io.Writer
 		return compressedBlob{}, err
 	}
 	at, err := file.Seek(0, io.SeekCurrent)
-	one := compressedBlob{sum.Digest(), at}
-	l.files[one.Digest] = one
-	return one, errors.Join(err, os.Rename(file.Name(), l.path(one.Digest)))
+	return compressedBlob{sum.Digest(), at}, errors.Join(err, os.Rename(file.Name(), p.pathOf(sum.Digest())))
 }
 
-func (l *compressedLayers) path(d digest.Digest) string { return filepath.Join(l.dir, d.Encoded()) }
-
-func (l *compressedLayers) byDigest(d digest.Digest) (*compressedLayer, error) {
-	one, ok := l.files[d]
-	if !ok {
-		return nil, fmt.Errorf("no layer %s within", d)
-	}
-	return &compressedLayer{compressedBlob: one, path: l.path(d), progress: l.progress}, nil
-}
+// pathOf returns the file of a compressed layer.
+func (p push) pathOf(d digest.Digest) string { return filepath.Join(p.work, d.Encoded()) }
 
 // compressedLayer implements go-containerregistry's layer for a compressed layer.
 type compressedLayer struct {
 	compressedBlob
 	path     string
-	progress *step.Counter // may be nil
+	progress *step.Counter
 
 	mu   sync.Mutex
 	done int64 // bytes counted so far
@@ -118,7 +101,5 @@ func (l *compressedLayer) add(n int64) {
 	defer l.mu.Unlock()
 	n = min(n, l.compressedBlob.Size-l.done)
 	l.done += n
-	if l.progress != nil {
-		l.progress.Add(n)
-	}
+	l.progress.Add(n)
 }

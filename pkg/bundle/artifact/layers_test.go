@@ -7,18 +7,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	digest "github.com/opencontainers/go-digest"
 )
 
 // TestAnInterruptedCompressionReadsNoMore: the frames of the bundle are closed
 // afterwards.
 func TestAnInterruptedCompressionReadsNoMore(t *testing.T) {
-	l := &compressedLayers{dir: t.TempDir(), files: map[digest.Digest]compressedBlob{}}
+	p := push{work: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var ended atomic.Bool
-	_, err := l.compressOne(ctx, func(w io.Writer) error {
+	_, err := p.compressOne(ctx, func(w io.Writer) error {
 		time.Sleep(100 * time.Millisecond)
 		_, err := w.Write([]byte("a layer"))
 		ended.Store(true)

@@ -51,7 +51,7 @@ func Push(ctx context.Context, b *bundle.Bundle, to *registry.Registry) ([]Pushe
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	p := push{Bundle: b, to: to, options: remotes, pusher: pusher, layers: &compressedLayers{dir: work, files: map[digest.Digest]compressedBlob{}}}
+	p := push{Bundle: b, to: to, options: remotes, pusher: pusher, work: work}
 	pushed, err := p.all(ctx)
 	return pushed, to.Explain(err)
 }
@@ -61,7 +61,7 @@ type push struct {
 	to      *registry.Registry
 	options []remote.Option
 	pusher  *remote.Pusher
-	layers  *compressedLayers
+	work    string // directory of the compressed layers
 }
 
 // all uploads the index last: hosts rely on all that it names.
@@ -73,7 +73,7 @@ func (p push) all(ctx context.Context) ([]Pushed, error) {
 	}
 	s := stored{Indexes: map[string]digest.Digest{}, Manifests: map[digest.Digest]string{}}
 	var err error
-	if s.Layers, err = p.layers.compress(ctx, p.Bundle, p.allLayers()); err != nil {
+	if s.Layers, err = p.compress(ctx, p.allLayers()); err != nil {
 		return nil, err
 	}
 	images, err := p.rewrite(s)
@@ -171,29 +171,29 @@ func (p push) allLayers() []digest.Digest {
 // requests a mount from the first one. The configs are uploaded together with
 // the manifests.
 func (p push) blobs(ctx context.Context, images []bundle.Image, s stored) error {
-	repos := map[digest.Digest][]string{}
+	repos := map[digest.Digest][]string{} // by digest of the uncompressed layer
 	var total int64
 	for _, img := range images {
 		path, _ := inRegistry(img.Ref)
 		for _, platform := range img.Platforms {
 			for _, d := range platform.Layers {
-				layer := s.Layers[d]
-				if len(repos[layer.Digest]) == 0 {
-					total += layer.Size
+				if len(repos[d]) == 0 {
+					total += s.Layers[d].Size
 				}
-				if !slices.Contains(repos[layer.Digest], path) {
-					repos[layer.Digest] = append(repos[layer.Digest], path)
+				if !slices.Contains(repos[d], path) {
+					repos[d] = append(repos[d], path)
 				}
 			}
 		}
 	}
-	p.layers.progress = step.NewCounter(ctx, "push to "+p.to.Address, total)
+	progress := step.NewCounter(ctx, "push to "+p.to.Address, total)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(pushJobs)
 	for _, d := range slices.Sorted(maps.Keys(repos)) {
 		group.Go(func() error {
-			if err := p.layer(ctx, d, repos[d]); err != nil {
-				return fmt.Errorf("push layer %s: %w", d, err)
+			one := s.Layers[d]
+			if err := p.layer(ctx, &compressedLayer{compressedBlob: one, path: p.pathOf(one.Digest), progress: progress}, repos[d]); err != nil {
+				return fmt.Errorf("push layer %s: %w", one.Digest, err)
 			}
 			return nil
 		})
@@ -201,11 +201,7 @@ func (p push) blobs(ctx context.Context, images []bundle.Image, s stored) error 
 	return group.Wait()
 }
 
-func (p push) layer(ctx context.Context, d digest.Digest, paths []string) error {
-	file, err := p.layers.byDigest(d)
-	if err != nil {
-		return err
-	}
+func (p push) layer(ctx context.Context, file *compressedLayer, paths []string) error {
 	layer, err := partial.CompressedToLayer(file)
 	if err != nil {
 		return err
@@ -220,7 +216,7 @@ func (p push) layer(ctx context.Context, d digest.Digest, paths []string) error 
 		if i == 0 {
 			first = repo
 		} else {
-			up = &remote.MountableLayer{Layer: layer, Reference: first.Digest(d.String())}
+			up = &remote.MountableLayer{Layer: layer, Reference: first.Digest(file.compressedBlob.Digest.String())}
 		}
 		if err := p.pusher.Upload(ctx, repo, up); err != nil {
 			return err
