@@ -14,36 +14,23 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 // Write writes the bundle to path. The file appears there when it is complete.
 func (b *Builder) Write(ctx context.Context, path string) error {
-	dir, name := filepath.Split(path)
-	if err := os.MkdirAll(filepath.Join(dir, "."), 0o755); err != nil {
-		return err
-	}
-	release, err := host.WaitLock(ctx, filepath.Join(dir, "."+name+".lock"), path)
-	if err != nil {
-		return err
-	}
-	defer release()
-	// The lock is held: an existing directory was left by a run that was killed.
-	work := filepath.Join(dir, "."+name+".half")
-	if err := errors.Join(os.RemoveAll(work), os.Mkdir(work, 0o755)); err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
-	groups := b.groups()
-	frames, err := b.frames(ctx, work, groups)
-	if err != nil {
-		return err
-	}
-	tmp := filepath.Join(work, "bundle")
-	if err := b.join(tmp, groups, frames); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return cache.InTemporary(ctx, path, path, func(work string) error {
+		groups := b.groups()
+		frames, err := b.frames(ctx, work, groups)
+		if err != nil {
+			return err
+		}
+		tmp := filepath.Join(work, "bundle")
+		if err := b.join(tmp, groups, frames); err != nil {
+			return err
+		}
+		return os.Rename(tmp, path)
+	})
 }
 
 // join writes the head, the frames of the groups, and the end of the archive.

@@ -59,28 +59,36 @@ func Get(ctx context.Context, cache, name string, build func(dir string) error) 
 	if Has(cache, name) {
 		return done, nil
 	}
-	parts := filepath.Dir(done)
-	if err := os.MkdirAll(parts, 0o755); err != nil {
-		return "", err
+	return done, InTemporary(ctx, done, name, func(tmp string) error {
+		if Has(cache, name) {
+			return nil
+		}
+		if err := build(tmp); err != nil {
+			return err
+		}
+		return os.Rename(tmp, done)
+	})
+}
+
+// InTemporary calls do with an empty directory beside path, in which do makes what it
+// then renames to path. A concurrent process with the same path waits.
+func InTemporary(ctx context.Context, path, what string, do func(tmp string) error) error {
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
-	release, err := host.WaitLock(ctx, filepath.Join(parts, "."+name+".lock"), name)
+	release, err := host.WaitLock(ctx, filepath.Join(dir, "."+name+".lock"), what)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer release()
-	if Has(cache, name) {
-		return done, nil
-	}
 	// The lock is held: an existing temporary directory is from a killed run.
-	tmp := filepath.Join(parts, "."+name+".half")
+	tmp := filepath.Join(dir, "."+name+".half")
 	if err := errors.Join(os.RemoveAll(tmp), os.Mkdir(tmp, 0o755)); err != nil {
-		return "", err
+		return err
 	}
 	defer os.RemoveAll(tmp)
-	if err := build(tmp); err != nil {
-		return done, err
-	}
-	return done, os.Rename(tmp, done)
+	return do(tmp)
 }
 
 // Has reports whether the cache contains a part.
