@@ -19,6 +19,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -166,34 +167,25 @@ func (i Installer) read(ctx context.Context, missing map[string]digest.Digest) (
 	defer from.Close()
 	archive := from.ReadCNIPlugins(ctx, i.Arch, slices.Collect(maps.Keys(missing)))
 	defer archive.Close()
-	files, err := extract(tar.NewReader(archive), missing)
+	files, err := extract(archive, missing)
 	if err == nil && len(files) != len(missing) {
 		err = fmt.Errorf("the image that holds the CNI plugins has %d of the %d that are missing here", len(files), len(missing))
 	}
 	return files, err
 }
 
-func extract(archive *tar.Reader, wanted map[string]digest.Digest) (map[string][]byte, error) {
+func extract(archive io.Reader, wanted map[string]digest.Digest) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		want, ok := wanted[path.Base(h.Name)]
+	return files, rootfs.EachEntry(archive, func(name string, h *tar.Header, content io.Reader) error {
+		want, ok := wanted[path.Base(name)]
 		if !ok || h.Typeflag != tar.TypeReg {
-			continue
+			return nil
 		}
-		data, err := io.ReadAll(archive)
-		if err != nil {
-			return nil, err
+		data, err := io.ReadAll(content)
+		if err == nil && want != "" && digest.FromBytes(data) != want {
+			err = fmt.Errorf("CNI plugin %s is not what its digest says", h.Name)
 		}
-		if want != "" && digest.FromBytes(data) != want {
-			return nil, fmt.Errorf("CNI plugin %s is not what its digest says", h.Name)
-		}
-		files[path.Base(h.Name)] = data
-	}
+		files[path.Base(name)] = data
+		return err
+	})
 }

@@ -2,10 +2,7 @@ package offline
 
 import (
 	"archive/tar"
-	"bufio"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -20,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/rootfs"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -165,53 +163,25 @@ func (l *dockerImages) ReadCNIPlugins(ctx context.Context, _ string, names []str
 
 // pickFromLayers copies plugins out of a `docker save` archive, whose layers are tars too.
 func pickFromLayers(archive io.Reader, names []string, out *tar.Writer) error {
-	layers := tar.NewReader(archive)
-	for {
-		h, err := layers.Next()
-		if errors.Is(err, io.EOF) {
+	return rootfs.EachEntry(archive, func(_ string, h *tar.Header, layer io.Reader) error {
+		if h.Typeflag != tar.TypeReg {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if err := pickFromLayer(layers, names, out); err != nil {
-			return err
-		}
-	}
+		return pickFromLayer(layer, names, out)
+	})
 }
 
 // pickFromLayer skips members that are no tar: configs and indexes.
-func pickFromLayer(layer io.Reader, names []string, out *tar.Writer) error {
-	plain, err := unpacked(layer)
-	if err != nil {
-		return nil
-	}
-	files := tar.NewReader(plain)
-	for {
-		h, err := files.Next()
-		if err != nil {
+func pickFromLayer(layer io.Reader, names []string, out *tar.Writer) (err error) {
+	pick := func(name string, h *tar.Header, content io.Reader) error {
+		if h.Typeflag != tar.TypeReg || path.Dir("/"+name) != image.CNIDir || !slices.Contains(names, path.Base(name)) {
 			return nil
 		}
-		inDir := path.Dir("/"+h.Name) == image.CNIDir
-		if h.Typeflag != tar.TypeReg || !inDir || !slices.Contains(names, path.Base(h.Name)) {
-			continue
+		if err = out.WriteHeader(h); err == nil {
+			_, err = io.Copy(out, content)
 		}
-		if err := out.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := io.Copy(out, files); err != nil {
-			return err
-		}
+		return err
 	}
-}
-
-func unpacked(layer io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReader(layer)
-	if magic, err := buffered.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return buffered, nil
-	}
-	return gzip.NewReader(buffered)
+	_ = rootfs.Unpacked(layer, func(plain io.Reader) error { return rootfs.EachEntry(plain, pick) })
+	return err
 }

@@ -118,15 +118,19 @@ func (c Content) tree() (Tree, error) {
 	return t, nil
 }
 
-// readPacked reads a file that is compressed by gzip or zstd, or not at all.
 func readPacked(path string, read func(io.Reader) error) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	r := bufio.NewReaderSize(file, 1<<20)
-	begin, _ := r.Peek(4) // a shorter file is not compressed
+	return Unpacked(file, read)
+}
+
+// Unpacked calls read with data that was compressed by gzip or zstd, or not at all.
+func Unpacked(packed io.Reader, read func(plain io.Reader) error) error {
+	r := bufio.NewReaderSize(packed, 1<<20)
+	begin, _ := r.Peek(4) // shorter data is not compressed
 	switch {
 	case bytes.HasPrefix(begin, []byte{0x1f, 0x8b}):
 		plain, err := gzip.NewReader(r)
