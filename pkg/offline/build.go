@@ -221,12 +221,9 @@ func (p Programs) parts(ctx context.Context, builder *image.Builder, v *image.Ve
 	if err != nil {
 		return nil, err
 	}
-	versions := maps.Clone(changed)
-	for name, version := range p.Keep {
-		if _, now := changed[name]; !now {
-			versions[name] = version
-		}
-	}
+	versions := map[string]string{}
+	maps.Copy(versions, p.Keep)
+	maps.Copy(versions, changed)
 	maps.DeleteFunc(versions, func(_, version string) bool { return version == "" })
 	parts := map[string]cache.Part{}
 	for _, name := range slices.Sorted(maps.Keys(versions)) {

@@ -204,7 +204,7 @@ func (l loading) undo(ctx context.Context) error {
 		return err
 	}
 	for _, u := range used {
-		step.Leave(ctx, u.String())
+		step.Leave(ctx, u)
 	}
 	return l.Files.Drop(l.loadingPath(), l.record().Path)
 }

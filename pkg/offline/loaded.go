@@ -134,44 +134,27 @@ func (l loading) replaced(ctx context.Context) (kept, replaced []string, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, ref := range refs {
-		if slices.ContainsFunc(l.Images, func(i image.Image) bool { return i.Ref == ref }) {
-			kept = append(kept, ref)
-		} else {
-			replaced = append(replaced, ref)
-		}
-	}
-	free, used, err := l.sort(ctx, replaced)
-	for _, u := range used {
-		kept = append(kept, u.ref)
-	}
-	return kept, free, err
+	old := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool {
+		return slices.ContainsFunc(l.Images, func(i image.Image) bool { return i.Ref == ref })
+	})
+	replaced, _, err = l.sort(ctx, old)
+	return slices.DeleteFunc(refs, func(ref string) bool { return slices.Contains(replaced, ref) }), replaced, err
 }
 
-// usedImage is an image that we loaded and that containers of the user now use.
-type usedImage struct {
-	ref   string
-	users []string
-	store image.Store
-}
-
-func (u usedImage) String() string {
-	containers := "container"
-	if len(u.users) > 1 {
-		containers += "s"
-	}
-	return fmt.Sprintf("image %s in %s: used by %s %s", u.ref, place(u.store), containers, strings.Join(u.users, ", "))
-}
-
-// sort separates the images that can be removed from the images that a container needs.
-func (l loading) sort(ctx context.Context, refs []string) (free []string, used []usedImage, err error) {
+// sort separates the images that can be removed from the images that containers of the
+// user need, and names these containers.
+func (l loading) sort(ctx context.Context, refs []string) (free, used []string, err error) {
 	for _, ref := range refs {
 		users, err := l.into.Users(ctx, ref)
 		switch {
 		case err != nil:
 			return nil, nil, fmt.Errorf("look who uses image %s: %w", ref, err)
 		case len(users) > 0:
-			used = append(used, usedImage{ref, users, l.into.Kind()})
+			containers := "container"
+			if len(users) > 1 {
+				containers += "s"
+			}
+			used = append(used, fmt.Sprintf("image %s in %s: used by %s %s", ref, place(l.into.Kind()), containers, strings.Join(users, ", ")))
 		default:
 			free = append(free, ref)
 		}
