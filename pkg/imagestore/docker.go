@@ -8,6 +8,7 @@ import (
 	"time"
 
 	digest "github.com/opencontainers/go-digest"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
@@ -17,13 +18,13 @@ import (
 type DockerStore struct {
 	kind    image.Store
 	engine  *docker.Engine
-	loading chan struct{} // contains a value while Load runs
+	loading *semaphore.Weighted // acquired while Load runs
 }
 
 // Docker returns the image store of a Docker engine. The kind is
 // image.Bootstrap or image.Main.
 func Docker(kind image.Store, engine *docker.Engine) DockerStore {
-	return DockerStore{kind, engine, make(chan struct{}, 1)}
+	return DockerStore{kind, engine, semaphore.NewWeighted(1)}
 }
 
 // Kind implements Target.
@@ -49,10 +50,10 @@ const loadGrace = time.Minute
 // Load implements Target. It stops at the end of ctx only until the whole archive is
 // sent. Docker would finish a complete archive anyway, and name the images later.
 func (s DockerStore) Load(ctx context.Context, open func() io.ReadCloser) error {
-	if err := s.lock(ctx); err != nil {
-		return err
+	if s.loading.Acquire(ctx, 1) != nil {
+		return context.Cause(ctx)
 	}
-	defer s.unlock()
+	defer s.loading.Release(1)
 	archive := open()
 	defer archive.Close()
 	loading, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -61,25 +62,14 @@ func (s DockerStore) Load(ctx context.Context, open func() io.ReadCloser) error 
 	return s.engine.Images().Load(loading, archive)
 }
 
-func (s DockerStore) lock(ctx context.Context) error {
-	select {
-	case s.loading <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (s DockerStore) unlock() { <-s.loading }
-
 // LayersOf finds the layers of images in the store. It waits until a Load that
 // runs has ended.
 func (s DockerStore) LayersOf(refs ...string) LayerDirs {
 	return func(ctx context.Context) (map[digest.Digest]string, error) {
-		if err := s.lock(ctx); err != nil {
-			return nil, err
+		if s.loading.Acquire(ctx, 1) != nil {
+			return nil, context.Cause(ctx)
 		}
-		defer s.unlock()
+		defer s.loading.Release(1)
 		all := map[digest.Digest]string{}
 		for _, ref := range refs {
 			dirs, err := s.engine.Images().LayerDirs(ctx, ref)

@@ -140,20 +140,16 @@ func describe(file *os.File) (description, error) {
 	return description{stat.Mode, stat.Uid, stat.Gid, stat.Size, stat.Mtim, string(capability[:max(n, 0)])}, nil
 }
 
+// equalContent compares files of the same size.
 func equalContent(a, b io.Reader) bool {
 	x, y := make([]byte, 1<<18), make([]byte, 1<<18)
 	for {
 		n, err := io.ReadFull(a, x)
-		m, otherErr := io.ReadFull(b, y)
-		switch ended, otherEnded := atEnd(err), atEnd(otherErr); {
-		case !bytes.Equal(x[:n], y[:m]), ended != otherEnded:
+		if _, otherErr := io.ReadFull(b, y[:n]); otherErr != nil || !bytes.Equal(x[:n], y[:n]) {
 			return false
-		case ended:
-			return true
-		case err != nil, otherErr != nil:
-			return false
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		}
 	}
 }
-
-func atEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
