@@ -4,6 +4,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -88,9 +89,7 @@ func (r *Registry) Complete(known *Registry) {
 		return
 	}
 	r.BasicAuth = known.BasicAuth
-	if r.Auth == (authn.AuthConfig{}) {
-		r.Auth = known.Auth
-	}
+	r.Auth = cmp.Or(r.Auth, known.Auth)
 	if len(r.CA) == 0 {
 		r.CA = known.CA
 	}
@@ -104,22 +103,19 @@ func (r *Registry) Complete(known *Registry) {
 
 // Load reads the saved configuration of a host. It returns nil if the host has no registry.
 func Load(files host.Files) (*Registry, error) {
-	data, err := files.Read(SavedPath)
+	r, err := saved.Read(files)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	r, err := Parse(data)
-	if err == nil && (r == nil || r.Address == "") {
-		err = errors.New("it has no address")
-	}
-	if err != nil {
-		return nil, &host.Damaged{Path: SavedPath, Err: err}
-	}
-	return r, nil
+	return r, err
 }
+
+var saved = host.Record[*Registry]{Path: SavedPath, Valid: func(r *Registry) error {
+	if r.Address == "" {
+		return errors.New("it has no address")
+	}
+	return nil
+}}
 
 // Parse decodes the output of Marshal. Empty data is a nil Registry.
 func Parse(data []byte) (*Registry, error) {
