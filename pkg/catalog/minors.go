@@ -31,8 +31,8 @@ type Minor struct {
 	Containerd string
 
 	// KubeletAdded are the fields of the KubeletConfiguration that this version
-	// introduced, and KubeletRemoved the ones that it dropped.
-	KubeletAdded, KubeletRemoved []string
+	// introduced.
+	KubeletAdded []string
 }
 
 // minors has one row per supported minor version, without gaps, oldest first.
@@ -91,11 +91,8 @@ func CheckKubeletField(release, field string) error {
 		return nil
 	}
 	for _, other := range minors {
-		switch {
-		case other.Number > m.Number && slices.Contains(other.KubeletAdded, field):
+		if other.Number > m.Number && slices.Contains(other.KubeletAdded, field) {
 			return fmt.Errorf("%s needs Kubernetes %s or newer, and the version is %s", field, other, release)
-		case other.Number <= m.Number && slices.Contains(other.KubeletRemoved, field):
-			return fmt.Errorf("%s was removed in Kubernetes %s, and the version is %s", field, other, release)
 		}
 	}
 	return nil

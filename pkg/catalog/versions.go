@@ -60,28 +60,16 @@ func CheckFlannel(text string) error {
 // supported Kubernetes version. Older versions lack features that the cluster
 // needs, and newer ones are untested.
 func checkSeries(name, text string, of func(Minor) string) error {
-	oldest, newest := minors[0], Newest()
-	if componentForm.MatchString(text) {
-		from, to := series(of(oldest)), series(of(newest))
-		if series(text).AtLeast(from) && to.AtLeast(series(text)) {
-			return nil
-		}
+	from, to := series(of(minors[0])), series(of(Newest()))
+	if componentForm.MatchString(text) && series(text).AtLeast(from) && to.AtLeast(series(text)) {
+		return nil
 	}
-	return fmt.Errorf("must be a release of %s, such as v%s", supportedSeries(name, of(oldest), of(newest)), release(of(newest)))
-}
-
-func supportedSeries(name, oldest, newest string) string {
-	from, to := series(oldest), series(newest)
-	if from.EqualTo(to) {
-		return fmt.Sprintf("%s %d.%d", name, to.Major(), to.Minor())
+	supported := fmt.Sprintf("%s %d.%d", name, from.Major(), from.Minor())
+	if !from.EqualTo(to) {
+		supported += fmt.Sprintf(" to %d.%d", to.Major(), to.Minor())
 	}
-	return fmt.Sprintf("%s %d.%d to %d.%d", name, from.Major(), from.Minor(), to.Major(), to.Minor())
-}
-
-// release returns a version without the revision of its image.
-func release(text string) string {
-	bare, _, _ := strings.Cut(text, "-")
-	return bare
+	release, _, _ := strings.Cut(of(Newest()), "-") // without the revision of its image
+	return fmt.Errorf("must be a release of %s, such as v%s", supported, release)
 }
 
 // series returns the minor version that a version belongs to.
