@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
@@ -167,12 +168,9 @@ func (b *Builder) officialPlugins(ctx context.Context, arch string, from Fetched
 }
 
 func (b *Builder) officialUserland(ctx context.Context, base, proxy Fetched) (v1.Layer, cache.Part, error) {
-	layer, key, err := userland.Official(ctx, b.Cache, base.layers(), proxy.layers(), programDir+"/kube-proxy", "go-runner")
+	layers := slices.Concat(base.Paths[1:], proxy.Paths[1:])
+	layer, key, err := userland.Official(ctx, b.Cache, base.Digest, proxy.Digest, layers, programDir+"/kube-proxy", "go-runner")
 	part := base.part("kube-proxy over debian-base")
 	part.Name, part.Origin, part.How, part.Key = "userland", part.Origin+" "+proxy.part("").Origin, "pulled and laid together", key
 	return layer, part, err
-}
-
-func (f Fetched) layers() userland.Layers {
-	return userland.Layers{Image: f.Digest, Files: f.Paths[1:]}
 }

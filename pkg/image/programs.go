@@ -1,6 +1,7 @@
 package image
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -63,17 +64,12 @@ func (v Versions) ProgramVersion(program string) string {
 
 // OnWorker returns the versions without components that only control planes run.
 func (v Versions) OnWorker() Versions {
-	var its map[string]string
-	for _, i := range programImages {
-		for _, p := range i.programs {
-			if own := v.Programs[p]; own != "" && !i.control {
-				if its == nil {
-					its = map[string]string{}
-				}
-				its[p] = own
-			}
-		}
+	v.Programs = maps.Clone(v.Programs)
+	maps.DeleteFunc(v.Programs, func(program, _ string) bool {
+		return slices.ContainsFunc(programImages, func(i programImage) bool { return i.control && slices.Contains(i.programs, program) })
+	})
+	if len(v.Programs) == 0 {
+		v.Programs = nil
 	}
-	v.Programs = its
 	return v
 }

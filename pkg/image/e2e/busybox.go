@@ -137,15 +137,8 @@ func unpackEntry(root *os.Root, name string, h *tar.Header, content io.Reader) e
 	case tar.TypeSymlink:
 		return root.Symlink(h.Linkname, name)
 	case tar.TypeReg:
-		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		file, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, os.FileMode(h.Mode)&0o777)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(file, content)
-		return errors.Join(err, file.Close())
+		data, err := io.ReadAll(content)
+		return errors.Join(err, root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, data, os.FileMode(h.Mode)&0o777))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // WriteLayout writes images as a tar of an OCI image layout, which containerd
 // can import. It writes each shared blob once.
 func WriteLayout(w io.Writer, images []Image) error {
-	l := layoutWriter{archive: tar.NewWriter(w), written: map[v1.Hash]bool{}}
+	l := layoutWriter{archive: tar.NewWriter(w), written: map[string]bool{}}
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	for _, img := range images {
 		entry, err := l.image(img)
@@ -29,10 +29,10 @@ func WriteLayout(w io.Writer, images []Image) error {
 	if err != nil {
 		return err
 	}
-	if err := l.file("index.json", data); err != nil {
+	if err := l.file("index.json", static.NewLayer(data, "")); err != nil {
 		return err
 	}
-	if err := l.file("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)); err != nil {
+	if err := l.file("oci-layout", static.NewLayer([]byte(`{"imageLayoutVersion":"1.0.0"}`), "")); err != nil {
 		return err
 	}
 	return l.archive.Close()
@@ -40,7 +40,7 @@ func WriteLayout(w io.Writer, images []Image) error {
 
 type layoutWriter struct {
 	archive *tar.Writer
-	written map[v1.Hash]bool
+	written map[string]bool // by file name
 }
 
 // image writes the blobs of an image and returns its entry in the index.
@@ -55,7 +55,11 @@ func (l *layoutWriter) image(img Image) (v1.Descriptor, error) {
 		return entry, err
 	}
 	for _, blob := range append(blobs, static.NewLayer(manifest, entry.MediaType)) {
-		if err := l.blob(blob); err != nil {
+		digest, err := blob.Digest()
+		if err != nil {
+			return entry, err
+		}
+		if err := l.file(blobName(digest), blob); err != nil {
 			return entry, err
 		}
 	}
@@ -72,33 +76,25 @@ func blobsOf(img v1.Image) ([]v1.Layer, error) {
 	return append(layers, config), err
 }
 
-func (l *layoutWriter) blob(blob v1.Layer) error {
-	digest, err := blob.Digest()
-	if err != nil || l.written[digest] {
-		return err
+// file writes a file, unless the archive has it already.
+func (l *layoutWriter) file(name string, content v1.Layer) error {
+	if l.written[name] {
+		return nil
 	}
-	l.written[digest] = true
-	size, err := blob.Size()
+	l.written[name] = true
+	size, err := content.Size()
 	if err != nil {
 		return err
 	}
-	stream, err := blob.Compressed()
+	stream, err := content.Compressed()
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	if err := l.archive.WriteHeader(&tar.Header{Name: blobName(digest), Mode: 0o644, Size: size}); err != nil {
+	if err := l.archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size}); err != nil {
 		return err
 	}
 	_, err = io.Copy(l.archive, stream)
-	return err
-}
-
-func (l *layoutWriter) file(name string, data []byte) error {
-	if err := l.archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data))}); err != nil {
-		return err
-	}
-	_, err := l.archive.Write(data)
 	return err
 }
 

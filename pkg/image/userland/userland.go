@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -90,20 +89,14 @@ func Debian(ctx context.Context, dir, name, arch string, packages []string) (v1.
 	})
 }
 
-// Layers are the compressed layers of an official image.
-type Layers struct {
-	Image digest.Digest
-	Files []string
-}
-
 // Official returns a layer with Debian's base, which has mount, and on top of it
-// kube-proxy's image without its programs, which has iptables. It also returns
-// the key of the layer.
-func Official(ctx context.Context, dir string, base, proxy Layers, programs ...string) (v1.Layer, string, error) {
-	key := cache.Key(officialRecipe, recipe, base.Image, proxy.Image)
+// kube-proxy's image without its programs, which has iptables. layers are the
+// compressed layers of both images. It also returns the key of the layer.
+func Official(ctx context.Context, dir string, base, proxy digest.Digest, layers []string, programs ...string) (v1.Layer, string, error) {
+	key := cache.Key(officialRecipe, recipe, base, proxy)
 	layer, err := rootfs.CachedLayer(ctx, dir, "userland-official-"+key, layerFile, func(out string) error {
 		tree := rootfs.Tree{}
-		for _, layer := range slices.Concat(base.Files, proxy.Files) {
+		for _, layer := range layers {
 			if err := tree.Overlay(layer, isUnwanted); err != nil {
 				return err
 			}
