@@ -58,7 +58,6 @@ func (f *Found) Fetch(ctx context.Context) error {
 // counter reports the bytes of several transfers as one progress.
 type counter struct {
 	ctx   context.Context
-	what  string
 	mu    sync.Mutex
 	done  int64
 	total int64
@@ -72,7 +71,7 @@ func (c *counter) add(n int64) {
 	c.done += n
 	if now := time.Now(); now.Sub(c.told) > 100*time.Millisecond || c.done == c.total {
 		c.told = now
-		step.Report(c.ctx, c.what, c.done, c.total)
+		step.Report(c.ctx, "", c.done, c.total)
 	}
 }
 
