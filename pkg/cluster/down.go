@@ -46,12 +46,8 @@ func Clean(ctx context.Context, options Options) error {
 
 // removeImages removes the host images, unless another cluster may be about to use them.
 func removeImages(ctx context.Context, s *session.Session) error {
-	machines, err := s.Engine.Machines(ctx)
-	if err != nil || slices.ContainsFunc(machines, func(m docker.FoundMachine) bool { return m.Cluster != "" }) {
-		return err
-	}
-	networks, err := s.Engine.Networks(ctx)
-	if err != nil || slices.ContainsFunc(networks, func(n docker.Network) bool { return n.Cluster != "" }) {
+	clusters, err := s.Clusters(ctx)
+	if err != nil || len(clusters) > 0 {
 		return err
 	}
 	images, err := s.Engine.Images().Named(ctx, testhost.Images+":*")

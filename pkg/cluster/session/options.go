@@ -2,13 +2,13 @@ package session
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 )
 
 // DefaultName is the default name of a cluster.
@@ -18,31 +18,14 @@ const DefaultName = "kube"
 type Options struct {
 	Name     string        // part of every name on the engine
 	Engine   docker.Choice // the engine that runs the nodes; the one of the docker command
-	CacheDir string        // host images, and the files of the clusters
+	CacheDir string        // host images, and the files of the clusters; cache.Dir
 }
 
 // WithDefaults fills in the defaults and validates the name.
 func (o Options) WithDefaults() (Options, error) {
 	o.Name = cmp.Or(o.Name, DefaultName)
-	var err error
-	if o.CacheDir == "" {
-		if o.CacheDir, err = defaultCacheDir(); err != nil {
-			return o, err
-		}
-	}
+	o.CacheDir = cmp.Or(o.CacheDir, cache.Dir())
 	return o, topology.BadName(o.Name)
-}
-
-// defaultCacheDir is outside of any checkout, so that a clean clone finds earlier builds.
-func defaultCacheDir() (string, error) {
-	if dir := os.Getenv("KUBE_BOOTSTRAP_CACHE"); dir != "" {
-		return dir, nil
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("cache directory: %w; set KUBE_BOOTSTRAP_CACHE", err)
-	}
-	return filepath.Join(dir, "kube-bootstrap"), nil
 }
 
 // SharedDir is mounted by all nodes of a local engine, so that a new bundle reaches running nodes.

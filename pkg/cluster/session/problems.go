@@ -69,13 +69,10 @@ func (s *Session) RunningMaster(ctx context.Context, except string) (topology.No
 	}
 	n, ok := state.RunningMaster(except)
 	if !ok {
-		err = s.NoMaster()
+		err = s.Off("no control plane of cluster " + s.Name + " runs")
 	}
 	return n, err
 }
-
-// NoMaster returns the problem that no control plane runs.
-func (s *Session) NoMaster() error { return s.Off("no control plane of cluster " + s.Name + " runs") }
 
 // Off returns the problem that nodes do not run.
 func (s *Session) Off(text string) error {
@@ -91,7 +88,7 @@ func (s *Session) MustExist(ctx context.Context) error {
 	if exists {
 		return nil
 	}
-	all, err := s.clusters(ctx)
+	all, err := s.Clusters(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,7 +109,7 @@ func (s *Session) Exists(ctx context.Context) (bool, error) {
 	if FileExists(s.SharedDir()) || FileExists(s.PrivateDir()) {
 		return true, nil
 	}
-	if all, err := s.clusters(ctx); err != nil || slices.Contains(all, s.Name) {
+	if all, err := s.Clusters(ctx); err != nil || slices.Contains(all, s.Name) {
 		return err == nil, err
 	}
 	volumes, err := s.Cluster().Volumes(ctx)
@@ -123,8 +120,8 @@ func (s *Session) Exists(ctx context.Context) (bool, error) {
 	return len(images) > 0, err
 }
 
-// clusters returns the names of all clusters that have hosts or networks on the engine.
-func (s *Session) clusters(ctx context.Context) ([]string, error) {
+// Clusters returns the names of all clusters that have hosts or networks on the engine.
+func (s *Session) Clusters(ctx context.Context) ([]string, error) {
 	machines, err := s.Engine.Machines(ctx)
 	if err != nil {
 		return nil, err

@@ -171,10 +171,10 @@ func (s *Session) Hold(ctx context.Context, l Lock) (release func(), err error) 
 		return s.HoldCache(ctx, name)
 	}
 	path, err := s.lockFile(name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		release, err = host.Lock(ctx, path)
 	}
-	if release, err = host.Lock(ctx, path); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", s.Name, err)
 	}
 	return release, nil

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/e2e"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/registry"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -95,9 +95,9 @@ func (s Suite) labels() string {
 func Run(ctx context.Context, options session.Options, suite Suite, emit func(session.Event)) (Result, error) {
 	scope := session.Scope{Needs: session.Nodes, Lock: session.SuiteLock, Emit: emit}
 	return session.Get(ctx, options, scope, func(s *session.Session, state topology.State) (Result, error) {
-		master, ok := state.RunningMaster("")
-		if !ok {
-			return Result{}, s.NoMaster()
+		master, err := s.RunningMaster(ctx, "")
+		if err != nil {
+			return Result{}, err
 		}
 		r := &run{session: s, Suite: suite, master: master.Node, nodes: state.Running()}
 		if r.Serial {
@@ -184,12 +184,7 @@ func (s *run) copyOut(ctx context.Context, name, to string) error {
 		return err
 	}
 	defer from.Close()
-	file, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, from)
-	return errors.Join(err, file.Close())
+	return cache.Save(to, from)
 }
 
 type run struct {

@@ -2,6 +2,7 @@ package testhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,7 +66,7 @@ func importRootfs(ctx context.Context, images docker.Images, ref, path string) e
 
 // build creates the root file system with mmdebstrap and writes it compressed to
 // path. A reader of path sees a complete file or none.
-func (v variant) build(ctx context.Context, path string) (err error) {
+func (v variant) build(ctx context.Context, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -79,13 +80,7 @@ func (v variant) build(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := v.bootstrap(ctx, packed); err != nil {
-		return err
-	}
-	if err := packed.Close(); err != nil {
-		return err
-	}
-	if err := out.Close(); err != nil {
+	if err := errors.Join(v.bootstrap(ctx, packed), packed.Close(), out.Close()); err != nil {
 		return err
 	}
 	return os.Rename(out.Name(), path)

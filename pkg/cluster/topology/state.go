@@ -3,7 +3,6 @@
 package topology
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -166,5 +165,3 @@ func (s State) Specs() []Spec {
 	}
 	return all
 }
-
-func byRole(a, b Node) int { return cmp.Compare(a.Role, b.Role) }

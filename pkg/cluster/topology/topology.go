@@ -85,19 +85,12 @@ func (r Request) Topology(cluster string, is State) Topology {
 			t.nodes = append(t.nodes, n.Node)
 		}
 	}
-	slices.SortStableFunc(t.nodes, byRole)
+	slices.SortStableFunc(t.nodes, func(a, b Node) int { return cmp.Compare(a.Role, b.Role) })
 	return t
 }
 
 // Topology returns the topology that consists of exactly the existing nodes.
-func (s State) Topology(cluster string) Topology {
-	t := Topology{cluster: cluster}
-	for _, n := range s.nodes {
-		t.nodes = append(t.nodes, n.Node)
-	}
-	slices.SortStableFunc(t.nodes, byRole)
-	return t
-}
+func (s State) Topology(cluster string) Topology { return Request{}.Topology(cluster, s) }
 
 // Cluster returns the name of the cluster.
 func (t Topology) Cluster() string { return t.cluster }
@@ -122,12 +115,7 @@ func (t Topology) Node(name string) Node {
 func (t Topology) Has(name string) bool { return t.Node(name).Name != "" }
 
 // Variant returns the variant of a node's host image.
-func (t Topology) Variant(n Node) string {
-	if n.Spec.HostImage != "" {
-		return n.Spec.HostImage
-	}
-	return t.hostImage
-}
+func (t Topology) Variant(n Node) string { return cmp.Or(n.Spec.HostImage, t.hostImage) }
 
 // Masters returns the number of control planes.
 func (t Topology) Masters() (n int) {
