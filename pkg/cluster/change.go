@@ -26,21 +26,17 @@ type change struct {
 
 // onNodes calls do for a cluster that has nodes, one run at a time.
 func onNodes(ctx context.Context, options Options, emit func(session.Event), do func(change) error) error {
-	options, err := options.withDefaults()
-	if err != nil {
-		return err
-	}
 	scope := session.Scope{Needs: session.Nodes, Lock: session.ClusterLock, Emit: emit}
-	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error {
-		options, err := options.recorded(ctx, s, state)
+	return open(ctx, options, scope, func(s *session.Session, state topology.State, o Options) error {
+		o, err := o.recorded(ctx, s, state)
 		if err != nil {
 			return err
 		}
-		options, source, err := options.source(ctx, s)
+		o, source, err := o.source(ctx, s)
 		if err != nil {
 			return err
 		}
-		return do(change{s, options, options.Topology(s.Name, state), state, source})
+		return do(change{s, o, o.Topology(s.Name, state), state, source})
 	})
 }
 

@@ -31,7 +31,7 @@ func TestHostsFindTheProgramsBesideTheBundle(t *testing.T) {
 	share := func(version string) Components {
 		t.Helper()
 		o := Options{Bundle: bundle, Components: Components{Bundle: file("p"), Versions: map[string]string{"kubelet": version}}}
-		must.NoError(t, o.setup(topology.Topology{}).Share(s).Apply(t.Context()))
+		must.NoError(t, o.setup(s, topology.Topology{}).Share().Apply(t.Context()))
 		return o.Components
 	}
 	share("v1.36.3+aaa")

@@ -160,10 +160,10 @@ func StartNode(ctx context.Context, options Options, name string, emit func(sess
 			return err
 		}
 		boot := c.machine(n).Boot(new(docker.EngineHost))
-		setup, subnet := c.options.setup(c.nodes), c.nodes.Subnet()
+		setup := c.options.setup(c.session, c.nodes)
 		return c.session.Run(ctx, step.Plan{
-			{setup.Front(c.session, subnet), boot},
-			{setup.LocalRegistry(c.session, subnet)},
+			{setup.Front(), boot},
+			{setup.LocalRegistry()},
 			{apiserver.NewWaiter(c.session).Step(n.Name)},
 			{node.Node{API: apiserver.Connect(ctx, c.session, ""), Name: n.Name}.Uncordon()},
 		}.Compact())

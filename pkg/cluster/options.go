@@ -35,7 +35,7 @@ type Manifest struct {
 type Options struct {
 	session.Options
 	topology.Request
-	APIPort int  // 6443: port of the API server on its nodes
+	APIPort int  // port of the API server on its nodes
 	Publish bool // publish APIPort on the engine's machine too; otherwise a free port
 
 	Registry testhost.RegistrySettings // the nodes use it by MasterArgs and WorkerArgs
@@ -58,18 +58,12 @@ type Options struct {
 	LoadArgs   []string // further arguments of `kube-bootstrap offline bootstrap`
 }
 
-// Defaults of Options.
-const (
-	DefaultHostImage = "docker-28.5"
-	DefaultAPIPort   = 6443
-)
-
 func (o Options) withDefaults() (Options, error) {
 	var errs [2]error
 	o.Options, errs[0] = o.Options.WithDefaults()
 	o.Masters = cmp.Or(o.Masters, 1)
-	o.APIPort = cmp.Or(o.APIPort, DefaultAPIPort)
-	o.HostImage = cmp.Or(o.HostImage, DefaultHostImage)
+	o.APIPort = cmp.Or(o.APIPort, 6443)
+	o.HostImage = cmp.Or(o.HostImage, "docker-28.5")
 	if !o.Subnet.IsValid() {
 		o.Subnet = topology.DefaultSubnet
 	}
@@ -103,27 +97,29 @@ func (o Options) record() (session.Record, error) {
 }
 
 // setup returns what the hosts of a topology have in common.
-func (o Options) setup(t topology.Topology) testhost.Setup {
-	if len(o.Hosts) > 0 {
-		o.Binary = ""
+func (o Options) setup(s *session.Session, t topology.Topology) testhost.Setup {
+	return testhost.Setup{
+		Session: s, Topology: t, Subnet: t.Subnet(), Files: o.sharedFiles(), Binary: o.Binary,
+		APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry,
 	}
-	return testhost.Setup{Topology: t, Files: o.sharedFiles(), Binary: o.Binary, APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry}
 }
 
-func (o Options) preflight(t topology.Topology) preflight.Up {
-	return preflight.Up{Topology: t, APIPort: o.APIPort, Publish: o.Publish, RegistryPort: o.Registry.Port, Recreate: o.Recreate, Program: o.Binary}
-}
-
-// Preflight returns all problems that would stop Up, and changes nothing.
-func Preflight(ctx context.Context, options Options) error {
+// open completes the options and calls do with them for the cluster, as session.Do does.
+func open(ctx context.Context, options Options, scope session.Scope, do func(*session.Session, topology.State, Options) error) error {
 	options, err := options.withDefaults()
 	if err != nil {
 		return err
 	}
-	return session.Do(ctx, options.Options, session.Scope{}, func(s *session.Session, _ topology.State) error {
-		if options.Recreate, err = recreates(ctx, s, options); err != nil {
+	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error { return do(s, state, options) })
+}
+
+// Preflight returns all problems that would stop Up, and changes nothing.
+func Preflight(ctx context.Context, options Options) error {
+	return open(ctx, options, session.Scope{}, func(s *session.Session, _ topology.State, o Options) error {
+		recreate, err := recreates(ctx, s, o)
+		if err != nil {
 			return s.NoAnswer(err)
 		}
-		return options.preflight(options.Topology(s.Name, topology.State{})).Check(ctx, s)
+		return preflight.Check(ctx, o.setup(s, o.Topology(s.Name, topology.State{})), recreate)
 	})
 }

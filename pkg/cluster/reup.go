@@ -28,7 +28,7 @@ import (
 // other nodes.
 func Reup(ctx context.Context, options Options, emit func(session.Event)) (stale []string, err error) {
 	err = onNodes(ctx, options, emit, func(c change) error {
-		share := step.Plan{{c.options.setup(c.nodes).Share(c.session), c.options.noteComponents(c.session)}}
+		share := step.Plan{{c.options.setup(c.session, c.nodes).Share(), c.options.noteComponents(c.session)}}
 		if err := c.session.Run(ctx, share.Compact()); err != nil {
 			return err
 		}

@@ -27,20 +27,16 @@ type up struct {
 // again. An existing cluster with other settings is not changed unless
 // Options.Recreate is set. Events of a host carry its name.
 func Up(ctx context.Context, options Options, emit func(session.Event)) error {
-	options, err := options.withDefaults()
-	if err != nil {
-		return err
-	}
-	record, err := options.record()
-	if err != nil {
-		return err
-	}
 	scope := session.Scope{Lock: session.ClusterLock, Emit: emit}
-	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error {
-		if options.Recreate, err = recreates(ctx, s, options); err != nil {
+	return open(ctx, options, scope, func(s *session.Session, state topology.State, o Options) error {
+		record, err := o.record()
+		if err != nil {
 			return err
 		}
-		u := up{s, options, record}
+		if o.Recreate, err = recreates(ctx, s, o); err != nil {
+			return err
+		}
+		u := up{s, o, record}
 		complete, err := u.resume(ctx, state)
 		if err == nil && !complete {
 			err = u.create(ctx)
@@ -75,14 +71,15 @@ func (u up) create(ctx context.Context) error {
 // that fails, begin removes everything that it created, unless there were hosts
 // before or Options.Retain is set.
 func begin(ctx context.Context, s *session.Session, o Options, t topology.Topology, plan step.Plan) error {
-	if err := o.preflight(t).Check(ctx, s); err != nil {
+	setup := o.setup(s, t)
+	if err := preflight.Check(ctx, setup, o.Recreate); err != nil {
 		return err
 	}
 	before, err := s.Observe(ctx)
 	if err != nil {
 		return err
 	}
-	boot := o.setup(t).BootPlan(s, preflight.DiskSpace, o.noteComponents(s))
+	boot := setup.BootPlan(preflight.DiskSpace, o.noteComponents(s))
 	err = s.Run(ctx, append(boot, plan...))
 	if err == nil || o.Retain || !before.Empty() {
 		return err
@@ -111,16 +108,13 @@ func (u up) finish(ctx context.Context) error {
 }
 
 // Hosts creates bare hosts without kube-bootstrap, and waits until each runs its Docker.
-func Hosts(ctx context.Context, options Options, emit func(session.Event)) ([]topology.Node, error) {
-	options, err := options.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	nodes := options.Topology(options.Name, topology.State{})
-	err = session.Do(ctx, options.Options, session.Scope{Emit: emit}, func(s *session.Session, _ topology.State) error {
-		return begin(ctx, s, options, nodes, nil)
+func Hosts(ctx context.Context, options Options, emit func(session.Event)) (nodes []topology.Node, err error) {
+	err = open(ctx, options, session.Scope{Emit: emit}, func(s *session.Session, _ topology.State, o Options) error {
+		t := o.Topology(s.Name, topology.State{})
+		nodes = t.Nodes()
+		return begin(ctx, s, o, t, nil)
 	})
-	return nodes.Nodes(), err
+	return nodes, err
 }
 
 // recreates reports whether Up removes all hosts first: by option, or because a
@@ -140,18 +134,15 @@ func (u up) resume(ctx context.Context, state topology.State) (complete bool, er
 		return false, u.session.NoAnswer(err)
 	}
 	requested := u.options.Topology(u.session.Name, topology.State{})
+	setup := u.options.setup(u.session, requested)
 	if u.options.Recreate {
-		if err := u.options.preflight(requested).Check(ctx, u.session); err != nil {
+		if err := preflight.Check(ctx, setup, true); err != nil {
 			return false, err
 		}
 		return false, u.removeFormer(ctx)
 	}
 	if name := notes[session.RestoringNote]; name != "" {
-		plan, err := snapshot.RestorePlan(ctx, u.session, u.options.setup(requested), name)
-		if err != nil {
-			return false, err
-		}
-		return true, u.session.Run(ctx, plan)
+		return true, snapshot.Restore(ctx, setup, name)
 	}
 	then, err := u.session.UpRecord(ctx)
 	if err != nil || then == nil || !state.AllOff() {
@@ -160,7 +151,7 @@ func (u up) resume(ctx context.Context, state topology.State) (complete bool, er
 	// Another version of kube-bootstrap has other host commands, which must run.
 	same := then.Program == u.record.Program && u.options.Components.equal(notes[session.ComponentsNote]) &&
 		!then.Asks(u.record) && len(requested.Missing(state)) == 0
-	return same, u.session.Run(ctx, u.options.setup(requested).StartPlan(u.session, requested.Subnet(), state.Names()))
+	return same, u.session.Run(ctx, setup.StartPlan(state.Names()))
 }
 
 // removeFormer removes the cluster before it is created again. Its snapshots
@@ -187,9 +178,11 @@ func removalTitle(cluster string, snapshots []string) string {
 
 // RestoreSnapshot replaces all hosts by the hosts of a snapshot.
 func RestoreSnapshot(ctx context.Context, options Options, name string, emit func(session.Event)) error {
-	options, err := options.withDefaults()
-	if err != nil {
-		return err
-	}
-	return snapshot.Restore(ctx, options.Options, options.setup(options.Topology(options.Name, topology.State{})), name, emit)
+	scope := session.Scope{Needs: session.ACluster, Lock: session.SnapshotsLock, Emit: emit}
+	return open(ctx, options, scope, func(s *session.Session, _ topology.State, o Options) error {
+		if err := snapshot.Restore(ctx, o.setup(s, o.Topology(s.Name, topology.State{})), name); err != nil {
+			return err
+		}
+		return kubeconfig.Update(ctx, s)
+	})
 }

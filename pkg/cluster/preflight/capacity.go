@@ -50,7 +50,7 @@ func (c checks) capacity(ctx context.Context) ([]error, error) {
 	if c.engine.here {
 		errs = append(errs, mountsMissing(missing))
 	}
-	if c.engine.here && !c.Recreate { // the cluster that is removed first may have the ports
+	if c.engine.here && !c.recreate { // the cluster that is removed first may have the ports
 		errs = append(errs, portsTaken(missing))
 	}
 	return errs, nil

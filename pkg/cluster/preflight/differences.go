@@ -19,16 +19,16 @@ import (
 // differs lists the differences from the existing cluster that `cluster up` cannot change. With
 // --recreate there are none, because the cluster is removed first.
 func (c checks) differs(ctx context.Context) ([]error, error) {
-	notes, err := c.session.Cluster().Notes(ctx)
-	if err != nil || c.Recreate || notes[session.RestoringNote] != "" {
+	notes, err := c.Session.Cluster().Notes(ctx)
+	if err != nil || c.recreate || notes[session.RestoringNote] != "" {
 		return nil, err
 	}
-	then, err := c.session.UpRecord(ctx)
+	then, err := c.Session.UpRecord(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if then != nil && c.state.Empty() {
-		return []error{c.session.HostsGone()}, nil
+		return []error{c.Session.HostsGone()}, nil
 	}
 	errs := changed(c.Topology, c.state)
 	if then != nil {

@@ -92,7 +92,7 @@ func (c checks) portTaken(ctx context.Context) error {
 	if !c.Publish {
 		return nil
 	}
-	if _, there, err := c.session.Cluster().Attached(ctx, apiserver.FrontName(c.session.Name)); err != nil || there {
+	if _, there, err := c.Session.Cluster().Attached(ctx, apiserver.FrontName(c.Session.Name)); err != nil || there {
 		return err
 	}
 	err := host.PortFree(c.APIPort)
@@ -105,32 +105,32 @@ func (c checks) portTaken(ctx context.Context) error {
 
 // registryPort checks that the port of the local registry is free, unless the registry has it.
 func (c checks) registryPort(ctx context.Context) ([]error, error) {
-	if c.RegistryPort == 0 {
+	if c.Registry.Port == 0 {
 		return nil, nil
 	}
 	taken := c.samePort()
 	if taken == nil {
-		now, _, err := c.session.Cluster().Attached(ctx, testhost.RegistryName(c.session.Name))
-		own := now.Running && slices.Contains(slices.Collect(maps.Values(now.Ports)), uint16(c.RegistryPort))
+		now, _, err := c.Session.Cluster().Attached(ctx, testhost.RegistryName(c.Session.Name))
+		own := now.Running && slices.Contains(slices.Collect(maps.Values(now.Ports)), uint16(c.Registry.Port))
 		if err != nil || !c.engine.here || own {
 			return nil, err
 		}
-		taken = host.PortFree(c.RegistryPort)
+		taken = host.PortFree(c.Registry.Port)
 	}
 	if taken == nil {
 		return nil, nil
 	}
-	return []error{testhost.RegistryPortTaken(c.RegistryPort, taken)}, nil
+	return []error{testhost.RegistryPortTaken(c.Registry.Port, taken)}, nil
 }
 
 // samePort returns what else of the cluster is to have the port of the registry.
 func (c checks) samePort() error {
-	if c.Publish && c.APIPort == c.RegistryPort {
+	if c.Publish && c.APIPort == c.Registry.Port {
 		return errors.New("it is the port of the API server too")
 	}
 	for _, n := range c.Topology.Nodes() {
 		for _, text := range n.Spec.Ports {
-			if p, err := config.ParsePort(text); err == nil && p.Protocol == "tcp" && int(p.Port) == c.RegistryPort {
+			if p, err := config.ParsePort(text); err == nil && p.Protocol == "tcp" && int(p.Port) == c.Registry.Port {
 				return fmt.Errorf("it is a port of node %s too", n.Name)
 			}
 		}

@@ -10,47 +10,36 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Up describes the cluster that `cluster up` is about to create or to change.
-type Up struct {
-	Topology topology.Topology
-	APIPort  int
-	Publish  bool   // publish APIPort on the engine's machine
-	Recreate bool   // all hosts are removed first
-	Program  string // path of the kube-bootstrap of the containers
-
-	RegistryPort int // of the local registry on the engine's machine; 0: none
-}
-
 // checks are the checks of one run.
 type checks struct {
-	Up
-	session *session.Session
-	state   topology.State
-	engine  engineMachine
+	testhost.Setup
+	recreate bool // all hosts are removed first
+	state    topology.State
+	engine   engineMachine
 }
 
-// Check returns all problems that would stop `cluster up`.
-func (u Up) Check(ctx context.Context, s *session.Session) error {
-	engine, err := machineOf(ctx, s)
+// Check returns all problems that would stop `cluster up` with this setup, which
+// removes all hosts first if recreate is set.
+func Check(ctx context.Context, setup testhost.Setup, recreate bool) error {
+	engine, err := machineOf(ctx, setup.Session)
 	if err != nil {
 		return err
 	}
-	state, err := s.Observe(ctx)
+	state, err := setup.Session.Observe(ctx)
 	if err != nil {
 		return err
 	}
-	c := checks{u, s, state, engine}
+	c := checks{setup, recreate, state, engine}
 	var errs []error
 	for _, check := range []func(context.Context) ([]error, error){
 		c.overlaps, c.clashes, c.differs,
 		func(context.Context) ([]error, error) { return engineFit(engine.version), nil },
-		func(context.Context) ([]error, error) { return programFit(u.Program) },
+		func(context.Context) ([]error, error) { return programFit(c.Binary) },
 		c.registryPort, c.capacity,
 	} {
 		found, err := check(ctx)
@@ -91,19 +80,19 @@ func programFit(path string) ([]error, error) {
 
 // clashes returns the containers and networks of others that have the names of this cluster.
 func (c checks) clashes(ctx context.Context) (errs []error, err error) {
-	machines, err := c.session.Engine.Machines(ctx)
+	machines, err := c.Session.Engine.Machines(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range machines {
-		if (c.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(c.session.Name), m.Name)) && m.Cluster != c.session.Name {
-			errs = append(errs, clash(c.session.Name, "container "+m.Name))
+		if (c.Topology.Has(m.Name) || slices.Contains(testhost.BesideHosts(c.Session.Name), m.Name)) && m.Cluster != c.Session.Name {
+			errs = append(errs, clash(c.Session.Name, "container "+m.Name))
 		}
 	}
-	networks, err := c.session.Engine.Networks(ctx)
+	networks, err := c.Session.Engine.Networks(ctx)
 	for _, n := range networks {
-		if n.Name == c.session.Name && n.Cluster != c.session.Name {
-			errs = append(errs, clash(c.session.Name, "network "+n.Name))
+		if n.Name == c.Session.Name && n.Cluster != c.Session.Name {
+			errs = append(errs, clash(c.Session.Name, "network "+n.Name))
 		}
 	}
 	return errs, err

@@ -18,22 +18,22 @@ import (
 // overlaps compares the subnet with the engine's networks, except the cluster's
 // own, and with the routes of this machine if the engine runs on it.
 func (c checks) overlaps(ctx context.Context) ([]error, error) {
-	networks, err := c.session.Engine.Networks(ctx)
+	networks, err := c.Session.Engine.Networks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range networks {
-		if n.Name != c.session.Name || n.Cluster != c.session.Name {
+		if n.Name != c.Session.Name || n.Cluster != c.Session.Name {
 			continue
 		}
 		switch {
 		case len(n.Subnets) == 0 || n.Subnets[0] == c.Topology.Subnet():
 			return nil, nil // the overlapping route is the cluster's own
-		case c.Recreate:
-			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == c.session.Name })
+		case c.recreate:
+			others := slices.DeleteFunc(networks, func(one docker.Network) bool { return one.Name == c.Session.Name })
 			return c.overlapping(others, n.Subnets[0])
 		}
-		return []error{Differs(c.session.Name, []config.Difference{{
+		return []error{Differs(c.Session.Name, []config.Difference{{
 			Given: c.Topology.Subnet().String(), InForce: n.Subnets[0].String(), From: config.Origin{Source: config.FromFlag, Where: "--dind-subnet"},
 		}})}, nil
 	}

@@ -4,38 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/kubeconfig"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Restore replaces the hosts of a cluster by those of a snapshot, and waits until
-// they are Ready. It removes the present state of the hosts.
-func Restore(ctx context.Context, options session.Options, setup testhost.Setup, name string, emit func(session.Event)) error {
-	return session.Do(ctx, options, scope(emit), func(s *session.Session, _ topology.State) error {
-		plan, err := RestorePlan(ctx, s, setup, name)
-		if err != nil {
-			return err
-		}
-		if err := s.Run(ctx, plan); err != nil {
-			return err
-		}
-		return kubeconfig.Update(ctx, s)
-	})
-}
-
-// RestorePlan returns the plan that restores a snapshot. A note with the name of
+// they are Ready. It removes the present state of the hosts. A note with the name of
 // the snapshot makes the next run continue if this one is killed.
-func RestorePlan(ctx context.Context, s *session.Session, setup testhost.Setup, name string) (step.Plan, error) {
-	c, err := contentsNamed(ctx, s, name)
+func Restore(ctx context.Context, setup testhost.Setup, name string) error {
+	c, err := contentsNamed(ctx, setup.Session, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if c.Format > format {
-		return nil, &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
+		return &step.Problem{Name: "snapshot-version", Text: fmt.Sprintf("snapshot %s is of form %d, this program knows %d", name, c.Format, format),
 			Remedy: "use the kube-bootstrap that made it"}
 	}
 	for inside, outside := range c.Ports {
@@ -44,7 +28,8 @@ func RestorePlan(ctx context.Context, s *session.Session, setup testhost.Setup, 
 	if c.Settings != nil {
 		setup.Registry = testhost.RegistryOf(c.Settings.Settings)
 	}
-	return restoring{s, c, setup, new(docker.EngineHost)}.plan(), nil
+	setup.Subnet = c.Subnet
+	return setup.Session.Run(ctx, restoring{setup.Session, c, setup, new(docker.EngineHost)}.plan())
 }
 
 type restoring struct {
@@ -66,7 +51,7 @@ func (r restoring) plan() step.Plan {
 		{step.Always("begin to restore snapshot "+name, r.begin)},
 		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.session) })},
 		{
-			testhost.Network(r.session, r.contents.Subnet), r.setup.Share(r.session),
+			testhost.Network(r.session, r.setup.Subnet), r.setup.Share(),
 			step.Always("remember the settings", func(ctx context.Context) error { return r.session.WriteRecord(ctx, r.contents.Settings) }),
 			step.Always("inspect the host of the engine", r.readFacts),
 		},
@@ -74,7 +59,7 @@ func (r restoring) plan() step.Plan {
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
 			return r.session.Cluster().Forget(ctx, session.RestoringNote)
 		})},
-	}, r.setup.StartPlan(r.session, r.contents.Subnet, hosts)...)
+	}, r.setup.StartPlan(hosts)...)
 }
 
 func (r restoring) begin(ctx context.Context) error {

@@ -18,15 +18,11 @@ import (
 // First is the name of the snapshot that `cluster up` saves.
 const First = "first"
 
-// scope is the scope of the commands that write the hosts or the snapshots.
-func scope(emit func(session.Event)) session.Scope {
-	return session.Scope{Needs: session.ACluster, Lock: session.SnapshotsLock, Emit: emit}
-}
-
 // Save copies the disks of all hosts of a cluster to a snapshot. All hosts are
 // paused at the same time while they are copied.
 func Save(ctx context.Context, options session.Options, name string, emit func(session.Event)) error {
-	return session.Do(ctx, options, scope(emit), func(s *session.Session, _ topology.State) error {
+	scope := session.Scope{Needs: session.ACluster, Lock: session.SnapshotsLock, Emit: emit}
+	return session.Do(ctx, options, scope, func(s *session.Session, _ topology.State) error {
 		save := &saving{session: s, name: name, spare: spare}
 		if err := save.check(ctx); err != nil {
 			return err

@@ -23,36 +23,32 @@ import (
 // the API server of any control plane that is ready, however many control
 // planes there are. It runs this program from an image of its own, without
 // credentials, without capabilities, and with a read-only file system.
-type front struct {
-	Setup
-	session *session.Session
-	subnet  netip.Prefix // of the cluster's network
-}
+type front struct{ Setup }
 
-// Front returns the step that starts the front in a network.
-func (u Setup) Front(s *session.Session, subnet netip.Prefix) step.Step {
-	if u.Binary == "" {
+// Front returns the step that starts the front in the cluster's network.
+func (u Setup) Front() step.Step {
+	if u.Topology.Masters() == 0 {
 		return step.Step{}
 	}
-	f := front{u, s, subnet}
-	return runStep("lead to the control planes of "+s.Name, s, f.container, f.publish)
+	f := front{u}
+	return runStep("lead to the control planes of "+u.Session.Name, u.Session, f.container, f.publish)
 }
 
 // container describes the front. An existing front keeps its published ports,
 // because not every command knows the settings of the cluster.
 func (f front) container(ctx context.Context) (docker.Container, programImage, error) {
-	image, err := newProgramImage("kube-bootstrap/front:", f.session.Name, f.Binary, nil)
+	image, err := newProgramImage("kube-bootstrap/front:", f.Session.Name, f.Binary, nil)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
-	name := apiserver.FrontName(f.session.Name)
-	now, exists, err := f.session.Cluster().Attached(ctx, name)
+	name := apiserver.FrontName(f.Session.Name)
+	now, exists, err := f.Session.Cluster().Attached(ctx, name)
 	if err != nil {
 		return docker.Container{}, image, err
 	}
 	port, ports, on := uint16(f.APIPort), now.Ports, now.HostIP
 	if !on.IsValid() {
-		if on, err = f.session.Engine.PublishAddr(ctx); err != nil {
+		if on, err = f.Session.Engine.PublishAddr(ctx); err != nil {
 			return docker.Container{}, image, err
 		}
 	}
@@ -67,7 +63,7 @@ func (f front) container(ctx context.Context) (docker.Container, programImage, e
 		Command: []string{"/kube-bootstrap", "front", "--name", controlPlaneName, "--port", strconv.Itoa(int(port))},
 		Env:     []string{"GOGC=25"}, // its heap is small: a few addresses and connections
 		Restart: "unless-stopped",
-		On:      docker.Attachment{Cluster: f.session.Name, Network: f.session.Name, Addr: topology.FrontAddr(f.subnet), Ports: ports, HostIP: on},
+		On:      docker.Attachment{Cluster: f.Session.Name, Network: f.Session.Name, Addr: topology.FrontAddr(f.Subnet), Ports: ports, HostIP: on},
 	}, image, nil
 }
 
@@ -81,7 +77,7 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 		return f.run(ctx, c)
 	}
 	choice := fnv.New64a()
-	_, _ = choice.Write([]byte(f.session.Name))
+	_, _ = choice.Write([]byte(f.Session.Name))
 	ports := rand.New(rand.NewPCG(choice.Sum64(), 0)) //nolint:gosec // no secret
 	for try := 1; ; try++ {
 		// Below the ephemeral ports of Linux and the NodePorts of Kubernetes.
@@ -90,7 +86,7 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 		if !errors.Is(err, docker.ErrPortTaken) || try == tries {
 			return err
 		}
-		if err := f.session.Engine.Remove(ctx, c.Name); err != nil {
+		if err := f.Session.Engine.Remove(ctx, c.Name); err != nil {
 			return err
 		}
 	}
@@ -99,15 +95,15 @@ func (f front) publish(ctx context.Context, c docker.Container) error {
 // run publishes the ports on all addresses if the engine's machine does not have
 // the address by which this machine reaches it, as behind address translation.
 func (f front) run(ctx context.Context, c docker.Container) error {
-	err := f.session.Engine.Run(ctx, c)
+	err := f.Session.Engine.Run(ctx, c)
 	if !errors.Is(err, docker.ErrNoHostIP) {
 		return err
 	}
-	if err := f.session.Engine.Remove(ctx, c.Name); err != nil {
+	if err := f.Session.Engine.Remove(ctx, c.Name); err != nil {
 		return err
 	}
 	c.On.HostIP = netip.IPv4Unspecified()
-	return f.session.Engine.Run(ctx, c)
+	return f.Session.Engine.Run(ctx, c)
 }
 
 // runStep returns the step that runs a container of a programImage.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,9 +21,11 @@ import (
 
 // Setup describes what the hosts of a cluster have in common.
 type Setup struct {
-	Topology topology.Topology
+	Session  *session.Session
+	Topology topology.Topology // without control planes: bare hosts, without front and registry
+	Subnet   netip.Prefix      // of the cluster's network
 	Files    []SharedFile
-	Binary   string // kube-bootstrap; "": a cluster of bare hosts, without front and registry
+	Binary   string // kube-bootstrap
 	APIPort  int
 	Publish  bool // publish APIPort on the engine's machine
 	Registry RegistrySettings
@@ -31,23 +34,22 @@ type Setup struct {
 // BootPlan returns the plan that creates and starts all hosts of the topology at
 // once, after their images, network and shared files, and the containers beside
 // them. The steps of also run with the network.
-func (u Setup) BootPlan(s *session.Session, check func(free int64, missing []topology.Node) error, also ...step.Step) step.Plan {
+func (u Setup) BootPlan(check func(free int64, missing []topology.Node) error, also ...step.Step) step.Plan {
 	facts := new(docker.EngineHost)
 	var boot, images []step.Step
 	var names []string
 	for _, n := range u.Topology.Nodes() {
-		boot = append(boot, NewMachine(s, u.Topology, n).Boot(facts))
+		boot = append(boot, NewMachine(u.Session, u.Topology, n).Boot(facts))
 		if name := u.Topology.Variant(n); !slices.Contains(names, name) {
 			names = append(names, name)
-			images = append(images, ImageStep(s, name))
+			images = append(images, ImageStep(u.Session, name))
 		}
 	}
-	subnet := u.Topology.Subnet()
 	return step.Plan{
 		images,
-		append([]step.Step{Network(s, subnet), EngineFacts(s, u.Topology, facts, check), u.Share(s)}, also...),
-		append(boot, u.Front(s, subnet)),
-		{u.LocalRegistry(s, subnet)},
+		append([]step.Step{Network(u.Session, u.Subnet), EngineFacts(u.Session, u.Topology, facts, check), u.Share()}, also...),
+		append(boot, u.Front()),
+		{u.LocalRegistry()},
 	}.Compact()
 }
 
@@ -55,9 +57,9 @@ func (u Setup) BootPlan(s *session.Session, check func(free int64, missing []top
 // them, and waits until each node has reported Ready since, and until the DNS
 // serves. It runs no command on the hosts, because they start their services
 // themselves.
-func (u Setup) StartPlan(s *session.Session, subnet netip.Prefix, hosts []string) step.Plan {
-	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return s.Machines().SwitchOn(ctx, hosts...) })
-	return step.Plan{{u.Front(s, subnet), start}, {u.LocalRegistry(s, subnet)}, apiserver.NewWaiter(s).Steps(hosts)}.Compact()
+func (u Setup) StartPlan(hosts []string) step.Plan {
+	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return u.Session.Machines().SwitchOn(ctx, hosts...) })
+	return step.Plan{{u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}.Compact()
 }
 
 // Network returns the step that creates the network of a cluster.
@@ -126,13 +128,7 @@ func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, er
 
 // OwnVolumes returns the volumes that only this host has.
 func OwnVolumes(m docker.Machine) []string {
-	var own []string
-	for _, volume := range m.Volumes {
-		if volume != sharedVolume(m.Cluster) {
-			own = append(own, volume)
-		}
-	}
-	return own
+	return slices.DeleteFunc(slices.Collect(maps.Values(m.Volumes)), func(volume string) bool { return volume == sharedVolume(m.Cluster) })
 }
 
 // RemoveAll removes all hosts with their volumes, the containers beside them, and

@@ -44,7 +44,7 @@ func TestSharedBundleFollowsItsSource(t *testing.T) {
 	s := &session.Session{Engine: &docker.Engine{Address: docker.DefaultAddress}, Options: session.Options{Name: "k", CacheDir: filepath.Join(dir, "cache")}}
 	for _, content := range []string{"one", "another"} {
 		write(content)
-		shared := Setup{Files: []SharedFile{{From: bundle, Name: "bundle"}}}.Share(s)
+		shared := Setup{Session: s, Files: []SharedFile{{From: bundle, Name: "bundle"}}}.Share()
 		ctx := context.Background()
 		if diff, err := shared.Check(ctx); err != nil || len(diff) == 0 {
 			t.Fatalf("check before: %v %v", diff, err)

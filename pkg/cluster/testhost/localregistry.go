@@ -47,21 +47,18 @@ func RegistryName(cluster string) string { return cluster + ".registry" }
 
 // localRegistry is a container in the network of a cluster, with a fixed address
 // and a volume. Like the front, it has no credentials and no capabilities.
-type localRegistry struct {
-	Setup
-	session *session.Session
-	subnet  netip.Prefix
-}
+type localRegistry struct{ Setup }
 
-// LocalRegistry returns the step that starts the registry in a network, or removes
+// LocalRegistry returns the step that starts the registry in the cluster's network, or removes
 // the container if the cluster has no registry any more. The volume stays until the
 // cluster is removed.
-func (u Setup) LocalRegistry(s *session.Session, subnet netip.Prefix) step.Step {
-	if u.Binary == "" {
+func (u Setup) LocalRegistry() step.Step {
+	if u.Topology.Masters() == 0 {
 		return step.Step{}
 	}
+	s := u.Session
 	if u.Registry.Port > 0 {
-		r := localRegistry{u, s, subnet}
+		r := localRegistry{u}
 		return runStep("start the local registry of "+s.Name, s, r.container, r.run)
 	}
 	name := RegistryName(s.Name)
@@ -79,11 +76,11 @@ func (u Setup) LocalRegistry(s *session.Session, subnet netip.Prefix) step.Step 
 // other settings replace the container.
 func (r localRegistry) container(context.Context) (docker.Container, programImage, error) {
 	const authorities = "authorities.crt"
-	image, err := newProgramImage("kube-bootstrap/registry:", r.session.Name, r.Binary, []docker.ImageFile{
+	image, err := newProgramImage("kube-bootstrap/registry:", r.Session.Name, r.Binary, []docker.ImageFile{
 		{Name: strings.TrimPrefix(localregistry.Dir, "/") + "/", Mode: 0o755, Owner: docker.Nobody}, // a new volume gets this owner
 		{Name: authorities, Data: trustedAuthorities(), Mode: 0o644},
 	})
-	name := RegistryName(r.session.Name)
+	name := RegistryName(r.Session.Name)
 	command := []string{"/kube-bootstrap", "registry", "--name", localregistry.Name(r.Registry.Port)}
 	for _, mirror := range r.Registry.Mirrors {
 		command = append(command, "--mirror", mirror)
@@ -97,17 +94,17 @@ func (r localRegistry) container(context.Context) (docker.Container, programImag
 		Mounts:  []docker.Mount{{Source: name, Target: localregistry.Dir, Volume: true}},
 		Restart: "unless-stopped",
 		On: docker.Attachment{
-			Cluster: r.session.Name, Network: r.session.Name, Addr: topology.RegistryAddr(r.subnet),
+			Cluster: r.Session.Name, Network: r.Session.Name, Addr: topology.RegistryAddr(r.Subnet),
 			Ports: map[uint16]uint16{localregistry.Port: uint16(r.Registry.Port)}, HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 		},
 	}, image, err
 }
 
 func (r localRegistry) run(ctx context.Context, c docker.Container) error {
-	if err := r.session.Cluster().MakeVolume(ctx, c.Name, nil); err != nil {
+	if err := r.Session.Cluster().MakeVolume(ctx, c.Name, nil); err != nil {
 		return err
 	}
-	err := r.session.Engine.Run(ctx, c)
+	err := r.Session.Engine.Run(ctx, c)
 	if errors.Is(err, docker.ErrPortTaken) {
 		return RegistryPortTaken(r.Registry.Port, err)
 	}

@@ -20,7 +20,10 @@ func registryContainer(t *testing.T, made config.Made) docker.Container {
 	if err := os.WriteFile(binary, []byte("a program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := localRegistry{Setup{Binary: binary, Registry: RegistryOf(made)}, &session.Session{Options: session.Options{Name: "k"}}, netip.MustParsePrefix("10.192.0.0/16")}
+	r := localRegistry{Setup{
+		Session: &session.Session{Options: session.Options{Name: "k"}}, Subnet: netip.MustParsePrefix("10.192.0.0/16"),
+		Binary: binary, Registry: RegistryOf(made),
+	}}
 	c, _, err := r.container(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image/cache"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -25,12 +24,12 @@ func sharedVolume(cluster string) string { return cluster + "-shared" }
 type SharedFile struct{ From, Name string }
 
 // Share returns the step that gives the shared files to all hosts of a cluster.
-func (u Setup) Share(s *session.Session) step.Step {
-	if s.Engine.Remote() {
-		r := remoteFiles{s, u.Topology, u.Files}
+func (u Setup) Share() step.Step {
+	if u.Session.Engine.Remote() {
+		r := remoteFiles{u}
 		return step.Step{Name: "send files to the engine", Check: r.missing, Apply: r.send, Waits: true}
 	}
-	l := localFiles{s.SharedDir(), u.Files}
+	l := localFiles{u.Session.SharedDir(), u.Files}
 	return step.Step{Name: "share files with the hosts", Check: l.missing, Apply: l.share}
 }
 
@@ -69,17 +68,13 @@ func (l localFiles) share(ctx context.Context) error {
 }
 
 // remoteFiles are shared through a volume of a remote engine.
-type remoteFiles struct {
-	session *session.Session
-	nodes   topology.Topology
-	files   []SharedFile
-}
+type remoteFiles struct{ Setup }
 
 // missing asks a host which files it sees. Without a host, and for a file that
 // was sent incompletely, the file is sent again: the file gets its modification
 // time last.
 func (r remoteFiles) missing(ctx context.Context) (diff step.Diff, err error) {
-	for _, file := range r.files {
+	for _, file := range r.Files {
 		complete, err := r.sent(ctx, file)
 		if err != nil {
 			return nil, err
@@ -96,7 +91,7 @@ func (r remoteFiles) sent(ctx context.Context, file SharedFile) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	size, at, err := r.session.Machines().File(ctx, r.nodes.Nodes()[0].Name, SharedDir+"/"+file.Name)
+	size, at, err := r.Session.Machines().File(ctx, r.Topology.Nodes()[0].Name, SharedDir+"/"+file.Name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
@@ -104,7 +99,7 @@ func (r remoteFiles) sent(ctx context.Context, file SharedFile) (bool, error) {
 }
 
 func (r remoteFiles) send(ctx context.Context) error {
-	for _, file := range r.files {
+	for _, file := range r.Files {
 		complete, err := r.sent(ctx, file)
 		if err == nil && !complete {
 			err = r.sendFile(ctx, file)
@@ -128,7 +123,7 @@ func (r remoteFiles) sendFile(ctx context.Context, shared SharedFile) error {
 	}
 	counted := io.TeeReader(file, step.NewCounter(ctx, "send "+shared.From, info.Size()))
 	sent := docker.SentFile{Name: shared.Name, Size: info.Size(), ModTime: info.ModTime(), Content: counted}
-	return r.session.Cluster().FillVolume(ctx, sharedVolume(r.session.Name), Image(r.nodes), sent)
+	return r.Session.Cluster().FillVolume(ctx, sharedVolume(r.Session.Name), Image(r.Topology), sent)
 }
 
 // sameFile reports whether a and b are one file, or copies with the same size
@@ -171,10 +166,6 @@ func copyFile(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, io.TeeReader(in, step.NewCounter(ctx, "copy "+from, info.Size())))
-	return errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime()))
+	err = cache.Save(to, io.TeeReader(in, step.NewCounter(ctx, "copy "+from, info.Size())))
+	return errors.Join(err, os.Chtimes(to, info.ModTime(), info.ModTime()))
 }
