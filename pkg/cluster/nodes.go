@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,8 +100,8 @@ func complete(ctx context.Context, s *session.Session, n topology.NodeState) boo
 	if !n.Running() {
 		return true
 	}
-	var report struct{ UpToDate bool }
-	return json.Unmarshal(remote.Status(ctx, s, n).Report, &report) == nil && report.UpToDate
+	report, err := remote.Status(ctx, s, n).Read()
+	return err == nil && report.UpToDate
 }
 
 // nextName returns the name of a node, by default its role with the next free number.
@@ -256,7 +255,6 @@ func knows(ctx context.Context, s *session.Session, master topology.NodeState, n
 	if err != nil || slices.Contains(joined, n.Name) {
 		return true, err
 	}
-	var report struct{ Etcd []struct{ IP string } }
-	err = json.Unmarshal(remote.Status(ctx, s, master).Report, &report)
+	report, err := remote.Status(ctx, s, master).Read()
 	return slices.ContainsFunc(report.Etcd, func(e struct{ IP string }) bool { return e.IP == n.Addr.String() }), err
 }

@@ -105,12 +105,16 @@ func (o Options) setup(s *session.Session, t topology.Topology) testhost.Setup {
 }
 
 // open completes the options and calls do with them for the cluster, as session.Do does.
-func open(ctx context.Context, options Options, scope session.Scope, do func(*session.Session, topology.State, Options) error) error {
+func open(ctx context.Context, options Options, scope session.Scope,
+	do func(*session.Session, topology.State, Options) error,
+) error {
 	options, err := options.withDefaults()
 	if err != nil {
 		return err
 	}
-	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error { return do(s, state, options) })
+	return session.Do(ctx, options.Options, scope, func(s *session.Session, state topology.State) error {
+		return do(s, state, options)
+	})
 }
 
 // Preflight returns all problems that would stop Up, and changes nothing.

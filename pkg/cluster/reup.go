@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -61,15 +60,11 @@ func (c change) stale(ctx context.Context) (stale []topology.Node) {
 
 // upToDate reports whether a node runs these components and lacks nothing.
 func upToDate(components map[string]string, status remote.HostStatus) bool {
-	var report struct {
-		UpToDate bool
-		Programs map[string]string
-	}
 	want := image.Versions{Programs: components}
 	if status.Role == topology.Worker {
 		want = want.OnWorker()
 	}
-	err := json.Unmarshal(status.Report, &report)
+	report, err := status.Read()
 	return err == nil && report.UpToDate && maps.Equal(report.Programs, want.Programs)
 }
 

@@ -178,12 +178,11 @@ func onCluster(con *console.Console, what string, do func(context.Context, clust
 }
 
 func clusterList(con *console.Console) *cobra.Command {
-	c := &cobra.Command{
+	return clusterListing.run(con, addNameFlags, &cobra.Command{
 		Use:     "list",
 		Short:   "List the clusters that an engine runs",
 		Example: "  kube-bootstrap cluster list\n  kube-bootstrap cluster list -o json",
-	}
-	return clusterListing.run(con, c, addNameFlags(con.Env, c))
+	})
 }
 
 func clusterLoadImage(con *console.Console) *cobra.Command {
@@ -202,8 +201,8 @@ engine that runs the nodes, or with --from from the Docker of a node, where
 	from := c.Flags().String("from", "", "node whose Docker has the images (empty: the engine that runs the nodes)")
 	_ = c.RegisterFlagCompletionFunc("from", nodeListing.complete(con.Env))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return change(c.Context(), con, func(ctx context.Context, emit func(session.Event)) error {
-			return tools.LoadImage(ctx, o.Options, *from, args, emit)
+		return change(con, func(emit func(session.Event)) error {
+			return tools.LoadImage(c.Context(), o.Options, *from, args, emit)
 		}, func() string { return "in all nodes that run: " + strings.Join(args, ", ") })
 	}
 	return c
@@ -221,8 +220,8 @@ everything that looks like a key, a token or a password is replaced.`,
 	}
 	o := addNameFlags(con.Env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return change(c.Context(), con, func(ctx context.Context, emit func(session.Event)) error {
-			return tools.Dump(ctx, o.Options, args[0], emit)
+		return change(con, func(emit func(session.Event)) error {
+			return tools.Dump(c.Context(), o.Options, args[0], emit)
 		}, func() string { return "what a bug report needs is in " + args[0] })
 	}
 	return c

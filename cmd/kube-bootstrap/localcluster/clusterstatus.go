@@ -200,8 +200,11 @@ var (
 	}}
 )
 
-// run lists for c, on the cluster or the engine that o will say.
-func (l listing[T]) run(con *console.Console, c *cobra.Command, o *cluster.Options) *cobra.Command {
+// run returns c as the command that prints the list. addFlags adds the flags that select the cluster.
+func (l listing[T]) run(con *console.Console, addFlags func(func(string) string, *cobra.Command) *cluster.Options,
+	c *cobra.Command,
+) *cobra.Command {
+	o := addFlags(con.Env, c)
 	return output.ListCommand(c, con.Out, l.kind, l.columns, func(ctx context.Context) ([]T, error) {
 		all, err := l.all(ctx, o.Options)
 		return all, exit.Firm(err)

@@ -49,19 +49,15 @@ func up(con *console.Console, c *cobra.Command, flags upFlags) error {
 	}
 	o := made.options
 	o.Bundle = cmp.Or(o.Bundle, made.keptBundle)
-	var images step.Plan
-	if o.Bundle == "" {
-		if images, o.Bundle, err = bundles.ForHosts(c.Context(), con.Say, made.settings); err != nil {
-			return err
-		}
-	}
 	runner, err := con.Begin()
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	if err := runner.Do(c.Context(), images); err != nil {
-		return err
+	if o.Bundle == "" {
+		if o.Bundle, err = imagesOf(c.Context(), con.Say, runner, made.settings); err != nil {
+			return err
+		}
 	}
 	if o.Components, err = buildPrograms(c.Context(), runner, o, offline.Programs{Base: o.Bundle, K8sDir: made.checkout}); err != nil {
 		return err
@@ -176,7 +172,7 @@ func checkRequest(ctx context.Context, con *console.Console, cfg config.Config, 
 	if errs := cfg.Validate(""); len(errs) > 0 {
 		return upRequest{}, exit.Usage(origins.Tell(errs))
 	}
-	nodes, removed := topology.Resolve(cfg.Name, there.Nodes, askedNodes(cfg, origins))
+	nodes, removed := topology.Resolve(cfg.Name, there.Nodes, nodesOf(cfg), origins.Said)
 	if !flags.recreate {
 		if err := errors.Join(append(removed, preflight.Differs(cfg.Name, other))...); err != nil {
 			return upRequest{}, exit.Firm(err)
@@ -206,14 +202,6 @@ func checkSaid(cfg config.Config, origins config.Origins) error {
 	}
 	_, err := bundles.Checkout(cfg, v)
 	return err
-}
-
-func askedNodes(cfg config.Config, origins config.Origins) topology.Asked {
-	return topology.Asked{
-		Masters: cfg.Masters, ByMasters: origins.Said("masters"),
-		Workers: cfg.Workers, ByWorkers: origins.Said("workers"),
-		Nodes: nodeSpecs(cfg.Nodes), ByNodes: origins.Said("nodes"),
-	}
 }
 
 func completed(cfg config.Config, origins config.Origins, flags upFlags, there *session.Record) (upRequest, error) {

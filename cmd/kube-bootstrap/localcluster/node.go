@@ -59,8 +59,8 @@ configuration file.`,
 		}
 		o.Retain = *retain
 		var made string
-		return change(step.WithLimit(c.Context(), *limit), con, func(ctx context.Context, emit func(session.Event)) (err error) {
-			made, err = cluster.AddNode(ctx, *o, spec, emit)
+		return change(con, func(emit func(session.Event)) (err error) {
+			made, err = cluster.AddNode(step.WithLimit(c.Context(), *limit), *o, spec, emit)
 			return err
 		}, func() string { return "node " + made + " is Ready" })
 	}
@@ -91,14 +91,14 @@ func addLimit(c *cobra.Command) *time.Duration {
 	return c.Flags().Duration("timeout", step.DefaultLimit, "how long to wait for the node, or for its pods to move away")
 }
 
-// change walks what changes nodes, and says at the end what came of it.
-func change(ctx context.Context, con *console.Console, do func(context.Context, func(session.Event)) error, done func() string) error {
+// change draws a change of nodes, and prints its result at the end.
+func change(con *console.Console, do func(emit func(session.Event)) error, done func() string) error {
 	runner, err := con.Begin()
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	if err := drawn(runner, runAgain, func(emit func(session.Event)) error { return do(ctx, emit) }); err != nil {
+	if err := drawn(runner, runAgain, do); err != nil {
 		return err
 	}
 	con.Done(started, done())
@@ -132,8 +132,8 @@ func oneNodeVerb(con *console.Console, c *cobra.Command, v nodeVerb) *cobra.Comm
 		}); err != nil {
 			return err
 		}
-		return change(step.WithLimit(c.Context(), *limit), con, func(ctx context.Context, emit func(session.Event)) error {
-			return v.do(ctx, *o, name, *forced, drain, emit)
+		return change(con, func(emit func(session.Event)) error {
+			return v.do(step.WithLimit(c.Context(), *limit), *o, name, *forced, drain, emit)
 		}, func() string { return "node " + name + " is " + v.done })
 	}
 	return c
@@ -193,12 +193,11 @@ func nodeStart(con *console.Console) *cobra.Command {
 }
 
 func nodeList(con *console.Console) *cobra.Command {
-	c := &cobra.Command{
+	return nodeListing.run(con, addClusterFlags, &cobra.Command{
 		Use:     "list",
 		Short:   "List the nodes of a cluster with their state on the engine",
 		Example: "  kube-bootstrap node list\n  kube-bootstrap node list -o json",
-	}
-	return nodeListing.run(con, c, addClusterFlags(con.Env, c))
+	})
 }
 
 func nodeStatus(con *console.Console) *cobra.Command {

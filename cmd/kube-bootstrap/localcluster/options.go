@@ -23,18 +23,16 @@ import (
 )
 
 func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Options, error) {
-	subnet, err := netip.ParsePrefix(cfg.DindSubnet)
-	if err != nil {
+	request := nodesOf(cfg)
+	var err error
+	if request.Subnet, err = netip.ParsePrefix(cfg.DindSubnet); err != nil {
 		return cluster.Options{}, err
 	}
 	registry := testhost.RegistrySettings{Port: cfg.LocalRegistry, Mirrors: cfg.RegistryMirrors, Cache: quantity(cfg.LocalRegistryCache).Value()}
-	cfg, origins = throughRegistry(cfg, origins, subnet)
+	cfg, origins = throughRegistry(cfg, origins, request.Subnet)
 	return cluster.Options{
-		Options: session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}},
-		Request: topology.Request{
-			Masters: cfg.Masters, Workers: cfg.Workers, Nodes: nodeSpecs(cfg.Nodes),
-			Subnet: subnet, HostImage: cfg.HostImage,
-		},
+		Options:    session.Options{Name: cfg.Name, Engine: docker.Choice{Address: cfg.DockerHost, Context: cfg.DockerContext}},
+		Request:    request,
 		Manifests:  manifestsOf(&cfg),
 		Bundle:     cfg.Bundle,
 		KeepImages: cfg.KeepImages,
@@ -63,19 +61,20 @@ func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Pre
 	return cfg, origins
 }
 
-func nodeSpecs(nodes []config.Node) []topology.Spec {
-	var all []topology.Spec
-	for _, n := range nodes {
+// nodesOf returns the requested nodes, without the subnet.
+func nodesOf(cfg config.Config) topology.Request {
+	r := topology.Request{Masters: cfg.Masters, Workers: cfg.Workers, HostImage: cfg.HostImage}
+	for _, n := range cfg.Nodes {
 		spec := nodeSpec(n)
 		for i := range n.Count {
 			one := spec
 			if n.Name != "" && n.Count > 1 {
 				one.Name = fmt.Sprintf("%s-%d", n.Name, i+1)
 			}
-			all = append(all, one)
+			r.Nodes = append(r.Nodes, one)
 		}
 	}
-	return all
+	return r
 }
 
 func nodeSpec(n config.Node) topology.Spec {

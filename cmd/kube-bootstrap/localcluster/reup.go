@@ -85,7 +85,8 @@ func reup(ctx context.Context, con *console.Console, cfg config.Config, o cluste
 		return err
 	}
 	if made.Bundle == "" {
-		if made.Bundle, err = imagesOf(ctx, con.Say, runner, cfg, made.Kubernetes); err != nil {
+		cfg.KubernetesVersion = made.Kubernetes
+		if made.Bundle, err = imagesOf(ctx, con.Say, runner, cfg); err != nil {
 			return err
 		}
 	}
@@ -122,9 +123,8 @@ func whatToReup(ctx context.Context, cfg config.Config, o cluster.Options) (clus
 	return made, v, err
 }
 
-// imagesOf is the bundle of a cluster on another machine's engine.
-func imagesOf(ctx context.Context, say func(string), runner *step.Runner, cfg config.Config, kubernetes string) (string, error) {
-	cfg.KubernetesVersion = kubernetes
+// imagesOf makes the bundle for the hosts of a cluster, and returns its path.
+func imagesOf(ctx context.Context, say func(string), runner *step.Runner, cfg config.Config) (string, error) {
 	images, path, err := bundles.ForHosts(ctx, say, cfg)
 	if err == nil {
 		err = runner.Do(ctx, images)

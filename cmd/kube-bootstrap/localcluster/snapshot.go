@@ -87,10 +87,9 @@ func onSnapshot(con *console.Console, what string, do func(context.Context, clus
 }
 
 func snapshotList(con *console.Console) *cobra.Command {
-	c := &cobra.Command{
+	return snapshotListing.run(con, addNameFlags, &cobra.Command{
 		Use:     "list",
 		Short:   "List the snapshots of a cluster, oldest first",
 		Example: "  kube-bootstrap cluster snapshot list\n  kube-bootstrap cluster snapshot list --name second -o json",
-	}
-	return snapshotListing.run(con, c, addNameFlags(con.Env, c))
+	})
 }

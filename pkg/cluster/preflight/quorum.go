@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -94,8 +93,7 @@ func LostQuorum(ctx context.Context, s *session.Session, is topology.State) erro
 	if len(on) == 0 || lacks <= 0 {
 		return nil
 	}
-	var report struct{ Quorum string }
-	if err := json.Unmarshal(remote.Status(ctx, s, on[0]).Report, &report); err != nil || report.Quorum == "" {
+	if report, err := remote.Status(ctx, s, on[0]).Read(); err != nil || report.Quorum == "" {
 		return nil
 	}
 	remedy := "run `kube-bootstrap cluster up --name " + s.Name + "`, which starts all nodes"

@@ -128,6 +128,20 @@ type HostStatus struct {
 	Error  string          `json:"error,omitempty"`  // why there is no report
 }
 
+// Report is what commands about a cluster read in the report of a host.
+type Report struct {
+	UpToDate bool
+	Programs map[string]string     // that differ from the release, with their versions
+	Etcd     []struct{ IP string } // the members
+	Quorum   string                // the problem that too few members are up
+}
+
+// Read parses the report. It returns an error if there is none.
+func (h HostStatus) Read() (r Report, err error) {
+	err = json.Unmarshal(h.Report, &r)
+	return r, err
+}
+
 // Statuses returns the status of each node, in the same order.
 func Statuses(ctx context.Context, s *session.Session, nodes []topology.NodeState) []HostStatus {
 	all := make([]HostStatus, len(nodes))

@@ -29,13 +29,12 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 		setup.Registry = testhost.RegistryOf(c.Settings.Settings)
 	}
 	setup.Subnet = c.Subnet
-	return setup.Session.Run(ctx, restoring{setup.Session, c, setup, new(docker.EngineHost)}.plan())
+	return setup.Session.Run(ctx, restoring{setup, c, new(docker.EngineHost)}.plan())
 }
 
 type restoring struct {
-	session  *session.Session
+	testhost.Setup
 	contents contents
-	setup    testhost.Setup
 	facts    *docker.EngineHost // of the engine's machine, once facts were read
 }
 
@@ -47,30 +46,30 @@ func (r restoring) plan() step.Plan {
 		copies, hosts = append(copies, r.copyBack(m)), append(hosts, m.Name)
 	}
 	return append(step.Plan{
-		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.session) })},
+		{step.Always("remove what a killed run left", func(ctx context.Context) error { return sweep(ctx, r.Session) })},
 		{step.Always("begin to restore snapshot "+name, r.begin)},
-		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.session) })},
+		{step.Always("remove the hosts as they are", func(ctx context.Context) error { return RemoveHosts(ctx, r.Session) })},
 		{
-			testhost.Network(r.session, r.setup.Subnet), r.setup.Share(),
-			step.Always("remember the settings", func(ctx context.Context) error { return r.session.WriteRecord(ctx, r.contents.Settings) }),
+			testhost.Network(r.Session, r.Subnet), r.Share(),
+			step.Always("remember the settings", func(ctx context.Context) error { return r.Session.WriteRecord(ctx, r.contents.Settings) }),
 			step.Always("inspect the host of the engine", r.readFacts),
 		},
 		copies,
 		{step.Always("end to restore snapshot "+name, func(ctx context.Context) error {
-			return r.session.Cluster().Forget(ctx, session.RestoringNote)
+			return r.Session.Cluster().Forget(ctx, session.RestoringNote)
 		})},
-	}, r.setup.StartPlan(hosts)...)
+	}, r.StartPlan(hosts)...)
 }
 
 func (r restoring) begin(ctx context.Context) error {
-	if err := r.session.Cluster().Note(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
+	if err := r.Session.Cluster().Note(ctx, session.RestoringNote, r.contents.Snapshot.Name); err != nil {
 		return err
 	}
-	return r.session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
+	return r.Session.WriteRecord(ctx, nil) // it may be the record of a removal, which the next run would continue instead
 }
 
 func (r restoring) readFacts(ctx context.Context) (err error) {
-	*r.facts, err = r.session.Cluster().EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name))
+	*r.facts, err = r.Session.Cluster().EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name))
 	return err
 }
 
@@ -81,7 +80,7 @@ func (r restoring) copyBack(m docker.Machine) step.Step {
 	again.RootFS = rootOf(m.Name, name)
 	return step.Always("put back "+m.Name, func(ctx context.Context) error {
 		again.EngineHost = *r.facts
-		cluster := r.session.Cluster()
+		cluster := r.Session.Cluster()
 		for _, volume := range testhost.OwnVolumes(again) {
 			if err := cluster.MakeVolume(ctx, volume, nil); err != nil {
 				return err
@@ -90,6 +89,6 @@ func (r restoring) copyBack(m docker.Machine) step.Step {
 				return err
 			}
 		}
-		return r.session.Machines().Start(ctx, again)
+		return r.Session.Machines().Start(ctx, again)
 	})
 }

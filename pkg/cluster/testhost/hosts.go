@@ -47,7 +47,8 @@ func (u Setup) BootPlan(check func(free int64, missing []topology.Node) error, a
 	}
 	return step.Plan{
 		images,
-		append([]step.Step{Network(u.Session, u.Subnet), EngineFacts(u.Session, u.Topology, facts, check), u.Share()}, also...),
+		append([]step.Step{Network(u.Session, u.Subnet), EngineFacts(u.Session, u.Topology, facts, check), u.Share()},
+			also...),
 		append(boot, u.Front()),
 		{u.LocalRegistry()},
 	}.Compact()
@@ -58,7 +59,9 @@ func (u Setup) BootPlan(check func(free int64, missing []topology.Node) error, a
 // serves. It runs no command on the hosts, because they start their services
 // themselves.
 func (u Setup) StartPlan(hosts []string) step.Plan {
-	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error { return u.Session.Machines().SwitchOn(ctx, hosts...) })
+	start := step.Always(fmt.Sprintf("switch %d hosts on", len(hosts)), func(ctx context.Context) error {
+		return u.Session.Machines().SwitchOn(ctx, hosts...)
+	})
 	return step.Plan{{u.Front(), start}, {u.LocalRegistry()}, apiserver.NewWaiter(u.Session).Steps(hosts)}.Compact()
 }
 
@@ -128,7 +131,8 @@ func Existing(ctx context.Context, s *session.Session) ([]docker.KeptMachine, er
 
 // OwnVolumes returns the volumes that only this host has.
 func OwnVolumes(m docker.Machine) []string {
-	return slices.DeleteFunc(slices.Collect(maps.Values(m.Volumes)), func(volume string) bool { return volume == sharedVolume(m.Cluster) })
+	shared := func(volume string) bool { return volume == sharedVolume(m.Cluster) }
+	return slices.DeleteFunc(slices.Collect(maps.Values(m.Volumes)), shared)
 }
 
 // RemoveAll removes all hosts with their volumes, the containers beside them, and

@@ -46,20 +46,17 @@ var portScope = session.Scope{Needs: session.Nodes, Lock: session.ClusterLock}
 
 // OpenDockerEnv gives this user's docker client access to the Docker of a node,
 // with certificates that only this cluster accepts.
-func OpenDockerEnv(ctx context.Context, options session.Options, name string) (DockerEnv, error) {
-	return session.Get(ctx, options, portScope, func(s *session.Session, state topology.State) (env DockerEnv, err error) {
-		n, err := state.Topology(s.Name).PickRunning(name, state)
-		if err != nil {
-			return env, err
-		}
+func OpenDockerEnv(ctx context.Context, options session.Options, name string) (env DockerEnv, err error) {
+	err = onRunning(ctx, options, portScope, name, func(s *session.Session, n topology.Node) error {
 		if s.Engine.Remote() {
-			return env, &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
+			return &step.Problem{Name: "engine-remote", Text: "the nodes of a remote engine have no address that leads there from here",
 				Remedy: "run this on the engine's machine"}
 		}
 		p := dockerTLS{s, n}
 		env = DockerEnv{Node: n.Name, Host: "tcp://" + p.address(), CertPath: p.certs().dir(), Engine: s.Engine.Address}
-		return env, p.open(ctx)
+		return p.open(ctx)
 	})
+	return env, err
 }
 
 // dockerTLS is the TLS port of a node's Docker.
@@ -124,24 +121,20 @@ func (p dockerTLS) run(ctx context.Context, do string) error {
 // clients. Without a name, it closes the port to which env leads, on a node of
 // any cluster of this user.
 func CloseDockerEnv(ctx context.Context, options session.Options, name string, env DockerEnv) error {
+	if name != "" {
+		return onRunning(ctx, options, portScope, name, func(s *session.Session, n topology.Node) error {
+			return dockerTLS{s, n}.run(ctx, "close")
+		})
+	}
 	options, err := options.WithDefaults()
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		options.Name = filepath.Base(filepath.Dir(env.CertPath))
-		if env.CertPath != (dockerCerts{options}).dir() {
-			return nil // env leads to no node of a cluster
-		}
+	options.Name = filepath.Base(filepath.Dir(env.CertPath))
+	if env.CertPath != (dockerCerts{options}).dir() {
+		return nil // env leads to no node of a cluster
 	}
 	return session.Do(ctx, options, portScope, func(s *session.Session, state topology.State) error {
-		if name != "" {
-			n, err := state.Topology(s.Name).PickRunning(name, state)
-			if err != nil {
-				return err
-			}
-			return dockerTLS{s, n}.run(ctx, "close")
-		}
 		for _, n := range state.Running() {
 			if p := (dockerTLS{s, n.Node}); env.Host == "tcp://"+p.address() {
 				return p.run(ctx, "close")

@@ -7,25 +7,17 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// Asked holds the nodes that a user requests, and how the user wrote each
-// setting ("" if the setting was not given).
-type Asked struct {
-	Masters, Workers     int
-	Nodes                []Spec
-	ByMasters, ByWorkers string
-	ByNodes              string
-}
-
 // Resolve returns the nodes that the cluster must have: the requested ones and,
 // for settings that were not given, the recorded ones. A recorded node that the
-// request leaves out is an error, because `cluster up` never removes nodes.
-func Resolve(cluster string, recorded []Spec, asked Asked) (nodes []Spec, errs []error) {
+// request leaves out is an error, because `cluster up` never removes nodes. said
+// returns how the user wrote a setting ("" if the setting was not given).
+func Resolve(cluster string, recorded []Spec, asked Request, said func(string) string) (nodes []Spec, errs []error) {
 	nodes = slices.Clone(recorded)
-	if asked.ByNodes != "" {
+	if by := said("nodes"); by != "" {
 		nodes = Request{Nodes: asked.Nodes}.Specs()
 		for _, s := range recorded {
 			if !slices.ContainsFunc(nodes, func(n Spec) bool { return n.Name == s.Name }) {
-				errs = append(errs, fewer(cluster, "has node "+s.Name+", which "+asked.ByNodes+" does not list", "list it", s.Name))
+				errs = append(errs, fewer(cluster, "has node "+s.Name+", which "+by+" does not list", "list it", s.Name))
 			}
 		}
 	}
@@ -33,7 +25,7 @@ func Resolve(cluster string, recorded []Spec, asked Asked) (nodes []Spec, errs [
 		role  Role
 		by    string
 		count int
-	}{{Master, asked.ByMasters, asked.Masters}, {Worker, asked.ByWorkers, asked.Workers}} {
+	}{{Master, said("masters"), asked.Masters}, {Worker, said("workers"), asked.Workers}} {
 		if one.by == "" {
 			continue
 		}
