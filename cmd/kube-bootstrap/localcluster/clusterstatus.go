@@ -140,7 +140,7 @@ func (h clusterHost) ready() bool {
 	return h.Node != nil && h.Node.Ready && h.report().UpToDate
 }
 
-// steps counts the steps by their state. One without an answer is not known to be missing.
+// steps counts the steps by their state. A step whose check failed is neither missing nor up to date.
 func (h clusterHost) steps() string {
 	report := h.report()
 	var missing, unknown []string

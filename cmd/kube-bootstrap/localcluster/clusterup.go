@@ -28,7 +28,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// upFlags are those of `cluster up` that are no settings of the cluster.
+// upFlags are the flags of `cluster up` that are no settings of the cluster.
 type upFlags struct {
 	retain, snapshot, recreate bool
 	yes                        *bool

@@ -88,7 +88,7 @@ func onNode(ctx context.Context, con *console.Console, o cluster.Options, node s
 // ownEngine keeps this program at the engine that runs the nodes, while docker goes elsewhere.
 var ownEngine = config.EnvName("docker-host")
 
-// dockerVariables are what a docker client reads; one without a value is unset.
+// dockerVariables are the variables of a docker client; a variable without a value is unset.
 type dockerVariables []struct{ name, value string }
 
 // shells have commands that set and unset a variable, and that run what docker-env prints.

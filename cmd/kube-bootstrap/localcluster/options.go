@@ -44,7 +44,7 @@ func toClusterOptions(cfg config.Config, origins config.Origins) (cluster.Option
 
 // throughRegistry returns the settings of the nodes: they pull through the local
 // registry, which pulls from the mirrors of the settings. If the settings mention
-// neither, nor did those of the cluster, the nodes keep what they have.
+// neither, nor did the settings of the cluster, the nodes keep what they have.
 func throughRegistry(cfg config.Config, origins config.Origins, subnet netip.Prefix) (config.Config, config.Origins) {
 	if origins["localRegistry"].Source == config.FromDefault && origins["registryMirrors"].Source == config.FromDefault {
 		return cfg, origins

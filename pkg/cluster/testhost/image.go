@@ -103,7 +103,7 @@ func (v variant) reference(name string) string {
 	return Images + ":" + name + "-" + hex.EncodeToString(sum[:6])
 }
 
-// Files of the test hosts, as they stand there.
+// Contents of files of the test hosts.
 var (
 	//go:embed rootfs/entry.sh
 	entryScript string
