@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -65,11 +66,7 @@ func (d Daemon) containerdScripts() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := containerdSysv
-	if d.Units.Init() == "openrc" {
-		text = containerdOpenrc
-	}
-	return []host.File{{Path: containerdScript, Data: v.fill(text), Mode: 0o755}}, nil
+	return []host.File{initsystem.ServiceFile(d.Units, "containerd", unitFiles, v)}, nil
 }
 
 // dropContainerd removes the init script that kube-bootstrap installed, while

@@ -2,10 +2,9 @@ package bootstrapdocker
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strings"
-	"text/template"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
@@ -20,20 +19,8 @@ const config = `{"features": {"containerd-snapshotter": false}, "live-restore": 
 // mark identifies an init script of kube-bootstrap.
 const mark = "# Written by kube-bootstrap; its turndown removes it."
 
-//go:embed docker-bootstrap.service
-var systemdUnit string
-
-//go:embed docker-bootstrap.sysv
-var sysvScript string
-
-//go:embed docker-bootstrap.openrc
-var openrcScript string
-
-//go:embed containerd.sysv
-var containerdSysv string
-
-//go:embed containerd.openrc
-var containerdOpenrc string
+//go:embed *.service *.sysv *.openrc
+var unitFiles embed.FS
 
 // values are the values in the unit file and the init scripts.
 type values struct {
@@ -51,16 +38,7 @@ func (d Daemon) tree() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	service := host.File{Path: d.scriptPath(), Mode: 0o755}
-	switch d.Units.Init() {
-	case "systemd":
-		service.Data, service.Mode = v.fill(systemdUnit), 0o644
-	case "openrc":
-		service.Data = v.fill(openrcScript)
-	default:
-		service.Data = v.fill(sysvScript)
-	}
-	return []host.File{{Path: configFile, Data: []byte(config)}, service}, nil
+	return []host.File{{Path: configFile, Data: []byte(config)}, initsystem.ServiceFile(d.Units, unit, unitFiles, v)}, nil
 }
 
 func (d Daemon) ours(path string) bool {
@@ -133,13 +111,4 @@ func (d Daemon) args() []string {
 // cgroup v2, they are scopes in system.slice, which systemd removes.
 func (d Daemon) ownCgroup() bool {
 	return d.Units.Init() != "systemd" || !d.Files.Exists("/sys/fs/cgroup/cgroup.controllers")
-}
-
-func (v values) fill(text string) []byte {
-	var out bytes.Buffer
-	t := template.Must(template.New("").Funcs(template.FuncMap{"join": strings.Join}).Parse(text))
-	if err := t.Execute(&out, v); err != nil {
-		panic(err) // impossible: the templates are constant
-	}
-	return out.Bytes()
 }

@@ -2,9 +2,9 @@ package maindocker
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -24,23 +24,23 @@ const (
 // also starts if the unit fails, because Docker only wants it and does not
 // require it.
 func BootUnit(files host.Files, units initsystem.Units, binary string, limit time.Duration) step.Step {
-	unit := bootFiles(units.Init(), binary, limit)
+	unit := bootFile(units, binary, limit)
 	return step.Step{
 		Name: "bring the network back at boot",
 		Check: func(context.Context) (step.Diff, error) {
-			diff, err := files.Missing(unit)
+			diff, err := files.Missing([]host.File{unit})
 			if err == nil && len(diff) == 0 && !initsystem.Enabled(files, units, bootUnit, "docker.service") {
 				diff = append(diff, "enable "+bootUnit)
 			}
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error {
-			if err := files.Put(unit); err != nil {
+			if err := files.Put([]host.File{unit}); err != nil {
 				return err
 			}
 			return errors.Join(units.Enable(ctx, bootUnit), units.Reload(ctx))
 		},
-		Undo: func(ctx context.Context) error { return removeBootUnit(ctx, files, units, unit[0].Path) },
+		Undo: func(ctx context.Context) error { return removeBootUnit(ctx, files, units, unit.Path) },
 	}
 }
 
@@ -59,85 +59,12 @@ func removeBootUnit(ctx context.Context, files host.Files, units initsystem.Unit
 	return errors.Join(files.Remove(path), units.Reload(ctx))
 }
 
-func bootFiles(init, binary string, limit time.Duration) []host.File {
-	if init == "systemd" {
-		return []host.File{{Path: "/etc/systemd/system/" + bootUnit + ".service", Data: fill(systemdUnit, binary, limit), Mode: 0o644}}
-	}
-	script := sysvScript
-	if init == "openrc" {
-		script = openrcScript
-	}
-	return []host.File{{Path: "/etc/init.d/" + bootUnit, Data: fill(script, binary, limit), Mode: 0o755}}
+//go:embed kube-bootstrap-network.*
+var unitFiles embed.FS
+
+func bootFile(units initsystem.Units, binary string, limit time.Duration) host.File {
+	return initsystem.ServiceFile(units, bootUnit, unitFiles, map[string]any{"Binary": binary, "Seconds": int((limit + bootSlack).Seconds())})
 }
-
-func fill(text, binary string, limit time.Duration) []byte {
-	return []byte(strings.NewReplacer("{binary}", binary, "{seconds}", fmt.Sprint(int((limit + bootSlack).Seconds()))).Replace(text))
-}
-
-const systemdUnit = `[Unit]
-Description=Put Docker and pods onto this host's flannel subnet
-Documentation=https://github.com/kube-bootstrap/kube-bootstrap
-After=firewalld.service
-Before=docker.service
-PartOf=docker.service
-ReloadPropagatedFrom=firewalld.service
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart={binary} boot
-ExecReload={binary} boot
-TimeoutStartSec={seconds}
-
-[Install]
-WantedBy=docker.service
-`
-
-const sysvScript = `#!/bin/sh
-### BEGIN INIT INFO
-# Provides:          kube-bootstrap-network
-# Required-Start:    $local_fs $remote_fs
-# Required-Stop:     $local_fs $remote_fs
-# Should-Start:      docker-bootstrap containerd
-# X-Start-Before:    docker
-# Default-Start:     2 3 4 5
-# Default-Stop:      0 1 6
-# Short-Description: put Docker and pods onto this host's flannel subnet
-### END INIT INFO
-
-case "$1" in
-start|restart|reload|force-reload)
-	# Docker starts also without its network.
-	{binary} boot || true
-	;;
-stop|status)
-	;;
-*)
-	echo "usage: $0 start|stop|restart|reload|status" >&2
-	exit 3
-	;;
-esac
-`
-
-const openrcScript = `#!/sbin/openrc-run
-description="put Docker and pods onto this host's flannel subnet"
-extra_started_commands="reload"
-
-depend() {
-	after localmount docker-bootstrap containerd firewall
-	before docker
-}
-
-start() {
-	ebegin "Waiting for this host's flannel subnet"
-	{binary} boot
-	eend 0 # Docker starts also without its network
-}
-
-reload() {
-	{binary} boot
-}
-`
 
 // Boot waits for the lease, and makes daemon.json, docker0 and the firewall
 // match it. Docker waits for the end of Boot, so Boot never stops or starts

@@ -2,12 +2,15 @@
 package initsystem
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
+	"text/template"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 
@@ -166,6 +169,22 @@ func UnitPath(units Units, unit string) string {
 		return "/etc/systemd/system/" + service(unit)
 	}
 	return "/etc/init.d/" + unit
+}
+
+// ServiceFile returns the unit file or the init script of a service, from the template
+// UNIT.service, UNIT.openrc or UNIT.sysv.
+func ServiceFile(units Units, unit string, templates fs.FS, values any) host.File {
+	kind, mode := units.Init(), os.FileMode(0o755)
+	if kind == "systemd" {
+		kind, mode = "service", 0o644
+	}
+	name := unit + "." + kind
+	var text bytes.Buffer
+	t := template.Must(template.New(name).Funcs(template.FuncMap{"join": strings.Join}).ParseFS(templates, name))
+	if err := t.Execute(&text, values); err != nil {
+		panic(err) // impossible: the templates and the types of their values are constant
+	}
+	return host.File{Path: UnitPath(units, unit), Data: text.Bytes(), Mode: mode}
 }
 
 // Enabled reports whether the link exists that Enable creates. systemd has it in the
