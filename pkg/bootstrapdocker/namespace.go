@@ -9,7 +9,6 @@ import (
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
-	"golang.org/x/sys/unix"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/imagestore"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -65,21 +64,11 @@ func removeContainers(ctx context.Context, c *containerd.Client) error {
 	return nil
 }
 
+// removeTask kills all processes of a container and waits for their end.
 func removeTask(ctx context.Context, one containerd.Container) error {
 	task, err := one.Task(ctx, nil)
 	if err != nil {
 		return ignoreNotFound(err)
-	}
-	exited, err := task.Wait(ctx)
-	if err != nil {
-		return ignoreNotFound(err)
-	}
-	if err := task.Kill(ctx, unix.SIGKILL, containerd.WithKillAll); err == nil {
-		select {
-		case <-exited:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
 	}
 	_, err = task.Delete(ctx, containerd.WithProcessKill)
 	return ignoreNotFound(err)
