@@ -10,7 +10,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -18,7 +17,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
@@ -38,8 +36,6 @@ const (
 
 //go:embed kube-bootstrap-agent.*
 var unitFiles embed.FS
-
-var unitTemplates = template.Must(template.ParseFS(unitFiles, "*"))
 
 // Service is the agent as the init system of this host knows it.
 type Service struct {
@@ -161,23 +157,8 @@ func (s Service) tree() ([]host.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, mode := "sysv", os.FileMode(0o755)
-	switch s.Units.Init() {
-	case "systemd":
-		kind, mode = "service", 0o644
-	case "openrc":
-		kind = "openrc"
-	}
-	return append(records, host.File{Path: s.path(), Data: s.fill(kind), Mode: mode}), nil
-}
-
-func (s Service) fill(kind string) []byte {
 	values := map[string]string{"Program": s.Program, "PidFile": pidFile, "SuperviseFile": superviseFile, "LogFile": logFile}
-	var out bytes.Buffer
-	if err := unitTemplates.ExecuteTemplate(&out, unit+"."+kind, values); err != nil {
-		panic(err) // our own templates and strings only
-	}
-	return out.Bytes()
+	return append(records, initsystem.ServiceFile(s.Units, unit, unitFiles, values)), nil
 }
 
 // process reports whether the agent runs, and whether from the installed program.

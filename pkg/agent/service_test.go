@@ -86,7 +86,9 @@ func TestSysvScriptRestartsTheAgent(t *testing.T) {
 	s := testService(t, "sysv")
 	s.Program = program
 	script := filepath.Join(dir, "script")
-	write(t, script, string(s.fill("sysv")))
+	tree, err := s.tree()
+	must.NoError(t, err)
+	write(t, script, string(tree[len(tree)-1].Data))
 	parent := exec.Command("/bin/sh", script, "supervise")
 	must.NoError(t, parent.Start())
 	pids := func() []string { data, _ := os.ReadFile(starts); return strings.Fields(string(data)) }
