@@ -159,8 +159,8 @@ func (d Daemon) undo(ctx context.Context) error {
 		return err
 	}
 	errs := []error{
-		netfilter.DeleteNftTable(ctx, "ip", "flannel-ipv4"),
-		netfilter.DeleteNftTable(ctx, "ip6", "flannel-ipv6"),
+		netfilter.DeleteNftTable(ctx, "ip flannel-ipv4"),
+		netfilter.DeleteNftTable(ctx, "ip6 flannel-ipv6"),
 	}
 	if host.HasProgram("iptables") {
 		isFlannels := func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }
@@ -187,7 +187,7 @@ func (d Daemon) undo(ctx context.Context) error {
 // Left lists the links of flanneld and the table of HostFilter that still exist.
 func Left(ctx context.Context) (left []string, err error) {
 	if exists, findErr := filterExists(ctx); exists || findErr != nil {
-		left, err = append(left, "table "+filterTable+" of nftables"), findErr
+		left, err = append(left, "table "+strings.TrimPrefix(filterTable, "inet ")+" of nftables"), findErr
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Values(overlayLinks))...) {
 		_, exists, findErr := links.Find(name)

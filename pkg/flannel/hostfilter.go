@@ -18,11 +18,10 @@ import (
 )
 
 const (
-	filterFamily = "inet"
-	filterTable  = "kube-bootstrap-hosts"
-	hostSet      = "hosts"
-	peerSet      = "control-planes"
-	vxlanPort    = 8472
+	filterTable = "inet kube-bootstrap-hosts"
+	hostSet     = "hosts"
+	peerSet     = "control-planes"
+	vxlanPort   = 8472
 )
 
 // HostFilter drops packets to ports between the hosts of a cluster that no host of
@@ -65,7 +64,7 @@ func (g HostFilter) Step() step.Step {
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error { return step.Until(ctx, g.pass, nil) },
-		Undo:  func(ctx context.Context) error { return netfilter.DeleteNftTable(ctx, filterFamily, filterTable) },
+		Undo:  func(ctx context.Context) error { return netfilter.DeleteNftTable(ctx, filterTable) },
 	}
 }
 
@@ -77,7 +76,7 @@ func (g HostFilter) pass(ctx context.Context) error {
 		return err
 	}
 	if want.sets == nil {
-		err = netfilter.DeleteNftTable(ctx, filterFamily, filterTable)
+		err = netfilter.DeleteNftTable(ctx, filterTable)
 	} else {
 		err = netfilter.SetNftTable(ctx, want.table)
 	}
@@ -159,7 +158,7 @@ func (g HostFilter) filter(hosts, planes []string) filterState {
 		body += "\t}\n"
 	}
 	return filterState{
-		table: netfilter.NftTable{Family: filterFamily, Name: filterTable, Body: body, Comment: comment},
+		table: netfilter.NftTable{Name: filterTable, Body: body, Comment: comment},
 		sets:  map[string][]string{hostSet: hosts, peerSet: planes},
 	}
 }
@@ -230,5 +229,5 @@ func setDiff(change string, a, b []string) (diff step.Diff) {
 
 func filterExists(ctx context.Context) (bool, error) {
 	tables, err := netfilter.NftTables(ctx)
-	return slices.Contains(tables, filterFamily+" "+filterTable), err
+	return slices.Contains(tables, filterTable), err
 }

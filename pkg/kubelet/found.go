@@ -70,10 +70,10 @@ func restoreFound(ctx context.Context, files host.Files) error {
 		files.Drop(Kubeconfig, BootstrapConfig),
 		files.RemoveAll(VolumesDir),
 		netfilter.DeleteChainsEverywhere(ctx, "KUBE-"),
-		netfilter.DeleteNftTable(ctx, "ip", "kube-proxy"),
-		netfilter.DeleteNftTable(ctx, "ip6", "kube-proxy"),
-		removeNew(ctx, f.Tables, netfilter.NftTables, netfilter.DeleteEmptyNftTables),
-		removeNew(ctx, f.Chains, netfilter.NftBaseChains, netfilter.DeleteEmptyNftChains),
+		netfilter.DeleteNftTable(ctx, "ip kube-proxy"),
+		netfilter.DeleteNftTable(ctx, "ip6 kube-proxy"),
+		removeNew(ctx, "table", f.Tables, netfilter.NftTables),
+		removeNew(ctx, "chain", f.Chains, netfilter.NftBaseChains),
 		removeEmpty(files),
 	)
 	if err != nil {
@@ -83,12 +83,12 @@ func restoreFound(ctx context.Context, files host.Files) error {
 }
 
 // removeNew removes the empty tables or chains of iptables that are not in before.
-func removeNew(ctx context.Context, before []string, list func(context.Context) ([]string, error), remove func(context.Context, []string) error) error {
+func removeNew(ctx context.Context, kind string, before []string, list func(context.Context) ([]string, error)) error {
 	now, err := list(ctx)
 	if err != nil {
 		return err
 	}
-	return remove(ctx, slices.DeleteFunc(now, func(name string) bool { return !ofIptables(name) || slices.Contains(before, name) }))
+	return netfilter.DeleteEmptyNft(ctx, kind, slices.DeleteFunc(now, func(name string) bool { return !ofIptables(name) || slices.Contains(before, name) }))
 }
 
 // ofIptables reports whether iptables creates this table, or this chain's table.

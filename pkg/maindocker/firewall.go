@@ -33,8 +33,7 @@ const (
 	// With host-gw, packets of the hosts themselves are not tunnelled: their
 	// source is a host address, not an overlay address.
 	hostsComment = commentMark + "hosts to docker0"
-	nftFamily    = "inet"
-	nftName      = "kube-bootstrap"
+	nftTable     = "inet kube-bootstrap"
 )
 
 // place is a chain that contains rules of kube-bootstrap.
@@ -115,7 +114,7 @@ func tableFor(link string, lease Lease, hosts netip.Prefix, mark string) *netfil
 	comment := ourComment + " " + strings.NewReplacer(`"`, "", "{ ", "", " }", "", ",", "").Replace(from) + " " + value
 	body := "\tchain prerouting {\n\t\ttype filter hook prerouting priority -310; policy accept;\n" +
 		"\t\t" + from + " meta mark set meta mark or " + value + " comment \"" + comment + "\"\n\t}"
-	return &netfilter.NftTable{Family: nftFamily, Name: nftName, Body: body, Comment: comment}
+	return &netfilter.NftTable{Name: nftTable, Body: body, Comment: comment}
 }
 
 func (f firewall) diff(ctx context.Context) (step.Diff, error) {
@@ -152,19 +151,18 @@ func (f firewall) rulesOf(p place) []netfilter.Rule {
 }
 
 func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
-	const name = nftFamily + " " + nftName
 	if f.table == nil {
 		tables, err := netfilter.NftTables(ctx)
-		if err != nil || !slices.Contains(tables, name) {
+		if err != nil || !slices.Contains(tables, nftTable) {
 			return nil, err
 		}
-		return step.Diff{"delete table " + name + " of nftables"}, nil
+		return step.Diff{"delete table " + nftTable + " of nftables"}, nil
 	}
 	_, whole, err := netfilter.ReadNftTable(ctx, *f.table)
 	if whole || err != nil {
 		return nil, err
 	}
-	return step.Diff{"add table " + name + " of nftables"}, nil
+	return step.Diff{"add table " + nftTable + " of nftables"}, nil
 }
 
 // apply adds the new rules before it deletes the old ones, so that traffic is
@@ -181,7 +179,7 @@ func (f firewall) apply(ctx context.Context) error {
 		return err
 	}
 	if f.table == nil {
-		return errors.Join(f.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftFamily, nftName))
+		return errors.Join(f.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable))
 	}
 	return errors.Join(netfilter.SetNftTable(ctx, *f.table), f.removeOtherRules())
 }
@@ -196,7 +194,7 @@ func (f firewall) removeOtherRules() error {
 // their comments and our table by its name. Docker owns the chain.
 func removeFirewall(ctx context.Context) error {
 	left, err := Left()
-	errs := []error{err, firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftFamily, nftName)}
+	errs := []error{err, firewall{}.removeOtherRules(), netfilter.DeleteNftTable(ctx, nftTable)}
 	if len(left) > 0 {
 		errs = append(errs, dropRawTable(ctx))
 	}
@@ -208,7 +206,7 @@ func removeFirewall(ctx context.Context) error {
 func dropRawTable(ctx context.Context) error {
 	tables, err := netfilter.NftTables(ctx)
 	if table := "ip " + rawChain.table; err == nil && slices.Contains(tables, table) {
-		err = netfilter.DeleteEmptyNftTables(ctx, []string{table})
+		err = netfilter.DeleteEmptyNft(ctx, "table", []string{table})
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func TestFirewall(t *testing.T) {
 	if after := saved(t, "iptables", "-S") + saved(t, "iptables", "-t", "raw", "-S"); after != before {
 		t.Errorf("got\n%s, want\n%s", after, before)
 	}
-	if left := saved(t, "nft", "list", "tables"); strings.Contains(left, nftName) {
+	if left := saved(t, "nft", "list", "tables"); strings.Contains(left, nftTable) {
 		t.Errorf("left: %s", left)
 	}
 }
@@ -66,7 +66,7 @@ func converges(t *testing.T, f firewall) {
 			t.Errorf("want %d rules of kube-bootstrap before the rules of the user and of Docker:\n%s", len(f.rules)/2, rules)
 		}
 	}
-	if has := strings.Contains(saved(t, "nft", "list", "tables"), nftName); has != (f.table != nil) {
+	if has := strings.Contains(saved(t, "nft", "list", "tables"), nftTable); has != (f.table != nil) {
 		t.Errorf("there is a table of nftables: %t", has)
 	}
 }

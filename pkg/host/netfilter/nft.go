@@ -12,9 +12,9 @@ import (
 
 // NftTable is an nftables table with all its chains.
 type NftTable struct {
-	Family, Name string
-	Body         string // the chains in the syntax of nft(8)
-	Comment      string // of each rule; the version of the table: change it with the Body
+	Name    string // with its family: "inet kube-bootstrap"
+	Body    string // the chains in the syntax of nft(8)
+	Comment string // of each rule; the version of the table: change it with the Body
 }
 
 // NftTables lists the nftables tables of this host, "ip filter"; none without nft(8).
@@ -34,7 +34,7 @@ func NftTables(ctx context.Context) ([]string, error) {
 // order of nft(8). whole reports whether the table exists and has all rules of t
 // with t.Comment, i.e. was last written with the same Body.
 func ReadNftTable(ctx context.Context, t NftTable) (sets map[string][]string, whole bool, err error) {
-	objects, err := nftList(ctx, "table "+t.name())
+	objects, err := nftList(ctx, "table "+t.Name)
 	if err != nil {
 		return nil, false, t.unlessMissing(ctx, err)
 	}
@@ -57,7 +57,7 @@ func ReadNftTable(ctx context.Context, t NftTable) (sets map[string][]string, wh
 
 // SetNftTable creates or replaces the table, in one transaction.
 func SetNftTable(ctx context.Context, t NftTable) error {
-	return loadNft(ctx, "add table "+t.name()+"\n"+t.replacement()) // the deletion of a missing table would fail
+	return loadNft(ctx, "add table "+t.Name+"\n"+t.replacement()) // the deletion of a missing table would fail
 }
 
 // ReplaceNftTable replaces the table, in one transaction. A missing table is not
@@ -71,16 +71,14 @@ func (t NftTable) unlessMissing(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if tables, listErr := NftTables(ctx); listErr == nil && !slices.Contains(tables, t.name()) {
+	if tables, listErr := NftTables(ctx); listErr == nil && !slices.Contains(tables, t.Name) {
 		return nil
 	}
 	return err
 }
 
-func (t NftTable) name() string { return t.Family + " " + t.Name }
-
 func (t NftTable) replacement() string {
-	return "delete table " + t.name() + "\ntable " + t.name() + " {\n" + t.Body + "\n}\n"
+	return "delete table " + t.Name + "\ntable " + t.Name + " {\n" + t.Body + "\n}\n"
 }
 
 func loadNft(ctx context.Context, script string) error {
@@ -88,13 +86,13 @@ func loadNft(ctx context.Context, script string) error {
 	return err
 }
 
-// DeleteNftTable deletes a table. A missing table is not an error.
-func DeleteNftTable(ctx context.Context, family, name string) error {
+// DeleteNftTable deletes a table, "ip kube-proxy". A missing table is not an error.
+func DeleteNftTable(ctx context.Context, name string) error {
 	tables, err := NftTables(ctx)
-	if err != nil || !slices.Contains(tables, family+" "+name) {
+	if err != nil || !slices.Contains(tables, name) {
 		return err
 	}
-	_, err = host.Run(ctx, "nft", "delete", "table", family, name)
+	_, err = host.Run(ctx, "nft", "delete", "table", name) // nft(8) joins its arguments
 	return err
 }
 
@@ -116,21 +114,11 @@ func NftBaseChains(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// DeleteEmptyNftChains deletes those of the chains, such as "ip filter INPUT", that
-// have no rules and accept all packets: iptables-nft creates a chain with its first
-// rule and never deletes it.
-func DeleteEmptyNftChains(ctx context.Context, chains []string) error {
-	return deleteEmptyNft(ctx, "chain", chains)
-}
-
-// DeleteEmptyNftTables deletes those of the tables, such as "ip mangle", that contain
-// no rule and no set: iptables-nft creates a table by listing it and never deletes it.
-func DeleteEmptyNftTables(ctx context.Context, tables []string) error {
-	return deleteEmptyNft(ctx, "table", tables)
-}
-
-// deleteEmptyNft lists and deletes with one process each.
-func deleteEmptyNft(ctx context.Context, kind string, names []string) error {
+// DeleteEmptyNft deletes each table, such as "ip mangle", that contains no rule and no
+// set, or each chain, such as "ip filter INPUT", that has no rules and accepts all
+// packets. iptables-nft creates a table by listing it, and a chain with its first rule,
+// and never deletes them. kind is "table" or "chain".
+func DeleteEmptyNft(ctx context.Context, kind string, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -177,7 +165,7 @@ func acceptsAll(chain json.RawMessage) bool {
 }
 
 func nftList(ctx context.Context, what string) ([]map[string]json.RawMessage, error) {
-	text, err := host.Run(ctx, append([]string{"nft", "-j", "list"}, strings.Fields(what)...)...)
+	text, err := host.Run(ctx, "nft", "-j", "list", what)
 	if err != nil {
 		return nil, err
 	}

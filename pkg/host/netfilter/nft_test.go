@@ -12,7 +12,7 @@ import (
 func TestReplaceNftTable(t *testing.T) {
 	hosttest.InNetns(t)
 	table := func(version string) NftTable {
-		return NftTable{Family: "inet", Name: "of-test", Comment: version, Body: "\tchain a {\n\t\tct state invalid drop comment \"" + version + "\"\n\t}"}
+		return NftTable{Name: "inet of-test", Comment: version, Body: "\tchain a {\n\t\tct state invalid drop comment \"" + version + "\"\n\t}"}
 	}
 	want := func(version string, exists bool) {
 		t.Helper()
@@ -47,8 +47,8 @@ func TestDeleteEmptyNft(t *testing.T) {
 		iptables -A FORWARD -j ACCEPT
 		iptables -t nat -A OUTPUT -j ACCEPT
 		iptables -t nat -D OUTPUT -j ACCEPT`)
-	must.NoError(t, DeleteEmptyNftTables(t.Context(), []string{"ip filter", "ip nat"}))
-	must.NoError(t, DeleteEmptyNftChains(t.Context(), []string{"ip filter INPUT", "ip filter FORWARD"}))
+	must.NoError(t, DeleteEmptyNft(t.Context(), "table", []string{"ip filter", "ip nat"}))
+	must.NoError(t, DeleteEmptyNft(t.Context(), "chain", []string{"ip filter INPUT", "ip filter FORWARD"}))
 	tables, err := NftTables(t.Context())
 	must.NoError(t, err)
 	chains, err := NftBaseChains(t.Context())
