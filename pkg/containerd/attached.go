@@ -156,18 +156,9 @@ func repairEach[T any](name string, find func(context.Context) ([]T, error), dif
 		},
 		Apply: func(ctx context.Context) error {
 			all, err := find(ctx)
-			return errors.Join(err, forEach(all, func(one T) error { return repair(ctx, one) }))
+			return errors.Join(err, host.Each(all, func(one T) error { return repair(ctx, one) }))
 		},
 	}
-}
-
-// forEach calls do for all elements, also after an error, and returns all errors.
-func forEach[T any](all []T, do func(T) error) error {
-	var errs []error
-	for _, one := range all {
-		errs = append(errs, do(one))
-	}
-	return errors.Join(errs...)
 }
 
 // hostPortJumps are the jumps to portmap's chain.

@@ -200,8 +200,8 @@ func removeOther(ctx context.Context, files host.Files, socket Socket, within ne
 	}
 	err = errors.Join(
 		removeLinks(before.Links), links.DeleteRoutesVia(within),
-		forEach(otherChains, func(prefix string) error { return netfilter.DeleteChainsEverywhere(ctx, prefix) }),
-		forEach(otherDirs, func(dir string) error {
+		host.Each(otherChains, func(prefix string) error { return netfilter.DeleteChainsEverywhere(ctx, prefix) }),
+		host.Each(otherDirs, func(dir string) error {
 			names, existed := before.Dirs[dir]
 			if !existed {
 				return os.RemoveAll(files.Path(dir))
@@ -217,7 +217,7 @@ func removeOther(ctx context.Context, files host.Files, socket Socket, within ne
 
 func removeLinks(before []string) error {
 	found, err := links.All()
-	return errors.Join(err, forEach(found, func(l links.Link) error {
+	return errors.Join(err, host.Each(found, func(l links.Link) error {
 		ofPlugin := func(pattern string) bool {
 			ok, _ := path.Match(pattern, l.Name)
 			return ok

@@ -119,7 +119,7 @@ func removeContainers(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return err
 		}
-		if err := forEach(all, func(one client.Container) error { return removeContainer(ctx, one) }); err != nil {
+		if err := host.Each(all, func(one client.Container) error { return removeContainer(ctx, one) }); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func removeSandboxes(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	return forEach(all, func(one sandbox.Sandbox) error { return gone(c.SandboxStore().Delete(ctx, one.ID)) })
+	return host.Each(all, func(one sandbox.Sandbox) error { return gone(c.SandboxStore().Delete(ctx, one.ID)) })
 }
 
 // gone returns nil for a "not found" error.

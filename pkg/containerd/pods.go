@@ -123,7 +123,7 @@ func follows(args []string, flag, value string) bool {
 
 // removeNetns removes the network namespaces that CRI created, and their veth pairs.
 func removeNetns(files host.Files) error {
-	return forEach(files.Match("/run/netns/cni-*"), func(path string) error {
+	return host.Each(files.Match("/run/netns/cni-*"), func(path string) error {
 		return errors.Join(links.DeleteInto(files.Path(path)), filesystem.UnmountBelow(path), files.Remove(path))
 	})
 }

@@ -151,7 +151,7 @@ func (p StaticPod) remove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return forEach(answer.Items, func(pod *runtime.PodSandbox) error { return removeSandbox(ctx, cri, pod.Id) })
+		return host.Each(answer.Items, func(pod *runtime.PodSandbox) error { return removeSandbox(ctx, cri, pod.Id) })
 	})
 }
 

@@ -14,8 +14,11 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Images are the images of an engine.
@@ -201,10 +204,8 @@ func (c Cluster) Images(ctx context.Context) ([]string, error) {
 // removeImages removes the images of the cluster's machines, also those without a name.
 func (c Cluster) removeImages(ctx context.Context) error {
 	list, err := c.api.ImageList(ctx, client.ImageListOptions{Filters: c.filter()})
-	errs := []error{err}
-	for _, image := range list.Items {
-		_, err := c.api.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
-		errs = append(errs, gone(err))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, host.Each(list.Items, func(i image.Summary) error {
+		_, err := c.api.ImageRemove(ctx, i.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+		return gone(err)
+	}))
 }

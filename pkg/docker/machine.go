@@ -17,6 +17,8 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // Machines are the machines of a cluster.
@@ -207,9 +209,5 @@ func (c Machines) Remove(ctx context.Context, name string, volumes []string) err
 	if err := removeContainer(ctx, c.api, name); err != nil {
 		return doing("remove", name, err)
 	}
-	var errs []error
-	for _, volume := range volumes {
-		errs = append(errs, Cluster(c).RemoveVolume(ctx, volume))
-	}
-	return errors.Join(errs...)
+	return host.Each(volumes, func(volume string) error { return Cluster(c).RemoveVolume(ctx, volume) })
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
@@ -166,11 +164,7 @@ func (d Daemon) undo(ctx context.Context) error {
 		isFlannels := func(chain string) bool { return strings.HasPrefix(chain, "FLANNEL-") }
 		errs = append(errs, netfilter.DeleteChains(ctx, isFlannels))
 	}
-	for _, names := range overlayLinks {
-		for _, name := range names {
-			errs = append(errs, links.Delete(name))
-		}
-	}
+	errs = append(errs, host.Each(allLinks, links.Delete))
 	if lease, err := ReadLease(d.Files, d.SubnetDir); err == nil {
 		d.release(ctx, lease)
 		errs = append(errs, links.DeleteRoutesVia(lease.Network))
@@ -189,7 +183,7 @@ func Left(ctx context.Context) (left []string, err error) {
 	if exists, findErr := filterExists(ctx); exists || findErr != nil {
 		left, err = append(left, "table "+strings.TrimPrefix(filterTable, "inet ")+" of nftables"), findErr
 	}
-	for _, name := range slices.Concat(slices.Collect(maps.Values(overlayLinks))...) {
+	for _, name := range allLinks {
 		_, exists, findErr := links.Find(name)
 		if exists {
 			left = append(left, "link "+name)

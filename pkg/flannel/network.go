@@ -43,6 +43,9 @@ var overlayLinks = map[string][]string{
 	"udp":       {"flannel0"},
 }
 
+// allLinks are the interfaces of all backends.
+var allLinks = slices.Concat(slices.Collect(maps.Values(overlayLinks))...)
+
 // Link returns the interface by which packets of a backend arrive, or "" for
 // host-gw, which uses the host's interface.
 func Link(backend string) string {

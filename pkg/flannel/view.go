@@ -1,11 +1,11 @@
 package flannel
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/links"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -53,11 +53,7 @@ func (v view) removeStale() error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, r := range stale {
-		errs = append(errs, links.DeleteRoute(r))
-	}
-	return errors.Join(errs...)
+	return host.Each(stale, links.DeleteRoute)
 }
 
 // linkDiff compares the overlay link with this host's lease.

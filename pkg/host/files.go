@@ -92,11 +92,8 @@ func halfWritten(path string) string { return ".kube-bootstrap-" + filepath.Base
 
 // removeHalfWritten removes the temporary files of an interrupted Write.
 func (f Files) removeHalfWritten(path string) error {
-	var errs []error
-	for _, left := range f.Match(filepath.Join(filepath.Dir(path), halfWritten(path))) {
-		errs = append(errs, removeFile(f.Path(left)))
-	}
-	return errors.Join(errs...)
+	left := f.Match(filepath.Join(filepath.Dir(path), halfWritten(path)))
+	return Each(left, func(path string) error { return removeFile(f.Path(path)) })
 }
 
 // removeFile removes a file. A missing file is not an error.
@@ -239,10 +236,13 @@ func (f Files) Step(name string, wanted func() ([]File, error)) step.Step {
 }
 
 // Drop removes files, and parents as Remove does.
-func (f Files) Drop(paths ...string) error {
+func (f Files) Drop(paths ...string) error { return Each(paths, f.Remove) }
+
+// Each calls do for all elements, also after an error, and joins the errors.
+func Each[T any](all []T, do func(T) error) error {
 	var errs []error
-	for _, path := range paths {
-		errs = append(errs, f.Remove(path))
+	for _, one := range all {
+		errs = append(errs, do(one))
 	}
 	return errors.Join(errs...)
 }

@@ -12,13 +12,12 @@ const ShimSockets = "/run/containerd/s/*"
 
 // RemoveDeadSockets removes the matching stream sockets on which no process listens.
 func RemoveDeadSockets(files Files, pattern string) error {
-	var errs []error
-	for _, path := range files.Match(pattern) {
-		if isDeadSocket(files.Path(path)) {
-			errs = append(errs, files.Remove(path))
+	return Each(files.Match(pattern), func(path string) error {
+		if !isDeadSocket(files.Path(path)) {
+			return nil
 		}
-	}
-	return errors.Join(errs...)
+		return files.Remove(path)
+	})
 }
 
 // isDeadSocket connects with a datagram socket, so that the daemon behind a

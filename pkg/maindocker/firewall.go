@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -169,11 +170,7 @@ func (f firewall) tableDiff(ctx context.Context) (step.Diff, error) {
 // never interrupted.
 func (f firewall) apply(ctx context.Context) error {
 	err := inPlaces(func(p place, _ *netfilter.Chains) error {
-		var errs []error
-		for _, r := range f.rulesOf(p) {
-			errs = append(errs, netfilter.InsertRule(r))
-		}
-		return errors.Join(errs...)
+		return host.Each(f.rulesOf(p), netfilter.InsertRule)
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
 // mount is a line of mountinfo.
@@ -66,13 +68,12 @@ func UnmountInside(dir string) error {
 }
 
 func unmount(points []string) error {
-	var errs []error
-	for _, point := range points {
+	return host.Each(points, func(point string) error {
 		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
-			errs = append(errs, &os.PathError{Op: "unmount", Path: point, Err: err})
+			return &os.PathError{Op: "unmount", Path: point, Err: err}
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
 }
 
 // SharedMount reports whether mounts below dir propagate to other mount namespaces.

@@ -16,11 +16,9 @@ import (
 // them, for IPv4 and IPv6, in both firewalls of the kernel: a container may use another
 // one than the host.
 func DeleteChainsEverywhere(ctx context.Context, prefix string) error {
-	var errs []error
-	for _, p := range iptablesPrograms() {
-		errs = append(errs, deleteChains(ctx, p.path, func(chain string) bool { return strings.HasPrefix(chain, prefix) }))
-	}
-	return errors.Join(errs...)
+	return host.Each(iptablesPrograms(), func(p iptablesProgram) error {
+		return deleteChains(ctx, p.path, func(chain string) bool { return strings.HasPrefix(chain, prefix) })
+	})
 }
 
 // ChainsEverywhere lists the chains that DeleteChainsEverywhere would delete for any

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -55,13 +56,7 @@ func cgroupRoots(name string) (roots []string) {
 }
 
 // RemoveCgroup removes an empty cgroup and its children from every hierarchy.
-func RemoveCgroup(name string) error {
-	var errs []error
-	for _, root := range cgroupRoots(name) {
-		errs = append(errs, removeCgroupTree(root))
-	}
-	return errors.Join(errs...)
-}
+func RemoveCgroup(name string) error { return host.Each(cgroupRoots(name), removeCgroupTree) }
 
 func removeCgroupTree(dir string) error {
 	entries, err := os.ReadDir(dir)
