@@ -80,7 +80,7 @@ func (o Overlay) Boot(ctx context.Context) error {
 	if err := step.Until(ctx, func(context.Context) (err error) { lease, err = o.Lease(); return err }, nil); err != nil {
 		return fmt.Errorf("wait for this host's subnet: %w", err)
 	}
-	g, err := goalFor(ctx, files, lease)
+	data, _, err := goalFor(ctx, files, lease)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (o Overlay) Boot(ctx context.Context) error {
 		return err
 	}
 	if !running {
-		if err := bootSettings(ctx, files, g.data); err != nil {
+		if err := bootSettings(ctx, files, data); err != nil {
 			return err
 		}
 		if err := setLink(lease); err != nil {

@@ -41,12 +41,12 @@ type Bridge struct {
 // changes that need no restart.
 func (b Bridge) Move() step.Step {
 	return b.moveBecause(func(ctx context.Context, lease Lease) (step.Diff, error) {
-		g, err := goalFor(ctx, b.Docker.Files, lease)
+		_, diff, err := goalFor(ctx, b.Docker.Files, lease)
 		if err != nil {
 			return nil, err
 		}
 		running, err := b.Docker.runningDiff(ctx, lease)
-		return append(g.diff, running...), err
+		return append(diff, running...), err
 	})
 }
 
@@ -77,27 +77,21 @@ func (b Bridge) moveBecause(why reasons) step.Step {
 	}
 }
 
-// goal is the daemon.json that Move establishes, from the lease and the user's
-// daemon.json.
-type goal struct {
-	data []byte // nil: up to date
-	diff step.Diff
-}
-
-func goalFor(ctx context.Context, files host.Files, lease Lease) (goal, error) {
+// goalFor returns the daemon.json that Move establishes, from the lease and the user's
+// daemon.json, and the differences. It returns no data if the file is up to date.
+func goalFor(ctx context.Context, files host.Files, lease Lease) (data []byte, diff step.Diff, err error) {
 	now, err := readSettings(files)
 	if err != nil {
-		return goal{}, err
+		return nil, nil, err
 	}
 	want, err := settingsFor(lease, now, usesNftables(now) && allowsDirectRouting(ctx))
 	if err != nil {
-		return goal{}, err
+		return nil, nil, err
 	}
-	g := goal{diff: differences(now, want)}
-	if len(g.diff) > 0 {
-		g.data, err = encode(merge(now, want))
+	if diff = differences(now, want); len(diff) > 0 {
+		data = encode(merge(now, want))
 	}
-	return g, err
+	return data, diff, nil
 }
 
 func linkDiff(link links.Link, lease Lease) step.Diff {
@@ -126,11 +120,11 @@ func (b Bridge) move(ctx context.Context, why reasons) error {
 	if err != nil || len(restart) == 0 {
 		return err
 	}
-	g, err := goalFor(ctx, b.Docker.Files, lease)
+	data, _, err := goalFor(ctx, b.Docker.Files, lease)
 	if err != nil {
 		return err
 	}
-	if err := b.Docker.moveTo(ctx, lease, g.data); err != nil {
+	if err := b.Docker.moveTo(ctx, lease, data); err != nil {
 		return err
 	}
 	return setLink(lease)

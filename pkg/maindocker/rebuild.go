@@ -48,7 +48,7 @@ func (d Daemon) rebuild(ctx context.Context) error {
 		return err
 	}
 	if !info.LiveRestoreEnabled {
-		return errors.Join(d.endRebuild(ctx), d.Restart(ctx))
+		return errors.Join(d.endRebuild(ctx), d.WhileStopped(ctx, func() error { return nil }))
 	}
 	step.Report(ctx, "restarting Docker, containers go on", 0, 0)
 	restart := errors.Join(d.Units.Restart(ctx, "docker"), step.Until(ctx, docker.Answers, nil))
@@ -94,7 +94,7 @@ func (d Daemon) endRebuild(ctx context.Context) error {
 	if string(before) != "false" {
 		delete(now, liveRestore)
 	}
-	if err := replaceSettings(d.Files, now); err != nil {
+	if err := writeSettings(d.Files, encode(now)); err != nil {
 		return err
 	}
 	return d.Files.Remove(rebuildFile)
@@ -106,7 +106,7 @@ func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
 		return err
 	}
 	now[liveRestore] = on
-	if err := replaceSettings(d.Files, now); err != nil {
+	if err := writeSettings(d.Files, encode(now)); err != nil {
 		return err
 	}
 	docker := d.Engine()
@@ -125,14 +125,6 @@ func (d Daemon) setLiveRestore(ctx context.Context, on bool) error {
 		return err
 	}, nil)
 	return ctx.Err()
-}
-
-func replaceSettings(files host.Files, s settings) error {
-	data, err := encode(s)
-	if err != nil {
-		return err
-	}
-	return writeSettings(files, data)
 }
 
 // Restarting reports whether a restart of Docker by kube-bootstrap is in

@@ -61,14 +61,8 @@ func (d Daemon) Resume() step.Step {
 	}
 }
 
-// Restart restarts Docker and every container that ran, also those without a
-// restart policy.
-func (d Daemon) Restart(ctx context.Context) error {
-	return d.WhileStopped(ctx, func() error { return nil })
-}
-
-// WhileStopped calls change while Docker is stopped, and then starts Docker
-// and what ran.
+// WhileStopped calls change while Docker is stopped, and then starts Docker and
+// every container that ran, also containers without a restart policy.
 func (d Daemon) WhileStopped(ctx context.Context, change func() error) error {
 	return d.whileStopped(ctx, readPending(d.Files).Back, nil, change)
 }

@@ -110,11 +110,7 @@ func recoverOriginal(files host.Files) (lost, err error) {
 	if len(owner) == 0 {
 		return lost, files.UserFile(daemonJSON).Keep(nil)
 	}
-	data, err := encode(owner)
-	if err != nil {
-		return nil, err
-	}
-	return lost, files.UserFile(daemonJSON).Keep(data)
+	return lost, files.UserFile(daemonJSON).Keep(encode(owner))
 }
 
 // moveTo restarts Docker with data as its daemon.json; nil stands for the
@@ -195,7 +191,7 @@ func settingsBefore(ctx context.Context, files host.Files) ([]byte, error) {
 		}
 		back["bip"] = old.String()
 	}
-	return encode(back)
+	return encode(back), nil
 }
 
 // addressBefore returns docker0's address before the move or, if it is

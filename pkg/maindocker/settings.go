@@ -62,9 +62,12 @@ func writeSettings(files host.Files, data []byte) error {
 	return files.UserFile(daemonJSON).Replace(data, 0o644)
 }
 
-func encode(s settings) ([]byte, error) {
+func encode(s settings) []byte {
 	data, err := json.MarshalIndent(s, "", "  ")
-	return append(data, '\n'), err
+	if err != nil {
+		panic(err) // impossible: decode returned the values, or settingsFor
+	}
+	return append(data, '\n')
 }
 
 // settingsFor returns the settings of Move. It keeps the user's accept mark,
@@ -160,11 +163,7 @@ func unmergeFile(files host.Files) error {
 	if reflect.DeepEqual(back, owner) {
 		return files.UserFile(daemonJSON).Restore()
 	}
-	data, err := encode(back)
-	if err != nil {
-		return err
-	}
-	return errors.Join(files.Write(daemonJSON, data, 0o644), files.UserFile(daemonJSON).Forget())
+	return errors.Join(files.Write(daemonJSON, encode(back), 0o644), files.UserFile(daemonJSON).Forget())
 }
 
 // areOurs reports whether settings look like settings of Move.
@@ -183,15 +182,12 @@ func withoutOurs(now settings) settings {
 // validateNext returns a problem if Docker would not start with data as its
 // daemon.json; nil stands for the current file.
 func validateNext(ctx context.Context, files host.Files, data []byte) error {
-	if data != nil {
-		return validate(ctx, data)
-	}
-	now, err := readSettings(files)
-	if err != nil {
-		return err
-	}
-	if data, err = encode(now); err != nil {
-		return err
+	if data == nil {
+		now, err := readSettings(files)
+		if err != nil {
+			return err
+		}
+		data = encode(now)
 	}
 	return validate(ctx, data)
 }

@@ -20,9 +20,7 @@ func put(t *testing.T, files host.Files, l Lease) {
 	must.NoError(t, err)
 	want, err := settingsFor(l, now, true)
 	must.NoError(t, err)
-	data, err := encode(merge(now, want))
-	must.NoError(t, err)
-	must.NoError(t, files.UserFile(daemonJSON).Replace(data, 0o644))
+	must.NoError(t, files.UserFile(daemonJSON).Replace(encode(merge(now, want)), 0o644))
 }
 
 func write(t *testing.T, files host.Files, text string) {
@@ -35,8 +33,7 @@ func TestMergeKeepsTheOwnersKeys(t *testing.T) {
 	must.NoError(t, err)
 	ours, err := settingsFor(lease, owner, true)
 	must.NoError(t, err)
-	got, err := encode(merge(owner, ours))
-	must.NoError(t, err)
+	got := encode(merge(owner, ours))
 	want := `{
   "bip": "10.1.7.1/24",
   "fixed-cidr": "10.1.7.0/25",
