@@ -19,7 +19,7 @@ import (
 // ExecIn runs a command in a container, with Dir there. If it fails, the error is a
 // *host.CommandError with an ExitCode. If ctx ends, the command is interrupted.
 func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error {
-	made, err := d.ExecCreate(ctx, name, client.ExecCreateOptions{
+	id, stream, err := d.attach(ctx, name, client.ExecCreateOptions{
 		// The shell prints its process ID before it becomes the command, because
 		// the API of Docker cannot stop an exec.
 		Cmd:         append([]string{"/bin/sh", "-c", `echo $$ >&2; exec "$@"`, "sh"}, c.Args...),
@@ -28,18 +28,24 @@ func (d *Engine) ExecIn(ctx context.Context, name string, c host.Command) error 
 		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
-		return fmt.Errorf("run a command in %s: %w", name, err)
-	}
-	stream, err := d.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
-	if err != nil {
-		return fmt.Errorf("run a command in %s: %w", name, err)
+		return doing("run a command in", name, err)
 	}
 	defer stream.Close()
-	run := &execution{docker: d, container: name, command: c, stream: stream.HijackedResponse}
+	run := &execution{docker: d, container: name, command: c, stream: stream}
 	if err := run.copy(ctx); err != nil {
 		return err
 	}
-	return run.result(ctx, made.ID)
+	return run.result(ctx, id)
+}
+
+// attach starts a command in a container and returns its input and output.
+func (d *Engine) attach(ctx context.Context, name string, options client.ExecCreateOptions) (string, client.HijackedResponse, error) {
+	made, err := d.ExecCreate(ctx, name, options)
+	if err != nil {
+		return "", client.HijackedResponse{}, err
+	}
+	stream, err := d.ExecAttach(ctx, made.ID, client.ExecAttachOptions{TTY: options.TTY})
+	return made.ID, stream.HijackedResponse, err
 }
 
 // ExitCode is the error of a command with this exit status.
@@ -169,20 +175,16 @@ type Shell struct {
 
 // ShellIn runs a command on a terminal in a container, to its end.
 func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
-	made, err := d.ExecCreate(ctx, name, client.ExecCreateOptions{
+	id, stream, err := d.attach(ctx, name, client.ExecCreateOptions{
 		Cmd: s.Args, Env: s.Env, TTY: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
-		return fmt.Errorf("run a shell in %s: %w", name, err)
-	}
-	stream, err := d.ExecAttach(ctx, made.ID, client.ExecAttachOptions{TTY: true})
-	if err != nil {
-		return fmt.Errorf("run a shell in %s: %w", name, err)
+		return doing("run a shell in", name, err)
 	}
 	defer stream.Close()
 	ended, stop := context.WithCancel(ctx)
 	defer stop()
-	go follow(ended, d.Client, made.ID, s.Sizes)
+	go follow(ended, d.Client, id, s.Sizes)
 	go func() {
 		_, _ = io.Copy(stream.Conn, s.Input) // ends with the shell, or with the user's input
 		_ = stream.CloseWrite()
@@ -191,7 +193,7 @@ func (d *Engine) ShellIn(ctx context.Context, name string, s Shell) error {
 		return fmt.Errorf("shell in %s: %w", name, err)
 	}
 	run := &execution{docker: d, container: name, command: host.Command{Args: s.Args}}
-	return run.result(ctx, made.ID)
+	return run.result(ctx, id)
 }
 
 // follow gives the terminal in the container the size of the user's.
