@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -38,7 +37,7 @@ type CRI struct {
 
 // CgroupDriver returns the cgroup driver of containerd and the kubelet: "systemd" or "cgroupfs".
 func CgroupDriver() string {
-	if _, err := os.Stat("/run/systemd/system"); err == nil && kernel.CgroupV2() {
+	if initsystem.Open().Init() == "systemd" && kernel.CgroupV2() {
 		return "systemd"
 	}
 	return "cgroupfs"

@@ -19,16 +19,12 @@ import (
 
 // HasBridgeNetfilter reports whether the firewall sees bridged packets, by br_netfilter.
 func HasBridgeNetfilter() bool {
-	_, err := os.Stat("/proc/sys/net/bridge/bridge-nf-call-iptables")
-	return err == nil
+	return host.Files{}.Exists("/proc/sys/net/bridge/bridge-nf-call-iptables")
 }
 
 // ModuleLoaded reports whether a module is loaded, or built in and has
 // parameters: sysfs does not list other built-in modules.
-func ModuleLoaded(name string) bool {
-	_, err := os.Stat(filepath.Join("/sys/module", name))
-	return err == nil
-}
+func ModuleLoaded(name string) bool { return host.Files{}.Exists("/sys/module/" + name) }
 
 // LoadModule loads a kernel module and its dependencies.
 func LoadModule(ctx context.Context, name string) error {

@@ -62,10 +62,7 @@ func InotifyFree(limit int) (int, error) {
 }
 
 // CgroupV2 reports whether the host uses the unified cgroup hierarchy.
-func CgroupV2() bool {
-	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
-	return err == nil
-}
+func CgroupV2() bool { return host.Files{}.Exists("/sys/fs/cgroup/cgroup.controllers") }
 
 // HasCgroup reports whether the kernel offers a cgroup controller, in v1 or v2.
 func HasCgroup(controller string) bool {

@@ -7,12 +7,11 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 )
 
+// self is the running executable, also if its file was removed or replaced.
+const self = "/proc/self/exe"
+
 // InstallSelf copies the running executable to path, unless it is up to date.
 func InstallSelf(files host.Files, path string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	if same, err := isSelf(files, path); err != nil || same {
 		return err
 	}
@@ -30,7 +29,7 @@ func SelfInstalled(files host.Files, path string) bool {
 }
 
 func isSelf(files host.Files, path string) (bool, error) {
-	self, err := os.Stat("/proc/self/exe")
+	running, err := os.Stat(self)
 	if err != nil {
 		return false, err
 	}
@@ -41,5 +40,5 @@ func isSelf(files host.Files, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return os.SameFile(self, installed) || self.Size() == installed.Size() && !installed.ModTime().Before(self.ModTime()), nil
+	return os.SameFile(running, installed) || running.Size() == installed.Size() && !installed.ModTime().Before(running.ModTime()), nil
 }
