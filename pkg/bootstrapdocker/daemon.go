@@ -42,7 +42,7 @@ const (
 type Daemon struct {
 	Files      host.Files
 	Units      initsystem.Units
-	KeepImages bool // Undo keeps the images, also those of a containerd that kube-bootstrap installed
+	KeepImages bool // Undo keeps the images, also the images of a containerd that kube-bootstrap installed
 	// WhileMainStopped calls change while the main Docker is stopped, and starts
 	// the main Docker and its containers again.
 	WhileMainStopped func(ctx context.Context, change func() error) error

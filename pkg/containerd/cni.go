@@ -96,7 +96,7 @@ func addr(n uint32) netip.Addr {
 }
 
 // CNIProblems returns a problem for each CNI configuration that containerd
-// would use instead of the one of this cluster [cni-config].
+// would use instead of the configuration of this cluster [cni-config].
 func CNIProblems(files host.Files, ours bool) error {
 	var errs []error
 	for _, pattern := range []string{"*.conf", "*.conflist", "*.json"} {

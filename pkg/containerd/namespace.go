@@ -200,7 +200,7 @@ func (p Pods) before(ctx context.Context) (before, error) {
 }
 
 // look determines the state before the first pod. If the record was lost, it is late: existing
-// paths then belong to our pods, and the chains to those of another CNI network, if there is one.
+// paths then belong to our pods, and the chains to the pods of another CNI network, if there is one.
 func (p Pods) look(ctx context.Context) (before, error) {
 	b := before{Images: []string{}, Paths: []string{}}
 	is, made, err := p.Socket.hasNamespace(ctx)

@@ -68,8 +68,6 @@ func (d Daemon) service() docker.Service {
 	return docker.Service{Docker: d.Docker, Name: container, Container: d.container}
 }
 
-func (d Daemon) vtep() VTEP { return VTEP{Backend: d.Backend, PublicIP: d.PublicIP} }
-
 func (d Daemon) apply(ctx context.Context) error {
 	if err := errors.Join(repairModules(d.Files), loadModules(ctx, d.Files, d.Backend)); err != nil {
 		return err

@@ -109,7 +109,6 @@ type Lease struct {
 	Network netip.Prefix // of the cluster
 	Subnet  netip.Prefix // of this host, with the address of its bridge: 10.1.3.1/24
 	MTU     int          // of the containers' interfaces
-	IPMasq  bool         // flanneld masquerades packets that leave the network
 }
 
 // ReadLease reads subnet.env in flanneld's subnet directory. It returns
@@ -142,7 +141,7 @@ func parseLease(text string) (Lease, error) {
 	if l.MTU, err = strconv.Atoi(values["FLANNEL_MTU"]); err != nil {
 		return Lease{}, fmt.Errorf("FLANNEL_MTU: %w", err)
 	}
-	if l.IPMasq, err = strconv.ParseBool(values["FLANNEL_IPMASQ"]); err != nil {
+	if _, err = strconv.ParseBool(values["FLANNEL_IPMASQ"]); err != nil {
 		return Lease{}, fmt.Errorf("FLANNEL_IPMASQ: %w", err)
 	}
 	return l, l.validate()

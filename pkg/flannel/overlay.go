@@ -60,7 +60,7 @@ func (d Daemon) looking(ctx context.Context, do func(*clientv3.Client, view) err
 
 func (d Daemon) repairOverlay(ctx context.Context) error {
 	return d.looking(ctx, func(client *clientv3.Client, v view) error {
-		if err := d.vtep().keepMAC(); err != nil {
+		if err := keepMAC(d.Backend, d.PublicIP); err != nil {
 			return err
 		}
 		patience := ownPatience + time.Duration(len(v.leases))*leasePatience
@@ -142,29 +142,23 @@ func vtepMAC(publicIP string) string {
 	return fmt.Sprintf("0a:4b:%02x:%02x:%02x:%02x", ip[0], ip[1], ip[2], ip[3])
 }
 
-// VTEP is the end of this host's VXLAN tunnels: the link of the backend vxlan.
-type VTEP struct {
-	Backend  string
-	PublicIP string // of this host
-}
-
-// Create creates the VXLAN link, which flanneld adopts. flanneld would give it a random
-// MAC address (0.28.4), and needs etcd for it. Create must therefore run before the
-// balancer, which forwards the requests to etcd. It does nothing for other backends, or
-// if no interface has this host's address.
-func (v VTEP) Create() error {
-	mac := vtepMAC(v.PublicIP)
-	if v.Backend != "vxlan" || mac == "" {
+// CreateVTEP creates the link of the backend vxlan, the end of this host's tunnels, which
+// flanneld adopts. flanneld would give it a random MAC address (0.28.4), and needs etcd for
+// it. CreateVTEP must therefore run before the balancer, which forwards the requests to
+// etcd. It does nothing for other backends, or if publicIP is not an IPv4 address.
+func CreateVTEP(backend, publicIP string) error {
+	mac := vtepMAC(publicIP)
+	if backend != "vxlan" || mac == "" {
 		return nil
 	}
-	return links.AddVxlan(links.Vxlan{Name: Link(v.Backend), ID: vtepVNI, Local: netip.MustParseAddr(v.PublicIP), MAC: mac})
+	return links.AddVxlan(links.Vxlan{Name: Link(backend), ID: vtepVNI, Local: netip.MustParseAddr(publicIP), MAC: mac})
 }
 
-// keepMAC restores the MAC address of the link.
-func (v VTEP) keepMAC() error {
-	name, mac := Link(v.Backend), vtepMAC(v.PublicIP)
+// keepMAC restores the MAC address of the link that CreateVTEP creates.
+func keepMAC(backend, publicIP string) error {
+	name, mac := Link(backend), vtepMAC(publicIP)
 	link, ok, err := links.Find(name)
-	if v.Backend != "vxlan" || mac == "" || err != nil || !ok || link.MAC == mac {
+	if backend != "vxlan" || mac == "" || err != nil || !ok || link.MAC == mac {
 		return err
 	}
 	return links.SetMAC(name, mac)

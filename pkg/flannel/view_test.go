@@ -37,7 +37,6 @@ const vxlanReady = `
 func TestOverlayOfVxlan(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip route add default dev eth0")
-	v := VTEP{Backend: "vxlan", PublicIP: "192.0.2.1"}
 	for _, c := range []struct{ do, want string }{
 		{"true", ""},
 		{"ip route flush dev flannel.1", "route 10.1.9.0/24 to 192.0.2.2"},
@@ -51,7 +50,7 @@ func TestOverlayOfVxlan(t *testing.T) {
 		{"ip link del flannel.1", "create the link flannel.1"},
 	} {
 		for range 2 { // the second finds the link
-			if err := v.Create(); err != nil {
+			if err := CreateVTEP("vxlan", "192.0.2.1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -72,7 +71,7 @@ func TestOverlayOfVxlan(t *testing.T) {
 func TestRemoveStale(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up")
-	if err := (VTEP{Backend: "vxlan", PublicIP: "192.0.2.1"}).Create(); err != nil {
+	if err := CreateVTEP("vxlan", "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.Shell(t, vxlanReady+"\nip route add 10.1.8.0/24 via 10.1.8.0 dev flannel.1 onlink\nip route add 10.99.0.0/24 dev flannel.1")
@@ -89,8 +88,7 @@ func TestRemoveStale(t *testing.T) {
 func TestKeepMAC(t *testing.T) {
 	hosttest.InNetns(t)
 	hosttest.Shell(t, "ip link add eth0 type veth peer name other\nip link set other up\nip addr add 192.0.2.1/24 dev eth0\nip link set eth0 up\nip link add flannel.1 type vxlan id 1 dev eth0 dstport 8472")
-	v := VTEP{Backend: "vxlan", PublicIP: "192.0.2.1"}
-	if err := v.keepMAC(); err != nil {
+	if err := keepMAC("vxlan", "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.Shell(t, vxlanReady)

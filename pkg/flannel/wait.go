@@ -32,10 +32,10 @@ func (d Daemon) runAndWait(ctx context.Context) error {
 }
 
 // run restarts a flanneld that has run for CheckLimit without a valid lease, because
-// it writes the file only when it starts. One that cannot reach etcd loses nothing.
+// it writes the file only when it starts. A flanneld that cannot reach etcd loses nothing.
 func (d Daemon) run(ctx context.Context) error {
 	// If this fails, flanneld creates the link, and Overlay corrects it.
-	if err := d.vtep().Create(); err != nil {
+	if err := CreateVTEP(d.Backend, d.PublicIP); err != nil {
 		step.Report(ctx, err.Error(), 0, 0)
 	}
 	started, running, err := d.service().StartedAt(ctx)

@@ -94,7 +94,7 @@ func original(files host.Files) (settings, error) {
 }
 
 // recoverOriginal reconstructs a lost original of daemon.json: the current
-// settings without those of Move. It returns why the original was lost.
+// settings without the settings of Move. It returns why the original was lost.
 func recoverOriginal(files host.Files) (lost, err error) {
 	if _, lost = original(files); lost == nil || !host.Lost(lost) {
 		return nil, lost

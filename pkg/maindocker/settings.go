@@ -173,7 +173,7 @@ func areOurs(now settings) bool {
 	return err == nil && subnet.Bits() <= 30 && now["fixed-cidr"] == lowerHalf(subnet).String() && now["ip-masq"] == false && now["mtu"] != nil
 }
 
-// withoutOurs returns the settings without those of Move.
+// withoutOurs returns now without the settings of Move.
 func withoutOurs(now settings) settings {
 	wrote := merge(now, settings{"allow-direct-routing": true, acceptMark: ourMark})
 	return unmerge(now, wrote, settings{})

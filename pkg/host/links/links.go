@@ -53,7 +53,7 @@ func wrap(what string, err error) error {
 	return nil
 }
 
-// describe states a link with those of the addresses that are its own.
+// describe returns the state of a link, with the addresses that belong to it.
 func describe(l netlink.Link, addrs []netlink.Addr) Link {
 	at := l.Attrs()
 	link := Link{Name: at.Name, Type: l.Type(), Up: at.Flags&net.FlagUp != 0, MTU: at.MTU, MAC: at.HardwareAddr.String()}

@@ -81,7 +81,7 @@ func Overlay(h *local.Host) maindocker.Overlay {
 func lease(h *local.Host) func() (maindocker.Lease, error) {
 	return func() (maindocker.Lease, error) {
 		l, err := h.Lease()
-		return maindocker.Lease{Network: l.Network, Subnet: l.Subnet, MTU: l.MTU}, err
+		return maindocker.Lease(l), err
 	}
 }
 

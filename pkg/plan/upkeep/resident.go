@@ -88,7 +88,7 @@ func (r Resident) makeOverlay() error {
 	if err != nil || !h.OwnNetwork() {
 		return err
 	}
-	return flannel.VTEP{Backend: h.Config.FlannelBackend, PublicIP: h.Config.IPAddress}.Create()
+	return flannel.CreateVTEP(h.Config.FlannelBackend, h.Config.IPAddress)
 }
 
 // balance runs the balancer of this host until ctx ends. It reports changes of
