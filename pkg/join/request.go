@@ -70,17 +70,11 @@ func (f Flannel) stale() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if reason := pki.StaleClient(pki.Pair{Cert: cert, Key: key}, f.User, time.Now()); reason != "" {
-		return reason, nil
-	}
 	authority, err := f.Joining.Files.Read(EtcdCAFile)
-	if errors.Is(err, fs.ErrNotExist) { // this host is about to join
-		return "", nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is missing on a host that is about to join
 		return "", err
 	}
-	return pki.OtherSigner(cert, authority)
+	return pki.StaleClient(pki.Pair{Cert: cert, Key: key}, f.User, authority, time.Now())
 }
 
 // connect returns how this host asks the API server: with its kubelet's

@@ -4,8 +4,6 @@ package pki
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -17,6 +15,8 @@ import (
 	"math/big"
 	"slices"
 	"time"
+
+	"k8s.io/client-go/util/keyutil"
 )
 
 // How long things hold. Certificates begin a little in the past, for hosts
@@ -147,21 +147,17 @@ func ParseCertificate(data []byte) (*x509.Certificate, error) {
 }
 
 // ParseCertificates returns all certificates of a PEM, at least one.
-func ParseCertificates(data []byte) (all []*x509.Certificate, err error) {
+func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
+	var der []byte
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != certificateType {
-			continue
+		if block.Type == certificateType {
+			der = append(der, block.Bytes...)
 		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, cert)
 	}
-	if len(all) == 0 {
+	if len(der) == 0 {
 		return nil, ErrNoCertificate
 	}
-	return all, nil
+	return x509.ParseCertificates(der)
 }
 
 // EncodeCertificate returns the PEM of a certificate.
@@ -170,17 +166,7 @@ func EncodeCertificate(cert *x509.Certificate) []byte {
 }
 
 // NewKey makes an ECDSA P-256 private key, in PEM.
-func NewKey() ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
-}
+func NewKey() ([]byte, error) { return keyutil.MakeEllipticPrivateKeyPEM() }
 
 // PublicKey returns the public half of a private key, both in PEM.
 func PublicKey(key []byte) ([]byte, error) {
@@ -207,19 +193,9 @@ func signerOf(key []byte) (signer crypto.Signer, pem []byte, err error) {
 }
 
 func parseKey(data []byte) (crypto.Signer, error) {
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		switch block.Type {
-		case "EC PRIVATE KEY":
-			return x509.ParseECPrivateKey(block.Bytes)
-		case "RSA PRIVATE KEY":
-			return x509.ParsePKCS1PrivateKey(block.Bytes)
-		case "PRIVATE KEY":
-			key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-			if signer, ok := key.(crypto.Signer); ok {
-				return signer, nil
-			}
-			return nil, errors.Join(ErrNoKey, err)
-		}
+	key, err := keyutil.ParsePrivateKeyPEM(data)
+	if signer, ok := key.(crypto.Signer); ok && err == nil {
+		return signer, nil
 	}
 	return nil, ErrNoKey
 }

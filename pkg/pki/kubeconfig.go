@@ -11,14 +11,13 @@ import (
 var ErrNoContext = errors.New("kubeconfig has no complete current context")
 
 // Kubeconfig is what a client needs to reach the API server: one server, one
-// user. The user shows Pair, or the pair in the file PairFile, or Token.
+// user. The user shows Pair, or the pair in the file PairFile.
 type Kubeconfig struct {
 	Server    string // URL
 	Authority []byte // PEM
 	User      string
 	Pair      Pair
 	PairFile  string
-	Token     string
 }
 
 // Encode returns the kubeconfig file.
@@ -31,7 +30,7 @@ func (k Kubeconfig) Encode() ([]byte, error) {
 		}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{k.User: {
 			ClientCertificateData: k.Pair.Cert, ClientKeyData: k.Pair.Key,
-			ClientCertificate: k.PairFile, ClientKey: k.PairFile, Token: k.Token,
+			ClientCertificate: k.PairFile, ClientKey: k.PairFile,
 		}},
 		Contexts:       map[string]*clientcmdapi.Context{context: {Cluster: cluster, AuthInfo: k.User}},
 		CurrentContext: context,
@@ -55,6 +54,5 @@ func ParseKubeconfig(data []byte) (Kubeconfig, error) {
 		User:      context.AuthInfo,
 		Pair:      Pair{Cert: user.ClientCertificateData, Key: user.ClientKeyData},
 		PairFile:  user.ClientCertificate,
-		Token:     user.Token,
 	}, nil
 }

@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"crypto"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // Request describes a certificate to issue.
@@ -57,8 +57,8 @@ func NewRequest(commonName string, organizations ...string) (request, key []byte
 	if err != nil {
 		return nil, nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: commonName, Organization: organizations}}, signer)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), key, err
+	request, err = certutil.MakeCSR(signer, &pkix.Name{CommonName: commonName, Organization: organizations}, nil, nil)
+	return request, key, err
 }
 
 func (r Request) template(ca *x509.Certificate, now time.Time) *x509.Certificate {
@@ -131,33 +131,30 @@ const (
 
 // OtherSigner returns a text if cert is not signed by the first certificate in
 // authorities, which is the current signer, and "" otherwise.
-func OtherSigner(cert, authorities []byte) (string, error) {
-	leaf, err := ParseCertificate(cert)
-	if err != nil {
-		return "", err
-	}
+func OtherSigner(cert *x509.Certificate, authorities []byte) (string, error) {
 	ca, err := ParseCertificate(authorities)
-	if err != nil {
-		return "", err
-	}
-	if leaf.CheckSignatureFrom(ca) != nil {
+	if err == nil && cert.CheckSignatureFrom(ca) != nil {
 		return otherSigner, nil
 	}
-	return "", nil
+	return "", err
 }
 
-// StaleClient says why a client's certificate must be issued again, as far as
-// that is known without its authority; "" if it need not. Its common name is the
-// one given, or begins with it and a colon.
-func StaleClient(pair Pair, commonName string, now time.Time) string {
+// StaleClient returns why a client's certificate must be issued again, as far as
+// that is known without the key of its authority, or "". Its common name is
+// commonName, or begins with commonName and a colon. authorities is nil if they are
+// not known yet, see OtherSigner.
+func StaleClient(pair Pair, commonName string, authorities []byte, now time.Time) (string, error) {
 	cert, err := pair.matching()
 	switch {
 	case err != nil:
-		return err.Error()
+		return err.Error(), nil
 	case cert.Subject.CommonName != commonName && !strings.HasPrefix(cert.Subject.CommonName, commonName+":"):
-		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, commonName)
+		return fmt.Sprintf("is for %s, not for %s", cert.Subject.CommonName, commonName), nil
 	}
-	return Expiring(cert, now)
+	if reason := Expiring(cert, now); reason != "" || authorities == nil {
+		return reason, nil
+	}
+	return OtherSigner(cert, authorities)
 }
 
 // Expiring says that a certificate has ended, has less than a third of its
