@@ -28,15 +28,6 @@ type Identity struct {
 	// plane's kubelet, and another one of a worker's after a change of the authority. A
 	// worker's kubelet gets its first one by the token in BootstrapConfig.
 	Certificate func(context.Context) ([]byte, error)
-
-	Now func() time.Time // the clock; nil: the host's
-}
-
-func (i Identity) now() time.Time {
-	if i.Now != nil {
-		return i.Now()
-	}
-	return time.Now()
 }
 
 // diff returns what must change so that the API server accepts the kubelet.
@@ -71,8 +62,8 @@ func (i Identity) workerDiff() (step.Diff, error) {
 		return nil, nil // this host has not joined yet
 	case err != nil:
 		return nil, i.lapsed(err.Error())
-	case i.now().After(cert.NotAfter):
-		return nil, i.lapsed(pki.Expiring(cert, i.now()))
+	case time.Now().After(cert.NotAfter):
+		return nil, i.lapsed(pki.Expiring(cert, time.Now()))
 	}
 	return i.kubeconfigDiff()
 }
@@ -109,8 +100,8 @@ func (i Identity) pairProblem() (string, error) {
 		return "missing", nil
 	case err != nil:
 		return err.Error(), nil
-	case i.now().After(cert.NotAfter):
-		return pki.Expiring(cert, i.now()), nil
+	case time.Now().After(cert.NotAfter):
+		return pki.Expiring(cert, time.Now()), nil
 	case cert.Subject.CommonName != "system:node:"+i.HostName:
 		return "is for " + cert.Subject.CommonName, nil
 	}
@@ -226,7 +217,7 @@ func signerProblem(files host.Files) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return pki.OtherSigner(pki.EncodeCertificate(cert), data)
+	return pki.OtherSigner(cert, data)
 }
 
 // trusted returns the authorities that the kubelet reads from its kubeconfig when

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
@@ -48,7 +49,7 @@ func (k Kubelet) hasOldToken(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	cert, err := currentCertificate(k.Files)
-	if err == nil && k.now().Before(cert.NotAfter) {
+	if err == nil && time.Now().Before(cert.NotAfter) {
 		return false, nil
 	}
 	started, running, err := k.service().StartedAt(ctx)
