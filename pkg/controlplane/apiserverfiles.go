@@ -80,16 +80,12 @@ func (i issuing) encryptionKey() error {
 		if err != nil {
 			return err
 		}
-		return i.Files.Put([]host.File{{Path: encryptionFile, Data: data}})
+		return i.Files.Write(encryptionFile, data, modeOf(encryptionFile))
 	})
 }
 
 func newEncryption() ([]byte, error) {
-	key, err := newEncryptionKey(nil)
-	if err != nil {
-		return nil, err
-	}
-	secretbox := &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{key}}
+	secretbox := &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{newEncryptionKey(nil)}}
 	return yaml.Marshal(apiserverv1.EncryptionConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apiserver.config.k8s.io/v1", Kind: "EncryptionConfiguration"},
 		Resources: []apiserverv1.ResourceConfiguration{{

@@ -21,14 +21,7 @@ type PKI struct {
 	ExtraNames []string         // further names and addresses in the API server's certificate
 	EtcdUser   string           // as which flannel on this host is known to etcd
 	Sealed     bool             // etcd holds a cluster: what control planes share is not made again
-	Now        func() time.Time // the clock; nil: the host's
-}
-
-func (p PKI) now() time.Time {
-	if p.Now != nil {
-		return p.Now()
-	}
-	return time.Now()
+	Now        func() time.Time // the clock
 }
 
 // Certificates issues every certificate of a control plane, and makes the identity of
@@ -127,12 +120,12 @@ func putPair(files host.Files, path string, pair pki.Pair) error {
 // NodeCertificate issues this host's kubelet its first client certificate, as PEM of
 // the certificate and then the key: the kubelet has yet to start the API server.
 func (p PKI) NodeCertificate(context.Context) ([]byte, error) {
-	signer, err := readSigner(p.Files, clusterCA)
+	signer, err := Signer(p.Files, ClusterCA)
 	if err != nil {
 		return nil, err
 	}
 	request := pki.Request{CommonName: "system:node:" + p.HostName, Organizations: []string{"system:nodes"}, Client: true, Life: p.LeafLife}
-	node, err := signer.Issue(request, p.now())
+	node, err := signer.Issue(request, p.Now())
 	return append(node.Cert, node.Key...), err
 }
 
@@ -188,7 +181,7 @@ func (i issuing) authority(a authority) (*pki.Authority, error) {
 	}
 	if pair.Cert == nil {
 		err := i.visit("make "+a.path+".crt", func() error {
-			made, err := pki.NewAuthority(a.name, pair.Key, i.now()) // a run that was killed leaves a key alone
+			made, err := pki.NewAuthority(a.name, pair.Key, i.Now()) // a run that was killed leaves a key alone
 			if err != nil {
 				return err
 			}
@@ -205,7 +198,7 @@ func (i issuing) authority(a authority) (*pki.Authority, error) {
 		return nil, fmt.Errorf("its key %s.key is missing; put the key back", a.path)
 	}
 	signer, err := pki.ParseAuthority(pair)
-	if err == nil && i.now().After(signer.Cert.NotAfter) {
+	if err == nil && i.Now().After(signer.Cert.NotAfter) {
 		err = fmt.Errorf("expired on %s; a new one means a new cluster: turn this host down and start again", signer.Cert.NotAfter.Format("2006-01-02"))
 	}
 	return signer, err
@@ -238,7 +231,7 @@ func (i issuing) leaf(l leaf, signer *pki.Authority) error {
 	}
 	l.request.Life = i.LeafLife
 	return i.visit(fmt.Sprintf("issue %s: %s", l.name(), reason), func() error {
-		pair, err := signer.Issue(l.request, i.now())
+		pair, err := signer.Issue(l.request, i.Now())
 		if err != nil {
 			return err
 		}
@@ -253,7 +246,7 @@ func (i issuing) stale(l leaf, signer *pki.Authority) (reason string, err error)
 		return "", err
 	}
 	data, err := i.Files.Read(l.name())
-	if reason = signer.Stale(pair, l.request, i.now()); reason == "" && l.kubeconfig {
+	if reason = signer.Stale(pair, l.request, i.Now()); reason == "" && l.kubeconfig {
 		reason = i.staleKubeconfig(data, signer)
 	}
 	if old, named := i.renewed[l.name()]; reason == "" && named && bytes.Equal(data, old) {

@@ -62,7 +62,7 @@ func (s StaticPods) apiserverArgs() []string {
 
 		"--authentication-config=" + authenticationFile,
 		"--authorization-config=" + authorizationFile,
-		"--client-ca-file=" + clusterCA + ".crt",
+		"--client-ca-file=" + ClusterCA + ".crt",
 		"--enable-bootstrap-token-auth=true",
 		"--enable-admission-plugins=NodeRestriction,EventRateLimit,DenyServiceExternalIPs",
 		"--admission-control-config-file=" + admissionFile,
@@ -139,9 +139,9 @@ func (s StaticPods) managerArgs() []string {
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--use-service-account-credentials=true",
 		"--terminated-pod-gc-threshold=1000",
-		"--root-ca-file="+clusterCA+".crt",
+		"--root-ca-file="+ClusterCA+".crt",
 		"--service-account-private-key-file="+accountKey,
-		"--client-ca-file="+clusterCA+".crt",
+		"--client-ca-file="+ClusterCA+".crt",
 		"--requestheader-client-ca-file="+frontProxyCA+".crt",
 	)
 }
@@ -151,9 +151,9 @@ func (s StaticPods) managerArgs() []string {
 func signingArgs() (args []string) {
 	for _, s := range []struct{ signer, authority string }{
 		{"kubelet-serving", kubeletCA},
-		{"kubelet-client", clusterCA},
-		{"kube-apiserver-client", clusterCA},
-		{"legacy-unknown", clusterCA},
+		{"kubelet-client", ClusterCA},
+		{"kube-apiserver-client", ClusterCA},
+		{"legacy-unknown", ClusterCA},
 	} {
 		args = append(args,
 			"--cluster-signing-"+s.signer+"-cert-file="+signingFile(s.authority),

@@ -251,7 +251,7 @@ func TestAuthoritiesAreApart(t *testing.T) {
 	args := strings.Join(append(pods(c).managerArgs(), pods(c).apiserverArgs()...), "\n")
 	for _, want := range []string{
 		"--cluster-signing-kubelet-serving-cert-file=" + signingFile(kubeletCA),
-		"--cluster-signing-kube-apiserver-client-cert-file=" + signingFile(clusterCA),
+		"--cluster-signing-kube-apiserver-client-cert-file=" + signingFile(ClusterCA),
 		"--kubelet-certificate-authority=" + kubeletCA + ".crt",
 	} {
 		if !strings.Contains(args, want) {
@@ -292,7 +292,7 @@ func servingCertificate(t *testing.T, c PKI) (data []byte, cert *x509.Certificat
 // authorityHash returns what joining hosts pin.
 func authorityHash(t *testing.T, c PKI) string {
 	t.Helper()
-	cert, err := pki.ParseCertificate(content(c.Files, clusterCA+".crt"))
+	cert, err := pki.ParseCertificate(content(c.Files, ClusterCA+".crt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestTheIdentityOfAClusterIsNotMadeAgain(t *testing.T) {
 
 // TestWhatFollowsFromAKey is made again.
 func TestWhatFollowsFromAKey(t *testing.T) {
-	for _, path := range []string{accountPublic, clusterCA + ".crt", EtcdCA + ".crt", apiserver + ".crt", AdminConf} {
+	for _, path := range []string{accountPublic, ClusterCA + ".crt", EtcdCA + ".crt", apiserver + ".crt", AdminConf} {
 		for _, content := range []string{"", "garbage"} {
 			c := fresh(t)
 			issue(t, c)

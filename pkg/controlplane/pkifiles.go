@@ -9,6 +9,7 @@ import (
 
 // Pairs of files that others read: these plus ".crt" and ".key".
 const (
+	ClusterCA     = PKIDir + "/ca"
 	EtcdCA        = PKIDir + "/etcd/ca"
 	EtcdPeerCA    = PKIDir + "/etcd/peer-ca" // trusted by control planes only: see PeerName
 	EtcdServer    = PKIDir + "/etcd/server"
@@ -18,8 +19,7 @@ const (
 
 	KubeletCAFile = kubeletCA + ".crt" // trusted for the serving certificates of kubelets
 
-	clusterCA     = PKIDir + "/ca"
-	crossFile     = PKIDir + "/ca-cross.crt" // clusterCA signed by the one before it; empty before a rotation
+	crossFile     = PKIDir + "/ca-cross.crt" // ClusterCA signed by the previous one; empty before a rotation
 	frontProxyCA  = PKIDir + "/front-proxy-ca"
 	kubeletCA     = PKIDir + "/kubelet-ca" // signs only serving certificates of kubelets
 	apiserver     = PKIDir + "/apiserver"
@@ -41,7 +41,7 @@ const KubeletClientUser = "kube-apiserver-kubelet-client"
 type authority struct{ path, name, purpose string }
 
 var authorities = []authority{
-	{clusterCA, "kubernetes", "signs the certificates of the API server and of its clients"},
+	{ClusterCA, "kubernetes", "signs the certificates of the API server and of its clients"},
 	{frontProxyCA, "front-proxy-ca", "signs the client certificate that the API server shows to extension API servers"},
 	{kubeletCA, "kubelet-ca", "signs the serving certificates of kubelets"},
 	{EtcdCA, "etcd-ca", "signs etcd's serving certificates and those of its clients"},
@@ -49,7 +49,7 @@ var authorities = []authority{
 }
 
 // signers are the authorities with which the controller manager signs.
-var signers = []string{clusterCA, kubeletCA}
+var signers = []string{ClusterCA, kubeletCA}
 
 // signingFile returns the path of the certificate with which the controller manager
 // signs. It accepts a file with one certificate only, and during a rotation the file
@@ -76,12 +76,12 @@ func (p PKI) leaves() []leaf {
 		return leaf{path, signer, purpose, false, pki.Request{CommonName: name, Hosts: hosts, Client: true}}
 	}
 	conf := func(path, purpose, user string, groups ...string) leaf {
-		return leaf{path, clusterCA, purpose, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
+		return leaf{path, ClusterCA, purpose, true, pki.Request{CommonName: user, Organizations: groups, Client: true}}
 	}
 	etcdHosts := []string{p.HostName, p.IP, "localhost", "127.0.0.1"}
 	return []leaf{
-		{path: apiserver, signer: clusterCA, purpose: "the API server serves with it", request: serving},
-		client(kubeletClient, clusterCA, KubeletClientUser, "the API server shows it to kubelets"),
+		{path: apiserver, signer: ClusterCA, purpose: "the API server serves with it", request: serving},
+		client(kubeletClient, ClusterCA, KubeletClientUser, "the API server shows it to kubelets"),
 		client(frontProxy, frontProxyCA, "front-proxy-client", "the API server shows it to extension API servers"),
 		client(EtcdServer, EtcdCA, p.HostName, "etcd serves with it", etcdHosts...),
 		client(EtcdPeer, EtcdPeerCA, PeerName, "etcd shows it to other members", etcdHosts...),

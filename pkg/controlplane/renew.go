@@ -28,7 +28,7 @@ func (p PKI) Due() []string {
 		if err != nil {
 			continue
 		}
-		if cert, err := pki.ParseCertificate(pair.Cert); err == nil && pki.Expiring(cert, p.now()) != "" {
+		if cert, err := pki.ParseCertificate(pair.Cert); err == nil && pki.Expiring(cert, p.Now()) != "" {
 			names = append(names, certificateName(l.path))
 		}
 	}

@@ -38,16 +38,12 @@ func (p PKI) NewKey(subject string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := newEncryptionKey(*keys)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(key)
+	return json.Marshal(newEncryptionKey(*keys))
 }
 
 // newEncryptionKey makes a key with a name that none of the others has: what is
 // stored is marked with the name of its key.
-func newEncryptionKey(others []apiserverv1.Key) (apiserverv1.Key, error) {
+func newEncryptionKey(others []apiserverv1.Key) apiserverv1.Key {
 	next := 1
 	for _, k := range others {
 		var n int
@@ -56,8 +52,8 @@ func newEncryptionKey(others []apiserverv1.Key) (apiserverv1.Key, error) {
 		}
 	}
 	secret := make([]byte, 32)
-	_, err := rand.Read(secret)
-	return apiserverv1.Key{Name: fmt.Sprintf("key%d", next), Secret: base64.StdEncoding.EncodeToString(secret)}, err
+	_, _ = rand.Read(secret) // never fails: it ends the program instead
+	return apiserverv1.Key{Name: fmt.Sprintf("key%d", next), Secret: base64.StdEncoding.EncodeToString(secret)}
 }
 
 // Rotate has the files of this host contain the keys of a phase.
@@ -166,15 +162,15 @@ type newAuthorities struct {
 func (p PKI) newAuthorities() ([]byte, error) {
 	made := newAuthorities{Pairs: map[string]pki.Pair{}}
 	for _, a := range authorities {
-		new, err := pki.NewAuthority(a.name, nil, p.now())
+		new, err := pki.NewAuthority(a.name, nil, p.Now())
 		if err != nil {
 			return nil, err
 		}
 		made.Pairs[a.path] = new.PEM()
-		if a.path != clusterCA {
+		if a.path != ClusterCA {
 			continue
 		}
-		old, err := readSigner(p.Files, a.path)
+		old, err := Signer(p.Files, a.path)
 		if err != nil {
 			return nil, err
 		}
@@ -210,12 +206,9 @@ func rotatedAuthorities(files host.Files, r rotation.Rotation) (tree []host.File
 	return tree, nil
 }
 
-// Signer returns the authority of the cluster that signs now. In each phase of a
-// rotation, the hosts that have reached the one before trust it.
-func Signer(files host.Files) (*pki.Authority, error) { return readSigner(files, clusterCA) }
-
-// readSigner reads the authority that signs with the key of a path.
-func readSigner(files host.Files, path string) (*pki.Authority, error) {
+// Signer returns the authority at a path, such as ClusterCA, that signs now. In each
+// phase of a rotation, the hosts that have reached the previous phase trust it.
+func Signer(files host.Files, path string) (*pki.Authority, error) {
 	pair, err := readPair(files, path)
 	if err != nil {
 		return nil, err

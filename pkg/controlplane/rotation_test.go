@@ -184,7 +184,7 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 	issue(t, c)
 	old := map[string]*pki.Authority{}
 	for _, a := range authorities {
-		signer, err := readSigner(c.Files, a.path)
+		signer, err := Signer(c.Files, a.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,11 +221,11 @@ func TestRotationOfTheAuthorities(t *testing.T) {
 			t.Errorf("phase %d: admin.conf trusts %d authorities, want %d (%v)", r.Phase, n, want.certs, err)
 		}
 	}
-	if _, cert := servingCertificate(t, c); cert.CheckSignatureFrom(old[clusterCA].Cert) == nil {
+	if _, cert := servingCertificate(t, c); cert.CheckSignatureFrom(old[ClusterCA].Cert) == nil {
 		t.Error("the API server serves with a certificate of the old authority")
 	}
 	chain, err := pki.ParseCertificates(content(c.Files, apiserver+".crt"))
-	if err != nil || len(chain) != 3 || chain[1].CheckSignatureFrom(old[clusterCA].Cert) != nil {
+	if err != nil || len(chain) != 3 || chain[1].CheckSignatureFrom(old[ClusterCA].Cert) != nil {
 		t.Errorf("the chain of the API server has %d certificates, and none by which a client of the old authority accepts it: %v", len(chain), err)
 	}
 }

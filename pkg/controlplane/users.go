@@ -140,11 +140,11 @@ func (p PKI) UserKubeconfig(u User) ([]byte, error) {
 
 // kubeconfig returns a kubeconfig with a new client certificate of the cluster.
 func (p PKI) kubeconfig(server string, r pki.Request) ([]byte, error) {
-	signer, err := readSigner(p.Files, clusterCA)
+	signer, err := Signer(p.Files, ClusterCA)
 	if err != nil {
 		return nil, err
 	}
-	own, err := signer.Issue(r, p.now())
+	own, err := signer.Issue(r, p.Now())
 	if err != nil {
 		return nil, err
 	}

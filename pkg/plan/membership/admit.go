@@ -86,25 +86,13 @@ func issuer(h *local.Host) join.Issuer {
 			return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return admit(ctx, h, client, host, user) })
 		},
 		Sign: func(user string, public crypto.PublicKey) ([]byte, error) {
-			authority, err := etcdAuthority(h)
+			authority, err := controlplane.Signer(h.Files, controlplane.EtcdCA)
 			if err != nil {
 				return nil, err
 			}
 			return authority.Sign(pki.Request{CommonName: user, Client: true, Life: controlplane.ReadLeafLife(h.Files)}, public, time.Now())
 		},
 	}
-}
-
-func etcdAuthority(h *local.Host) (*pki.Authority, error) {
-	cert, err := h.Files.Read(controlplane.EtcdCA + ".crt")
-	if err != nil {
-		return nil, err
-	}
-	key, err := h.Files.Read(controlplane.EtcdCA + ".key")
-	if err != nil {
-		return nil, err
-	}
-	return pki.ParseAuthority(pki.Pair{Cert: cert, Key: key})
 }
 
 func knownHosts(ctx context.Context, h *local.Host) (all []join.Host, err error) {

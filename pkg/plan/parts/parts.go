@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/addon"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bootstrapdocker"
@@ -109,7 +110,10 @@ func controlPlane(h *local.Host) controlplane.Host {
 
 // PKI returns the certificates and keys of this host's control plane.
 func PKI(h *local.Host) controlplane.PKI {
-	return controlplane.PKI{Host: controlPlane(h), ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName), Sealed: etcd.HasData(h.Files)}
+	return controlplane.PKI{
+		Host: controlPlane(h), ExtraNames: h.Config.TLSSANs, EtcdUser: etcd.HostUser(h.Config.HostName),
+		Sealed: etcd.HasData(h.Files), Now: time.Now,
+	}
 }
 
 // StaticPods returns the static pods of this host and their files.

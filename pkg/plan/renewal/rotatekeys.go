@@ -215,7 +215,7 @@ func (r rotating) publishTrust(ctx context.Context, now rotation.Rotation) (err 
 	if t.EtcdCA, err = r.Files.Read(join.EtcdCAFile); err != nil {
 		return err
 	}
-	signer, err := controlplane.Signer(r.Files)
+	signer, err := controlplane.Signer(r.Files, controlplane.ClusterCA)
 	if err != nil {
 		return err
 	}
