@@ -117,7 +117,7 @@ func (s Server) corruptProblem(ctx context.Context, client *clientv3.Client, id 
 			}
 		}
 	}
-	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: dataRemedy(len(s.Peers) > 0)}
+	p := &step.Problem{Name: "etcd-data", Firm: true, Text: "etcd has found the data of its member " + name + " to be corrupt", Remedy: s.dataRemedy()}
 	if name != s.Name && len(s.Peers) > 0 {
 		p.Remedy = "run `kube-bootstrap turndown --force` on " + name + " and join it again: the other members have the data"
 	}

@@ -45,7 +45,7 @@ func (s Server) join(ctx context.Context) error {
 		return err
 	}
 	promote := func(ctx context.Context) error { return s.promote(ctx, client, s.tail(ctx)) }
-	if err := step.Watching(ctx, s.diagnosis().watch, promote); err != nil {
+	if err := step.Watching(ctx, s.watchStart, promote); err != nil {
 		return err
 	}
 	return s.ready(ctx)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -20,28 +18,21 @@ const (
 	stuckPause  = 5 * time.Second        // and whether it runs but never answers
 )
 
-// diagnosis finds out why etcd does not start.
-type diagnosis struct {
-	service    docker.Service
-	files      host.Files
-	replicated bool // other members have the data
-}
-
 // ended returns the problem that prevents etcd from starting, from the log of its last
 // run, or nil if etcd runs or was stopped [etcd-data, etcd-disk, etcd-start].
-func (d diagnosis) ended(ctx context.Context) error {
-	log, failed, err := d.service.LastRun(ctx)
+func (s Server) ended(ctx context.Context) error {
+	log, failed, err := s.service().LastRun(ctx)
 	if err != nil || !failed {
 		return nil
 	}
-	return d.problemIn(log)
+	return s.problemIn(log)
 }
 
-// watch returns etcd's reason as soon as damaged data or a full disk prevents it
+// watchStart returns etcd's reason as soon as damaged data or a full disk prevents it
 // from starting, and otherwise the result of Service.Watch.
-func (d diagnosis) watch(ctx context.Context) error {
-	err := step.Watching(ctx, d.service.Watch, func(ctx context.Context) error {
-		return d.follow(ctx, func(p *step.Problem) bool { return p.Name != "etcd-start" })
+func (s Server) watchStart(ctx context.Context) error {
+	err := step.Watching(ctx, s.service().Watch, func(ctx context.Context) error {
+		return s.follow(ctx, func(p *step.Problem) bool { return p.Name != "etcd-start" })
 	})
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -49,11 +40,11 @@ func (d diagnosis) watch(ctx context.Context) error {
 	case len(step.Problems(err)) > 0:
 		return err
 	}
-	return cmp.Or(d.ended(ctx), err)
+	return cmp.Or(s.ended(ctx), err)
 }
 
 // follow returns the first problem of etcd that tells, or why ctx has ended.
-func (d diagnosis) follow(ctx context.Context, tells func(*step.Problem) bool) error {
+func (s Server) follow(ctx context.Context, tells func(*step.Problem) bool) error {
 	ended, stuck := time.NewTicker(reasonPause), time.NewTicker(stuckPause)
 	defer ended.Stop()
 	defer stuck.Stop()
@@ -63,9 +54,9 @@ func (d diagnosis) follow(ctx context.Context, tells func(*step.Problem) bool) e
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ended.C:
-			err = d.ended(ctx)
+			err = s.ended(ctx)
 		case <-stuck.C:
-			err = d.stuck(ctx)
+			err = s.stuck(ctx)
 		}
 		if slices.ContainsFunc(step.Problems(err), tells) {
 			return err
@@ -76,8 +67,8 @@ func (d diagnosis) follow(ctx context.Context, tells func(*step.Problem) bool) e
 // stuck returns the problem that etcd runs and never answers, because its WAL has
 // lost entries that its database contains [etcd-data]. etcd 3.7 then elects itself,
 // and ignores each new entry up to the index of its database.
-func (d diagnosis) stuck(ctx context.Context) error {
-	log, err := d.service.Log(ctx)
+func (s Server) stuck(ctx context.Context) error {
+	log, err := s.service().Log(ctx)
 	if err != nil {
 		return nil
 	}
@@ -85,7 +76,7 @@ func (d diagnosis) stuck(ctx context.Context) error {
 	if !is {
 		return nil
 	}
-	return &step.Problem{Name: "etcd-data", Firm: true, Remedy: dataRemedy(d.replicated),
+	return &step.Problem{Name: "etcd-data", Firm: true, Remedy: s.dataRemedy(),
 		Text: fmt.Sprintf("etcd does not start: its WAL ends at entry %d, but its database contains entry %d, so the WAL was damaged", wal, database)}
 }
 
@@ -163,7 +154,7 @@ func lastComplaint(log string) string {
 	return cmp.Or(fatal, failed)
 }
 
-func (d diagnosis) problemIn(log string) error {
+func (s Server) problemIn(log string) error {
 	if reason := badFlag(log); reason != "" {
 		return &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason,
 			Remedy: "correct the flag in components.etcd.extraArgs or --etcd-arg"}
@@ -174,12 +165,12 @@ func (d diagnosis) problemIn(log string) error {
 	}
 	problem := &step.Problem{Name: "etcd-start", Firm: true, Text: "etcd does not start: " + reason, Remedy: "solve this, and run the same command again"}
 	switch {
-	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") && d.full():
-		problem.Name, problem.Remedy = "etcd-disk", d.diskRemedy()
+	case says(reason, "no space left on device", "disk quota exceeded"), says(reason, "failed to repair wal") && s.full():
+		problem.Name, problem.Remedy = "etcd-disk", s.diskRemedy()
 	case says(reason, "wal", "snap", "database", "bolt", "crc", "proto:"): // the last one: an entry cannot be decoded
-		problem.Name, problem.Remedy = "etcd-data", dataRemedy(d.replicated)
+		problem.Name, problem.Remedy = "etcd-data", s.dataRemedy()
 	case says(log, "\npanic: ") && says(log, ".wal.broken"):
-		problem.Name, problem.Remedy = "etcd-data", dataRemedy(d.replicated)
+		problem.Name, problem.Remedy = "etcd-data", s.dataRemedy()
 		problem.Text = "etcd does not start: its WAL was damaged (" + DataDir + "/member/wal/*.wal.broken), and etcd crashes without it: " + reason
 	}
 	return problem
@@ -192,22 +183,23 @@ func says(text string, words ...string) bool {
 
 // full reports whether etcd has no space for the copy of the WAL that it makes
 // before it repairs the WAL. On a full disk the last entry is torn.
-func (d diagnosis) full() bool {
+func (s Server) full() bool {
 	const wal = 64 << 20 // bytes; the size of a file of the WAL
-	free, err := filesystem.FreeBytes(d.files, DataDir)
+	free, err := filesystem.FreeBytes(s.Files, DataDir)
 	return err == nil && free < wal
 }
 
-func (d diagnosis) diskRemedy() string {
-	free, err := filesystem.FreeBytes(d.files, DataDir)
+func (s Server) diskRemedy() string {
+	free, err := filesystem.FreeBytes(s.Files, DataDir)
 	if err != nil {
 		return "free space below " + DataDir
 	}
 	return fmt.Sprintf("free space on the file system of %s, which has %d MiB left, and run the same command again", DataDir, free>>20)
 }
 
-func dataRemedy(replicated bool) string {
-	if replicated {
+// dataRemedy depends on whether other members have the data.
+func (s Server) dataRemedy() string {
+	if len(s.Peers) > 0 {
 		return "run `kube-bootstrap turndown --force` on this host and join it again: the other members have the data"
 	}
 	return "restore " + DataDir + " from a backup, or remove the cluster with `kube-bootstrap turndown`"

@@ -61,7 +61,7 @@ func (s Server) check(ctx context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if reason := s.diagnosis().ended(ctx); reason != nil {
+	if reason := s.ended(ctx); reason != nil {
 		return step.Diff{"restart etcd: " + reason.Error()}, nil
 	}
 	if started, err := Started(s.Files); err == nil && started == "" && HasData(s.Files) {
@@ -81,7 +81,7 @@ func (s Server) check(ctx context.Context) (step.Diff, error) {
 func (s Server) checkAnswers(ctx context.Context) (step.Diff, error) {
 	var reason error
 	err := step.Watching(ctx, func(ctx context.Context) error {
-		found := s.diagnosis().follow(ctx, func(*step.Problem) bool { return true })
+		found := s.follow(ctx, func(*step.Problem) bool { return true })
 		if len(step.Problems(found)) > 0 {
 			reason = found
 		}
@@ -119,17 +119,13 @@ func (s Server) run(ctx context.Context) error {
 func (s Server) ready(ctx context.Context) error {
 	return s.Do(ctx, func(client *clientv3.Client) error {
 		probe := func(ctx context.Context) error { return read(ctx, client) }
-		return step.Watching(ctx, s.diagnosis().watch, func(ctx context.Context) error { return step.Until(ctx, probe, s.tail(ctx)) })
+		return step.Watching(ctx, s.watchStart, func(ctx context.Context) error { return step.Until(ctx, probe, s.tail(ctx)) })
 	})
 }
 
 // tail returns the function that reads the end of etcd's log, for an error.
 func (s Server) tail(ctx context.Context) func() string {
 	return func() string { return s.service().Tail(ctx, 15) }
-}
-
-func (s Server) diagnosis() diagnosis {
-	return diagnosis{service: s.service(), files: s.Files, replicated: len(s.Peers) > 0}
 }
 
 func (s Server) service() docker.Service {
