@@ -30,13 +30,6 @@ const (
 	nodesGroup     = "system:nodes"
 )
 
-// Refused is a serving request that was left alone, and why.
-type Refused struct {
-	Name   string
-	Node   string
-	Reason error
-}
-
 // Approver approves what the controller manager signs but never approves by
 // itself: requests of kubelets for a serving certificate. It approves one only
 // if a node asks for itself, and for no name or address but its own.
@@ -64,24 +57,21 @@ func (a Approver) requests() signer {
 	return signer{a.API, certificatesv1.KubeletServingSignerName}
 }
 
-// Approve checks all pending requests, and returns the nodes that get a certificate.
-func (a Approver) Approve(ctx context.Context) (approved []string, refused []Refused, err error) {
-	err = a.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
+// Approve answers all pending requests. It leaves a request that it does not approve,
+// and returns the reason.
+func (a Approver) Approve(ctx context.Context) error {
+	var refused []error
+	err := a.requests().answer(ctx, func(client kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest) error {
 		if !pending(csr) {
 			return nil
 		}
-		node := strings.TrimPrefix(csr.Spec.Username, nodeUserPrefix)
-		err := a.approve(ctx, client, csr)
-		switch {
-		case apierrors.IsConflict(err):
-		case err != nil:
-			refused = append(refused, Refused{Name: csr.Name, Node: node, Reason: err})
-		default:
-			approved = append(approved, node)
+		if err := a.approve(ctx, client, csr); err != nil && !apierrors.IsConflict(err) {
+			node := strings.TrimPrefix(csr.Spec.Username, nodeUserPrefix)
+			refused = append(refused, fmt.Errorf("request %s of node %s was not approved: %w", csr.Name, node, err))
 		}
 		return nil
 	})
-	return approved, refused, err
+	return errors.Join(append(refused, err)...)
 }
 
 func pending(csr *certificatesv1.CertificateSigningRequest) bool {

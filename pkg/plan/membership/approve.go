@@ -75,9 +75,5 @@ func ApproveNodes(ctx context.Context, h *local.Host) error {
 
 // Approve answers the pending requests for serving certificates.
 func Approve(ctx context.Context, h *local.Host) error {
-	_, refused, err := approver(h, controlplane.AgentConf).Approve(ctx)
-	for _, r := range refused {
-		err = errors.Join(err, fmt.Errorf("request %s of node %s was not approved: %w", r.Name, r.Node, r.Reason))
-	}
-	return err
+	return approver(h, controlplane.AgentConf).Approve(ctx)
 }
