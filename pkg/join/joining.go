@@ -138,18 +138,21 @@ func (j *Joining) load() (Handover, error) {
 	if err != nil {
 		return h, err
 	}
-	for _, part := range h.parts() {
-		data, err := j.Files.Read(part.path)
-		if err == nil && part.valid(data) != nil {
-			err = &host.Damaged{Path: part.path, Err: part.valid(data)}
+	for _, ca := range []struct {
+		path string
+		into *[]byte
+	}{{ClusterCAFile, &h.ClusterCA}, {EtcdCAFile, &h.EtcdCA}} {
+		data, err := j.Files.Read(ca.path)
+		if _, damaged := pki.ParseCertificate(data); err == nil && damaged != nil {
+			err = &host.Damaged{Path: ca.path, Err: damaged}
 		}
-		if host.Lost(err) && part.path == ClusterCAFile {
+		if host.Lost(err) && ca.path == ClusterCAFile {
 			data, err = j.pinnedCA(err)
 		}
 		if err != nil {
 			return h, err
 		}
-		*part.into = data
+		*ca.into = data
 	}
 	return h, nil
 }
@@ -166,16 +169,4 @@ func (j *Joining) pinnedCA(lost error) ([]byte, error) {
 		return nil, lost
 	}
 	return config.Authority, nil
-}
-
-// part is a file of the handover.
-type part struct {
-	path  string
-	into  *[]byte
-	valid func([]byte) error
-}
-
-func (h *Handover) parts() []part {
-	certificate := func(data []byte) error { _, err := pki.ParseCertificate(data); return err }
-	return []part{{ClusterCAFile, &h.ClusterCA, certificate}, {EtcdCAFile, &h.EtcdCA, certificate}}
 }

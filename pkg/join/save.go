@@ -13,6 +13,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -38,15 +39,16 @@ func (j *Joining) missing(context.Context) (step.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range (&Handover{}).parts() {
-		data, err := j.Files.Read(part.path)
+	for _, path := range []string{ClusterCAFile, EtcdCAFile} {
+		data, err := j.Files.Read(path)
+		_, damaged := pki.ParseCertificate(data)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			diff = append(diff, "write "+part.path)
+			diff = append(diff, "write "+path)
 		case err != nil:
 			return nil, err
-		case part.valid(data) != nil:
-			diff = append(diff, fmt.Sprintf("write %s again, which is damaged: %v", part.path, part.valid(data)))
+		case damaged != nil:
+			diff = append(diff, fmt.Sprintf("write %s again, which is damaged: %v", path, damaged))
 		}
 	}
 	for _, f := range j.Shares {

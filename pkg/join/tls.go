@@ -31,17 +31,14 @@ func CAHashOf(caPEM []byte) (string, error) {
 // parseCAHash checks a --ca-cert-hash as a user gives it.
 func parseCAHash(text string) (string, error) {
 	hash := strings.ToLower(strings.TrimSpace(text))
-	switch {
-	case hash == "":
-		return "", problemNamed("ca-cert-hash",
-			"--ca-cert-hash is missing: a host that joins knows its cluster by it",
-			"copy it as `kube-bootstrap token create` printed it")
-	case !hashPattern.MatchString(hash):
-		return "", problemNamed("ca-cert-hash",
-			"--ca-cert-hash is malformed: it must be sha256: and 64 hexadecimal digits",
-			"copy it as `kube-bootstrap token create` printed it")
+	if hashPattern.MatchString(hash) {
+		return hash, nil
 	}
-	return hash, nil
+	problem := "--ca-cert-hash is malformed: it must be sha256: and 64 hexadecimal digits"
+	if hash == "" {
+		problem = "--ca-cert-hash is missing: a host that joins knows its cluster by it"
+	}
+	return "", problemNamed("ca-cert-hash", problem, "copy it as `kube-bootstrap token create` printed it")
 }
 
 // pinned is the TLS of a host that knows its cluster by nothing but the CA's
