@@ -81,12 +81,10 @@ func (s Store) Remove(ctx context.Context) error {
 		return err
 	}
 	core, options := client.CoreV1(), metav1.DeleteOptions{}
-	err = core.ConfigMaps(metav1.NamespaceSystem).Delete(ctx, TrustName, options)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := kube.IgnoreNotFound(core.ConfigMaps(metav1.NamespaceSystem).Delete(ctx, TrustName, options)); err != nil {
 		return fmt.Errorf("remove %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
 	}
-	err = core.Secrets(metav1.NamespaceSystem).Delete(ctx, SecretName, options)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := kube.IgnoreNotFound(core.Secrets(metav1.NamespaceSystem).Delete(ctx, SecretName, options)); err != nil {
 		return fmt.Errorf("remove %s/%s: %w", metav1.NamespaceSystem, SecretName, err)
 	}
 	return nil

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	v1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 )
@@ -71,16 +71,9 @@ func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) (
 	if err != nil {
 		return fmt.Errorf("sign ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
 	}
-	object := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: TrustName},
-		BinaryData: map[string][]byte{trustKey: text, signatureKey: signature},
-	}
-	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	_, err = maps.Update(ctx, object, metav1.UpdateOptions{FieldManager: kube.FieldManager})
-	if apierrors.IsNotFound(err) {
-		_, err = maps.Create(ctx, object, metav1.CreateOptions{FieldManager: kube.FieldManager})
-	}
-	if err != nil {
+	object := v1.ConfigMap(TrustName, metav1.NamespaceSystem).WithBinaryData(map[string][]byte{trustKey: text, signatureKey: signature})
+	options := metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true}
+	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Apply(ctx, object, options); err != nil {
 		return fmt.Errorf("write ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
 	}
 	return nil
