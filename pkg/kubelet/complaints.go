@@ -6,11 +6,6 @@ import (
 	"unicode"
 )
 
-const (
-	searched  = 400 // lines of the kubelet's log that may explain
-	explained = 15  // lines that are told
-)
-
 // consequences are complaints that follow from others, and are repeated for every pod
 // and second while the API server does not answer.
 var consequences = []string{

@@ -88,14 +88,11 @@ const (
 	statusReports = 5 * time.Minute
 )
 
-// podPidsLimit lets no pod use up the processes of its host.
-const podPidsLimit = 4096
-
 // secure accepts only requests that the API server authenticates and authorizes,
 // and confines pods that do not confine themselves.
 func secure(k *kubeletv1.KubeletConfiguration) {
 	k.SeccompDefault = new(true)
-	k.PodPidsLimit = new(int64(podPidsLimit))
+	k.PodPidsLimit = new(int64(4096)) // no pod can use up the processes of its host
 	k.Authentication = kubeletv1.KubeletAuthentication{
 		X509:      kubeletv1.KubeletX509Authentication{ClientCAFile: clientCA},
 		Webhook:   kubeletv1.KubeletWebhookAuthentication{Enabled: new(true)},

@@ -19,9 +19,10 @@ func ContainerIn(engine func() *docker.Engine) Container {
 	return Container{docker.Service{Docker: engine, Name: container}}
 }
 
-// Explain returns the last complaints of the kubelet, for an error about it.
+// Explain returns the last complaints of the kubelet, for an error about it: at most 15
+// of the last 400 lines of its log.
 func (c Container) Explain() string {
-	return complaints(c.Tail(context.Background(), searched), explained)
+	return complaints(c.Tail(context.Background(), 400), 15)
 }
 
 // Kubectl returns the path at which a process of this host can execute the
