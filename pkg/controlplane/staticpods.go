@@ -65,7 +65,14 @@ func (s StaticPods) Early() step.Step {
 			}
 			return exchange(ctx, s.Files, pods)
 		},
-		Undo: s.removePod,
+		Undo: func(context.Context) error {
+			// The pod goes first: the kubelet would start it again without its files.
+			if err := s.Files.Remove(APIServerPod); err != nil {
+				return err
+			}
+			err := s.Files.Drop(auditFile, admissionFile, authenticationFile, authorizationFile, nobodyFile)
+			return errors.Join(err, s.Files.RemoveAll(auditDir))
+		},
 	}
 }
 
@@ -129,16 +136,6 @@ func (s StaticPods) LateInNewCluster(p PKI) step.Step {
 		return write(ctx)
 	}
 	return late
-}
-
-func (s StaticPods) removePod(context.Context) error {
-	if err := s.Files.Remove(podPath("kube-apiserver")); err != nil {
-		return err
-	}
-	if err := s.Files.Drop(auditFile, admissionFile, authenticationFile, authorizationFile, nobodyFile); err != nil {
-		return err
-	}
-	return s.Files.RemoveAll(auditDir)
 }
 
 // podStep is Files.Step for static pods, which exchange writes.
