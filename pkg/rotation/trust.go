@@ -71,7 +71,8 @@ func (s Store) WriteTrust(ctx context.Context, t Trust, sign func(text []byte) (
 	if err != nil {
 		return fmt.Errorf("sign ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
 	}
-	object := v1.ConfigMap(TrustName, metav1.NamespaceSystem).WithBinaryData(map[string][]byte{trustKey: text, signatureKey: signature})
+	object := v1.ConfigMap(TrustName, metav1.NamespaceSystem).
+		WithBinaryData(map[string][]byte{trustKey: text, signatureKey: signature})
 	options := metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true}
 	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Apply(ctx, object, options); err != nil {
 		return fmt.Errorf("write ConfigMap %s/%s: %w", metav1.NamespaceSystem, TrustName, err)
