@@ -66,7 +66,7 @@ func (s StaticPods) Early() step.Step {
 			return exchange(ctx, s.Files, pods)
 		},
 		Undo: func(context.Context) error {
-			// The pod goes first: the kubelet would start it again without its files.
+			// The pod is removed first, because it reads the files.
 			if err := s.Files.Remove(APIServerPod); err != nil {
 				return err
 			}
