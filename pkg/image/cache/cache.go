@@ -121,7 +121,7 @@ func durationFile(cache, name string) string { return filepath.Join(cache, "dura
 
 // Save writes a file of a part.
 func Save(path string, content io.Reader) error {
-	file, err := os.Create(path)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
