@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Event is a set of kinds of events.
@@ -32,64 +34,58 @@ const (
 // engines are the events whose source may be down.
 const engines = MainDocker | BootstrapDocker | Containerd
 
-// Inbox collects events until take is called.
-type Inbox struct {
-	mu      sync.Mutex
-	pending Event
-	down    Event // engines that do not run
+// queue collects events until take is called.
+type queue struct {
+	pending atomic.Uint32 // an Event
 	arrived Signal
 }
 
-// NewInbox returns an Inbox with all events pending and all engines down.
-func NewInbox() *Inbox { return &Inbox{pending: all, down: engines, arrived: NewSignal()} }
-
 // Put adds events.
-func (i *Inbox) Put(e Event) {
-	i.mu.Lock()
-	i.pending |= e
-	i.mu.Unlock()
-	i.arrived.Give()
+func (q *queue) Put(e Event) {
+	q.pending.Or(uint32(e))
+	q.arrived.Give()
+}
+
+func (q *queue) take() Event { return Event(q.pending.Swap(0)) }
+
+// Inbox collects the events of all groups, and which engines run.
+type Inbox struct {
+	queue
+	down atomic.Uint32 // an Event: engines that do not run
+}
+
+// NewInbox returns an Inbox with all events pending and all engines down.
+func NewInbox() *Inbox {
+	in := &Inbox{queue: queue{arrived: NewSignal()}}
+	in.Put(all)
+	in.down.Store(uint32(engines))
+	return in
 }
 
 // Up records whether an engine runs. A start is also an event.
 func (i *Inbox) Up(engine Event, runs bool) {
-	i.mu.Lock()
-	i.down |= engine
-	if runs {
-		i.down &^= engine
-		i.pending |= engine
-		i.arrived.Give()
+	if !runs {
+		i.down.Or(uint32(engine))
+		return
 	}
-	i.mu.Unlock()
+	i.down.And(^uint32(engine))
+	i.Put(engine)
 }
 
-func (i *Inbox) take() Event {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	events := i.pending
-	i.pending = 0
-	return events
-}
-
-func (i *Inbox) anyDown(among Event) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.down&among != 0
-}
+func (i *Inbox) anyDown(among Event) bool { return i.down.Load()&uint32(among) != 0 }
 
 // ended waits for the notification that an engine has stopped.
 func (i *Inbox) ended(ctx context.Context, among Event) bool {
 	if among&engines == 0 {
 		return false
 	}
-	sleep(ctx, settle, nil)
+	_ = step.Pause(ctx, settle)
 	return i.anyDown(among)
 }
 
 func (i *Inbox) tick(ctx context.Context) {
-	i.arrived.Give()
 	for last := time.Now(); ctx.Err() == nil; {
-		sleep(ctx, tickEvery, nil)
+		_ = step.Pause(ctx, tickEvery)
 		if time.Since(last) >= allEvery {
 			last = time.Now()
 			i.Put(all)

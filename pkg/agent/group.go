@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
@@ -49,47 +49,21 @@ func (g Groups) Compact() Groups {
 }
 
 type group struct {
-	in     *Inbox
-	duties func() (Groups, error)
-	lock   Lock
-	notes  *notes
-	waits  map[string]patience // by step name
+	*started
+	waits map[string]patience // by step name
 
-	mu      sync.Mutex
-	list    []Duty
-	pending Event
-	woken   Signal
-}
-
-func (g *group) give(events Event, list []Duty) {
-	g.mu.Lock()
-	g.list = list
-	g.mu.Unlock()
-	g.add(events)
-}
-
-func (g *group) add(events Event) {
-	g.mu.Lock()
-	g.pending |= events
-	g.mu.Unlock()
-	g.woken.Give()
-}
-
-func (g *group) take() (list []Duty, events Event) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	events, g.pending = g.pending, 0
-	return g.list, events
+	queue
+	list atomic.Pointer[[]Duty] // set before the first event
 }
 
 func (g *group) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-g.woken:
-			list, events := g.take()
-			if r := g.round(ctx, list, events); r.events != 0 {
-				time.AfterFunc(r.after, func() { g.add(r.events) })
+		case <-g.arrived:
+			events := g.take()
+			if r := g.round(ctx, *g.list.Load(), events); r.events != 0 {
+				time.AfterFunc(r.after, func() { g.Put(r.events) })
 			}
 		}
 	}
@@ -143,7 +117,7 @@ func (g *group) look(ctx context.Context, d Duty) retry {
 // repair applies a duty while it holds the lock. Runner.Do checks the duty
 // again, because a user's run may have changed the host meanwhile.
 func (g *group) repair(ctx context.Context, d Duty) retry {
-	held, release, err := g.lock(ctx)
+	held, release, err := g.lock.take(ctx)
 	if errors.Is(err, host.ErrLocked) {
 		return retry{events: d.On, after: lockedFor}
 	}
@@ -152,7 +126,7 @@ func (g *group) repair(ctx context.Context, d Duty) retry {
 		return retry{events: d.On, after: maxAgain}
 	}
 	defer release()
-	if groups, err := g.duties(); err != nil || len(groups) == 0 {
+	if groups, err := g.Duties(); err != nil || len(groups) == 0 {
 		return retry{}
 	}
 	limited, cancel := step.Limited(held)

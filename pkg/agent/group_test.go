@@ -19,11 +19,15 @@ func TestAFailedRepairEndsTheRound(t *testing.T) {
 	first.Step.Apply = func(context.Context) error { return errors.New("no luck") }
 	list := []Duty{first, second}
 	g := group{
-		in: NewInbox(), waits: map[string]patience{}, notes: &notes{files: files, log: func(string) {}, told: map[string]string{}},
-		duties: func() (Groups, error) { return Groups{"": list}, nil },
-		lock: func(ctx context.Context) (context.Context, func(), error) {
-			return host.LockInBackground(ctx, lock)
+		started: &started{
+			Repairer: Repairer{Duties: func() (Groups, error) { return Groups{"": list}, nil }},
+			in:       NewInbox(),
+			notes:    &notes{files: files, log: func(string) {}, told: map[string]string{}},
+			lock: &together{lock: func() (context.Context, func(), error) {
+				return host.LockInBackground(t.Context(), lock)
+			}},
 		},
+		waits: map[string]patience{},
 	}
 	if again := g.round(t.Context(), list, Link|Route); files.Exists("/b") || again.events != Link|Route {
 		t.Errorf("b exists: %t, to look at again: %b", files.Exists("/b"), again.events)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/process"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 const (
@@ -24,7 +25,7 @@ func Forever(ctx context.Context, part func(context.Context) error, failed func(
 		if time.Since(started) > maxPause {
 			pause = firstPause
 		}
-		sleep(ctx, pause, nil)
+		_ = step.Pause(ctx, pause)
 	}
 }
 
@@ -38,7 +39,7 @@ func WhileUnchanged(ctx context.Context, files host.Files, part func(context.Con
 	defer cancel()
 	go func() {
 		for inner.Err() == nil {
-			sleep(inner, tickEvery, nil)
+			_ = step.Pause(inner, tickEvery)
 			if now, err := files.Fingerprint(paths...); err == nil && now != before {
 				cancel()
 			}
@@ -58,21 +59,13 @@ func Follow(ctx context.Context, wake <-chan struct{}, look func(context.Context
 		if err := look(ctx); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
-		if sleep(ctx, pause, wake) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		case <-wake:
 			pause = firstPause
 		}
 	}
-}
-
-// sleep reports whether a signal ended it.
-func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) bool {
-	select {
-	case <-ctx.Done():
-	case <-time.After(pause):
-	case <-wake:
-		return true
-	}
-	return false
 }
 
 // Signal is a channel with at most one pending signal.
@@ -96,6 +89,6 @@ func StaySmall(ctx context.Context) {
 			process.SaveMemory()
 		}
 		process.DropProgram()
-		sleep(ctx, dropEvery, nil)
+		_ = step.Pause(ctx, dropEvery)
 	}
 }

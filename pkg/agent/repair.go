@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Repairer checks the duties of this host after events, and applies the step of
@@ -35,7 +36,7 @@ func (r Repairer) Run(ctx context.Context, in *Inbox) error {
 		select {
 		case <-ctx.Done():
 		case <-in.arrived:
-			sleep(ctx, settle, nil)
+			_ = step.Pause(ctx, settle)
 			s.tell(ctx, in.take())
 		}
 	}
@@ -60,13 +61,15 @@ func (s *started) tell(ctx context.Context, events Event) {
 	}
 	for name := range s.duties {
 		if s.groups[name] == nil {
-			g := &group{in: s.in, duties: s.Duties, lock: s.lock.take, notes: s.notes, waits: map[string]patience{}, woken: NewSignal()}
+			g := &group{started: s, waits: map[string]patience{}, queue: queue{arrived: NewSignal()}}
 			s.groups[name] = g
 			s.all.Go(func() { g.run(ctx) })
 		}
 	}
 	for name, g := range s.groups {
-		g.give(events, s.duties[name])
+		list := s.duties[name]
+		g.list.Store(&list)
+		g.Put(events)
 	}
 }
 

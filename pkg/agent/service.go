@@ -166,10 +166,7 @@ func (s Service) process() (runs, current bool) { return process.Runs(s.Files, s
 
 // pid returns the process that wrote the file last; 0 if none did.
 func (s Service) pid() int {
-	data, err := s.Files.Read(pidFile)
-	if err != nil {
-		return 0
-	}
+	data, _ := s.Files.Read(pidFile)                        // empty if there is none
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(data))) // 0 is no process
 	return pid
 }

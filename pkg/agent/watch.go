@@ -9,6 +9,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/initsystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/kernel"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/netfilter"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // startPause is the pause between two looks at an engine that sends no signal.
@@ -29,7 +30,8 @@ func WatchKernel(ctx context.Context, in *Inbox, failed func(error)) {
 // pollLegacyFirewall: the kernel reports no changes of the older iptables.
 func pollLegacyFirewall(ctx context.Context, in *Inbox) {
 	for ctx.Err() == nil {
-		if sleep(ctx, legacyEvery, nil); netfilter.HasLegacyRules() {
+		_ = step.Pause(ctx, legacyEvery)
+		if netfilter.HasLegacyRules() {
 			in.Put(Firewall)
 		}
 	}
@@ -62,7 +64,7 @@ func (e Engine) Watch(ctx context.Context, units initsystem.Units, in *Inbox) {
 func (e Engine) awaitStart(ctx context.Context, units initsystem.Units) {
 	ctx, cancel := context.WithTimeout(ctx, startPause)
 	defer cancel()
-	sleep(ctx, settle, nil) // a service that is active may not answer
+	_ = step.Pause(ctx, settle) // a service that is active may not answer
 	if e.Unit == "" {
 		<-ctx.Done()
 		return
