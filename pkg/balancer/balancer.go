@@ -118,9 +118,9 @@ func (s State) Addresses() []string {
 func ReadState(files host.Files) (State, error) {
 	s, err := stateRecord.Read(files)
 	if err != nil {
-		return State{}, errors.Join(fs.ErrNotExist, err)
+		err = errors.Join(fs.ErrNotExist, err)
 	}
-	return s, nil
+	return s, err
 }
 
 var stateRecord = host.Record[State]{Path: stateFile, Valid: State.valid}

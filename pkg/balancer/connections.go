@@ -57,9 +57,9 @@ func (p *pool) listen(ctx context.Context, at string) error {
 
 // HandleConn forwards a connection to the first server that accepts it.
 func (p *pool) HandleConn(client net.Conn) {
+	defer client.Close()
 	ip, conn, err := p.connect()
 	if err != nil {
-		client.Close()
 		select {
 		case p.nobody <- struct{}{}:
 		default:
@@ -68,7 +68,6 @@ func (p *pool) HandleConn(client net.Conn) {
 	}
 	if !p.hold(ip, conn) {
 		conn.Close()
-		client.Close()
 		return
 	}
 	defer p.release(ip, conn)

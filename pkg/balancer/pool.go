@@ -103,27 +103,23 @@ func (p *pool) watch(ctx context.Context, ip string) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		err := p.look(ctx, ip)
-		if ctx.Err() == nil && p.note(ip, err) {
-			p.changed()
+			if err := p.look(ctx, ip); ctx.Err() == nil && p.note(ip, err) {
+				p.changed()
+			}
 		}
 	}
 }
 
 func (p *pool) look(ctx context.Context, ip string) error {
-	if p.alone() {
+	p.mu.Lock()
+	alone := len(p.servers) == 1
+	p.mu.Unlock()
+	if alone {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	return p.probe(ctx, address(ip, p.port))
-}
-
-func (p *pool) alone() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.servers) == 1
 }
 
 // note records the result of a probe, and reports whether it differs from the last.

@@ -38,7 +38,9 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 	if err != nil {
 		return err
 	}
-	api, etcd := s.pools(files)
+	toAPI := func() (*tls.Config, error) { return host.ClientTLS(files, s.ClusterCA, "", "") }
+	toEtcd := func() (*tls.Config, error) { return host.ClientTLS(files, s.EtcdCA, s.Cert, s.Key) }
+	api, etcd := newPool(s.Own, s.APIPort, get(toAPI, "/readyz")), newPool(s.Own, etcdPort, get(toEtcd, "/health"))
 	d := &daemon{files: files, state: known, api: api, etcd: etcd}
 	api.changed, etcd.changed = d.save, d.save
 	api.answers = answers
@@ -48,12 +50,6 @@ func Serve(ctx context.Context, files host.Files, s Settings, watch Watch, answe
 	both.Go(func() error { return etcd.serve(ctx, s.EtcdAddress()) })
 	go d.follow(ctx, watch)
 	return both.Wait()
-}
-
-func (s Settings) pools(files host.Files) (api, etcd *pool) {
-	toAPI := func() (*tls.Config, error) { return host.ClientTLS(files, s.ClusterCA, "", "") }
-	toEtcd := func() (*tls.Config, error) { return host.ClientTLS(files, s.EtcdCA, s.Cert, s.Key) }
-	return newPool(s.Own, s.APIPort, get(toAPI, "/readyz")), newPool(s.Own, etcdPort, get(toEtcd, "/health"))
 }
 
 // get returns a probe of a readiness endpoint. etcd without a leader, and an API server without
