@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -63,10 +65,10 @@ func Collect(ctx context.Context, h Host, dir string) (failed []string, err erro
 }
 
 func collect(ctx context.Context, h Host, dir string, from []source) ([]string, error) {
-	c := &collection{Host: h, dir: dir, room: make(chan struct{}, parallel)}
+	c := &collection{Host: h, dir: dir, room: semaphore.NewWeighted(parallel)}
 	os.Remove(filepath.Join(dir, ErrorsFile)) // of an earlier dump
 	for _, s := range from {
-		if h.has(s.only) {
+		if s.only == nil || s.only(h) {
 			c.wg.Go(func() { c.source(ctx, s) })
 		}
 	}
@@ -79,7 +81,7 @@ func collect(ctx context.Context, h Host, dir string, from []source) ([]string, 
 type collection struct {
 	Host
 	dir  string
-	room chan struct{} // one element for each script that runs
+	room *semaphore.Weighted // for scripts that run
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -161,12 +163,10 @@ func (c *collection) report(ctx context.Context, begins, ends string) {
 // run runs a script of a source on the host, with a name as its first argument. It
 // returns what the script printed, also if it failed.
 func (c *collection) run(ctx context.Context, file, script, name string) ([]byte, error) {
-	select {
-	case c.room <- struct{}{}:
-		defer func() { <-c.room }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := c.room.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	defer c.room.Release(1)
 	c.report(ctx, file, "")
 	defer c.report(ctx, "", file)
 	said, told := &output{most: maxFile}, &output{most: maxReason}
@@ -204,8 +204,7 @@ func withReason(err error, reason string) error {
 	if err == nil {
 		return nil
 	}
-	var command *host.CommandError
-	if errors.As(err, &command) {
+	if command, ok := errors.AsType[*host.CommandError](err); ok {
 		err = command.Err
 	}
 	if reason = strings.TrimSpace(reason); reason == "" {

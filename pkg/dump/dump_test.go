@@ -151,7 +151,7 @@ func TestScripts(t *testing.T) {
 		if strings.Contains(s.file, "*") != (s.names != "") {
 			t.Errorf("%s: names %q", s.file, s.names)
 		}
-		if files[s.file] && s.only == everywhere {
+		if files[s.file] && s.only == nil {
 			t.Errorf("two sources have the file %s", s.file)
 		}
 		files[s.file] = true

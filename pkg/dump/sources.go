@@ -16,21 +16,12 @@ type source struct {
 	names string // script that prints a name per line; empty: one file
 	run   string // script; $0 is kube-bootstrap, $1 the name
 	clean func([]byte) []byte
-	only  scope
+	only  func(Host) bool // reports whether a dump of the host has the source; nil: each has it
 }
 
-// scope states which dumps have a source.
-type scope int
+func workloads(h Host) bool { return h.Workloads }
 
-const (
-	everywhere scope = iota
-	workloads        // see Host.Workloads
-	objects          // see Host.Objects
-)
-
-func (h Host) has(s scope) bool {
-	return s == everywhere || s == workloads && h.Workloads || s == objects && h.Objects
-}
+func objects(h Host) bool { return h.Objects }
 
 // prelude precedes each script. The variables of the user must lead neither to
 // another Docker nor to another cluster.
