@@ -81,8 +81,15 @@ func (f Format) Print(out io.Writer, kind string, data any, table func(io.Writer
 }
 
 func (f Format) printJSON(out io.Writer, text json.RawMessage) error {
-	if template, err := f.template(); template != nil {
-		return errors.Join(err, template.run(out, text))
+	if execute, err := f.template(); execute != nil {
+		var fields any
+		if err = errors.Join(err, json.Unmarshal(text, &fields)); err == nil {
+			err = execute(out, fields)
+		}
+		if err == nil {
+			_, err = io.WriteString(out, "\n")
+		}
+		return err
 	}
 	if f == "yaml" {
 		text, err := yaml.JSONToYAML(text)
@@ -141,46 +148,29 @@ func withType(kind string, object []byte) (json.RawMessage, error) {
 	return slices.Concat(begin[:len(begin)-1], []byte(","), object[1:]), err
 }
 
-// templates parse the template of a format, as in jsonpath={.role}, for the fields of json.
-var templates = map[string]func(text string) (execute, error){
-	"jsonpath": func(text string) (execute, error) {
+// The beginnings of formats with a template, which refers to the fields of json.
+const (
+	jsonPath   = "jsonpath="
+	goTemplate = "go-template="
+)
+
+// template returns the function that executes the template of the format; nil if it has none.
+func (f Format) template() (func(out io.Writer, fields any) error, error) {
+	if text, ok := strings.CutPrefix(string(f), jsonPath); ok {
 		t := jsonpath.New("output")
 		err := t.Parse(text)
 		return t.Execute, err
-	},
-	"go-template": func(text string) (execute, error) {
+	}
+	if text, ok := strings.CutPrefix(string(f), goTemplate); ok {
 		t, err := template.New("output").Parse(text)
 		return t.Execute, err
-	},
-}
-
-type execute func(io.Writer, any) error
-
-// template returns nil for a format that has no template.
-func (f Format) template() (execute, error) {
-	name, text, _ := strings.Cut(string(f), "=")
-	if parse, ok := templates[name]; ok {
-		return parse(text)
 	}
 	return nil, nil
 }
 
 // IsTemplate reports whether text names a format with a template, which may be invalid.
 func IsTemplate(text string) bool {
-	name, _, given := strings.Cut(text, "=")
-	return given && templates[name] != nil
-}
-
-func (run execute) run(out io.Writer, text json.RawMessage) error {
-	var fields any
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return err
-	}
-	if err := run(out, fields); err != nil {
-		return err
-	}
-	_, err := io.WriteString(out, "\n")
-	return err
+	return strings.HasPrefix(text, jsonPath) || strings.HasPrefix(text, goTemplate)
 }
 
 // The ways to print a list that are no way to print one object.
