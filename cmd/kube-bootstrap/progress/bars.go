@@ -50,7 +50,7 @@ func (r *bars) Event(e step.Event) {
 		r.running = append(r.running, newBarLine(e))
 	case step.Progress:
 		if i := r.find(e.Step); i >= 0 {
-			r.running[i].message, r.running[i].doing, r.running[i].moved = e.Message, e.Doing, *moved
+			r.running[i].message, r.running[i].doing, r.running[i].moved = e.Message, e.Doing, moved
 		}
 	case step.Note:
 		r.screen.draw(strings.Split(strings.ReplaceAll(e.Message, "\n", "\n    "), "\n"), r.lines(e.At)) // indented, as in plain lines

@@ -233,7 +233,7 @@ func TestScreenErasesWhatWasWrapped(t *testing.T) {
 
 func TestTransfer(t *testing.T) {
 	var all transfers
-	moved := func(name string, seconds float64, bytes, total int64) *transfer {
+	moved := func(name string, seconds float64, bytes, total int64) transfer {
 		return all.Event(step.Event{At: at(seconds), Step: name, Kind: step.Progress, Bytes: bytes, Total: total})
 	}
 	if got := moved("etcd", 0, 50e6, 100e6).String(); got != "50 of 100 MB" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,19 +51,15 @@ func newPlain(out io.Writer, quiet time.Duration) *plain {
 	return r
 }
 
-// remind tells of the steps that still run and said nothing for long.
+// remind prints the steps that still run and have printed nothing for long.
 func (r *plain) remind(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var silent []*plainStep
-	for _, s := range r.running {
+	oldestFirst := func(a, b *plainStep) int { return a.started.Compare(b.started) }
+	for _, s := range slices.SortedFunc(maps.Values(r.running), oldestFirst) {
 		if r.mayTell(s, now) {
-			silent = append(silent, s)
+			r.progress(s, now)
 		}
-	}
-	slices.SortFunc(silent, func(a, b *plainStep) int { return a.started.Compare(b.started) })
-	for _, s := range silent {
-		r.progress(s, now)
 	}
 }
 

@@ -76,11 +76,7 @@ func (t *timeline) bounds() (begin, end time.Time) {
 		if begin.IsZero() || s.begin.Before(begin) {
 			begin = s.begin
 		}
-		for _, at := range []time.Time{s.begin, s.end} {
-			if at.After(end) {
-				end = at
-			}
-		}
+		end = slices.MaxFunc([]time.Time{end, s.begin, s.end}, time.Time.Compare)
 	}
 	return begin, end
 }

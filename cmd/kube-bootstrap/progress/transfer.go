@@ -89,25 +89,22 @@ func speed(rate float64) string {
 // transfers are those of one stage.
 type transfers struct {
 	stage int
-	steps map[string]*transfer
+	steps map[string]transfer
 }
 
-// event updates the transfer of a step, and returns it; nil if it has none.
-func (a *transfers) Event(e step.Event) *transfer {
+// Event updates the transfer of a step, and returns it; the zero transfer if it has none.
+func (a *transfers) Event(e step.Event) transfer {
 	if a.steps == nil || e.Stage != a.stage {
-		a.stage, a.steps = e.Stage, map[string]*transfer{}
+		a.stage, a.steps = e.Stage, map[string]transfer{}
 	}
 	t := a.steps[e.Step]
-	if e.Kind == step.Progress {
-		if t == nil {
-			t = &transfer{}
-			a.steps[e.Step] = t
-		}
+	switch e.Kind {
+	case step.Progress:
 		t.update(e)
-	}
-	if t != nil && e.Kind == step.Done {
+	case step.Done:
 		t.bytes, t.rate = t.total, 0
 	}
+	a.steps[e.Step] = t
 	return t
 }
 
