@@ -178,11 +178,12 @@ it again after the time that it prints to drop the old key.`,
   kube-bootstrap certs rotate --encryption-key
   kube-bootstrap certs rotate --service-account-key`,
 	}
-	encryption := c.Flags().Bool(controlplane.EncryptionKey, false, "the key that encrypts Secrets in etcd; encrypts all of them with the new one")
-	account := c.Flags().Bool(controlplane.AccountKey, false, "the key that signs the tokens of service accounts")
-	authorities := c.Flags().Bool(controlplane.Authorities, false, "the certificate authorities of the cluster, and all certificates that they have signed")
+	subjects := map[string]*bool{
+		controlplane.EncryptionKey: c.Flags().Bool(controlplane.EncryptionKey, false, "the key that encrypts Secrets in etcd; encrypts all of them with the new one"),
+		controlplane.AccountKey:    c.Flags().Bool(controlplane.AccountKey, false, "the key that signs the tokens of service accounts"),
+		controlplane.Authorities:   c.Flags().Bool(controlplane.Authorities, false, "the certificate authorities of the cluster, and all certificates that they have signed"),
+	}
 	now := c.Flags().Bool("now", false, "drop the old service account key now: pods get no answer from the API until the kubelet has replaced their tokens")
-	subjects := map[string]*bool{controlplane.EncryptionKey: encryption, controlplane.AccountKey: account, controlplane.Authorities: authorities}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var given []string
 		for subject, set := range subjects {

@@ -53,11 +53,7 @@ func keepCommand(con *console.Console) *cobra.Command {
 		Use: "keep", Hidden: true,
 		Short: "Turn on leader election for several control planes, and spread CoreDNS over the nodes",
 		RunE: func(c *cobra.Command, _ []string) error {
-			h, err := openControlPlane()
-			if err != nil {
-				return err
-			}
-			return con.Do(c.Context(), "keep", func(ctx context.Context) error {
+			return onControlPlane(c.Context(), con, "keep", func(ctx context.Context, h *local.Host) error {
 				release, err := host.Lock(ctx, lockPath)
 				if err != nil {
 					return err
@@ -159,11 +155,9 @@ func markCommand(con *console.Console) *cobra.Command {
 	labels := c.Flags().StringSlice("node-label", nil, "labels of the node: KEY=VALUE")
 	taints := c.Flags().StringSlice("node-taint", nil, "taints of the node: KEY=VALUE:EFFECT")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		h, err := openControlPlane()
-		if err != nil {
-			return err
-		}
-		return con.Do(c.Context(), "label node "+args[0], func(ctx context.Context) error { return membership.Mark(ctx, h, args[0], *labels, *taints) })
+		return onControlPlane(c.Context(), con, "label node "+args[0], func(ctx context.Context, h *local.Host) error {
+			return membership.Mark(ctx, h, args[0], *labels, *taints)
+		})
 	}
 	return c
 }

@@ -35,11 +35,7 @@ plane is also removed from the members of etcd. Run this on a control plane that
 works. On a host that still works, run "kube-bootstrap turndown" instead.`,
 		Example: "  kube-bootstrap forget node-3",
 		RunE: func(c *cobra.Command, args []string) error {
-			h, err := openControlPlane()
-			if err != nil {
-				return err
-			}
-			return con.Do(c.Context(), "forget "+args[0], func(ctx context.Context) error {
+			return onControlPlane(c.Context(), con, "forget "+args[0], func(ctx context.Context, h *local.Host) error {
 				return exit.Firm(membership.Forget(ctx, h, args[0]))
 			})
 		},
@@ -60,16 +56,25 @@ func openControlPlane() (*local.Host, error) {
 	return local.Open(saved.Config)
 }
 
+// onControlPlane shows work on this control plane as a step.
+func onControlPlane(ctx context.Context, con *console.Console, name string, work func(context.Context, *local.Host) error) error {
+	h, err := openControlPlane()
+	if err != nil {
+		return err
+	}
+	return con.Do(ctx, name, func(ctx context.Context) error { return work(ctx, h) })
+}
+
 // adminClient speaks to the API server with the rights that only root has.
 func adminClient() (kubernetes.Interface, error) {
-	if err := onControlPlane(); err != nil {
+	if err := needsAdmin(); err != nil {
 		return nil, err
 	}
 	return kube.Kubeconfig(adminKubeconfig).Client()
 }
 
-// onControlPlane returns a problem unless root of a control plane runs this.
-func onControlPlane() error {
+// needsAdmin returns a problem unless root of a control plane runs this.
+func needsAdmin() error {
 	if err := asRoot(); err != nil {
 		return err
 	}
@@ -170,7 +175,7 @@ kubeconfig contains the private key; --file writes it with mode 0600.`,
 		if err := checkUser(u); err != nil {
 			return exit.Usage(err)
 		}
-		if err := onControlPlane(); err != nil {
+		if err := needsAdmin(); err != nil {
 			return err
 		}
 		data, err := parts.UserKubeconfig(u)

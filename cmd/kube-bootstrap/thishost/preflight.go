@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,19 +73,16 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan) error {
 	var all []checked
 	var found []*step.Problem
-	bad := false
 	for _, f := range (&step.Runner{}).Look(ctx, looks) {
-		line := checkedOf(f)
 		found = append(found, step.Problems(f.Err)...)
-		bad = bad || !line.OK
-		all = append(all, line)
+		all = append(all, checkedOf(f))
 	}
 	err := format.Print(out, "Check", all, func(w io.Writer) {
 		for _, c := range all {
 			c.print(w)
 		}
 	})
-	if err != nil || !bad {
+	if err != nil || !slices.ContainsFunc(all, func(c checked) bool { return !c.OK }) {
 		return err
 	}
 	return exit.Preflight(found)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -135,25 +136,23 @@ func lookAtHost(ctx context.Context) (Status, error) {
 	// Without a quorum most checks get no answer, so stop them early.
 	looking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	members := make(chan []etcd.MemberStatus, 1)
-	go func() {
-		all := membersOf(ctx, h, saved.Role)
-		if etcd.Quorum(all) != nil {
+	var others sync.WaitGroup
+	others.Go(func() {
+		status.Etcd = membersOf(ctx, h, saved.Role)
+		if err := etcd.Quorum(status.Etcd); err != nil {
+			status.Quorum = err.Error()
 			stop(errors.New("no answer, as etcd has no quorum"))
 		}
-		members <- all
-	}()
-	policies := make(chan error, 1)
-	go func() { policies <- plan.UnenforcedPolicies(looking, h) }()
-	expired := make(chan error, 1)
-	go func() { expired <- membership.ExpiredNodes(looking, h) }()
+	})
+	others.Go(func() { status.NetworkPolicy = textOf(plan.UnenforcedPolicies(looking, h)) })
+	others.Go(func() { status.NodesExpired = textOf(membership.ExpiredNodes(looking, h)) })
 	for _, f := range (&step.Runner{}).Look(looking, made) {
 		one := stepStatusOf(f, saved.Lost)
 		status.UpToDate = status.UpToDate && one.UpToDate
 		status.Steps = append(status.Steps, one)
 	}
-	status.Programs, status.ControlPlanes, status.Etcd = h.Programs(), parts.ControlPlanes(h), <-members
-	status.Quorum, status.NetworkPolicy, status.NodesExpired = textOf(etcd.Quorum(status.Etcd)), textOf(<-policies), textOf(<-expired)
+	others.Wait()
+	status.Programs, status.ControlPlanes = h.Programs(), parts.ControlPlanes(h)
 	if saved.Role == local.Master {
 		status.Rotation = renewal.UnderWay(ctx, h)
 	}
@@ -180,10 +179,7 @@ func membersOf(ctx context.Context, h *local.Host, role string) []etcd.MemberSta
 	if role != config.RoleMaster {
 		return nil
 	}
-	members, err := parts.Etcd(h).Status(h.Limited(ctx))
-	if err != nil {
-		return nil
-	}
+	members, _ := parts.Etcd(h).Status(h.Limited(ctx))
 	return members
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/cmd/kube-bootstrap/output"
@@ -46,25 +45,24 @@ func (s Status) printSummary(w io.Writer) {
 }
 
 func (s Status) countSteps() string {
-	var upToDate, missing, unknown int
+	steps := map[string]int{} // by state
 	for _, one := range s.Steps {
 		switch {
 		case one.Error != "":
-			unknown++
+			steps["unknown"]++
 		case one.UpToDate:
-			upToDate++
+			steps["up to date"]++
 		default:
-			missing++
+			steps["missing"]++
 		}
 	}
-	text := []string{fmt.Sprintf("%d up to date", upToDate)}
-	if missing > 0 {
-		text = append(text, fmt.Sprintf("%d missing", missing))
+	text := fmt.Sprintf("%d up to date", steps["up to date"])
+	for _, state := range []string{"missing", "unknown"} {
+		if steps[state] > 0 {
+			text += fmt.Sprintf(", %d %s", steps[state], state)
+		}
 	}
-	if unknown > 0 {
-		text = append(text, fmt.Sprintf("%d unknown", unknown))
-	}
-	return strings.Join(text, ", ")
+	return text
 }
 
 // count returns how many of all are good, "" if there are none.

@@ -24,10 +24,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/renewal"
 )
 
-const (
-	adminKubeconfig = "/etc/kubernetes/admin.conf"
-	caCertificate   = "/etc/kubernetes/pki/ca.crt"
-)
+const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
 // newToken is what `token create -o json` prints: the one place that shows a token.
 type newToken struct {
@@ -110,7 +107,7 @@ func makeToken(ctx context.Context, ttl time.Duration, scope join.Scope, descrip
 	if err != nil {
 		return made, err
 	}
-	ca, err := os.ReadFile(caCertificate)
+	ca, err := os.ReadFile(join.ClusterCAFile)
 	if err != nil {
 		return made, err
 	}

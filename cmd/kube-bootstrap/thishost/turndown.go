@@ -53,11 +53,11 @@ with --yes.`,
 		if err != nil {
 			return exit.Usage(err)
 		}
-		if *dryRun {
-			return printUndo(con.Out, *format, cfg.KeepImages)
-		}
 		if err := asRoot(); err != nil {
 			return err
+		}
+		if *dryRun {
+			return printUndo(con.Out, *format, cfg.KeepImages)
 		}
 		if err := con.Confirm(c.Context(), *yes, lossesOfTurndown); err != nil {
 			return err
@@ -162,9 +162,6 @@ func installed(keepImages bool) (*local.Host, step.Plan, error) {
 }
 
 func printUndo(out io.Writer, format output.Format, keepImages bool) error {
-	if err := asRoot(); err != nil {
-		return err
-	}
 	_, done, err := installed(keepImages)
 	if err != nil {
 		return err
