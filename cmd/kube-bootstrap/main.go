@@ -142,23 +142,20 @@ func versionCommand(out io.Writer) *cobra.Command {
 }
 
 func thisVersion() versionInfo {
-	return versionInfo{
-		Version: programVersion(), Commit: commit(), Go: runtime.Version(),
+	v := versionInfo{
+		Version: programVersion(), Go: runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, Kubernetes: config.Default().KubernetesVersion,
 	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v.Commit = s.Value
+			}
+		}
+	}
+	return v
 }
 
 func (v versionInfo) String() string {
 	return fmt.Sprintf("kube-bootstrap %s (%s, %s), Kubernetes %s by default", v.Version, v.Go, v.Platform, v.Kubernetes)
-}
-
-func commit() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value
-			}
-		}
-	}
-	return ""
 }

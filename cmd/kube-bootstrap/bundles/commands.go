@@ -74,11 +74,7 @@ source, or, with --bundle, those of that bundle.`,
 		}
 		prefix := strings.Join(append(args, cfg.Registry.Address)[:1], "")
 		all := offline.List(v, prefix)
-		return format.Print(con.Out, "Image", all, func(w io.Writer) {
-			for _, name := range all {
-				fmt.Fprintln(w, name)
-			}
-		})
+		return format.Print(con.Out, "Image", all, func(w io.Writer) { fmt.Fprintln(w, strings.Join(all, "\n")) })
 	}
 	return c
 }

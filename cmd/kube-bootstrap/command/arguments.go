@@ -163,8 +163,7 @@ func argError(c *cobra.Command, err error) error {
 
 // flagError adds the flag that was probably meant.
 func flagError(c *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if remedy, known := previous.Flag(unknown.GetSpecifiedName()); known {
 			return exit.Usage(fmt.Errorf("%w; %s", err, remedy))
 		}
@@ -177,8 +176,7 @@ func flagError(c *cobra.Command, err error) error {
 			err = fmt.Errorf("%w, did you mean --%s?", err, best)
 		}
 	}
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "duration" {
 		return exit.Usage(fmt.Errorf("--%s %q: must be a duration in hours, minutes or seconds, such as 24h or 90s", invalid.GetFlag().Name, invalid.GetValue()))
 	}
 	return exit.Usage(fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath()))

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -119,12 +120,8 @@ func grouped(all *pflag.FlagSet, width int) string {
 				some.AddFlag(f)
 			}
 		})
-		title := "Flags:"
-		if group != "" {
-			title = string(group) + ":"
-		}
 		if some.HasAvailableFlags() {
-			b.WriteString(title + "\n" + some.FlagUsagesWrapped(width) + "\n")
+			b.WriteString(cmp.Or(string(group), "Flags") + ":\n" + some.FlagUsagesWrapped(width) + "\n")
 		}
 	}
 	return b.String()

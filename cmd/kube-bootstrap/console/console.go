@@ -4,6 +4,7 @@ package console
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,11 +181,8 @@ func (con *Console) TellLog() {
 
 // timelineTitle says what a timeline shows: the program, the machine and the time.
 func (con *Console) timelineTitle(at time.Time) string {
-	machine, err := os.Hostname()
-	if err != nil {
-		machine = "this host"
-	}
-	return fmt.Sprintf("kube-bootstrap %s on %s, %s", con.Version, machine, at.Format(time.DateTime))
+	machine, _ := os.Hostname()
+	return fmt.Sprintf("kube-bootstrap %s on %s, %s", con.Version, cmp.Or(machine, "this host"), at.Format(time.DateTime))
 }
 
 // End ends the drawing, so that later output does not overwrite it.
@@ -252,13 +250,10 @@ func (con *Console) Confirm(ctx context.Context, yes bool, losses func(context.C
 	}
 	fmt.Fprintf(con.Err, "This removes for good:\n  %s\nContinue? [y/N] ", strings.Join(all, "\n  "))
 	answer, err := readLine(ctx, con.In)
-	switch {
-	case err != nil:
-		return err
-	case answer == "y" || answer == "yes":
-		return nil
+	if err == nil && answer != "y" && answer != "yes" {
+		return errDeclined
 	}
-	return errDeclined
+	return err
 }
 
 // readLine returns a line in lower case. A Ctrl-C ends the wait for it.

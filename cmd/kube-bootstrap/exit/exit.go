@@ -34,8 +34,7 @@ const (
 // Tell prints err and what to do about it to w, and returns the exit code.
 // ignores states that the command has --ignore-preflight.
 func Tell(ctx context.Context, w io.Writer, err error, ignores bool) int {
-	var status statusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[statusError](err); ok {
 		return int(status)
 	}
 	code := codeOf(ctx, err)
@@ -53,11 +52,9 @@ func Tell(ctx context.Context, w io.Writer, err error, ignores bool) int {
 			complain(w, e.Error())
 		}
 	}
-	var resume *resumeError
-	switch {
-	case errors.As(err, &resume) && code != usage && code != locked:
+	if resume, ok := errors.AsType[*resumeError](err); ok && code != usage && code != locked {
 		complain(w, resume.advice)
-	case code == preflight:
+	} else if code == preflight {
 		tellWayOn(w, err, ignores)
 	}
 	return code
@@ -80,8 +77,6 @@ func tellWayOn(w io.Writer, err error, ignores bool) {
 func complain(w io.Writer, text string) { fmt.Fprint(w, progress.Lines("!!!", time.Now(), text)) }
 
 func codeOf(ctx context.Context, err error) int {
-	var resume *resumeError
-	var refused *remote.Refused
 	switch {
 	case err == nil:
 		return ok
@@ -95,9 +90,9 @@ func codeOf(ctx context.Context, err error) int {
 		return locked
 	case errors.Is(err, errUsage):
 		return usage
-	case errors.As(err, &refused):
+	case errors.As(err, new(*remote.Refused)):
 		return preflight
-	case errors.As(err, &resume):
+	case errors.As(err, new(*resumeError)):
 		return failure
 	case errors.Is(err, errTold), len(step.Problems(err)) > 0:
 		return preflight

@@ -108,10 +108,7 @@ func settingsLost(env func(string) string, flags *pflag.FlagSet, verb config.Ver
 	if !ofThisHost(verb) || namedFile(env, flags, verb) != "" {
 		return nil
 	}
-	saved, err := local.ReadSaved(host.Files{})
-	if err != nil {
-		return nil // told where the settings are needed; only root may read them
-	}
+	saved, _ := local.ReadSaved(host.Files{}) // an error is reported where the settings are needed; only root may read them
 	return saved.Lost
 }
 
