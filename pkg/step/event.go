@@ -29,17 +29,17 @@ const (
 // Event is one thing that happened to a step. Steps never print: the caller
 // of the Runner displays its events.
 type Event struct {
-	At      time.Time
-	Stage   int // from 0; negative before the first stage
-	Stages  int // number of stages of the plan
-	Step    string
-	Kind    Kind
-	Message string   // Progress: the current action or wait. Left: what Undo leaves behind, and why
-	Bytes   int64    // Progress: done so far, in bytes; 0 if not counted
-	Total   int64    // Progress: size of the transfer in bytes; 0 if unknown
-	Doing   []string // Progress: the parallel actions of the step, a few words each
-	Diff    Diff     // Planned and Started
-	Err     error    // Failed
+	At      time.Time `json:"at"`
+	Stage   int       `json:"stage"`            // from 0; negative before the first stage
+	Stages  int       `json:"stages,omitempty"` // number of stages of the plan
+	Step    string    `json:"step"`
+	Kind    Kind      `json:"kind"`
+	Message string    `json:"message,omitempty"` // Progress: the current action or wait. Left: what Undo leaves behind, and why
+	Bytes   int64     `json:"bytes,omitempty"`   // Progress: done so far, in bytes; 0 if not counted
+	Total   int64     `json:"total,omitempty"`   // Progress: size of the transfer in bytes; 0 if unknown
+	Doing   []string  `json:"doing,omitempty"`   // Progress: the parallel actions of the step, a few words each
+	Diff    Diff      `json:"diff,omitempty"`    // Planned and Started
+	Err     error     `json:"-"`                 // Failed
 }
 
 // Host splits Step of a run on several hosts, such as "worker-1: start etcd". host is

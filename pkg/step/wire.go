@@ -1,28 +1,19 @@
 package step
 
-import (
-	"encoding/json"
-	"time"
-)
+import "encoding/json"
 
 // wire is the JSON form of an Event, one line each. --progress json writes
 // it, and `cluster` reads it from the kube-bootstrap that it runs on a node.
 type wire struct {
-	At      time.Time `json:"at"`
-	Stage   int       `json:"stage"`
-	Stages  int       `json:"stages,omitempty"`
-	Host    string    `json:"host,omitempty"`
-	Step    string    `json:"step"`
-	Kind    Kind      `json:"kind"`
-	Message string    `json:"message,omitempty"`
-	Bytes   int64     `json:"bytes,omitempty"`
-	Total   int64     `json:"total,omitempty"`
-	Doing   []string  `json:"doing,omitempty"`
-	Diff    Diff      `json:"diff,omitempty"`
-	Error   string    `json:"error,omitempty"`
+	Host string `json:"host,omitempty"`
+	fields
+	Error string `json:"error,omitempty"`
 	// Problems are the problems that Error contains.
 	Problems []*Problem `json:"problems,omitempty"`
 }
+
+// fields is an Event without its methods.
+type fields Event
 
 // told is an error that another process reported as JSON.
 type told struct {
@@ -44,7 +35,7 @@ func (t *told) Unwrap() []error {
 // names.
 func (e Event) MarshalJSON() ([]byte, error) {
 	host, _ := e.Host()
-	w := wire{At: e.At, Stage: e.Stage, Stages: e.Stages, Host: host, Step: e.Step, Kind: e.Kind, Message: e.Message, Bytes: e.Bytes, Total: e.Total, Doing: e.Doing, Diff: e.Diff}
+	w := wire{fields: fields(e), Host: host}
 	if e.Err != nil {
 		w.Error, w.Problems = e.Err.Error(), Problems(e.Err)
 	}
@@ -58,7 +49,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*e = Event{At: w.At, Stage: w.Stage, Stages: w.Stages, Step: w.Step, Kind: w.Kind, Message: w.Message, Bytes: w.Bytes, Total: w.Total, Doing: w.Doing, Diff: w.Diff}
+	*e = Event(w.fields)
 	if w.Error != "" {
 		e.Err = &told{w.Error, w.Problems}
 	}
