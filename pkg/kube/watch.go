@@ -75,9 +75,6 @@ func Follow(ctx context.Context, open Watch, tell func(watch.Event)) {
 			events.Stop()
 			pause = firstReopen // the server ends each watch after some minutes
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = step.Pause(ctx, pause) // the loop looks whether ctx has ended
 	}
 }

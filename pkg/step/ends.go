@@ -31,8 +31,6 @@ type End struct {
 // looked at, or that ended before since and will be started again.
 func WatchEnds(ctx context.Context, look func(ctx context.Context, since time.Time) (End, bool)) error {
 	since, seen, times := time.Now(), "", 0
-	ticks := time.NewTicker(watchPause)
-	defer ticks.Stop()
 	for {
 		if last, ended := look(ctx, since); ended && last.ID != seen {
 			seen, times = last.ID, times+1
@@ -42,10 +40,8 @@ func WatchEnds(ctx context.Context, look func(ctx context.Context, since time.Ti
 			}
 			Report(ctx, text, 0, 0)
 		}
-		select {
-		case <-ctx.Done():
+		if Pause(ctx, watchPause) != nil {
 			return nil
-		case <-ticks.C:
 		}
 	}
 }
