@@ -94,14 +94,11 @@ func Missing(ctx context.Context, connect Connect, objects []*Object) (step.Diff
 
 // first returns the first error that the API server itself returned. If there
 // is none, it returns the first connection error.
-func first(errs []error) (first error) {
-	for _, err := range errs {
-		if errors.As(err, new(apierrors.APIStatus)) {
-			return err
-		}
-		first = cmp.Or(first, err)
+func first(errs []error) error {
+	if i := slices.IndexFunc(errs, func(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }); i >= 0 {
+		return errs[i]
 	}
-	return first
+	return cmp.Or(errs...)
 }
 
 // server is one API server during one Apply or Missing.

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,16 +147,10 @@ func (stopped) Is(err error) bool { return err == context.Canceled }
 
 // firstCause returns the error that made the stage fail, rather than an error of its other steps.
 func firstCause(errs []error) error {
-	var told error
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-		if err != nil {
-			told = err
-		}
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, context.Canceled) }); i >= 0 {
+		return errs[i]
 	}
-	return told
+	return cmp.Or(errs...)
 }
 
 func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error {
