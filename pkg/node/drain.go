@@ -25,17 +25,10 @@ const cordonAnnotation = "kube-bootstrap.dev/cordoned"
 
 // Uncordon makes a node schedulable again after Drain.
 func (n Node) Uncordon() step.Step {
-	return step.Step{
-		Name: "put node " + n.Name + " back into scheduling",
-		Check: func(ctx context.Context) (step.Diff, error) {
-			node, err := n.get(ctx)
-			if err != nil || node.Annotations[cordonAnnotation] == "" {
-				return nil, err
-			}
-			return step.Diff{"uncordon node " + n.Name}, nil
-		},
-		Apply: n.uncordon,
-	}
+	return step.When("put node "+n.Name+" back into scheduling", "uncordon node "+n.Name, func(ctx context.Context) (bool, error) {
+		node, err := n.get(ctx)
+		return err == nil && node.Annotations[cordonAnnotation] != "", err
+	}, n.uncordon)
 }
 
 func (n Node) uncordon(ctx context.Context) error {
@@ -241,14 +234,11 @@ func blockedBy(budget policyv1.PodDisruptionBudget, pods []corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("disruption budget %s/%s: %w", budget.Namespace, budget.Name, err)
 	}
-	var held []corev1.Pod
-	for _, p := range pods {
-		// The API server may apply other rules to pods that are not Ready, so
-		// leave the decision to it.
-		if p.Namespace == budget.Namespace && kube.PodReady(p) && p.DeletionTimestamp == nil && selector.Matches(labels.Set(p.Labels)) {
-			held = append(held, p)
-		}
-	}
+	// The API server may apply other rules to pods that are not Ready, so leave the
+	// decision to it.
+	held := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
+		return p.Namespace != budget.Namespace || !kube.PodReady(p) || p.DeletionTimestamp != nil || !selector.Matches(labels.Set(p.Labels))
+	})
 	if len(held) == 0 {
 		return nil
 	}

@@ -64,17 +64,11 @@ func (n Node) since(ctx context.Context) (time.Time, error) {
 
 // Forget deletes the node object. Kubernetes then deletes its pods.
 func (n Node) Forget() step.Step {
-	return step.Step{
-		Name: "delete node " + n.Name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			_, err := n.get(ctx)
-			if apierrors.IsNotFound(err) {
-				return nil, nil
-			}
-			return step.Diff{"delete node " + n.Name}, err
-		},
-		Apply: n.Remove,
-	}
+	name := "delete node " + n.Name
+	return step.When(name, name, func(ctx context.Context) (bool, error) {
+		_, err := n.get(ctx)
+		return err == nil, kube.IgnoreNotFound(err)
+	}, n.Remove)
 }
 
 // Remove deletes the node. A missing node is not an error.
@@ -196,7 +190,7 @@ func LastReport(n *corev1.Node) time.Time {
 	return n.CreationTimestamp.Time
 }
 
-// NotReady returns those of the nodes that are not Ready, or do not exist.
+// NotReady returns the names of the nodes that are not Ready, or do not exist.
 func (n Node) NotReady(ctx context.Context, names []string) (away []string, err error) {
 	for _, n.Name = range names {
 		node, err := n.get(ctx)

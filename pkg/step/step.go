@@ -84,6 +84,16 @@ func (p Plan) Within(limit time.Duration) Plan {
 	return p
 }
 
+// When returns a step whose Apply is do, and whose Diff is todo if needed returns true.
+func When(name, todo string, needed func(context.Context) (bool, error), do func(context.Context) error) Step {
+	return Step{Name: name, Apply: do, Check: func(ctx context.Context) (Diff, error) {
+		if is, err := needed(ctx); err != nil || !is {
+			return nil, err
+		}
+		return Diff{todo}, nil
+	}}
+}
+
 // If returns the step, or an empty step that Plan.Compact removes.
 func (s Step) If(wanted bool) Step {
 	if wanted {

@@ -62,7 +62,7 @@ func RenewDue(h *local.Host) step.Step {
 	}
 }
 
-// renewFlannel is renewDue of a worker, which asks with its kubelet's identity.
+// renewFlannel is RenewDue of a worker, which asks with its kubelet's identity.
 func renewFlannel(h *local.Host) step.Step {
 	fetch := parts.FlannelCertificate(h)
 	return step.Step{
@@ -80,16 +80,9 @@ func markRenewal(h *local.Host) step.Step {
 }
 
 func endRenewal(h *local.Host) step.Step {
-	return step.Step{
-		Name: "forget that certificates are renewed",
-		Check: func(context.Context) (step.Diff, error) {
-			if h.Files.Exists(controlplane.RenewingFile) {
-				return step.Diff{"remove " + controlplane.RenewingFile}, nil
-			}
-			return nil, nil
-		},
-		Apply: func(context.Context) error { return h.Files.Remove(controlplane.RenewingFile) },
-	}
+	return step.When("forget that certificates are renewed", "remove "+controlplane.RenewingFile,
+		func(context.Context) (bool, error) { return h.Files.Exists(controlplane.RenewingFile), nil },
+		func(context.Context) error { return h.Files.Remove(controlplane.RenewingFile) })
 }
 
 // Renews returns the problem that prevents a renewal of certificates [unfinished].

@@ -72,50 +72,36 @@ func (r rotating) begin() step.Step {
 	if r.subject == rotation.Authorities {
 		name = "make new " + rotation.Title(r.subject)
 	}
-	return step.Step{
-		Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			now, err := r.store.Read(ctx)
-			if err != nil || now != nil {
-				return nil, err
-			}
-			return step.Diff{name}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			key, err := parts.PKI(r.Host).NewKey(r.subject)
-			if err != nil {
-				return err
-			}
-			id := time.Now().UTC().Format(time.RFC3339)
-			return r.store.Write(ctx, rotation.Rotation{ID: id, Subject: r.subject, Phase: rotation.Accept, New: key})
-		},
-	}
+	return step.When(name, name, func(ctx context.Context) (bool, error) {
+		now, err := r.store.Read(ctx)
+		return now == nil, err
+	}, func(ctx context.Context) error {
+		key, err := parts.PKI(r.Host).NewKey(r.subject)
+		if err != nil {
+			return err
+		}
+		id := time.Now().UTC().Format(time.RFC3339)
+		return r.store.Write(ctx, rotation.Rotation{ID: id, Subject: r.subject, Phase: rotation.Accept, New: key})
+	})
 }
 
 // withdraw removes the uploaded keys for joining control planes, because they include
 // only the old key. No keys are uploaded again until the rotation has ended.
 func (r rotating) withdraw() step.Step {
 	const name = "withdraw the keys for joining control planes"
-	return step.Step{
-		Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			client, err := r.store.API.Client()
-			if err != nil {
-				return nil, err
-			}
-			if shared, err := join.Shared(ctx, client); err != nil || !shared {
-				return nil, err
-			}
-			return step.Diff{name}, nil
-		},
-		Apply: func(ctx context.Context) error {
-			client, err := r.store.API.Client()
-			if err != nil {
-				return err
-			}
-			return join.Unshare(ctx, client)
-		},
-	}
+	return step.When(name, name, func(ctx context.Context) (bool, error) {
+		client, err := r.store.API.Client()
+		if err != nil {
+			return false, err
+		}
+		return join.Shared(ctx, client)
+	}, func(ctx context.Context) error {
+		client, err := r.store.API.Client()
+		if err != nil {
+			return err
+		}
+		return join.Unshare(ctx, client)
+	})
 }
 
 // step returns a step of the rotation, which has work until the phase last is over.
@@ -239,15 +225,8 @@ func (r rotating) workerNames(ctx context.Context) ([]string, error) {
 
 func (r rotating) end() step.Step {
 	const name = "end the rotation"
-	return step.Step{
-		Name: name,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			now, err := r.store.Read(ctx)
-			if err != nil || now == nil {
-				return nil, err
-			}
-			return step.Diff{name}, nil
-		},
-		Apply: r.store.Remove,
-	}
+	return step.When(name, name, func(ctx context.Context) (bool, error) {
+		now, err := r.store.Read(ctx)
+		return now != nil, err
+	}, r.store.Remove)
 }
