@@ -17,8 +17,8 @@ type Arguments map[string]string
 // additive are flags with a list whose defaults the cluster needs: Over adds to it.
 var additive = []string{"enable-admission-plugins", "controllers"}
 
-// Over returns args with the values of a in place of the ones that args has, and
-// with the further flags of a, sorted.
+// Over returns args in which the values of a replace the values of the same flags,
+// and then the further flags of a, sorted.
 func (a Arguments) Over(args []string) []string {
 	all := slices.Clone(args)
 	for _, name := range slices.Sorted(maps.Keys(a)) {

@@ -21,7 +21,7 @@ const (
 	EachRun Change = "not kept"
 )
 
-// Difference is a setting that was given another value than the one in force.
+// Difference is a setting whose given value differs from the value in force.
 type Difference struct {
 	Setting
 	Given, InForce string

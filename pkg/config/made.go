@@ -121,17 +121,11 @@ func (m Made) Includes(now Made) bool {
 // their own copies. With the addons go their addresses. Use it only if the cluster
 // is not created again.
 func (c Config) Remembered(origins Origins) Config {
-	if origins["addons"].Source == FromCluster {
-		c.Addons = nil
-		delete(origins, "addons")
-		if origins["loadBalancerAddresses"].Source == FromCluster {
-			c.LoadBalancerAddresses = nil
-			delete(origins, "loadBalancerAddresses")
+	for _, field := range []string{"addons", "cniPlugin"} {
+		if s, _ := Find(field); origins[field].Source == FromCluster {
+			_ = s.at(&c).set(s.Default)
+			delete(origins, field)
 		}
 	}
-	if s, _ := Find("cniPlugin"); origins[s.Field].Source == FromCluster {
-		_ = s.at(&c).set(s.Default)
-		delete(origins, s.Field)
-	}
-	return c
+	return c.WithoutUnusedAddresses(origins)
 }

@@ -18,7 +18,7 @@ func Suggestion(name string) string {
 	return cmp.Or(suggest(name, fields), "; `kube-bootstrap config init` prints all there are")
 }
 
-// DidYouMean names the one of known that was probably meant, or all of them.
+// DidYouMean returns the known name that was probably meant, or all known names.
 func DidYouMean(name string, known []string) string {
 	return cmp.Or(suggest(name, known), "; there are "+strings.Join(known, ", "))
 }
@@ -30,8 +30,8 @@ func suggest(name string, known []string) string {
 	return ""
 }
 
-// Nearest returns the one of known that name was probably meant to be: at most
-// three typing errors away. Empty if there is none.
+// Nearest returns the known name that name was probably meant to be: at most three
+// typing errors away. It returns "" if there is none.
 func Nearest(name string, known []string) string {
 	best, distance := "", 4
 	for _, k := range known {

@@ -85,15 +85,13 @@ func ParsePort(s string) (p PublishedPort, err error) {
 		}
 		words = words[1:]
 	}
-	outside, err := strconv.ParseUint(words[0], 10, 16)
-	if err != nil || outside == 0 {
-		return p, must
+	for i, port := range []*uint16{&p.Port, &p.NodePort} {
+		number, err := strconv.ParseUint(words[i], 10, 16)
+		if err != nil || number == 0 {
+			return p, must
+		}
+		*port = uint16(number)
 	}
-	inside, err := strconv.ParseUint(words[1], 10, 16)
-	if err != nil || inside == 0 {
-		return p, must
-	}
-	p.Port, p.NodePort = uint16(outside), uint16(inside)
 	return p, nil
 }
 
@@ -179,18 +177,17 @@ func nodeTaints(s string) string {
 	return ""
 }
 
-func cpus(s string) string {
-	q, err := resource.ParseQuantity(s)
-	if err != nil || q.MilliValue() < 100 {
-		return "must be a number of processors of at least 0.1, such as 2 or 1.5"
-	}
-	return ""
-}
+var (
+	cpus   = quantity((*resource.Quantity).MilliValue, 100, "must be a number of processors of at least 0.1, such as 2 or 1.5")
+	amount = quantity((*resource.Quantity).Value, 1<<20, "must be an amount, such as 2Gi or 500Mi")
+)
 
-func amount(s string) string {
-	q, err := resource.ParseQuantity(s)
-	if err != nil || q.Value() < 1<<20 {
-		return "must be an amount, such as 2Gi or 500Mi"
+// quantity returns the check of a quantity of at least this value.
+func quantity(value func(*resource.Quantity) int64, least int64, must string) func(string) string {
+	return func(s string) string {
+		if q, err := resource.ParseQuantity(s); err != nil || value(&q) < least {
+			return must
+		}
+		return ""
 	}
-	return ""
 }

@@ -33,7 +33,7 @@ var nodeSettings = sharing(Setting{Group: GroupHost, Verbs: both | OneNode, Chan
 	at:   mapping(func(c *Config) *string { return &c.KubeletConfig }), check: components.KubeletConfig,
 }})
 
-// containerSettings are those of a cluster whose nodes are containers.
+// containerSettings are the settings of a cluster whose nodes are containers.
 var containerSettings = []Setting{{
 	Field: "name", Flag: "name", Group: GroupContainers, Default: "kube", Verbs: ClusterUp | Named, Change: Never,
 	Help: "name of the cluster; its nodes are called NAME-master-1, NAME-worker-1 and so on",

@@ -4,7 +4,6 @@
 package components
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -14,7 +13,6 @@ const (
 	stays           = "it stays as it is, because the cluster depends on it"
 	ownCertificates = "the certificates are those of kube-bootstrap; it also sets the ciphers and the oldest version of TLS"
 	ownRights       = "who may do what is decided as kube-bootstrap sets it"
-	keepsNodesApart = "keeps a node from changing other nodes"
 	ownAddress      = "use ipAddress"
 	ownEtcd         = "the API server uses the etcd of the control planes"
 	onlyPrints      = "it only prints, and ends"
@@ -83,7 +81,7 @@ func Flag(program, name, value string) string {
 		}
 	}
 	if name == "disable-admission-plugins" && slices.Contains(strings.Split(value, ","), "NodeRestriction") {
-		return fmt.Sprintf("cannot contain NodeRestriction: it %s", keepsNodesApart)
+		return "cannot contain NodeRestriction: it keeps a node from changing other nodes"
 	}
 	return ""
 }

@@ -91,14 +91,7 @@ func Setting(path string) (config.Setting, bool) { return config.Find(fields[pat
 
 // Suggestion names the field that was probably meant, or all fields.
 func Suggestion(path string) string {
-	var known []string
-	for name := range fields {
-		if _, there := Setting(name); there {
-			known = append(known, name)
-		}
-	}
-	slices.Sort(known)
-	return config.DidYouMean(path, known)
+	return config.DidYouMean(path, slices.Sorted(maps.Keys(fields)))
 }
 
 // variables of the previous scripts are no setting any more.

@@ -57,7 +57,7 @@ func TestSchema(t *testing.T) {
 
 func TestTemplateIsValid(t *testing.T) {
 	path := must.Write(t, filepath.Join(t.TempDir(), "kb.yaml"), Template())
-	cfg, _, err := source.Load(path, nil, nil)
+	cfg, _, err := source.Load(path, source.HostEnv(func(string) string { return "" }), nil)
 	if err != nil || !reflect.DeepEqual(cfg, config.Default()) {
 		t.Errorf("%v\n%s", err, Template())
 	}

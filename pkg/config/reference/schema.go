@@ -2,7 +2,6 @@ package reference
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
@@ -79,22 +78,14 @@ func schemaOf(s config.Setting) *schema {
 	if kind == "list" {
 		one.Items = &schema{Type: types{"string"}}
 	}
-	if s.Default != "" {
-		one.Default = jsonValue(kind, s.Default)
+	switch {
+	case s.Default == "":
+	case kind == "bool", kind == "int":
+		one.Default = json.RawMessage(s.Default)
+	default:
+		one.Default = s.Default
 	}
 	return one
-}
-
-func jsonValue(kind, raw string) any {
-	switch kind {
-	case "bool":
-		return raw == "true"
-	case "int":
-		if n, err := strconv.Atoi(raw); err == nil {
-			return n
-		}
-	}
-	return raw
 }
 
 func nodeSchema() *schema {

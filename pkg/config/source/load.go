@@ -35,9 +35,6 @@ func Load(path string, env Env, flags *pflag.FlagSet) (config.Config, config.Ori
 }
 
 func fromEnv(cfg *config.Config, s config.Setting, env Env, origins config.Origins) error {
-	if env == nil {
-		return nil
-	}
 	for _, name := range s.EnvNames() {
 		if raw, found := env(name); raw != "" {
 			return take(cfg, s, raw, config.Origin{Source: config.FromEnvironment, Where: found}, origins)
