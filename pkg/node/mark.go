@@ -29,10 +29,8 @@ type Marks struct {
 	Own bool `json:"-"`
 }
 
-func (m Marks) none() bool { return len(m.Labels)+len(m.Taints) == 0 }
-
-// Mark applies labels and taints to the node and removes the ones that earlier
-// settings added. The kubelet itself only applies them when it registers the
+// Mark applies labels and taints to the node and removes what earlier settings
+// added. The kubelet itself only applies them when it registers the
 // node.
 func (n Node) Mark(marks Marks) step.Step {
 	return step.Step{
@@ -104,7 +102,7 @@ func (m Marks) changes(node *corev1.Node, before Marks) changes {
 	if !m.Own {
 		c.taint(node, before.Taints, m.Taints)
 	}
-	if m.none() && before.none() || text(m) == text(before) {
+	if text(m) == text(before) {
 		return c
 	}
 	c.diff = append(c.diff, "remember the labels and taints of the settings of node "+node.Name)
@@ -216,8 +214,8 @@ func (c changes) patch() string {
 	return text(all)
 }
 
-// All other labels and taints than the ones that a host's settings gave to its
-// node belong to users and controllers, and stay. A worker remembers what it
+// Labels and taints that the settings of a host did not give to its node belong to
+// users and controllers, and stay. A worker remembers what it
 // gave in an annotation of its node. A control plane must not trust that: with
 // its rights, a kubelet could remove a taint of an administrator. It remembers
 // in a ConfigMap, which no kubelet can write.
