@@ -86,7 +86,7 @@ var manifests embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"indent": indent,
-	"hash":   hash,
+	"hash":   Hash,
 	"host":   hostOf,
 	"port":   portOf,
 	"base64": base64.StdEncoding.EncodeToString,
@@ -111,9 +111,9 @@ func indent(by int, text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", pad)
 }
 
-// hash returns a value for an annotation of a pod template, so that the pods
-// restart when their configuration changes.
-func hash(parts ...string) string {
+// Hash returns a short hash of texts. In an annotation of a pod template, it makes
+// the pods restart when their configuration changes.
+func Hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }

@@ -62,7 +62,7 @@ func TestManifestsStrict(t *testing.T) {
 func TestAHashOfDigitsIsAString(t *testing.T) {
 	number := regexp.MustCompile(`^[1-9]\d+$`)
 	a := variants()["full"]
-	for i := 0; !number.MatchString(hash(string(a.Settings.ClusterCA))); i++ {
+	for i := 0; !number.MatchString(Hash(string(a.Settings.ClusterCA))); i++ {
 		a.Settings.ClusterCA = []byte(strconv.Itoa(i))
 	}
 	for _, o := range objects(t, a) {

@@ -25,19 +25,12 @@ var dnsSlices = metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName +
 
 // WaitDNS waits until a CoreDNS pod is ready.
 func (a Addons) WaitDNS() step.Step {
-	name := "wait for CoreDNS"
-	return step.Step{
-		Name:  name,
-		Waits: true,
-		Check: func(ctx context.Context) (step.Diff, error) {
-			err := a.dnsReady(ctx)
-			return step.DiffOf(err, fmt.Sprintf("%s: %v", name, err))
-		},
-		Apply: func(ctx context.Context) error {
-			holds := func(o runtime.Object) error { return answers(o.(*discoveryv1.EndpointSlice)) }
-			return kube.Await(ctx, a.watchDNS, holds, func() string { return a.dnsPods(ctx) })
-		},
+	s := step.Wait("wait for CoreDNS", a.dnsReady, nil)
+	s.Apply = func(ctx context.Context) error {
+		holds := func(o runtime.Object) error { return answers(o.(*discoveryv1.EndpointSlice)) }
+		return kube.Await(ctx, a.watchDNS, holds, func() string { return a.dnsPods(ctx) })
 	}
+	return s
 }
 
 func (a Addons) watchDNS(ctx context.Context) (watch.Interface, error) {

@@ -3,8 +3,6 @@ package parts
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"slices"
 	"strings"
@@ -91,8 +89,7 @@ func WantedAddons(h *local.Host) []string {
 // AddonManifest returns the manifest of an addon.
 func AddonManifest(h *local.Host, name string) Manifest {
 	from := addon.Where(name)
-	sum := sha256.Sum256([]byte(from))
-	return Manifest{h, from, host.StateDir + "/addons/" + hex.EncodeToString(sum[:8]) + ".yaml"}
+	return Manifest{h, from, host.StateDir + "/addons/" + addon.Hash(from) + ".yaml"}
 }
 
 // Manifest is a YAML file of the user, given by path or URL. A copy of it is
