@@ -87,7 +87,7 @@ func (s *server) remove(ctx context.Context, o *Object, label string) error {
 	if err != nil || live == nil {
 		return err
 	}
-	background, uid := metav1.DeletePropagationBackground, live.GetUID()
-	options := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}
-	return IgnoreNotFound(resource.Delete(ctx, o.GetName(), options))
+	options := metav1.NewPreconditionDeleteOptions(string(live.GetUID()))
+	options.PropagationPolicy = new(metav1.DeletePropagationBackground)
+	return IgnoreNotFound(resource.Delete(ctx, o.GetName(), *options))
 }

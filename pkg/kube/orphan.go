@@ -40,6 +40,5 @@ func (s *server) freeAddress(ctx context.Context, o *Object) error {
 	if _, err := services.Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}
-	uid := address.GetUID()
-	return s.Resource(ipAddresses).Delete(ctx, ip, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	return s.Resource(ipAddresses).Delete(ctx, ip, *metav1.NewPreconditionDeleteOptions(string(address.GetUID())))
 }
