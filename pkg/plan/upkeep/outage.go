@@ -20,7 +20,7 @@ const (
 
 type outages struct {
 	mu     sync.Mutex
-	recent []outage // those of the last backoffReset
+	recent []outage // the outages of the last backoffReset
 	last   time.Time
 }
 

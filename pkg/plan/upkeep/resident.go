@@ -29,9 +29,8 @@ import (
 // Resident is the agent of this host. Its parts run independently of one
 // another, and each retries after an error.
 type Resident struct {
-	Files host.Files
-	Lock  agent.Lock // held during repairs
-	Log   func(string)
+	Lock agent.Lock // held during repairs
+	Log  func(string)
 
 	in      *agent.Inbox
 	outages *outages
@@ -44,7 +43,7 @@ func (r Resident) Run(ctx context.Context) error {
 	if err := r.makeOverlay(); err != nil {
 		r.failed("make the link of the overlay")(err)
 	}
-	saved, err := local.ReadSaved(r.Files)
+	saved, err := local.ReadSaved(host.Files{})
 	parts := map[string]func(context.Context) error{
 		"balance":                     r.balance,
 		"repair":                      r.repair,
@@ -66,7 +65,7 @@ func (r Resident) Run(ctx context.Context) error {
 	for name, part := range parts {
 		all.Go(func() { agent.Forever(ctx, part, r.failed(name)) })
 	}
-	if err := agent.Announce(r.Files); err != nil {
+	if err := agent.Announce(host.Files{}); err != nil {
 		return err
 	}
 	all.Go(func() { agent.StaySmall(ctx) })
@@ -81,7 +80,7 @@ func (r Resident) failed(part string) func(error) {
 // makeOverlay creates the overlay link before the balancer starts: otherwise
 // flanneld, which reaches etcd through the balancer, may create it first.
 func (r Resident) makeOverlay() error {
-	if !local.Complete(r.Files) {
+	if !local.Complete(host.Files{}) {
 		return nil
 	}
 	h, err := r.host()
@@ -94,13 +93,13 @@ func (r Resident) makeOverlay() error {
 // balance runs the balancer of this host until ctx ends. It reports changes of
 // the list of control planes, and the end of a long outage.
 func (r Resident) balance(ctx context.Context) error {
-	s, err := balancer.ReadSettings(r.Files)
+	s, err := balancer.ReadSettings(host.Files{})
 	if err != nil {
 		return err
 	}
-	access := etcd.Access{Files: r.Files, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
-	return balancer.Serve(ctx, r.Files, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
-		return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
+	access := etcd.Access{Files: host.Files{}, CA: s.EtcdCA, Cert: s.Cert, Key: s.Key}
+	return balancer.Serve(ctx, host.Files{}, s, func(ctx context.Context, tell func([]balancer.ControlPlane)) error {
+		return agent.WhileUnchanged(ctx, host.Files{}, func(ctx context.Context) error {
 			client, err := access.Client(ctx, "https://"+s.EtcdAddress())
 			if err != nil {
 				return err
@@ -124,7 +123,7 @@ func (r Resident) balance(ctx context.Context) error {
 }
 
 func (r Resident) host() (*local.Host, error) {
-	saved, err := local.ReadSaved(r.Files)
+	saved, err := local.ReadSaved(host.Files{})
 	if err = errors.Join(err, saved.Lost); err != nil {
 		return nil, err
 	}
@@ -181,7 +180,7 @@ func (r Resident) repair(ctx context.Context) error {
 	go agent.WatchKernel(ctx, r.in, r.failed("watch the kernel"))
 	go agent.Forever(ctx, r.onHost(r.watchFiles), r.failed("watch files"))
 	go agent.Forever(ctx, r.onHost(r.watchLeases), r.failed("watch the leases"))
-	return agent.Repairer{Files: r.Files, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, r.in)
+	return agent.Repairer{Files: host.Files{}, Duties: r.duties, Lock: r.Lock, Log: r.Log}.Run(ctx, r.in)
 }
 
 func (r Resident) engines() []agent.Engine {
@@ -206,7 +205,7 @@ func (r Resident) engines() []agent.Engine {
 // duties returns no duties while a run has not completed, or while a newer
 // executable is installed that will replace this process.
 func (r Resident) duties() (agent.Groups, error) {
-	if !local.Complete(r.Files) || !process.SelfInstalled(r.Files, local.Binary) {
+	if !local.Complete(host.Files{}) || !process.SelfInstalled(host.Files{}, local.Binary) {
 		return nil, nil
 	}
 	h, err := r.host()

@@ -45,7 +45,7 @@ func (r Resident) refuse(ctx context.Context, h *local.Host) error {
 		return parts.Etcd(h).Do(ctx, func(client *clientv3.Client) error { return etcd.FollowRemoved(ctx, client, told.Give) })
 	}
 	go agent.Forever(ctx, func(ctx context.Context) error {
-		return agent.WhileUnchanged(ctx, r.Files, follow, join.EtcdCAFile)
+		return agent.WhileUnchanged(ctx, h.Files, follow, join.EtcdCAFile)
 	}, r.failed("follow removed nodes"))
 	agent.Follow(ctx, told, limited(h, membership.RefuseRemoved), r.failed("refuse removed nodes"))
 	return nil
@@ -97,7 +97,7 @@ func (r Resident) watchLeases(ctx context.Context, h *local.Host) error {
 		<-ctx.Done()
 		return nil
 	}
-	return agent.WhileUnchanged(ctx, r.Files, func(ctx context.Context) error {
+	return agent.WhileUnchanged(ctx, h.Files, func(ctx context.Context) error {
 		return parts.FlannelEtcd(h).WatchLeases(ctx, func() {
 			r.in.Put(agent.Lease)
 			r.hosts.Give()
