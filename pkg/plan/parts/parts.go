@@ -76,7 +76,7 @@ func Bridge(h *local.Host) maindocker.Bridge {
 
 // Overlay returns flannel's network, as docker0 gets its packets.
 func Overlay(h *local.Host) maindocker.Overlay {
-	return maindocker.Overlay{Docker: MainDocker(h), Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: hostNetwork(h)}
+	return maindocker.Overlay{Docker: MainDocker(h), Lease: lease(h), Link: flannel.Link(h.Config.FlannelBackend), Hosts: HostNetwork(h)}
 }
 
 func lease(h *local.Host) func() (maindocker.Lease, error) {
@@ -86,9 +86,9 @@ func lease(h *local.Host) func() (maindocker.Lease, error) {
 	}
 }
 
-// hostNetwork returns the network of this host's interface. It is invalid if
+// HostNetwork returns the network of this host's interface. It is invalid if
 // no interface has the address.
-func hostNetwork(h *local.Host) netip.Prefix {
+func HostNetwork(h *local.Host) netip.Prefix {
 	found, _ := links.All() // preflight reports errors
 	for _, l := range found {
 		for _, a := range l.Addrs {

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/kube"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/node"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/local"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/plan/parts"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -37,12 +38,8 @@ func addressProblem(_ context.Context, h request) error {
 		return &step.Problem{Name: "ip-address", Text: "cannot detect the address of this host: " + h.DetectErr.Error(),
 			Remedy: "give it with --ip-address or IP_ADDRESS"}
 	}
-	for _, l := range found {
-		for _, a := range l.Addrs {
-			if a.Addr().String() == h.Config.IPAddress {
-				return nil
-			}
-		}
+	if parts.HostNetwork(h.Host).IsValid() {
+		return nil
 	}
 	remedy := "give an address of this host with --ip-address or IP_ADDRESS"
 	if h.KeepsAddress() {
