@@ -4,6 +4,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -102,19 +103,13 @@ func (h *Host) Limited(ctx context.Context) context.Context { return step.WithLi
 // Prefix returns a network of the configuration. It is invalid if the setting is
 // empty.
 func Prefix(cidr string) netip.Prefix {
-	p, err := netip.ParsePrefix(cidr)
-	if err != nil {
-		return netip.Prefix{} // the configuration was validated before
-	}
+	p, _ := netip.ParsePrefix(cidr) // the configuration was validated before
 	return p.Masked()
 }
 
 // CRISocket returns the path of the socket of the container runtime.
 func (h *Host) CRISocket() string {
-	if h.Config.CRISocket != "" {
-		return h.Config.CRISocket
-	}
-	return "/run/containerd/containerd.sock"
+	return cmp.Or(h.Config.CRISocket, "/run/containerd/containerd.sock")
 }
 
 // OwnNetwork reports whether pods are attached to docker0. Otherwise docker0

@@ -22,8 +22,8 @@ import (
 
 // The roles of a host.
 const (
-	Master = "master"
-	Worker = "worker"
+	Master = config.RoleMaster
+	Worker = config.RoleWorker
 	// Loaded is the role of a host that has the images and the registry
 	// configuration and is not part of a cluster yet.
 	Loaded = "loaded"

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -22,12 +23,7 @@ const VersionsFile = host.StateDir + "/versions.json"
 func (h *Host) UseCatalogue() error {
 	known := h.KnownVersions()
 	known.Kubernetes = "" // set by the configuration; preflight compares it with the bundle
-	if h.Config.EtcdVersion != "" {
-		known.Etcd = h.Config.EtcdVersion
-	}
-	if h.Config.FlannelVersion != "" {
-		known.Flannel = h.Config.FlannelVersion
-	}
+	known.Etcd, known.Flannel = cmp.Or(h.Config.EtcdVersion, known.Etcd), cmp.Or(h.Config.FlannelVersion, known.Flannel)
 	versions, err := image.For(h.Config.KubernetesVersion, known)
 	if err != nil {
 		return err
@@ -114,10 +110,8 @@ func (h *Host) Source() offline.Source {
 
 // Image returns the reference of an image of the catalogue on this host.
 func (h *Host) Image(name string) string {
-	for _, img := range h.Images {
-		if img.Name == name {
-			return img.Ref
-		}
+	if i := slices.IndexFunc(h.Images, func(i image.Image) bool { return i.Name == name }); i >= 0 {
+		return h.Images[i].Ref
 	}
 	return image.Ref(h.Versions, name)
 }
