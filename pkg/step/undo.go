@@ -70,7 +70,7 @@ func undoings(stages Plan, first int) (all []*undoing) {
 	return all
 }
 
-// before returns those of all that end before u begins. Two steps of one name are
+// before returns the Undos of all that end before u begins. Two steps of one name are
 // two steps.
 func (u *undoing) before(all []*undoing) []*undoing {
 	return slices.DeleteFunc(slices.Clone(all), func(other *undoing) bool {
