@@ -108,7 +108,7 @@ func (c Configuration) runControlPlane(k *kubeletv1.KubeletConfiguration) {
 	}
 }
 
-// Own is what sets this node apart from the others of its cluster.
+// Own contains the settings that belong to one node only.
 type Own struct {
 	Labels             []string // KEY=VALUE
 	Taints             []string // KEY=VALUE:EFFECT
@@ -116,8 +116,8 @@ type Own struct {
 	Config             string   // further fields of the configuration, as JSON
 }
 
-// apply puts them into the configuration. What pods may not use is reserved
-// for the system: the kubelet then keeps them below the rest, all together.
+// apply adds the fields of o to the configuration. It reserves for the system what pods
+// may not use, so that the kubelet limits all pods together to the rest.
 func (o Own) apply(c *kubeletv1.KubeletConfiguration) error {
 	for _, word := range o.Taints {
 		taint, effect, _ := strings.Cut(word, ":")

@@ -129,7 +129,7 @@ func readiness(ready bool) string {
 	return "not ready"
 }
 
-// member says what the host with that address is in etcd, where this is known.
+// member returns the state of the etcd member with an address, or "" if it is unknown.
 func (s Status) member(ip string) string {
 	for _, m := range s.Etcd {
 		switch {
