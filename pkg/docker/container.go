@@ -104,14 +104,12 @@ func (d *Engine) Run(ctx context.Context, c Container) error {
 	if err := d.replace(ctx, c); err != nil {
 		return doing("create container", c.Name, err)
 	}
-	_, err = d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
-	return doing("start container", c.Name, portError(err))
+	return doing("start container", c.Name, portError(startContainer(ctx, d.Client, c.Name)))
 }
 
 func (d *Engine) run(ctx context.Context, c Container, now *container.State) error {
 	if !now.Running {
-		_, err := d.ContainerStart(ctx, c.Name, client.ContainerStartOptions{})
-		return err
+		return startContainer(ctx, d.Client, c.Name)
 	}
 	replaced, err := d.replacedDirs(c, now.Pid)
 	if err != nil || len(replaced) == 0 && !now.Restarting {
@@ -119,6 +117,26 @@ func (d *Engine) run(ctx context.Context, c Container, now *container.State) err
 	}
 	_, err = d.ContainerRestart(ctx, c.Name, client.ContainerRestartOptions{})
 	return err
+}
+
+// startContainer starts a container. It retries while the engine has no connection to containerd,
+// as for a moment after a restart of containerd.
+func startContainer(ctx context.Context, api *client.Client, name string) error {
+	limited, cancel := step.Limited(ctx)
+	defer cancel()
+	for {
+		_, err := api.ContainerStart(ctx, name, client.ContainerStartOptions{})
+		if !noContainerd(err) || step.Pause(limited, retryPause) != nil {
+			return err
+		}
+		step.Report(ctx, err.Error(), 0, 0)
+	}
+}
+
+// noContainerd reports whether the engine had no connection to containerd. The engine
+// answers with an internal error, so only the text tells: of Docker 28.5, and of 26.1.
+func noContainerd(err error) bool {
+	return errdefs.IsInternal(err) && (strings.Contains(err.Error(), "Unavailable: ") || strings.HasSuffix(err.Error(), ": unavailable"))
 }
 
 func (d *Engine) replace(ctx context.Context, c Container) error {
@@ -138,6 +156,8 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 	})
 }
 
+const retryPause = 100 * time.Millisecond
+
 // whileTaken retries while the name is in use: an engine completes the creation of a killed run.
 func whileTaken(ctx context.Context, create func() error) error {
 	const tries = 20
@@ -146,7 +166,7 @@ func whileTaken(ctx context.Context, create func() error) error {
 		if !errdefs.IsConflict(err) || try == tries {
 			return err
 		}
-		if err := step.Pause(ctx, 100*time.Millisecond); err != nil {
+		if err := step.Pause(ctx, retryPause); err != nil {
 			return err
 		}
 	}

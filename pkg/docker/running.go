@@ -47,7 +47,7 @@ func (d *Engine) StartAll(ctx context.Context, ids []string) error {
 func (d *Engine) startEach(ctx context.Context, ids []string) (failed []string, err error) {
 	var errs []error
 	for _, id := range ids {
-		_, err := d.ContainerStart(ctx, id, client.ContainerStartOptions{})
+		err := startContainer(ctx, d.Client, id)
 		if err == nil || errdefs.IsNotFound(err) {
 			continue
 		}

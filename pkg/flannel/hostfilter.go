@@ -64,6 +64,7 @@ func (g HostFilter) Step() step.Step {
 			return diff, err
 		},
 		Apply: func(ctx context.Context) error { return step.Until(ctx, g.pass, nil) },
+		Waits: true, // see pass
 		Undo:  func(ctx context.Context) error { return netfilter.DeleteNftTable(ctx, filterTable) },
 	}
 }

@@ -41,6 +41,7 @@ func (d Daemon) Overlay() step.Step {
 			return diff, err
 		},
 		Apply: d.repairOverlay,
+		Waits: true, // another host may lease a subnet at any time
 	}
 }
 

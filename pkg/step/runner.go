@@ -136,7 +136,10 @@ func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs 
 			cancel(stopped{errs[j]})
 		}
 	})
-	return firstCause(errs)
+	if first, ok := errors.AsType[stopped](context.Cause(ctx)); ok {
+		return first.because // rather than what it made of the other steps
+	}
+	return cmp.Or(errs...)
 }
 
 // stopped is the cause of the end of the other steps of a stage after a failure.
@@ -144,14 +147,6 @@ type stopped struct{ because error }
 
 func (s stopped) Error() string   { return "stopped because " + s.because.Error() }
 func (stopped) Is(err error) bool { return err == context.Canceled }
-
-// firstCause returns the error that made the stage fail, rather than an error of its other steps.
-func firstCause(errs []error) error {
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, context.Canceled) }); i >= 0 {
-		return errs[i]
-	}
-	return cmp.Or(errs...)
-}
 
 func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error {
 	if len(diff) == 0 {

@@ -119,6 +119,19 @@ func TestWaitTellsTheLastAnswer(t *testing.T) {
 	}
 }
 
+// TestTheFirstFailureIsTold: another step of the stage, which the failure stops, may
+// return an error that does not say so.
+func TestTheFirstFailureIsTold(t *testing.T) {
+	always := func(context.Context) (Diff, error) { return Diff{"todo"}, nil }
+	plan := Plan{{
+		{Name: "stopped", Check: always, Apply: func(ctx context.Context) error { <-ctx.Done(); return errors.New("closed connection") }},
+		{Name: "fails", Check: always, Apply: func(context.Context) error { return errors.New("no disk") }},
+	}}
+	if err := (&Runner{}).Do(t.Context(), plan); err == nil || err.Error() != "fails: no disk" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestUndoGoesOnAfterAFailure(t *testing.T) {
 	var a atomic.Bool
 	a.Store(true)

@@ -53,7 +53,7 @@ var spans = map[string]string{
 	"pkg/step.watchPause":       "pause between looks",
 	"pkg/image.firstCompile":    "how long compiling takes, for information",
 	"pkg/docker.result":         "pause between looks",
-	"pkg/docker.whileTaken":     "pause between tries",
+	"pkg/docker.retryPause":     "pause between tries",
 	"pkg/etcd.eager":            "pauses between tries",
 	"pkg/etcd.reasonPause":      "pause between looks",
 	"pkg/etcd.stuckPause":       "pause between looks",

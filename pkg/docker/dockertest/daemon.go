@@ -3,6 +3,7 @@ package dockertest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host/filesystem"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
@@ -38,7 +40,8 @@ func Start(t *testing.T) (engine *docker.Engine, containerdSocket string) {
 	}()
 	t.Cleanup(func() {
 		stop(t, dir, kill, ended)
-		if err := os.RemoveAll(dir); err != nil {
+		// A container in the network of the host leaves a mount.
+		if err := errors.Join(filesystem.UnmountBelow(dir), os.RemoveAll(dir)); err != nil {
 			t.Error(err)
 		}
 	})
