@@ -112,10 +112,15 @@ func (m Machine) bootUp(ctx context.Context, config docker.Machine) error {
 	}
 }
 
-// goesOff reports whether a command ended by a signal or with its host, as on a host that stops.
+// notStarted is Docker's exit code of a command that it could not start, as in a container
+// whose processes end. No script of this package ends with it.
+const notStarted = 126
+
+// goesOff reports whether a command ended by a signal or with its host, or was not
+// started, as on a host that stops.
 func goesOff(err error) bool {
 	exit, ok := errors.AsType[*driver.ExitError](err)
-	return !ok || exit.Code > 128
+	return !ok || exit.Code == notStarted || exit.Code > 128
 }
 
 func (m Machine) awaitOff(ctx context.Context) error {
