@@ -19,6 +19,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Machines are the machines of a cluster.
@@ -98,7 +99,11 @@ func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool
 		options.HostConfig.CapAdd = m.EngineHost.Caps
 		options.HostConfig.DeviceCgroupRules = []string{"a *:* rwm"}
 	}
-	made, err := c.api.ContainerCreate(ctx, options)
+	// The engine completes a creation whose request is interrupted, and the container would
+	// appear after the removal of what the run has created.
+	creating, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	made, err := c.api.ContainerCreate(creating, options)
 	if err != nil {
 		return fmt.Errorf("make host %s: %w", m.Name, err)
 	}
