@@ -55,6 +55,19 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return writeAtomic(path, data, may)
 }
 
+// UnnamedFile creates a file in a directory, or in the system's directory of temporary
+// files for "", and removes its name: the kernel frees it also if this process is killed.
+func UnnamedFile(dir string) (*os.File, error) {
+	file, err := os.CreateTemp(dir, ".kube-bootstrap-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // WithTempFile calls do with the path of a file that contains data and that only root may
 // read, and then removes it. pattern is that of os.CreateTemp.
 func WithTempFile(pattern string, data []byte, do func(path string) error) error {

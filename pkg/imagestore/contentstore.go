@@ -16,11 +16,12 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"google.golang.org/grpc"
 
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // stagingStore is the content store of containerd, except for layers: it unpacks
-// them while it receives them, or keeps them in unlinked files of this process until
+// them while it receives them, or keeps them in files without a name until
 // layerApplier has unpacked them.
 // Tried and rejected: importing the layers into containerd's own store over its
 // socket takes three times as long, and twice the disk space. The result is the
@@ -146,15 +147,9 @@ type stagedLayer struct {
 	digest digest.Digester
 }
 
-// newLayer creates an unlinked file: the kernel frees it also if this process is
-// killed.
 func (s *stagingStore) newLayer(ref string) (content.Writer, error) {
-	file, err := os.CreateTemp(s.dir, "layer-")
+	file, err := host.UnnamedFile(s.dir)
 	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		file.Close()
 		return nil, err
 	}
 	return &stagedLayer{store: s, ref: ref, file: file, digest: digest.Canonical.Digester()}, nil

@@ -2,11 +2,9 @@ package artifact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -16,19 +14,50 @@ import (
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/bundle/compression"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// compress compresses layers in one pass over the bundle, each into a file that pathOf names.
-func (p push) compress(ctx context.Context, layers []digest.Digest) (map[digest.Digest]compressedBlob, error) {
+// layerFiles are files with a compressed layer each, by the digest of the uncompressed layer.
+type layerFiles map[digest.Digest]*layerFile
+
+// layerFile is a compressed layer in a file without a name.
+type layerFile struct {
+	blob compressedBlob
+	data *os.File
+}
+
+func (l layerFiles) close() {
+	for _, file := range l {
+		file.data.Close()
+	}
+}
+
+// blobs returns the compressed layers by the digest of the uncompressed layer.
+func (l layerFiles) blobs() map[digest.Digest]compressedBlob {
+	all := map[digest.Digest]compressedBlob{}
+	for d, file := range l {
+		all[d] = file.blob
+	}
+	return all
+}
+
+// compress compresses layers in one pass over the bundle. The caller closes the files, also
+// after an error.
+func (p push) compress(ctx context.Context, layers []digest.Digest) (layerFiles, error) {
 	var total int64
 	for _, d := range layers {
 		total += p.Blobs[d].Size
 	}
 	progress := step.NewCounter(ctx, "compress the layers", total)
-	all := map[digest.Digest]compressedBlob{}
-	err := p.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) (err error) {
-		all[d], err = p.compressOne(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.Blobs[d].Size)
+	all := layerFiles{}
+	err := p.ReadBlobs(layers, func(d digest.Digest, copyTo func(io.Writer) error) error {
+		data, err := host.UnnamedFile("")
+		if err != nil {
+			return err
+		}
+		all[d] = &layerFile{data: data}
+		err = all[d].compress(ctx, func(w io.Writer) error { return copyTo(io.MultiWriter(w, progress)) }, p.Blobs[d].Size)
 		if err != nil {
 			return fmt.Errorf("compress layer %s: %w", d, err)
 		}
@@ -37,12 +66,8 @@ func (p push) compress(ctx context.Context, layers []digest.Digest) (map[digest.
 	return all, err
 }
 
-func (p push) compressOne(ctx context.Context, write func(io.Writer) error, size int64) (compressedBlob, error) {
-	file, err := os.CreateTemp(p.work, "layer-")
-	if err != nil {
-		return compressedBlob{}, err
-	}
-	defer file.Close()
+// compress compresses what write writes, size bytes.
+func (l *layerFile) compress(ctx context.Context, write func(io.Writer) error, size int64) error {
 	sum := digest.Canonical.Digester()
 	ended := make(chan struct{})
 	plain := bundle.Pipe(func(w io.Writer) error { defer close(ended); return write(w) })
@@ -50,20 +75,17 @@ func (p push) compressOne(ctx context.Context, write func(io.Writer) error, size
 		plain.Close()
 		<-ended // the caller closes what write reads from
 	}()
-	if err := compression.Encode(io.MultiWriter(file, sum.Hash()), bundle.WithContext(ctx, plain), size, zstd.SpeedBetterCompression); err != nil {
-		return compressedBlob{}, err
+	if err := compression.Encode(io.MultiWriter(l.data, sum.Hash()), bundle.WithContext(ctx, plain), size, zstd.SpeedBetterCompression); err != nil {
+		return err
 	}
-	at, err := file.Seek(0, io.SeekCurrent)
-	return compressedBlob{sum.Digest(), at}, errors.Join(err, os.Rename(file.Name(), p.pathOf(sum.Digest())))
+	at, err := l.data.Seek(0, io.SeekCurrent)
+	l.blob = compressedBlob{sum.Digest(), at}
+	return err
 }
-
-// pathOf returns the file of a compressed layer.
-func (p push) pathOf(d digest.Digest) string { return filepath.Join(p.work, d.Encoded()) }
 
 // compressedLayer implements go-containerregistry's layer for a compressed layer.
 type compressedLayer struct {
-	compressedBlob
-	path     string
+	*layerFile
 	progress *step.Counter
 
 	mu   sync.Mutex
@@ -71,20 +93,13 @@ type compressedLayer struct {
 }
 
 func (l *compressedLayer) Digest() (v1.Hash, error) {
-	return v1.NewHash(l.compressedBlob.Digest.String())
+	return v1.NewHash(l.blob.Digest.String())
 }
-func (l *compressedLayer) Size() (int64, error)                { return l.compressedBlob.Size, nil }
+func (l *compressedLayer) Size() (int64, error)                { return l.blob.Size, nil }
 func (l *compressedLayer) MediaType() (types.MediaType, error) { return types.OCILayerZStd, nil }
 
 func (l *compressedLayer) Compressed() (io.ReadCloser, error) {
-	file, err := os.Open(l.path)
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.TeeReader(file, l), file}, nil
+	return io.NopCloser(io.TeeReader(io.NewSectionReader(l.data, 0, l.blob.Size), l)), nil
 }
 
 // Write counts uploaded bytes. It counts bytes that are sent again only once.
@@ -94,12 +109,12 @@ func (l *compressedLayer) Write(data []byte) (int, error) {
 }
 
 // count counts the whole layer, if the registry already had it.
-func (l *compressedLayer) count() { l.add(l.compressedBlob.Size) }
+func (l *compressedLayer) count() { l.add(l.blob.Size) }
 
 func (l *compressedLayer) add(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n = min(n, l.compressedBlob.Size-l.done)
+	n = min(n, l.blob.Size-l.done)
 	l.done += n
 	l.progress.Add(n)
 }

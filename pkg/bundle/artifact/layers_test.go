@@ -7,16 +7,22 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/test/must"
 )
 
 // TestAnInterruptedCompressionReadsNoMore: the frames of the bundle are closed
 // afterwards.
 func TestAnInterruptedCompressionReadsNoMore(t *testing.T) {
-	p := push{work: t.TempDir()}
+	data, err := host.UnnamedFile(t.TempDir())
+	must.NoError(t, err)
+	defer data.Close()
+	l := layerFile{data: data}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var ended atomic.Bool
-	_, err := p.compressOne(ctx, func(w io.Writer) error {
+	err = l.compress(ctx, func(w io.Writer) error {
 		time.Sleep(100 * time.Millisecond)
 		_, err := w.Write([]byte("a layer"))
 		ended.Store(true)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -46,12 +45,7 @@ func Push(ctx context.Context, b *bundle.Bundle, to *registry.Registry) ([]Pushe
 	if err != nil {
 		return nil, err
 	}
-	work, err := os.MkdirTemp("", "kube-bootstrap-push-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(work)
-	p := push{Bundle: b, to: to, options: remotes, pusher: pusher, work: work}
+	p := push{Bundle: b, to: to, options: remotes, pusher: pusher}
 	pushed, err := p.all(ctx)
 	return pushed, to.Explain(err)
 }
@@ -61,7 +55,6 @@ type push struct {
 	to      *registry.Registry
 	options []remote.Option
 	pusher  *remote.Pusher
-	work    string // directory of the compressed layers
 }
 
 // all uploads the index last: hosts rely on all that it names.
@@ -71,11 +64,12 @@ func (p push) all(ctx context.Context) ([]Pushed, error) {
 			return p.pushed(s), err
 		}
 	}
-	s := stored{Indexes: map[string]digest.Digest{}, Manifests: map[digest.Digest]string{}}
-	var err error
-	if s.Layers, err = p.compress(ctx, p.allLayers()); err != nil {
+	layers, err := p.compress(ctx, p.allLayers())
+	defer layers.close()
+	if err != nil {
 		return nil, err
 	}
+	s := stored{Layers: layers.blobs(), Indexes: map[string]digest.Digest{}, Manifests: map[digest.Digest]string{}}
 	images, err := p.rewrite(s)
 	if err != nil {
 		return nil, err
@@ -84,7 +78,7 @@ func (p push) all(ctx context.Context) ([]Pushed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.blobs(ctx, missing, s); err != nil {
+	if err := p.blobs(ctx, missing, layers); err != nil {
 		return nil, err
 	}
 	for _, img := range missing {
@@ -170,7 +164,7 @@ func (p push) allLayers() []digest.Digest {
 // blobs uploads each layer once, several at a time. For further repositories it
 // requests a mount from the first one. The configs are uploaded together with
 // the manifests.
-func (p push) blobs(ctx context.Context, images []bundle.Image, s stored) error {
+func (p push) blobs(ctx context.Context, images []bundle.Image, layers layerFiles) error {
 	repos := map[digest.Digest][]string{} // by digest of the uncompressed layer
 	var total int64
 	for _, img := range images {
@@ -178,7 +172,7 @@ func (p push) blobs(ctx context.Context, images []bundle.Image, s stored) error 
 		for _, platform := range img.Platforms {
 			for _, d := range platform.Layers {
 				if len(repos[d]) == 0 {
-					total += s.Layers[d].Size
+					total += layers[d].blob.Size
 				}
 				if !slices.Contains(repos[d], path) {
 					repos[d] = append(repos[d], path)
@@ -191,9 +185,8 @@ func (p push) blobs(ctx context.Context, images []bundle.Image, s stored) error 
 	group.SetLimit(pushJobs)
 	for _, d := range slices.Sorted(maps.Keys(repos)) {
 		group.Go(func() error {
-			one := s.Layers[d]
-			if err := p.layer(ctx, &compressedLayer{compressedBlob: one, path: p.pathOf(one.Digest), progress: progress}, repos[d]); err != nil {
-				return fmt.Errorf("push layer %s: %w", one.Digest, err)
+			if err := p.layer(ctx, &compressedLayer{layerFile: layers[d], progress: progress}, repos[d]); err != nil {
+				return fmt.Errorf("push layer %s: %w", layers[d].blob.Digest, err)
 			}
 			return nil
 		})
@@ -216,7 +209,7 @@ func (p push) layer(ctx context.Context, file *compressedLayer, paths []string) 
 		if i == 0 {
 			first = repo
 		} else {
-			up = &remote.MountableLayer{Layer: layer, Reference: first.Digest(file.compressedBlob.Digest.String())}
+			up = &remote.MountableLayer{Layer: layer, Reference: first.Digest(file.blob.Digest.String())}
 		}
 		if err := p.pusher.Upload(ctx, repo, up); err != nil {
 			return err
