@@ -151,9 +151,19 @@ func (d *Engine) replace(ctx context.Context, c Container) error {
 		}
 		options := c.createOptions()
 		c.On.apply(&options)
-		_, err := d.ContainerCreate(ctx, options)
+		_, err := create(ctx, d.Client, options)
 		return err
 	})
+}
+
+// create creates a container and returns its ID. It cannot be interrupted: the engine completes
+// a creation whose request ends, and the container would appear after the removal of what an
+// interrupted run has created.
+func create(ctx context.Context, api *client.Client, options client.ContainerCreateOptions) (id string, err error) {
+	whole, cancel := step.Limited(context.WithoutCancel(ctx))
+	defer cancel()
+	made, err := api.ContainerCreate(whole, options)
+	return made.ID, err
 }
 
 const retryPause = 100 * time.Millisecond

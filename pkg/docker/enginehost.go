@@ -83,12 +83,12 @@ const helper = "helper"
 
 func (c Cluster) withHelper(ctx context.Context, options client.ContainerCreateOptions, use func(id string) error) error {
 	options.Config.Labels = map[string]string{OurLabel: helper, ClusterLabel: c.name}
-	made, err := c.api.ContainerCreate(ctx, options)
+	id, err := create(ctx, c.api, options)
 	if err != nil {
 		return err
 	}
-	err = use(made.ID)
-	_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
+	err = use(id)
+	_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), id, client.ContainerRemoveOptions{Force: true})
 	return errors.Join(err, gone(removed))
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Machines are the machines of a cluster.
@@ -99,16 +98,12 @@ func (c Machines) createAndStart(ctx context.Context, m Machine, privileged bool
 		options.HostConfig.CapAdd = m.EngineHost.Caps
 		options.HostConfig.DeviceCgroupRules = []string{"a *:* rwm"}
 	}
-	// The engine completes a creation whose request is interrupted, and the container would
-	// appear after the removal of what the run has created.
-	creating, cancel := step.Limited(context.WithoutCancel(ctx))
-	defer cancel()
-	made, err := c.api.ContainerCreate(creating, options)
+	id, err := create(ctx, c.api, options)
 	if err != nil {
 		return fmt.Errorf("make host %s: %w", m.Name, err)
 	}
-	if _, err := c.api.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
-		_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
+	if _, err := c.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+		_, removed := c.api.ContainerRemove(context.WithoutCancel(ctx), id, client.ContainerRemoveOptions{Force: true})
 		return errors.Join(fmt.Errorf("start host %s: %w", m.Name, err), removed)
 	}
 	return nil
