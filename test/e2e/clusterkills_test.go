@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -23,11 +25,10 @@ func TestClusterKills(t *testing.T) {
 	t.Cleanup(func() {
 		_, _ = l.try(context.Background(), "kube-bootstrap cluster clean --yes") // it is gone unless the test failed
 	})
-	err := l.signalled(t, bringUp, syscall.SIGINT, 4*time.Second)
-	if err == nil || err.Error() != "exit status 130" {
-		t.Errorf("interrupted: %v", err)
+	for range 4 {
+		l.interruptedAt(t, "boot e2e-k-worker-1", rand.N(300*time.Millisecond))
+		l.leavesNothing(t, "interrupted, it", before)
 	}
-	l.leavesNothing(t, "interrupted, it", before)
 
 	const clean = "kube-bootstrap cluster clean --yes"
 	l.killed(t, bringUp, clean, 6, 10*time.Second)
@@ -91,11 +92,38 @@ func (l clusterUser) killed(t *testing.T, command, back string, times int, withi
 	}
 }
 
-func (l clusterUser) signalled(t *testing.T, command string, signal syscall.Signal, after time.Duration) error {
+// interruptedAt interrupts the creation of the cluster some time after a step has begun. The
+// engine creates containers then.
+func (l clusterUser) interruptedAt(t *testing.T, step string, after time.Duration) {
 	t.Helper()
+	cmd := l.command(t, strings.Replace(bringUp, "none", "plain", 1))
+	cmd.Stderr = nil
+	told, err := cmd.StderrPipe()
+	must.NoError(t, errors.Join(err, cmd.Start()))
+	begun := false
+	for lines := bufio.NewScanner(told); lines.Scan(); {
+		t.Log(lines.Text())
+		if !begun && strings.Contains(lines.Text(), step) {
+			begun = true
+			time.Sleep(after)
+			must.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+		}
+	}
+	if err := cmd.Wait(); !begun || err == nil || err.Error() != "exit status 130" {
+		t.Errorf("interrupted %s after %q began (%t): %v", after, step, begun, err)
+	}
+}
+
+func (l clusterUser) command(t *testing.T, command string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec "+command)
 	cmd.Env, cmd.Dir = append(os.Environ(), l.env()...), l.dir
 	cmd.Stderr = t.Output()
+	return cmd
+}
+
+func (l clusterUser) signalled(t *testing.T, command string, signal syscall.Signal, after time.Duration) error {
+	t.Helper()
+	cmd := l.command(t, command)
 	must.NoError(t, cmd.Start())
 	timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(signal) })
 	defer timer.Stop()
