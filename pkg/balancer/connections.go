@@ -14,10 +14,10 @@ import (
 // serve listens while a server accepts connections, and closes the port otherwise. Clients then
 // get "connection refused" at once. If the pool accepted and closed their connections instead,
 // they would retry at once and continuously; a kubelet then starts no pod for ten seconds, not
-// even an API server. The pauses between attempts grow, because starting servers need the CPU.
+// even an API server. The pauses between attempts grow with the outage, to a few percent of it.
 func (p *pool) serve(ctx context.Context, at string) error {
 	var lost time.Time
-	for pause := firstRetry; ctx.Err() == nil; pause = min(pause*3/2, maxRetry) {
+	for pause := firstRetry; ctx.Err() == nil; pause = min(pause+pause/retryGrowth, maxRetry) {
 		if _, conn, err := p.connect(); err == nil {
 			conn.Close()
 			if !lost.IsZero() {

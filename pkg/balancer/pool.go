@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	dialLimit  = time.Second
-	firstRetry = 50 * time.Millisecond // while no server accepts connections
-	maxRetry   = 500 * time.Millisecond
-	probeEvery = time.Second
-	probeLimit = 3 * time.Second
+	dialLimit   = time.Second
+	firstRetry  = 25 * time.Millisecond // while no server accepts connections
+	retryGrowth = 25                    // each pause is longer than the last by this part of it
+	maxRetry    = 500 * time.Millisecond
+	probeEvery  = time.Second
+	probeLimit  = 3 * time.Second
 	// giveUpAfter is the number of consecutive failed probes after which connections to a server
 	// are closed. After the first one, new connections avoid the server. A server that shuts down
 	// keeps its connections: it still answers the requests on them, and then closes them itself.

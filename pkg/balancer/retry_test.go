@@ -18,13 +18,13 @@ func TestPausesGrowWhileNoServerIsThere(t *testing.T) {
 	var pauses []time.Duration
 	ctx, stop := context.WithCancel(t.Context())
 	p.rest = func(_ context.Context, pause time.Duration) error {
-		if pauses = append(pauses, pause); len(pauses) == 20 {
+		if pauses = append(pauses, pause); len(pauses) == 100 {
 			stop()
 		}
 		return nil
 	}
 	must.NoError(t, p.serve(ctx, address("127.0.0.1", freePair(t))))
-	if !slices.IsSorted(pauses) || pauses[0] != firstRetry || pauses[19] != maxRetry {
+	if !slices.IsSorted(pauses) || pauses[0] != firstRetry || pauses[99] != maxRetry {
 		t.Errorf("pauses %v", pauses)
 	}
 }
