@@ -49,7 +49,7 @@ func (a Access) Client(ctx context.Context, endpoints ...string) (*clientv3.Clie
 // gRPC's first backoff is a second.
 func eager(ctx context.Context) grpc.DialOption {
 	return grpc.WithConnectParams(grpc.ConnectParams{
-		Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.3, MaxDelay: 250 * time.Millisecond},
+		Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.1, MaxDelay: 250 * time.Millisecond},
 		MinConnectTimeout: step.CheckLimit(ctx),
 	})
 }
