@@ -15,6 +15,8 @@ import (
 // get "connection refused" at once. If the pool accepted and closed their connections instead,
 // they would retry at once and continuously; a kubelet then starts no pod for ten seconds, not
 // even an API server. The pauses between attempts grow with the outage, to a few percent of it.
+// Tried and rejected: to let clients wait in the kernel's queue until the first server accepts
+// connections. A kubelet whose requests wait starts its API server eight seconds later after a boot.
 func (p *pool) serve(ctx context.Context, at string) error {
 	var lost time.Time
 	for pause := firstRetry; ctx.Err() == nil; pause = min(pause+pause/retryGrowth, maxRetry) {
