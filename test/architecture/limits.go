@@ -55,6 +55,7 @@ var spans = map[string]string{
 	"pkg/docker.result":         "pause between looks",
 	"pkg/docker.retryPause":     "pause between tries",
 	"pkg/etcd.eager":            "pauses between tries",
+	"pkg/etcd.campaignPause":    "pause between tries",
 	"pkg/etcd.reasonPause":      "pause between looks",
 	"pkg/etcd.stuckPause":       "pause between looks",
 	"pkg/fetch.add":             "how often progress is told",
