@@ -120,6 +120,12 @@ func Electing(files host.Files) bool {
 	return err == nil && bytes.Contains(data, []byte("--leader-elect=true"))
 }
 
+// UsesEtcd reports whether this host's API server uses that endpoint of etcd when it runs.
+func UsesEtcd(files host.Files, endpoint string) bool {
+	data, err := files.Read(APIServerPod)
+	return err == nil && bytes.Contains(data, []byte(endpoint))
+}
+
 // AwaitElection waits until the other control planes elect a leader. A lone one begins
 // to when it hears of a second. Two without a leader would do everything twice.
 func AwaitElection(files host.Files) step.Step {

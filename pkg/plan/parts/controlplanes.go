@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"errors"
 	"slices"
 
 	"k8s.io/client-go/rest"
@@ -47,6 +48,15 @@ func Others(h *local.Host) []string {
 		all = append(all, h.Config.MasterIP)
 	}
 	return slices.DeleteFunc(all, func(ip string) bool { return ip == h.Config.IPAddress })
+}
+
+// AnotherServes returns nil if the API server of another control plane is ready,
+// as the balancer of this host sees it.
+func AnotherServes(h *local.Host) error {
+	if slices.ContainsFunc(ControlPlanes(h), func(c balancer.ControlPlane) bool { return c.IP != h.Config.IPAddress && c.APIServer }) {
+		return nil
+	}
+	return errors.New("the API server of no other control plane is ready")
 }
 
 // Anywhere returns a node that uses any ready API server, because the API

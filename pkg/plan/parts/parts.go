@@ -120,10 +120,21 @@ func PKI(h *local.Host) controlplane.PKI {
 func StaticPods(h *local.Host) controlplane.StaticPods {
 	return controlplane.StaticPods{
 		Host: controlPlane(h), PodCIDR: podCIDR(h), Image: h.Program, KubernetesVersion: h.Versions.Kubernetes,
-		// The API server uses the etcd of this host, or another one if that is down.
-		EtcdEndpoints: []string{Etcd(h).URL(), local.BalancedEtcd(h)}, Single: !Several(h),
+		EtcdEndpoints: etcdEndpoints(h), Single: !Several(h),
 		ExtraArgs: h.Config.ExtraArgs, OIDC: h.Config.OIDC, AuditPolicy: h.Config.AuditPolicy,
 	}
+}
+
+// etcdEndpoints returns the endpoints of etcd that the API server of this host uses: its own
+// etcd, and another one if that is down. It opens 70 connections to each endpoint, so a single
+// control plane has only the first. It keeps the second when the others leave: the change
+// would restart the only API server.
+func etcdEndpoints(h *local.Host) []string {
+	own, other := Etcd(h).URL(), local.BalancedEtcd(h)
+	if len(Others(h)) == 0 && !controlplane.UsesEtcd(h.Files, other) {
+		return []string{own}
+	}
+	return []string{own, other}
 }
 
 // API returns the API server of this host.

@@ -4,12 +4,10 @@ package renewal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/balancer"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/controlplane"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join"
@@ -124,20 +122,11 @@ func Alone(ctx context.Context, h *local.Host, do func(context.Context) error) e
 		return do(ctx)
 	}
 	return parts.EtcdMember(h).Alone(h.Limited(ctx), "renewal", func(ctx context.Context) error {
-		if err := step.Until(h.Limited(ctx), func(context.Context) error { return anotherServes(h) }, nil); err != nil {
+		if err := step.Until(h.Limited(ctx), func(context.Context) error { return parts.AnotherServes(h) }, nil); err != nil {
 			return err
 		}
 		return do(ctx)
 	})
-}
-
-// anotherServes returns nil if the API server of another control plane is ready,
-// as the balancer of this host sees it.
-func anotherServes(h *local.Host) error {
-	if slices.ContainsFunc(parts.ControlPlanes(h), func(c balancer.ControlPlane) bool { return c.IP != h.Config.IPAddress && c.APIServer }) {
-		return nil
-	}
-	return errors.New("the API server of no other control plane is ready")
 }
 
 func expired(h *local.Host) bool {

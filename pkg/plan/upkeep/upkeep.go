@@ -83,18 +83,36 @@ func loadedImages(h *local.Host, role string) []agent.Duty {
 }
 
 // shared returns the steps that adapt a control plane to the number of
-// control planes: leader election is on if there are several, and the addons then
-// use no single API server. They also move a CoreDNS pod to a second node.
+// control planes: leader election is on if there are several, the API server then
+// uses the etcd of the others if its own is down, and the addons use no single API
+// server. They also move a CoreDNS pod to a second node.
 func shared(h *local.Host) []step.Step {
 	pods := parts.StaticPods(h)
-	spread := []step.Step{parts.Addons(h).Spread()}
+	last := []step.Step{parts.Addons(h).Spread(), apiServer(h)}
 	switch {
 	case h.Saved.Role != local.Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
 		return nil
 	case controlplane.Electing(h.Files) != pods.Single:
-		return spread
+		return last
 	}
-	return slices.Concat([]step.Step{pods.Early(), pods.Late(), parts.ApplyAddons(h)}, parts.ContainedAddons(h), spread)
+	return slices.Concat([]step.Step{pods.Late(), parts.ApplyAddons(h)}, parts.ContainedAddons(h), last)
+}
+
+// apiServer restarts the API server of one of several control planes with other
+// arguments while another one serves.
+func apiServer(h *local.Host) step.Step {
+	write := parts.StaticPods(h).Early()
+	apply := write.Apply
+	write.Apply = func(ctx context.Context) error {
+		if err := parts.AnotherServes(h); err != nil {
+			return err
+		}
+		if err := apply(ctx); err != nil {
+			return err
+		}
+		return step.Until(ctx, parts.API(h).Answers, nil)
+	}
+	return write.If(len(parts.Others(h)) > 0)
 }
 
 // Keep applies the steps that a control plane needs after a change of the
