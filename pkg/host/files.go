@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,10 +50,15 @@ func (f Files) mode(path string) os.FileMode {
 // the new one, also after a crash. It creates missing parent directories and
 // records them, so that Remove removes them again.
 func (f Files) Write(path string, data []byte, mode os.FileMode) error {
+	return f.WriteFrom(path, bytes.NewReader(data), mode)
+}
+
+// WriteFrom is Write with the data of a reader, which need not fit into memory.
+func (f Files) WriteFrom(path string, data io.Reader, mode os.FileMode) error {
 	return f.writeAs(path, data, access{Mode: mode})
 }
 
-func (f Files) writeAs(path string, data []byte, may access) error {
+func (f Files) writeAs(path string, data io.Reader, may access) error {
 	if err := f.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -65,7 +71,7 @@ func (f Files) writeAs(path string, data []byte, may access) error {
 // agent small.
 const writeSize = 64 << 10
 
-func writeAtomic(path string, data []byte, may access) (err error) {
+func writeAtomic(path string, data io.Reader, may access) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), halfWritten(path))
 	if err != nil {
 		return err
@@ -76,10 +82,10 @@ func writeAtomic(path string, data []byte, may access) (err error) {
 			os.Remove(tmp.Name())
 		}
 	}()
-	for piece := range slices.Chunk(data, writeSize) {
-		if _, err = tmp.Write(piece); err != nil {
-			return err
-		}
+	// Without the wrappers, one system call would copy the whole file.
+	_, err = io.CopyBuffer(struct{ io.Writer }{tmp}, struct{ io.Reader }{data}, make([]byte, writeSize))
+	if err != nil {
+		return err
 	}
 	if err = errors.Join(may.apply(tmp), tmp.Sync(), tmp.Close()); err != nil {
 		return err

@@ -71,7 +71,7 @@ func (u UserFile) Replace(data []byte, mode os.FileMode) error {
 	if mode&0o077 == 0 {
 		may.Mode = mode
 	}
-	return u.files.writeAs(u.path, data, may)
+	return u.files.writeAs(u.path, bytes.NewReader(data), may)
 }
 
 // now returns the file as the original that Replace saves.
@@ -159,7 +159,7 @@ func (u UserFile) leave(ctx context.Context, kept original) error {
 	}
 	beside := u.path + ".before-kube-bootstrap"
 	step.Leave(ctx, u.path+": it was changed since kube-bootstrap replaced it; the original is "+beside)
-	return u.files.writeAs(beside, kept.Data, kept.access)
+	return u.files.writeAs(beside, bytes.NewReader(kept.Data), kept.access)
 }
 
 // Restore restores the original, whatever the file contains now. The caller
@@ -182,7 +182,7 @@ func (u UserFile) restore(kept original) error {
 	if kept.Absent {
 		return u.files.Remove(u.path)
 	}
-	return u.files.writeAs(u.path, kept.Data, kept.access)
+	return u.files.writeAs(u.path, bytes.NewReader(kept.Data), kept.access)
 }
 
 // Forget removes the saved original, because the file belongs to the user again.

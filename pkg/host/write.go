@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -52,7 +53,7 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 		return err
 	}
 	may.Mode = mode
-	return writeAtomic(path, data, may)
+	return writeAtomic(path, bytes.NewReader(data), may)
 }
 
 // UnnamedFile creates a file in a directory, or in the system's directory of temporary

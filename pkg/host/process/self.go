@@ -15,11 +15,12 @@ func InstallSelf(files host.Files, path string) error {
 	if same, err := isSelf(files, path); err != nil || same {
 		return err
 	}
-	data, err := os.ReadFile(self)
+	program, err := os.Open(self)
 	if err != nil {
 		return err
 	}
-	return files.Write(path, data, 0o755)
+	defer program.Close()
+	return files.WriteFrom(path, program, 0o755)
 }
 
 // SelfInstalled reports whether path is a copy of the running executable, by size and time.
