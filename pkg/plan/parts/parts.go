@@ -130,11 +130,17 @@ func StaticPods(h *local.Host) controlplane.StaticPods {
 // control plane has only the first. It keeps the second when the others leave: the change
 // would restart the only API server.
 func etcdEndpoints(h *local.Host) []string {
-	own, other := Etcd(h).URL(), local.BalancedEtcd(h)
-	if len(Others(h)) == 0 && !controlplane.UsesEtcd(h.Files, other) {
+	own := Etcd(h).URL()
+	if len(Others(h)) == 0 && !UsesOtherEtcd(h) {
 		return []string{own}
 	}
-	return []string{own, other}
+	return []string{own, local.BalancedEtcd(h)}
+}
+
+// UsesOtherEtcd reports whether the API server of this host uses another etcd while that
+// of its host is down.
+func UsesOtherEtcd(h *local.Host) bool {
+	return controlplane.UsesEtcd(h.Files, local.BalancedEtcd(h))
 }
 
 // API returns the API server of this host.

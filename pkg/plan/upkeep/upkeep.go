@@ -88,7 +88,7 @@ func loadedImages(h *local.Host, role string) []agent.Duty {
 // server. They also move a CoreDNS pod to a second node.
 func shared(h *local.Host) []step.Step {
 	pods := parts.StaticPods(h)
-	last := []step.Step{parts.Addons(h).Spread(), apiServer(h)}
+	last := []step.Step{parts.Addons(h).Spread(), useOtherEtcd(h)}
 	switch {
 	case h.Saved.Role != local.Master || !h.Files.Exists(controlplane.ManifestDir+"/kube-controller-manager.yaml"):
 		return nil
@@ -98,21 +98,29 @@ func shared(h *local.Host) []step.Step {
 	return slices.Concat([]step.Step{pods.Late(), parts.ApplyAddons(h)}, parts.ContainedAddons(h), last)
 }
 
-// apiServer restarts the API server of one of several control planes with other
-// arguments while another one serves.
-func apiServer(h *local.Host) step.Step {
-	write := parts.StaticPods(h).Early()
-	apply := write.Apply
-	write.Apply = func(ctx context.Context) error {
-		if err := parts.AnotherServes(h); err != nil {
-			return err
-		}
-		if err := apply(ctx); err != nil {
-			return err
-		}
-		return step.Until(ctx, parts.API(h).Answers, nil)
+// useOtherEtcd restarts the first API server of several control planes with the second
+// endpoint of etcd, while another API server serves. It does not repair other differences:
+// a rotation restarts the API servers one after the other.
+func useOtherEtcd(h *local.Host) step.Step {
+	const name = "let the API server use another etcd while that of this host is down"
+	return step.Step{
+		Name: name,
+		Check: func(context.Context) (step.Diff, error) {
+			if len(parts.Others(h)) == 0 || parts.UsesOtherEtcd(h) {
+				return nil, nil
+			}
+			return step.Diff{name}, nil
+		},
+		Apply: func(ctx context.Context) error {
+			if err := parts.AnotherServes(h); err != nil {
+				return err
+			}
+			if err := parts.StaticPods(h).Early().Apply(ctx); err != nil {
+				return err
+			}
+			return step.Until(ctx, parts.API(h).Answers, nil)
+		},
 	}
-	return write.If(len(parts.Others(h)) > 0)
 }
 
 // Keep applies the steps that a control plane needs after a change of the
