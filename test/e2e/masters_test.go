@@ -74,6 +74,8 @@ func joinControlPlanes(t *testing.T, first, second, third machine) {
 		t.Fatal(err)
 	}
 	voters(t, first, 3)
+	const otherEtcd = "grep -q -e --etcd-servers=.*,https://127.0.0.1:6441 /etc/kubernetes/manifests/kube-apiserver.yaml"
+	soon(t, time.Minute, "the first API server to use another etcd if its own is down", first, otherEtcd)
 	for _, m := range []machine{first, second, third} {
 		soon(t, time.Minute, "status of "+m.name, m, "kube-bootstrap status")
 		if leads := m.sh(t, "cat /etc/kubernetes/manifests/kube-*.yaml | grep -c leader-elect=true || true"); leads != "2" {
