@@ -116,14 +116,18 @@ func explain(files host.Files) string {
 
 // Electing reports whether this host's controller manager elects a leader when it runs.
 func Electing(files host.Files) bool {
-	data, err := files.Read(podPath("kube-controller-manager"))
-	return err == nil && bytes.Contains(data, []byte("--leader-elect=true"))
+	return podContains(files, "kube-controller-manager", "--leader-elect=true")
 }
 
 // UsesEtcd reports whether this host's API server uses that endpoint of etcd when it runs.
 func UsesEtcd(files host.Files, endpoint string) bool {
-	data, err := files.Read(APIServerPod)
-	return err == nil && bytes.Contains(data, []byte(endpoint))
+	return podContains(files, "kube-apiserver", endpoint)
+}
+
+// podContains reports whether the static pod of a component exists and contains text.
+func podContains(files host.Files, component, text string) bool {
+	data, err := files.Read(podPath(component))
+	return err == nil && bytes.Contains(data, []byte(text))
 }
 
 // AwaitElection waits until the other control planes elect a leader. A lone one begins
