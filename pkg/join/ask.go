@@ -19,7 +19,7 @@ import (
 const (
 	maxSkew = 5 * time.Minute
 	// answerLimit is the time in which an API server answers each request, if only
-	// with an error (its --request-timeout).
+	// with an error (its --request-timeout), and in which it restarts.
 	answerLimit = time.Minute
 )
 
@@ -31,18 +31,44 @@ type question struct {
 	came               progress // of all requests
 }
 
-// ask sends a request until it is answered.
-func (d *discovery) ask(ctx context.Context, q *question) error {
-	return d.until(ctx, q, func(ctx context.Context) error { return step.Final(d.send(ctx, q)) })
+// ready waits until the API server is ready. Before, it refuses connections, does not
+// know its tokens yet and forbids everything. The first API server of a cluster restarts
+// when the second serves.
+func (d *discovery) ready(ctx context.Context) error {
+	q := &question{method: http.MethodGet, path: "/readyz"}
+	return d.until(ctx, q, func(ctx context.Context) error {
+		response, err := d.send(ctx, q, "")
+		if err != nil {
+			return retryable(err)
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return unreachable(d.Server, fmt.Errorf("it is not ready (%s)", response.Status))
+		}
+		return nil
+	})
 }
 
-// until is step.Until with the limit of a Check. A server that accepts connections
-// and does not answer is slow: for example, its etcd waits for the disk. It gets the
-// time in which an API server answers every request.
+// ask sends a request until it is answered.
+func (d *discovery) ask(ctx context.Context, q *question) error {
+	return d.until(ctx, q, func(ctx context.Context) error { return retryable(d.read(ctx, q)) })
+}
+
+// retryable returns err for another try if the server may answer later.
+func retryable(err error) error {
+	if isUnreachable(err) {
+		return err
+	}
+	return step.Final(err)
+}
+
+// until is step.Until with the limit of a Check. A server that starts, or that accepts
+// connections and does not answer, because its etcd waits for the disk, gets the time in
+// which an API server answers every request.
 func (d *discovery) until(ctx context.Context, q *question, probe func(context.Context) error) error {
 	err := step.Until(step.WithLimit(ctx, step.CheckLimit(ctx)), probe, nil)
 	silent := func() bool { return errors.As(err, new(*silence)) }
-	if silent() && q.came.connected.Load() && ctx.Err() == nil {
+	if (isUnreachable(err) || silent() && q.came.connected.Load()) && ctx.Err() == nil {
 		err = step.Until(step.WithLimit(ctx, answerLimit), probe, nil)
 	}
 	if silent() {
@@ -51,19 +77,11 @@ func (d *discovery) until(ctx context.Context, q *question, probe func(context.C
 	return err
 }
 
-// send sends a request once.
-func (d *discovery) send(ctx context.Context, q *question) error {
-	traced := httptrace.WithClientTrace(ctx, q.came.trace())
-	request, err := http.NewRequestWithContext(traced, q.method, "https://"+d.Server+q.path, strings.NewReader(q.body))
+// read sends a request once and reads the answer.
+func (d *discovery) read(ctx context.Context, q *question) error {
+	response, err := d.send(ctx, q, d.Token.Reveal())
 	if err != nil {
 		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+d.Token.Reveal())
-	request.Header.Set("Accept", "application/json")
-	response, err := d.http.Do(request)
-	if err != nil {
-		return d.unanswered(ctx, err)
 	}
 	defer response.Body.Close()
 	if err := d.refused(response, q.what); err != nil {
@@ -74,6 +92,25 @@ func (d *discovery) send(ctx context.Context, q *question) error {
 		return d.unanswered(ctx, err)
 	}
 	return json.Unmarshal(answer, q.into)
+}
+
+// send sends a request once, as nobody if there is no token.
+func (d *discovery) send(ctx context.Context, q *question, token string) (*http.Response, error) {
+	traced := httptrace.WithClientTrace(ctx, q.came.trace())
+	request, err := http.NewRequestWithContext(traced, q.method, "https://"+d.Server+q.path, strings.NewReader(q.body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := d.http.Do(request)
+	if err != nil {
+		return nil, d.unanswered(ctx, err)
+	}
+	return response, nil
 }
 
 // unanswered returns the problem of a request that failed.

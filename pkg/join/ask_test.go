@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,31 @@ func TestASlowMaster(t *testing.T) {
 	}
 }
 
+// TestAMasterThatStarts: an API server that starts refuses connections. It then knows no
+// token and forbids everything, until it is ready.
+func TestAMasterThatStarts(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t, nil, nil)
+	target := m.target()
+	m.Close()
+	began := time.Now()
+	m.starting = func() bool { return time.Since(began) < time.Second }
+	server := &http.Server{Handler: m, TLSConfig: m.TLS}
+	t.Cleanup(func() { server.Close() })
+	time.AfterFunc(300*time.Millisecond, func() {
+		l, err := net.Listen("tcp", target.Server)
+		if err == nil {
+			err = server.ServeTLS(l, "", "")
+		}
+		if !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	if _, err := Discover(t.Context(), target); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTheReasonOfSilence: the problem states how far the requests came, and a
 // request that the end of the wait cancels hides no earlier answer.
 func TestTheReasonOfSilence(t *testing.T) {
@@ -45,7 +71,7 @@ func TestTheReasonOfSilence(t *testing.T) {
 		says    string
 	}{
 		"no TLS":    {nil, backlog(t), "master-unreachable", "it has not completed the TLS handshake in time"},
-		"no answer": {func(m *master) { m.silent = never }, "", "master-unreachable", "it has not answered GET /api/v1/namespaces/kube-public/configmaps/cluster-info in time"},
+		"no answer": {func(m *master) { m.silent = never }, "", "master-unreachable", "it has not answered GET /readyz in time"},
 		"not signed": {func(m *master) {
 			m.unsigned, m.silent = true, func(nth int32) bool { return nth > 2 }
 		}, "", "cluster-info", "is not signed with the token"},

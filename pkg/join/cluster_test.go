@@ -82,6 +82,7 @@ type master struct {
 	signed   string // what the cluster-info's signature covers; empty: what it says
 	unsigned bool
 	sealed   []byte               // what control planes share; nil once that has expired
+	starting func() bool          // whether it has not read tokens and rights yet
 	asked    atomic.Int32         // requests that came through TLS
 	silent   func(nth int32) bool // whether the nth request, from 1 on, gets no answer
 	*httptest.Server
@@ -116,7 +117,14 @@ func (m *master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // a return would send an answer without content
 	}
 	w.Header().Set("Date", m.clock().UTC().Format(http.TimeFormat))
-	if r.Header.Get("Authorization") != "Bearer "+m.token.Reveal() {
+	starts, sent := m.starting != nil && m.starting(), r.Header.Get("Authorization")
+	switch {
+	case sent == "" && starts:
+		w.WriteHeader(http.StatusForbidden)
+		return
+	case sent == "" && r.URL.Path == "/readyz":
+		return
+	case sent != "Bearer "+m.token.Reveal() || starts:
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/join/certkey"
-	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // Target is the cluster to join, as the user names it.
@@ -39,10 +38,7 @@ func Discover(ctx context.Context, target Target) (Handover, error) {
 		return Handover{}, err
 	}
 	defer d.http.CloseIdleConnections()
-	server, err := d.clusterInfo(ctx)
-	if err == nil {
-		err = d.checkScope(ctx)
-	}
+	server, err := d.cluster(ctx)
 	if err != nil {
 		return Handover{}, err
 	}
@@ -81,6 +77,18 @@ func newDiscovery(target Target) (*discovery, error) {
 	return d, nil
 }
 
+// cluster makes sure that the server and the token are the right ones, and returns the
+// server's own address.
+func (d *discovery) cluster(ctx context.Context) (server string, err error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	if server, err = d.clusterInfo(ctx); err != nil {
+		return "", err
+	}
+	return server, d.checkScope(ctx)
+}
+
 // clusterInfo returns the API server's own address out of the signed
 // cluster-info. The signature proves, apart from TLS, that it was written by
 // someone who knows the token.
@@ -90,11 +98,11 @@ func (d *discovery) clusterInfo(ctx context.Context) (server string, err error) 
 	// moment. It never signs for an unknown token.
 	q := &question{method: http.MethodGet, path: "/api/v1/namespaces/kube-public/configmaps/cluster-info", what: "its cluster-info", into: &info}
 	err = d.until(ctx, q, func(ctx context.Context) error {
-		err := d.send(ctx, q)
+		err := d.read(ctx, q)
 		if err == nil && info.Data[bootstrap.JWSSignatureKeyPrefix+d.Token.ID] == "" {
 			return unsigned(d.Server, d.Token)
 		}
-		return step.Final(err)
+		return retryable(err)
 	})
 	if err != nil {
 		return "", err

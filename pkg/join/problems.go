@@ -1,6 +1,7 @@
 package join
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,10 +14,18 @@ func problemNamed(name, text, remedy string) *step.Problem {
 	return &step.Problem{Name: name, Text: text, Remedy: remedy}
 }
 
+const masterUnreachable = "master-unreachable"
+
 func unreachable(server string, err error) error {
-	return problemNamed("master-unreachable",
+	return problemNamed(masterUnreachable,
 		fmt.Sprintf("the API server %s cannot be reached: %v", server, err),
 		"check MASTER_IP, the network between the hosts, and `kube-bootstrap status` on the master")
+}
+
+// isUnreachable reports whether a server may answer later.
+func isUnreachable(err error) bool {
+	problem, ok := errors.AsType[*step.Problem](err)
+	return ok && problem.Name == masterUnreachable
 }
 
 func wrongCA(server string) error {
