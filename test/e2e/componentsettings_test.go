@@ -23,14 +23,16 @@ func changeComponents(t *testing.T, master machine) {
 		}
 	}
 	expect("", "1")
-	master.sh(t, "kube-bootstrap master --apiserver-arg event-ttl=2h --feature-gates ContextualLogging=false")
+	// An etcd that waits at least two seconds for a leader gets the message to elect itself.
+	master.sh(t, "kube-bootstrap master --apiserver-arg event-ttl=2h --feature-gates ContextualLogging=false --etcd-arg '{heartbeat-interval: 2000, election-timeout: 20000}'")
 	expect("2h", "0")
+	master.sh(t, "docker -H unix:///run/docker-bootstrap.sock logs etcd 2>&1 | grep 'received MsgTimeoutNow'")
 	if kept := master.sh(t, "kube-bootstrap config view"); !strings.Contains(kept, `extraArgs: {"event-ttl": "2h"}`) {
 		t.Errorf("config view shows\n%s", kept)
 	}
 	if code, says := master.ask(t, "", "master --scheduler-arg kube-api-qps=many", bundle); code != "1" || !strings.Contains(says, `invalid argument "many" for "--kube-api-qps"`) {
 		t.Errorf("a value that the scheduler does not accept: exit code %s:\n%s", code, says)
 	}
-	master.sh(t, "kube-bootstrap master --apiserver-arg= --feature-gates= && kube-bootstrap status")
+	master.sh(t, "kube-bootstrap master --apiserver-arg= --feature-gates= --etcd-arg= && kube-bootstrap status")
 	expect("", "1")
 }
