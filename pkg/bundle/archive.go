@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -88,28 +89,57 @@ func (a *archiveWriter) write(w io.Writer) error {
 			return err
 		}
 	}
-	// Called by the goroutine of the broadcast: a blob follows its tar header.
+	// The goroutine of the broadcast calls it too: a blob follows its tar header.
 	writerFor := func(d digest.Digest) (io.Writer, error) {
 		return io.MultiWriter(archive, a.progress), archive.WriteHeader(header(blobName(d), a.Blobs[d].Size))
 	}
-	if err := a.broadcast.copyTo(a.ctx, a.Bundle, a.blobsOf(a.images, a.arch), writerFor); err != nil {
+	// A store that has the configs can unpack each layer when it arrives.
+	texts, layers := a.textsOf(a.images, a.arch), a.layersOf(a.images, a.arch)
+	err = a.ReadBlobs(texts, func(d digest.Digest, copyTo func(io.Writer) error) error {
+		to, err := writerFor(d)
+		if err != nil {
+			return err
+		}
+		return copyTo(to)
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.broadcast.copyTo(a.ctx, a.Bundle, layers, writerFor); err != nil {
 		return err
 	}
 	return archive.Close()
 }
 
 // blobsOf returns the blobs that an archive needs, each once.
-func (m Manifest) blobsOf(images []Image, arch string) (blobs []digest.Digest) {
-	seen := map[digest.Digest]bool{}
+func (m Manifest) blobsOf(images []Image, arch string) []digest.Digest {
+	return append(m.textsOf(images, arch), m.layersOf(images, arch)...)
+}
+
+// textsOf returns the manifests and configs of images, each once.
+func (m Manifest) textsOf(images []Image, arch string) (texts []digest.Digest) {
 	for _, i := range images {
-		p := i.Platforms[arch]
-		for _, d := range append([]digest.Digest{p.Manifest, p.Config}, p.Layers...) {
-			if !seen[d] {
-				seen[d], blobs = true, append(blobs, d)
-			}
-		}
+		texts = append(texts, i.Platforms[arch].Manifest, i.Platforms[arch].Config)
 	}
-	return blobs
+	return once(texts)
+}
+
+// layersOf returns the layers of images, each once.
+func (m Manifest) layersOf(images []Image, arch string) (layers []digest.Digest) {
+	for _, i := range images {
+		layers = append(layers, i.Platforms[arch].Layers...)
+	}
+	return once(layers)
+}
+
+// once returns the blobs without repetitions.
+func once(blobs []digest.Digest) []digest.Digest {
+	seen := map[digest.Digest]bool{}
+	return slices.DeleteFunc(blobs, func(d digest.Digest) bool {
+		was := seen[d]
+		seen[d] = true
+		return was
+	})
 }
 
 // indexesOf returns the content of index.json and manifest.json of an archive.

@@ -15,13 +15,16 @@ import (
 // same time: it writes each blob to every subscriber that needs it. Loading into
 // several stores then takes the time and memory of one decompression.
 //
-// A subscriber that joins late receives the blobs that are still ahead, and the
-// rest in another pass. The slowest subscriber delays the others, so each store
+// When a subscriber joins late, the broadcast goes back to the first blob that it
+// needs, so that each subscriber receives its blobs in the order of the bundle: layers
+// after those below them. The slowest subscriber delays the others, so each store
 // must read its archive without waiting for another store. Docker and containerd
 // do so: they receive a whole archive before they process it.
 //
 // The zero Broadcast is ready for use.
 type Broadcast struct {
+	verified sync.Map // verifiedFrame → true
+
 	mu          sync.Mutex
 	subscribers []*subscriber
 	running     bool
@@ -93,15 +96,13 @@ func (b *Broadcast) received(s *subscriber, d digest.Digest) {
 // run sends blobs until no subscriber is left.
 func (b *Broadcast) run(from *Bundle) {
 	reader := &frameReader{Bundle: from}
-	var last digest.Digest
 	for {
-		d, to := b.next(from, last)
+		d, to := b.next(from)
 		if len(to) == 0 && b.stop(reader) {
 			return
 		}
 		if len(to) > 0 {
 			b.send(reader, d, to)
-			last = d
 		}
 	}
 }
@@ -119,9 +120,8 @@ func (b *Broadcast) stop(reader *frameReader) bool {
 	return true
 }
 
-// next returns the first pending blob behind the last one, or the first pending
-// blob of all if none is behind, and the subscribers that need it.
-func (b *Broadcast) next(from *Bundle, last digest.Digest) (next digest.Digest, to []*subscriber) {
+// next returns the first pending blob, and the subscribers that need it.
+func (b *Broadcast) next(from *Bundle) (next digest.Digest, to []*subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	pending := []digest.Digest{}
@@ -133,11 +133,7 @@ func (b *Broadcast) next(from *Bundle, last digest.Digest) (next digest.Digest, 
 	if len(pending) == 0 {
 		return "", nil
 	}
-	pending = from.inFileOrder(pending)
-	next = pending[0]
-	if i := slices.IndexFunc(pending, func(d digest.Digest) bool { return from.compare(d, last) > 0 }); last != "" && i >= 0 {
-		next = pending[i]
-	}
+	next = slices.MinFunc(pending, from.compare)
 	for _, s := range b.subscribers {
 		if s.pending[next] {
 			to = append(to, s)

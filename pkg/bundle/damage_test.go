@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	digest "github.com/opencontainers/go-digest"
 
@@ -239,6 +240,23 @@ func eachBlob(m *Manifest, change func(*Blob)) {
 func TestNoBundleSaysWhatToDo(t *testing.T) {
 	_, err := Open(filepath.Join(t.TempDir(), "none"))
 	if err == nil || !strings.Contains(err.Error(), "kube-bootstrap offline build") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCheckSeesAChange: what was verified is verified again after the file has changed.
+func TestCheckSeesAChange(t *testing.T) {
+	path := writeFor(t, "amd64")
+	b := opened(t, path, WithBroadcast(&Broadcast{}))
+	for range 2 {
+		must.NoError(t, b.Check(t.Context(), "amd64"))
+	}
+	data := must.Read(t, path)
+	last := b.Frames[len(b.Frames)-1]
+	data[int64(len(data))-last.OffsetFromEnd+last.CompressedSize/2] ^= 1
+	time.Sleep(20 * time.Millisecond) // the clock of the file system is coarse
+	must.NoError(t, os.WriteFile(path, data, 0o600))
+	if err := b.Check(t.Context(), "amd64"); err == nil || !strings.Contains(err.Error(), "is cut short or damaged") {
 		t.Errorf("got %v", err)
 	}
 }

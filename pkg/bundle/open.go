@@ -258,11 +258,14 @@ func SignedBy(keyFile string) Option {
 }
 
 // WithBroadcast makes all stores that load from bundles with the same broadcast
-// share one decompression. A nil broadcast shares nothing.
+// share one decompression, and verifies each frame once. A nil broadcast shares nothing.
 func WithBroadcast(broadcast *Broadcast) Option {
 	return func(b *Bundle) error {
 		if broadcast != nil {
 			b.broadcast = broadcast
+		}
+		if b.base != nil {
+			b.base.broadcast = b.broadcast
 		}
 		return nil
 	}
