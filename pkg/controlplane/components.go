@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/pki"
 )
 
@@ -233,6 +234,7 @@ func (s StaticPods) container(p component, mounts []corev1.VolumeMount) corev1.C
 		Image:           s.Image(p.name),
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         append([]string{p.name}, s.ExtraArgs(p.name).Over(p.args)...),
+		Env:             []corev1.EnvVar{{Name: image.StartGOGC, Value: image.StartPercent}},
 		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(p.cpu)}},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(false),

@@ -82,6 +82,9 @@ func (c compilation) inModule(do func(work string) error) error {
 	defer os.RemoveAll(work)
 	goVersion := strings.TrimPrefix(c.goVersion, "go")
 	files := map[string]string{"go.mod": c.recipe.goMod(goVersion), "go.sum": c.sums, "main.go": c.source}
+	if c.recipe.Main != "" && c.beside != "" {
+		files["beside.go"] = c.beside
+	}
 	if stub := c.recipe.Stub; stub != nil {
 		files[filepath.Join(stub.dir(), "go.mod")] = fmt.Sprintf("module %s\n\ngo %s\n", stub.Module, goVersion)
 		files[filepath.Join(stub.dir(), stub.Package, "stub.go")] = c.stub

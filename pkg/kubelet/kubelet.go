@@ -17,6 +17,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/host"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/image"
 )
 
 // Paths on the host.
@@ -66,7 +67,7 @@ func (k Kubelet) container() (docker.Container, error) {
 	}
 	return docker.Container{
 		Name: container, Image: k.Image, Command: k.command(),
-		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads},
+		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads, image.StartGOGC + "=" + image.StartPercent},
 		Mounts: mounts(k.Files), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
 	}, nil
 }
