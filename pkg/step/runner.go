@@ -130,9 +130,13 @@ func toApply(ctx context.Context, s Step) (Diff, error) {
 func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs []Diff) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	errs := make([]error, len(steps))
+	errs, order := make([]error, len(steps)), newOrder(steps)
 	each(steps, func(j int, s Step) {
-		if errs[j] = r.apply(ctx, stage, s, diffs[j]); errs[j] != nil {
+		defer close(order[j].ended)
+		if errs[j] = order.await(ctx, s); errs[j] == nil {
+			errs[j] = r.apply(ctx, stage, s, diffs[j])
+		}
+		if errs[j] != nil {
 			cancel(stopped{errs[j]})
 		}
 	})
@@ -140,6 +144,35 @@ func (r *Runner) applyStage(ctx context.Context, stage int, steps []Step, diffs 
 		return first.because // rather than what it made of the other steps
 	}
 	return cmp.Or(errs...)
+}
+
+// order lets the steps of a stage wait for one another.
+type order []applying
+
+type applying struct {
+	name  string
+	ended chan struct{}
+}
+
+func newOrder(steps []Step) (o order) {
+	for _, s := range steps {
+		o = append(o, applying{s.Name, make(chan struct{})})
+	}
+	return o
+}
+
+// await waits for the steps of After. It returns the cause if one of them, or another
+// step of the stage, has failed.
+func (o order) await(ctx context.Context, s Step) error {
+	if len(s.after) == 0 {
+		return nil
+	}
+	for _, other := range o {
+		if slices.Contains(s.after, other.name) {
+			<-other.ended
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // stopped is the cause of the end of the other steps of a stage after a failure.

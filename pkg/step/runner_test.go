@@ -230,3 +230,37 @@ func TestWaitTellsTheLastAnswerNotTheEndOfTime(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestAfter: within a stage, a step begins after the steps that it names, and is undone
+// before them. It does not begin if one of them fails.
+func TestAfter(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	note := func(what string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+		return nil
+	}
+	noted := func(name string) Step {
+		return Step{
+			Name: name, Waits: true,
+			Check: func(context.Context) (Diff, error) { return Diff{name}, nil },
+			Apply: func(context.Context) error { return note(name) },
+			Undo:  func(context.Context) error { return note("undo " + name) },
+		}
+	}
+	start, load := noted("start"), noted("load")
+	plan := Plan{{noted("memory")}, {noted("use").After(load, Step{Name: "absent"}), load.After(start), start}}
+	must.NoError(t, (&Runner{}).Do(t.Context(), plan))
+	must.NoError(t, (&Runner{}).Undo(t.Context(), plan))
+	if want := []string{"memory", "start", "load", "use", "undo use", "undo load", "undo start", "undo memory"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %q, want %q", order, want)
+	}
+	order = nil
+	broken := errors.New("broken")
+	start.Apply = func(context.Context) error { return broken }
+	if err := (&Runner{}).Do(t.Context(), Plan{{load.After(start), start}}); !errors.Is(err, broken) || len(order) > 0 {
+		t.Errorf("got %v after %q", err, order)
+	}
+}

@@ -52,6 +52,8 @@ type Step struct {
 	// host. It does nothing if Apply never ran. It is nil if Apply leaves
 	// nothing behind.
 	Undo func(context.Context) error
+	// after names the steps of After.
+	after []string
 	// undoneAfter names the steps of Plan.UndoneAfter; nil: all steps of later stages.
 	undoneAfter []string
 	// Limit is the limit of each wait and each request; 0 is DefaultLimit. See
@@ -62,8 +64,8 @@ type Step struct {
 	Waits bool
 }
 
-// Plan is a list of stages, which are lists of steps. The steps of one stage run concurrently. A
-// stage begins after all steps of the stage before have ended.
+// Plan is a list of stages, which are lists of steps. The steps of one stage run concurrently, except
+// after Step.After. A stage begins after all steps of the stage before have ended.
 type Plan [][]Step
 
 // Steps returns the steps of all stages in order.
@@ -92,6 +94,16 @@ func When(name, todo string, needed func(context.Context) (bool, error), do func
 		}
 		return Diff{todo}, nil
 	}}
+}
+
+// After returns the step with an order within its stage: its Apply begins once the Apply of the
+// others has ended, and its Undo ends before theirs begins. Others that the stage does not
+// contain are ignored.
+func (s Step) After(others ...Step) Step {
+	for _, other := range others {
+		s.after = append(slices.Clip(s.after), other.Name)
+	}
+	return s
 }
 
 // If returns the step, or an empty step that Plan.Compact removes.

@@ -74,6 +74,9 @@ func undoings(stages Plan, first int) (all []*undoing) {
 // two steps.
 func (u *undoing) before(all []*undoing) []*undoing {
 	return slices.DeleteFunc(slices.Clone(all), func(other *undoing) bool {
+		if other.stage == u.stage && slices.Contains(other.step.after, u.step.Name) {
+			return false
+		}
 		if u.step.undoneAfter == nil {
 			return other.stage <= u.stage
 		}
