@@ -42,10 +42,13 @@ func masterEngines(h *local.Host) step.Plan {
 			parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{parts.PKI(h).Certificates(), bootstrap.Containerd()},
-		{main, pods},
-		// The others enable leader election while this host starts.
-		{parts.EtcdMember(h).Announce().If(h.Config.Join), bootstrap.Start(), earlyKubelet(h, local.Master), h.Source().InstallCNIPlugins()},
-		{parts.LoadBootstrap(h, "etcd")},
+		// All loads together decompress the bundle once. The other control planes enable
+		// leader election while this host starts.
+		{
+			bootstrap.Start(), parts.LoadBootstrap(h, "etcd").After(bootstrap.Start()), parts.LoadBootstrap(h, "flannel").After(bootstrap.Start()),
+			main, pods, earlyKubelet(h, local.Master).After(main, pods), h.Source().InstallCNIPlugins(),
+			parts.EtcdMember(h).Announce().If(h.Config.Join).After(main, pods),
+		},
 	}
 }
 
@@ -53,7 +56,7 @@ func masterEngines(h *local.Host) step.Plan {
 func masterEtcd(h *local.Host) step.Plan {
 	etcd := parts.Etcd(h)
 	return step.Plan{
-		{parts.StartEtcd(h), startAgent(h, local.Master), parts.LoadBootstrap(h, "flannel")},
+		{parts.StartEtcd(h), startAgent(h, local.Master)},
 		{parts.EtcdServer(h).Room()},
 		{etcd.EnableAuth(), parts.OnDocker0(h, parts.Network(h).Publish(etcd)), parts.StaticPods(h).Early()},
 		{membership.Admitted(h)},

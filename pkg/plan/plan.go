@@ -39,13 +39,16 @@ func Boot(ctx context.Context, h *local.Host) error {
 // Load returns the plan that loads all images into the stores of this host.
 // The plans of master and worker begin with the same steps.
 func Load(h *local.Host) step.Plan {
+	bootstrap := parts.Bootstrap(h)
 	main, pods := parts.Load(h)
 	return step.Plan{
 		{remember(h, local.Loaded)},
 		{parts.MainDocker(h).Resume(), parts.RegistryFiles(h), parts.CRI(h).Enable()},
-		{parts.Bootstrap(h).Containerd()},
-		{parts.Bootstrap(h).Start(), h.Source().InstallCNIPlugins()},
-		{pods, main, parts.LoadBootstrap(h, "etcd"), parts.LoadBootstrap(h, "flannel")},
+		{bootstrap.Containerd()},
+		{
+			bootstrap.Start(), parts.LoadBootstrap(h, "etcd").After(bootstrap.Start()), parts.LoadBootstrap(h, "flannel").After(bootstrap.Start()),
+			main, pods, h.Source().InstallCNIPlugins(),
+		},
 		{madeDirs(h)},
 		{accept(h, local.Loaded)},
 	}.Within(h.Timeout())

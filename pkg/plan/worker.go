@@ -36,8 +36,10 @@ func workerEngines(h *local.Host) step.Plan {
 			parts.FlannelCertificate(h), parts.RegistryFiles(h), parts.CRI(h).Enable(),
 		},
 		{bootstrap.Containerd()},
-		{bootstrap.Start(), main, pods, h.Source().InstallCNIPlugins()},
-		{parts.LoadBootstrap(h, "flannel")},
+		{
+			bootstrap.Start(), parts.LoadBootstrap(h, "flannel").After(bootstrap.Start()),
+			main, pods, h.Source().InstallCNIPlugins(),
+		},
 		{startAgent(h, local.Worker)},
 	}
 }
