@@ -33,7 +33,8 @@ const cacheFrom = 1 << 20
 
 // groups returns the blobs of each frame. Layers that several images share come
 // first: they contain no Go programs, which compress best next to one another.
-// The other layers are sorted by size, with the layers below: a reader can unpack each
+// Then come the CNI plugins, which a host reads alone, with the layers below them. The
+// other layers are sorted by size, with the layers below: a reader can unpack each
 // layer when it arrives, large layers change most often, and a reader of a small layer
 // finishes early.
 func (b *Builder) groups() (all [][]blobSource) {
@@ -44,12 +45,34 @@ func (b *Builder) groups() (all [][]blobSource) {
 		if layers := slices.Clone(b.layers[arch]); len(layers) > 0 {
 			depths := b.depths(layers, arch)
 			slices.SortStableFunc(layers, func(x, y blobSource) int {
-				return cmp.Or(cmp.Compare(min(b.uses(y, arch), 2), min(b.uses(x, arch), 2)), cmp.Compare(depths[x.digest], depths[y.digest]))
+				return cmp.Or(cmp.Compare(b.rank(x, arch), b.rank(y, arch)), cmp.Compare(depths[x.digest], depths[y.digest]))
 			})
 			all = append(all, layers)
 		}
 	}
 	return all
+}
+
+// rank is lower for layers that come first.
+func (b *Builder) rank(layer blobSource, arch string) int {
+	switch {
+	case b.uses(layer, arch) > 1:
+		return 0
+	case slices.Contains(b.upToPlugins(arch), layer.digest):
+		return 1
+	}
+	return 2
+}
+
+// upToPlugins returns the layer of the CNI plugins and those below it.
+func (b *Builder) upToPlugins(arch string) []digest.Digest {
+	for _, i := range b.manifest.Images {
+		layers := i.Platforms[arch].Layers
+		if at := slices.Index(layers, b.manifest.Plugins[arch].Layer); at >= 0 {
+			return layers[:at+1]
+		}
+	}
+	return nil
 }
 
 func (b *Builder) uses(layer blobSource, arch string) (n int) {
