@@ -30,10 +30,25 @@ func watch(master, worker string) error {
 		all.Go(func() { again(nodeReady(master)); told("node Ready") })
 		all.Go(func() { again(nodeReady(worker)); told("worker Ready") })
 		all.Go(func() { again(podAnswers); told("first packet from the worker") })
-		all.Go(func() { again(resolves); told("DNS Ready") })
+		all.Go(func() { again(within(longSilence, resolves)); told("DNS Ready") })
 	})
 	all.Wait()
 	return nil
+}
+
+// longSilence is the time after which the watch no longer waits for the DNS: a figure of
+// this length means that it took longer.
+const longSilence = 3 * time.Minute
+
+// within returns a try that succeeds once limit is over.
+func within(limit time.Duration, try func(context.Context) error) func(context.Context) error {
+	end := time.Now().Add(limit)
+	return func(ctx context.Context) error {
+		if time.Now().After(end) {
+			return nil
+		}
+		return try(ctx)
+	}
 }
 
 // again tries until try succeeds.
