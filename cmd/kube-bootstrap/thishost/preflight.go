@@ -65,9 +65,21 @@ changed. Each problem has a name that --ignore-preflight takes.`,
 		if err != nil {
 			return err
 		}
-		return printPreflight(c.Context(), con.Out, *format, preflight.Plan(h.Resolve(c.Context(), role), role))
+		h = h.Resolve(step.WithReporter(c.Context(), sayOnce(con)), role)
+		return printPreflight(c.Context(), con.Out, *format, preflight.Plan(h, role))
 	}
 	return c
+}
+
+// sayOnce returns a reporter that says what the command waits for.
+func sayOnce(con *console.Console) func(message string, bytes, total int64) {
+	var said string
+	return func(message string, _, _ int64) {
+		if message != said {
+			said = message
+			con.Say("waiting: " + message)
+		}
+	}
 }
 
 func printPreflight(ctx context.Context, out io.Writer, format output.Format, looks step.Plan) error {
