@@ -94,7 +94,7 @@ func (d *discovery) read(ctx context.Context, q *question) error {
 	return json.Unmarshal(answer, q.into)
 }
 
-// send sends a request once, as nobody if there is no token.
+// send sends a request once. Without a token, the request is anonymous.
 func (d *discovery) send(ctx context.Context, q *question, token string) (*http.Response, error) {
 	traced := httptrace.WithClientTrace(ctx, q.came.trace())
 	request, err := http.NewRequestWithContext(traced, q.method, "https://"+d.Server+q.path, strings.NewReader(q.body))
