@@ -45,7 +45,7 @@ func masterEngines(h *local.Host) step.Plan {
 		// All loads together decompress the bundle once. The other control planes enable
 		// leader election while this host starts.
 		{
-			bootstrap.Start(), parts.LoadBootstrap(h, "etcd").After(bootstrap.Start()), parts.LoadBootstrap(h, "flannel").After(bootstrap.Start()),
+			bootstrap.Start(), parts.LoadBootstrap(h, "etcd"), parts.LoadBootstrap(h, "flannel"),
 			main, pods, earlyKubelet(h, local.Master).After(main, pods), h.Source().InstallCNIPlugins(),
 			parts.EtcdMember(h).Announce().If(h.Config.Join).After(main, pods),
 		},

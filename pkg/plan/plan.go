@@ -46,7 +46,7 @@ func Load(h *local.Host) step.Plan {
 		{parts.MainDocker(h).Resume(), parts.RegistryFiles(h), parts.CRI(h).Enable()},
 		{bootstrap.Containerd()},
 		{
-			bootstrap.Start(), parts.LoadBootstrap(h, "etcd").After(bootstrap.Start()), parts.LoadBootstrap(h, "flannel").After(bootstrap.Start()),
+			bootstrap.Start(), parts.LoadBootstrap(h, "etcd"), parts.LoadBootstrap(h, "flannel"),
 			main, pods, h.Source().InstallCNIPlugins(),
 		},
 		{madeDirs(h)},

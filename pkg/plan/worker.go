@@ -37,7 +37,7 @@ func workerEngines(h *local.Host) step.Plan {
 		},
 		{bootstrap.Containerd()},
 		{
-			bootstrap.Start(), parts.LoadBootstrap(h, "flannel").After(bootstrap.Start()),
+			bootstrap.Start(), parts.LoadBootstrap(h, "flannel"),
 			main, pods, h.Source().InstallCNIPlugins(),
 		},
 		{startAgent(h, local.Worker)},

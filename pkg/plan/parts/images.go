@@ -15,13 +15,13 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
-// LoadBootstrap is the step that loads one image into the bootstrap Docker, so
-// that its container need not wait for the other images.
+// LoadBootstrap is the step that loads one image into the bootstrap Docker, once it runs,
+// so that its container need not wait for the other images.
 func LoadBootstrap(h *local.Host, name string) step.Step {
 	from := h.Source()
 	from.Part = name
 	from.Images = slices.DeleteFunc(slices.Clone(from.Images), func(i image.Image) bool { return i.Name != name })
-	return from.Load(bootstrapStore())
+	return from.Load(bootstrapStore()).After(Bootstrap(h).Start())
 }
 
 // Load returns the steps that load the images of the main Docker and of the pods. If
