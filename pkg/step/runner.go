@@ -187,7 +187,7 @@ func (r *Runner) apply(ctx context.Context, stage int, s Step, diff Diff) error 
 		return nil
 	}
 	r.emit(Event{Stage: stage, Step: s.Name, Kind: Started, Diff: diff})
-	ctx = s.within(r.reporting(ctx, stage, s))
+	ctx = s.within(r.Reporting(ctx, stage, s.Name))
 	err := s.Apply(ctx)
 	if err == nil && !s.Waits {
 		err = converged(ctx, s)
@@ -229,9 +229,10 @@ func (s Step) within(ctx context.Context) context.Context {
 	return WithLimit(ctx, s.Limit)
 }
 
-func (r *Runner) reporting(ctx context.Context, stage int, s Step) context.Context {
+// Reporting returns a context in which Report emits the progress of that step of a stage.
+func (r *Runner) Reporting(ctx context.Context, stage int, name string) context.Context {
 	return WithReporter(ctx, func(message string, bytes, total int64) {
-		r.emit(Event{Stage: stage, Step: s.Name, Kind: Progress, Message: message, Bytes: bytes, Total: total})
+		r.emit(Event{Stage: stage, Step: name, Kind: Progress, Message: message, Bytes: bytes, Total: total})
 	})
 }
 

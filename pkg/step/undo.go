@@ -121,7 +121,7 @@ func (r *Runner) undo(ctx context.Context, stage int, s Step) error {
 		return nil
 	}
 	r.emit(Event{Stage: stage, Step: s.Name, Kind: Started})
-	leaving := WithLeft(r.reporting(ctx, stage, s), func(what string) {
+	leaving := WithLeft(r.Reporting(ctx, stage, s.Name), func(what string) {
 		r.emit(Event{Stage: stage, Step: s.Name, Kind: Left, Message: what})
 	})
 	err := s.Undo(s.within(leaving))

@@ -148,10 +148,7 @@ func lookFirst(c *cobra.Command, con *console.Console, h *local.Host, role strin
 	}
 	e := step.Event{At: time.Now(), Stage: -1, Step: "preflight", Kind: step.Started}
 	runner.Emit(e)
-	reporting := step.WithReporter(c.Context(), func(message string, _, _ int64) {
-		runner.Emit(step.Event{At: time.Now(), Stage: e.Stage, Step: e.Step, Kind: step.Progress, Message: message})
-	})
-	h = h.Resolve(reporting, role)
+	h = h.Resolve(runner.Reporting(c.Context(), e.Stage, e.Step), role)
 	e.Err = (&step.Runner{}).Do(c.Context(), preflight.Plan(h, role))
 	e.At, e.Kind = time.Now(), step.Done
 	if e.Err != nil {
