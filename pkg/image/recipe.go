@@ -20,6 +20,7 @@ const startFile = "start.go.tmpl"
 const (
 	StartGOGC    = "KUBE_BOOTSTRAP_START_GOGC"
 	StartPercent = "400"
+	StartEnv     = StartGOGC + "=" + StartPercent
 )
 
 // Recipe says how one part is compiled.

@@ -67,7 +67,7 @@ func (k Kubelet) container() (docker.Container, error) {
 	}
 	return docker.Container{
 		Name: container, Image: k.Image, Command: k.command(),
-		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads, image.StartGOGC + "=" + image.StartPercent},
+		Env:    []string{"KUBE_BOOTSTRAP_READS=" + reads, image.StartEnv},
 		Mounts: mounts(k.Files), Privileged: true, HostPID: true, Restart: k.RestartPolicy,
 	}, nil
 }
