@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -43,20 +44,66 @@ func (c Cluster) RemoveVolume(ctx context.Context, name string) error {
 	return doing("remove volume", name, gone(err))
 }
 
-// copyScript begins with an empty target, as an earlier copy may have been killed. It fails
-// if it cannot copy extended attributes, which overlay file systems need.
-const copyScript = `set -e
-find /to -mindepth 1 -delete
-exec cp -dR --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto /from/. /to/`
+// VolumeCopy describes copies of a volume.
+type VolumeCopy struct {
+	Image string // with the programs that copy
+	From  string
+	To    []string
 
-// CopyVolume copies one volume of the cluster to another, with the programs of an image. The
-// two share their blocks where the file system can.
-func (c Cluster) CopyVolume(ctx context.Context, image, from, to string) error {
-	_, err := c.inVolumes(ctx, image, copyScript, []mount.Mount{
-		{Type: mount.TypeVolume, Source: from, Target: "/from", ReadOnly: true},
-		{Type: mount.TypeVolume, Source: to, Target: "/to"},
-	})
-	return doing("copy volume", from, err)
+	// Constant is a shell command. It lists paths of files, each with a zero byte after it,
+	// that nobody changes before they are removed: the volumes share these files.
+	Constant string
+	Without  []string // paths that the copies do not have
+}
+
+// copyScript copies the directory $3 to each of the directories that follow. It begins with an
+// empty target, as an earlier copy may have been killed, and fails if it cannot copy extended
+// attributes, which overlay file systems need. It links the files that the command $1 lists,
+// where the file system can, and removes the paths $2 from the copies.
+const copyScript = `set -e
+list=$1 without=$2
+shift 2
+cd "$1"
+while [ $# -gt 1 ]; do
+	find "$2" -mindepth 1 -delete
+	sh -c "$list" 2>/dev/null | xargs -0r cp -dl --parents --preserve=mode,ownership,timestamps -t "$2" 2>/dev/null || true
+	cp -dRn --preserve=mode,ownership,timestamps,links,xattr --reflink=auto --sparse=auto . "$2"
+	(cd "$2" && rm -rf $without)
+	shift
+done`
+
+// CopyVolume copies one volume of the cluster to others, which exist.
+func (c Cluster) CopyVolume(ctx context.Context, v VolumeCopy) error {
+	mounts, paths, err := c.mountTogether(ctx, append([]string{v.From}, v.To...))
+	if err == nil {
+		args := append([]string{v.Constant, strings.Join(v.Without, " ")}, paths...)
+		_, err = c.inVolumes(ctx, v.Image, copyScript, mounts, args...)
+	}
+	return doing("copy volume", v.From, err)
+}
+
+// mountTogether returns the paths of volumes in a container, and the mounts for it. They are
+// one mount if the volumes are in one directory of the engine's host: the kernel links no
+// file of one mount into another, not even on the same file system.
+func (c Cluster) mountTogether(ctx context.Context, names []string) (mounts []mount.Mount, paths []string, err error) {
+	const target = "/volumes/"
+	roots := map[string]bool{}
+	for _, name := range names {
+		found, err := c.api.VolumeInspect(ctx, name, client.VolumeInspectOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		root, inside := strings.CutSuffix(found.Volume.Mountpoint, "/"+name+"/_data")
+		roots[root] = inside && found.Volume.Driver == "local"
+		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: name, Target: target + name + "/_data"})
+		paths = append(paths, target+name+"/_data")
+	}
+	for root, local := range roots {
+		if local && len(roots) == 1 {
+			mounts = []mount.Mount{{Type: mount.TypeBind, Source: root, Target: target}}
+		}
+	}
+	return mounts, paths, nil
 }
 
 // Measure returns the size of volumes and the free space of their file system, in bytes.
@@ -77,9 +124,9 @@ func (c Cluster) Measure(ctx context.Context, image string, volumes []string) (u
 }
 
 // inVolumes runs a script beside volumes, with the rights of root to files.
-func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []mount.Mount) (string, error) {
+func (c Cluster) inVolumes(ctx context.Context, image, script string, mounts []mount.Mount, args ...string) (string, error) {
 	return c.output(ctx, client.ContainerCreateOptions{
-		Config: &container.Config{Image: image, Entrypoint: []string{"/bin/sh", "-c", script}, Cmd: []string{}},
+		Config: &container.Config{Image: image, Entrypoint: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Cmd: []string{}},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "none", Mounts: mounts,
 			CapDrop: []string{"ALL"}, CapAdd: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP", "SYS_ADMIN"},

@@ -85,7 +85,7 @@ func (r restoring) copyBack(m docker.Machine) step.Step {
 			if err := cluster.MakeVolume(ctx, volume, nil); err != nil {
 				return err
 			}
-			if err := cluster.CopyVolume(ctx, again.RootFS, copyOf(volume, name), volume); err != nil {
+			if err := testhost.CopyDisk(ctx, r.Session, again.RootFS, copyOf(volume, name), volume); err != nil {
 				return err
 			}
 		}

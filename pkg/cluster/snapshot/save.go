@@ -152,7 +152,7 @@ func (s *saving) copyHost(ctx context.Context, h docker.KeptMachine) error {
 		if err := s.session.Cluster().MakeVolume(ctx, kept, map[string]string{label: s.name}); err != nil {
 			return err
 		}
-		if err := s.session.Cluster().CopyVolume(ctx, h.ImageID, volume, kept); err != nil {
+		if err := testhost.CopyDisk(ctx, s.session, h.ImageID, volume, kept); err != nil {
 			return err
 		}
 	}
