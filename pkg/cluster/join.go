@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/remote"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/driver"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
@@ -21,8 +22,10 @@ import (
 // at the end.
 type joining struct {
 	change
-	master topology.Node // that the others join
-	token  joinToken     // of the further control planes
+	setup  testhost.Setup
+	copies []topology.Node // the hosts that begin with a copy of the disk of master
+	master topology.Node   // that the others join
+	token  joinToken       // of the further control planes
 }
 
 // joinToken is the output of `kube-bootstrap token create -o json`.
@@ -38,22 +41,19 @@ const (
 	tokenTTL  = time.Hour
 )
 
-// plan returns the plan that makes running hosts a cluster.
+// plan returns the plan that makes hosts a cluster. All hosts but the copies run.
+//
+//	with copies:    load into the first control plane -> copy its disk -> boot the copies |
+//	without copies: load into the others                                                  | and run master -> join
 func (j *joining) plan() step.Plan {
-	var files, first, joins []step.Step
+	var joins []step.Step
 	for _, n := range j.nodes.Nodes() {
-		files = append(files, remote.PutBinary(j.session, n.Name, j.options.Binary))
 		if n.Name != j.master.Name {
-			first, joins = append(first, j.preload(n)), append(joins, j.step(n))
-			continue
-		}
-		first = append(first, roleStep(n, j.firstMaster))
-		for _, m := range j.options.Manifests {
-			name := "put " + filepath.Base(m.Path) + " on " + n.Name
-			files = append(files, remote.Put(j.session, name, n.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600}))
+			joins = append(joins, j.step(n))
 		}
 	}
-	plan := step.Plan{files, first}.Compact()
+	plan := append(step.Plan{j.putFiles()}, j.copyPlan()...)
+	plan = append(plan, append(j.prepare(), roleStep(j.master, j.firstMaster))).Compact()
 	if len(joins) == 0 {
 		return plan
 	}
@@ -63,9 +63,69 @@ func (j *joining) plan() step.Plan {
 	return append(plan, []step.Step{j.openMasters()}, joins, []step.Step{j.spreadDNS(), j.closeMasters()})
 }
 
-// preload returns the step that loads images into a new host, while the first control
-// plane starts. An existing host may be a node already, and loads what it lacks when it
-// joins.
+func (j *joining) putFiles() (files []step.Step) {
+	for _, n := range j.others() {
+		files = append(files, remote.PutBinary(j.session, n.Name, j.options.Binary))
+	}
+	for _, m := range j.options.Manifests {
+		name := "put " + filepath.Base(m.Path) + " on " + j.master.Name
+		files = append(files, remote.Put(j.session, name, j.master.Name, remote.File{From: m.Path, To: m.On, Mode: 0o600}))
+	}
+	return files
+}
+
+func (j *joining) copyPlan() step.Plan {
+	if len(j.copies) == 0 {
+		return nil
+	}
+	var machines []testhost.Machine
+	for _, n := range j.copies {
+		machines = append(machines, j.machine(n))
+	}
+	return step.Plan{{j.preload(j.master)}, {j.machine(j.master).CopyTo(machines)}}
+}
+
+// prepare returns the steps for the other hosts while the first control plane starts.
+func (j *joining) prepare() (steps []step.Step) {
+	for _, n := range j.others() {
+		if n.Name != j.master.Name {
+			steps = append(steps, j.preload(n))
+		}
+	}
+	for _, n := range j.copies {
+		steps = append(steps, j.setup.Boot(n))
+	}
+	return steps
+}
+
+// likeMaster returns the hosts that can begin with a copy of the disk of the first control
+// plane, with the images. All are new: the disk of a node contains its keys.
+func (j *joining) likeMaster() []topology.Node {
+	if !j.source.shared || j.state.Has(j.master.Name) {
+		return nil
+	}
+	return slices.DeleteFunc(j.nodes.Missing(j.state), func(n topology.Node) bool {
+		return n.Name == j.master.Name || j.nodes.Variant(n) != j.nodes.Variant(j.master)
+	})
+}
+
+// others returns the nodes whose disks are no copies.
+func (j *joining) others() []topology.Node {
+	return slices.DeleteFunc(j.nodes.Nodes(), func(n topology.Node) bool {
+		return slices.ContainsFunc(j.copies, func(c topology.Node) bool { return c.Name == n.Name })
+	})
+}
+
+// removeOldVolumes returns the steps that remove what a run that was killed has copied.
+func (j *joining) removeOldVolumes() (all []step.Step) {
+	for _, n := range j.nodes.Missing(j.state) {
+		all = append(all, j.machine(n).RemoveOldVolume())
+	}
+	return all
+}
+
+// preload returns the step that loads images into a new host. An existing host may be a node
+// already, and loads what it lacks when it joins.
 func (j *joining) preload(n topology.Node) step.Step {
 	if !j.source.shared || j.state.Has(n.Name) {
 		return step.Step{}

@@ -22,6 +22,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/config/addresses"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
@@ -100,7 +101,7 @@ func (o Options) record() (session.Record, error) {
 func (o Options) setup(s *session.Session, t topology.Topology) testhost.Setup {
 	return testhost.Setup{
 		Session: s, Topology: t, Subnet: t.Subnet(), Files: o.sharedFiles(), Binary: o.Binary,
-		APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry,
+		APIPort: o.APIPort, Publish: o.Publish, Registry: o.Registry, Facts: new(docker.EngineHost),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/preflight"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/snapshot"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/testhost"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -58,20 +59,29 @@ func (u up) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	record, err := u.session.UpRecord(ctx)
+	if err != nil {
+		return err
+	}
 	nodes := options.Topology(u.session.Name, state)
-	join := &joining{change: change{u.session, options, nodes, state, source}, master: nodes.Leader(state)}
-	if err := begin(ctx, u.session, options, nodes, join.plan()); err != nil {
+	setup := options.setup(u.session, nodes)
+	join := &joining{change: change{u.session, options, nodes, state, source}, setup: setup, master: nodes.Leader(state)}
+	var remains []step.Step
+	if record == nil {
+		join.copies, remains = join.likeMaster(), join.removeOldVolumes()
+	}
+	if err := begin(ctx, setup, options, join.others(), join.plan(), remains...); err != nil {
 		join.revoke(ctx)
 		return err
 	}
 	return u.finish(ctx)
 }
 
-// begin creates and starts all hosts of a topology and applies a plan to them. If
+// begin creates and starts hosts of a topology and applies a plan to them. If
 // that fails, begin removes everything that it created, unless there were hosts
-// before or Options.Retain is set.
-func begin(ctx context.Context, s *session.Session, o Options, t topology.Topology, plan step.Plan) error {
-	setup := o.setup(s, t)
+// before or Options.Retain is set. The steps of also run before the hosts start.
+func begin(ctx context.Context, setup testhost.Setup, o Options, hosts []topology.Node, plan step.Plan, also ...step.Step) error {
+	s := setup.Session
 	if err := preflight.Check(ctx, setup, o.Recreate); err != nil {
 		return err
 	}
@@ -79,7 +89,7 @@ func begin(ctx context.Context, s *session.Session, o Options, t topology.Topolo
 	if err != nil {
 		return err
 	}
-	boot := setup.BootPlan(preflight.DiskSpace, o.noteComponents(s))
+	boot := setup.BootPlan(hosts, preflight.DiskSpace, append(also, o.noteComponents(s))...)
 	err = s.Run(ctx, append(boot, plan...))
 	if err == nil || o.Retain || !before.Empty() {
 		return err
@@ -112,7 +122,7 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) (node
 	err = open(ctx, options, session.Scope{Emit: emit}, func(s *session.Session, _ topology.State, o Options) error {
 		t := o.Topology(s.Name, topology.State{})
 		nodes = t.Nodes()
-		return begin(ctx, s, o, t, nil)
+		return begin(ctx, o.setup(s, t), o, nodes, nil)
 	})
 	return nodes, err
 }

@@ -29,13 +29,12 @@ func Restore(ctx context.Context, setup testhost.Setup, name string) error {
 		setup.Registry = testhost.RegistryOf(c.Settings.Settings)
 	}
 	setup.Subnet = c.Subnet
-	return setup.Session.Run(ctx, restoring{setup, c, new(docker.EngineHost)}.plan())
+	return setup.Session.Run(ctx, restoring{setup, c}.plan())
 }
 
 type restoring struct {
 	testhost.Setup
 	contents contents
-	facts    *docker.EngineHost // of the engine's machine, once facts were read
 }
 
 func (r restoring) plan() step.Plan {
@@ -69,7 +68,7 @@ func (r restoring) begin(ctx context.Context) error {
 }
 
 func (r restoring) readFacts(ctx context.Context) (err error) {
-	*r.facts, err = r.Session.Cluster().EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name))
+	*r.Facts, err = r.Session.Cluster().EngineHost(ctx, rootOf(r.contents.Machines[0].Name, r.contents.Snapshot.Name))
 	return err
 }
 
@@ -79,7 +78,7 @@ func (r restoring) copyBack(m docker.Machine) step.Step {
 	again := m
 	again.RootFS = rootOf(m.Name, name)
 	return step.Always("put back "+m.Name, func(ctx context.Context) error {
-		again.EngineHost = *r.facts
+		again.EngineHost = *r.Facts
 		cluster := r.Session.Cluster()
 		for _, volume := range testhost.OwnVolumes(again) {
 			if err := cluster.MakeVolume(ctx, volume, nil); err != nil {

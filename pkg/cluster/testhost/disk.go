@@ -2,9 +2,12 @@ package testhost
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
 
 // constantFiles lists the large files that no host changes: the program, and files of image
@@ -17,9 +20,38 @@ for layer in containerd/*/snapshots/*/fs docker*/overlay2/*/diff; do
 	[ -n "$(ls -A "${layer%/*}/work")" ] || find "$layer" -type f -size +1M -print0
 done`
 
+// notCopied lists what a copy for another host does not have: settings and records of
+// kube-bootstrap except those of the images, IDs, and a secret.
+var notCopied = []string{
+	"kube-bootstrap/[!i]*", "docker/engine-id", "docker-bootstrap/engine-id",
+	"containerd/io.containerd.grpc.v1.introspection/uuid", "systemd/random-seed",
+}
+
 // CopyDisk copies the volume of a host that does not run, or is paused, to a volume that
 // exists. The copy shares the large files of images with it, so that it needs little time and
 // space.
 func CopyDisk(ctx context.Context, s *session.Session, image, from, to string) error {
 	return s.Cluster().CopyVolume(ctx, docker.VolumeCopy{Image: image, From: from, To: []string{to}, Constant: constantFiles})
+}
+
+// CopyTo returns the step that gives copies of the disk of this host to new hosts. It pauses
+// the host meanwhile: the copies are as after a power failure.
+func (m Machine) CopyTo(others []Machine) step.Step {
+	return step.Always(fmt.Sprintf("copy the disk of %s to %d hosts", m.config.Name, len(others)), func(ctx context.Context) (err error) {
+		config := docker.VolumeCopy{Image: m.config.Image, From: m.config.Volumes[dataPath], Constant: constantFiles, Without: notCopied}
+		for _, other := range others {
+			config.To = append(config.To, other.config.Volumes[dataPath])
+		}
+		for _, volume := range config.To {
+			if err := m.session.Cluster().MakeVolume(ctx, volume, nil); err != nil {
+				return err
+			}
+		}
+		machines := m.session.Machines()
+		defer func() { err = errors.Join(err, machines.Unpause(context.WithoutCancel(ctx), m.config.Name)) }()
+		if err := machines.Pause(ctx, m.config.Name); err != nil {
+			return err
+		}
+		return m.session.Cluster().CopyVolume(ctx, config)
+	})
 }

@@ -29,17 +29,19 @@ type Setup struct {
 	APIPort  int
 	Publish  bool // publish APIPort on the engine's machine
 	Registry RegistrySettings
+	Facts    *docker.EngineHost // of the host of the engine, known once EngineFacts ran
 }
 
-// BootPlan returns the plan that creates and starts all hosts of the topology at
-// once, after their images, network and shared files, and the containers beside
-// them. The steps of also run with the network.
-func (u Setup) BootPlan(check func(free int64, missing []topology.Node) error, also ...step.Step) step.Plan {
-	facts := new(docker.EngineHost)
+// BootPlan returns the plan that creates and starts hosts of the topology at once,
+// after the images of all hosts, their network and shared files, and the containers
+// beside them. The steps of also run with the network.
+func (u Setup) BootPlan(hosts []topology.Node, check func(free int64, missing []topology.Node) error, also ...step.Step) step.Plan {
 	var boot, images []step.Step
+	for _, n := range hosts {
+		boot = append(boot, u.Boot(n))
+	}
 	var names []string
 	for _, n := range u.Topology.Nodes() {
-		boot = append(boot, NewMachine(u.Session, u.Topology, n).Boot(facts))
 		if name := u.Topology.Variant(n); !slices.Contains(names, name) {
 			names = append(names, name)
 			images = append(images, ImageStep(u.Session, name))
@@ -47,11 +49,16 @@ func (u Setup) BootPlan(check func(free int64, missing []topology.Node) error, a
 	}
 	return step.Plan{
 		images,
-		append([]step.Step{Network(u.Session, u.Subnet), EngineFacts(u.Session, u.Topology, facts, check), u.Share()},
+		append([]step.Step{Network(u.Session, u.Subnet), EngineFacts(u.Session, u.Topology, u.Facts, check), u.Share()},
 			also...),
 		append(boot, u.Front()),
 		{u.LocalRegistry()},
 	}.Compact()
+}
+
+// Boot returns the step that creates and starts the host of a node.
+func (u Setup) Boot(n topology.Node) step.Step {
+	return NewMachine(u.Session, u.Topology, n).Boot(u.Facts)
 }
 
 // StartPlan returns the plan that starts existing hosts with the containers beside
