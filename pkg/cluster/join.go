@@ -116,14 +116,6 @@ func (j *joining) others() []topology.Node {
 	})
 }
 
-// removeOldVolumes returns the steps that remove what a run that was killed has copied.
-func (j *joining) removeOldVolumes() (all []step.Step) {
-	for _, n := range j.nodes.Missing(j.state) {
-		all = append(all, j.machine(n).RemoveOldVolume())
-	}
-	return all
-}
-
 // preload returns the step that loads images into a new host. An existing host may be a node
 // already, and loads what it lacks when it joins.
 func (j *joining) preload(n topology.Node) step.Step {

@@ -66,21 +66,21 @@ func (u up) create(ctx context.Context) error {
 	nodes := options.Topology(u.session.Name, state)
 	setup := options.setup(u.session, nodes)
 	join := &joining{change: change{u.session, options, nodes, state, source}, setup: setup, master: nodes.Leader(state)}
-	var remains []step.Step
+	var remains step.Step
 	if record == nil {
-		join.copies, remains = join.likeMaster(), join.removeOldVolumes()
+		join.copies, remains = join.likeMaster(), setup.RemoveRemains(nodes.Missing(state))
 	}
-	if err := begin(ctx, setup, options, join.others(), join.plan(), remains...); err != nil {
+	if err := begin(ctx, setup, options, remains, join.others(), join.plan()); err != nil {
 		join.revoke(ctx)
 		return err
 	}
 	return u.finish(ctx)
 }
 
-// begin creates and starts hosts of a topology and applies a plan to them. If
-// that fails, begin removes everything that it created, unless there were hosts
-// before or Options.Retain is set. The steps of also run before the hosts start.
-func begin(ctx context.Context, setup testhost.Setup, o Options, hosts []topology.Node, plan step.Plan, also ...step.Step) error {
+// begin runs a first step, creates and starts hosts of a topology, and applies a
+// plan to them. If that fails, begin removes everything that it created, unless
+// there were hosts before or Options.Retain is set.
+func begin(ctx context.Context, setup testhost.Setup, o Options, first step.Step, hosts []topology.Node, plan step.Plan) error {
 	s := setup.Session
 	if err := preflight.Check(ctx, setup, o.Recreate); err != nil {
 		return err
@@ -89,8 +89,8 @@ func begin(ctx context.Context, setup testhost.Setup, o Options, hosts []topolog
 	if err != nil {
 		return err
 	}
-	boot := setup.BootPlan(hosts, preflight.DiskSpace, append(also, o.noteComponents(s))...)
-	err = s.Run(ctx, append(boot, plan...))
+	boot := setup.BootPlan(hosts, preflight.DiskSpace, o.noteComponents(s))
+	err = s.Run(ctx, slices.Concat(step.Plan{{first}}, boot, plan).Compact())
 	if err == nil || o.Retain || !before.Empty() {
 		return err
 	}
@@ -122,7 +122,7 @@ func Hosts(ctx context.Context, options Options, emit func(session.Event)) (node
 	err = open(ctx, options, session.Scope{Emit: emit}, func(s *session.Session, _ topology.State, o Options) error {
 		t := o.Topology(s.Name, topology.State{})
 		nodes = t.Nodes()
-		return begin(ctx, o.setup(s, t), o, nodes, nil)
+		return begin(ctx, o.setup(s, t), o, step.Step{}, nodes, nil)
 	})
 	return nodes, err
 }

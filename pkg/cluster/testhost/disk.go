@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/session"
+	"github.com/kube-bootstrap/kube-bootstrap/pkg/cluster/topology"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/docker"
 	"github.com/kube-bootstrap/kube-bootstrap/pkg/step"
 )
@@ -25,6 +26,31 @@ done`
 var notCopied = []string{
 	"kube-bootstrap/[!i]*", "docker/engine-id", "docker-bootstrap/engine-id",
 	"containerd/io.containerd.grpc.v1.introspection/uuid", "systemd/random-seed",
+}
+
+// RemoveRemains returns the step that removes the volumes of missing hosts, and first the
+// container that still copies to them if `cluster up` was killed.
+func (u Setup) RemoveRemains(missing []topology.Node) step.Step {
+	var volumes []step.Step
+	for _, n := range missing {
+		volumes = append(volumes, NewMachine(u.Session, u.Topology, n).RemoveOldVolume())
+	}
+	return step.Step{
+		Name: "remove what a killed run left",
+		Check: func(ctx context.Context) (all step.Diff, err error) {
+			for _, v := range volumes {
+				diff, failed := v.Check(ctx)
+				all, err = append(all, diff...), errors.Join(err, failed)
+			}
+			return all, err
+		},
+		Apply: func(ctx context.Context) error {
+			if err := u.Session.Cluster().RemoveHelpers(ctx); err != nil {
+				return err
+			}
+			return docker.Together(volumes, func(v step.Step) error { return v.Apply(ctx) })
+		},
+	}
 }
 
 // CopyDisk copies the volume of a host that does not run, or is paused, to a volume that

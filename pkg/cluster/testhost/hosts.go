@@ -146,6 +146,9 @@ func OwnVolumes(m docker.Machine) []string {
 // the network. Volumes for which keep returns true stay, and so do the images of
 // the local registry.
 func RemoveAll(ctx context.Context, s *session.Session, keep func(docker.Volume) bool) error {
+	if err := s.Cluster().RemoveHelpers(ctx); err != nil { // they may write to volumes
+		return err
+	}
 	hosts, err := Existing(ctx, s)
 	if err != nil {
 		return err
